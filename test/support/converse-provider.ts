@@ -56,10 +56,10 @@ export function writeAnswer({ parts, stop, usage }: Answer): string {
   });
 }
 
-function thoughtOf({ text, seal }: ThinkingPart): Fields {
-  return seal?.isRedacted === true
-    ? { redactedContent: seal.text }
-    : { reasoningText: { text, ...(seal !== null && { signature: seal.text }) } };
+function thoughtOf({ text, signature }: ThinkingPart): Fields {
+  return signature?.isRedacted === true
+    ? { redactedContent: signature.text }
+    : { reasoningText: { text, ...(signature !== null && { signature: signature.text }) } };
 }
 
 function stopFields({ reason, sequence }: Answer['stop']): Fields {
@@ -99,10 +99,13 @@ export class ConverseWriter {
       case 'delta':
         return [this.#delta(deltaOf(this.#kind, event.text))];
       case 'close': {
-        const { seal } = event;
-        const sealed = seal?.isRedacted === true ? { redactedContent: seal.text } : { signature: seal?.text };
+        const { signature } = event;
+        const sealed =
+          signature?.isRedacted === true
+            ? { redactedContent: signature.text }
+            : { signature: signature?.text };
         return [
-          ...(seal === null ? [] : [this.#delta({ reasoningContent: sealed })]),
+          ...(signature === null ? [] : [this.#delta({ reasoningContent: sealed })]),
           eventFrame('contentBlockStop', { contentBlockIndex: this.#index }),
         ];
       }
@@ -221,8 +224,8 @@ function partOf(block: Fields, source: JsonSource | null): Part {
       return {
         kind: 'thinking',
         text: textIn(text) ?? '',
-        seal: {
-          maker: 'anthropic',
+        signature: {
+          origin: 'anthropic',
           text: redacted ?? textIn(signature) ?? '',
           isRedacted: redacted !== null,
         },

@@ -14,7 +14,7 @@ import {
   type ToolChoice,
   type Turn,
 } from '@gatehouse/dialects/translation/conversation';
-import { markedSeal, withMac } from '@gatehouse/dialects/translation/seals';
+import { markedSignature, withMac } from '@gatehouse/dialects/translation/signatures';
 import type { OpenPart, StreamEvent } from '@gatehouse/dialects/translation/stream-events';
 
 /** Conversations and answers that every API can express. For tests. */
@@ -27,9 +27,9 @@ export const facts: ModelFacts = {
   ...{ account: null, name: 'm-1', maxOutputTokens: 64_000, reasoning: true, sampling: true },
 };
 
-/** A seal in the mark by which a client has it. */
-export function marked(maker: string, sealText: string): string {
-  return markedSeal(withMac({ maker, text: sealText, isRedacted: false }, facts.macs));
+/** A signature in the mark by which a client has it. */
+export function marked(origin: string, signatureText: string): string {
+  return markedSignature(withMac({ origin, text: signatureText, isRedacted: false }, facts.macs));
 }
 
 /** Line ends to many parsers, but not to those of event streams and JSON. */
@@ -149,7 +149,7 @@ export const answers: fc.Arbitrary<Answer> = fc
   })
   .map(({ thought, said, called, reason, input, output }) => {
     const parts: AnswerPart[] = [
-      ...(thought === null ? [] : [{ kind: 'thinking', text: thought, seal: null } as const]),
+      ...(thought === null ? [] : [{ kind: 'thinking', text: thought, signature: null } as const]),
       ...(said === null && called !== null ? [] : [{ kind: 'text', text: said ?? 'Yes.' } as const]),
       ...(called ?? []),
     ];
@@ -182,7 +182,7 @@ function eventsOfPart(part: AnswerPart, sizes: readonly number[]): StreamEvent[]
   return [
     { type: 'open', part: open },
     ...piecesOf(whole, sizes).map((piece) => ({ type: 'delta', text: piece }) as const),
-    { type: 'close', seal: part.kind === 'thinking' ? part.seal : null },
+    { type: 'close', signature: part.kind === 'thinking' ? part.signature : null },
   ];
 }
 
@@ -208,7 +208,7 @@ export function answerOf(events: readonly StreamEvent[]): Answer & { isWhole: bo
     else if (event.type === 'open') answer.parts.push(begun(event.part));
     else if (event.type === 'delta' && last?.kind === 'call') last.argumentsText += event.text;
     else if (event.type === 'delta' && last !== undefined && last.kind !== 'call') last.text += event.text;
-    else if (event.type === 'close' && last?.kind === 'thinking') last.seal = event.seal;
+    else if (event.type === 'close' && last?.kind === 'thinking') last.signature = event.signature;
     else if (event.type === 'stop') answer.stop = event.stop;
     else if (event.type === 'usage') answer.usage = event.usage;
     else if (event.type === 'end') answer.isWhole = true;
@@ -220,6 +220,6 @@ export function answerOf(events: readonly StreamEvent[]): Answer & { isWhole: bo
 function begun(part: OpenPart): AnswerPart {
   if (part.kind === 'call') return { ...part, argumentsText: '' };
   return part.kind === 'thinking'
-    ? { kind: 'thinking', text: '', seal: null }
+    ? { kind: 'thinking', text: '', signature: null }
     : { kind: part.kind, text: '' };
 }

@@ -185,10 +185,10 @@ export interface Rewrite {
   api?: UpstreamApi;
   /** The provider's name of the model. */
   model: string;
-  /** Whether the request is translated next, which reads the marks of seals that translation has made. */
+  /** Whether the request is translated next, which reads the marks of signatures that translation has made. */
   isTranslated?: boolean;
   /** Filters reasoning signatures; omitted: all unmarked ones pass. */
-  keepsSeal?: (seal: unknown) => boolean;
+  keepsSignature?: (signature: unknown) => boolean;
   /** Whether the model reasons; absent where the catalogue does not know. */
   reasons?: boolean | undefined;
   /** Whether the provider counts the tokens of the request instead of answering it. */
@@ -360,7 +360,7 @@ export interface ToolCall {
 export interface AssistantMessage {
   readonly calls: readonly ToolCall[];
   /** Whether it has reasoning with a signature, which only its own vendor may get back. */
-  readonly isSealed: boolean;
+  readonly isSigned: boolean;
   /** Gives each call an id that is not among `used`, and adds it there. */
   identified(used: Set<string>): AssistantMessage;
   /** The message for the next request, as JSON. */

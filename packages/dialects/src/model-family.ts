@@ -14,8 +14,8 @@ export function familyOf({ name }: Pick<ModelFacts, 'name'>): ModelFamily {
   return names.find(([, pattern]) => pattern.test(name))?.[0] ?? 'other';
 }
 
-/** The maker of a model's thoughts. Anthropic's are the same in each of its APIs; others are read by their model alone. */
-export function makerOf(facts: Pick<ModelFacts, 'name'>): string {
+/** The origin of a model's thoughts. Anthropic's are the same in each of its APIs; others are read by their model alone. */
+export function originOf(facts: Pick<ModelFacts, 'name'>): string {
   if (familyOf(facts) === 'claude') return 'anthropic';
   return `converse=${encodeURIComponent(facts.name).replaceAll('.', '%2E').slice(0, maxNameChars)}`;
 }

@@ -69,7 +69,7 @@ const events: StreamEvent[] = [
   { type: 'open', part: { kind: 'text' } },
   { type: 'delta', text: 'Hel' },
   { type: 'delta', text: 'lo.' },
-  { type: 'close', seal: null },
+  { type: 'close', signature: null },
   { type: 'stop', stop: { reason: 'end', sequence: null } },
 ];
 const written = (): Buffer[] => {

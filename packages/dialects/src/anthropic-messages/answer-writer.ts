@@ -1,9 +1,9 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Answer, AnswerPart, Stop, StopReason } from '../translation/answer.ts';
 import { fittingId, messagesIds } from '../translation/call-ids.ts';
-import type { Seal } from '../translation/conversation.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 import { writeJson } from '../wire/json-text.ts';
-import { markedSeal } from '../translation/seals.ts';
+import { markedSignature } from '../translation/signatures.ts';
 import { inputOf } from './content-writer.ts';
 import { writeUsage } from './usage.ts';
 
@@ -42,7 +42,7 @@ function blockOf(part: AnswerPart): Fields[] {
     case 'refusal':
       return part.text === '' ? [] : [{ type: 'text', text: part.text }];
     case 'thinking':
-      return [{ type: 'thinking', thinking: part.text, signature: signatureOf(part.seal) }];
+      return [{ type: 'thinking', thinking: part.text, signature: signatureOf(part.signature) }];
     case 'call': {
       const { id, name, argumentsText } = part;
       return [{ type: 'tool_use', id: fittingId(id, messagesIds), name, input: inputOf(argumentsText) }];
@@ -50,8 +50,8 @@ function blockOf(part: AnswerPart): Fields[] {
   }
 }
 
-export function signatureOf(seal: Seal | null): string {
-  return seal === null ? '' : markedSeal(seal);
+export function signatureOf(signature: ReasoningSignature | null): string {
+  return signature === null ? '' : markedSignature(signature);
 }
 
 export function idOf(id: string): string {

@@ -4,13 +4,13 @@ import { feeToolsIn } from '../usage/fee-tools.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import type { RequestedAmounts, CompletionRequest, RequestHead, RequestSource } from '../dialect.ts';
-import { sealTextIn } from '../marked-seals.ts';
+import { signatureTextIn } from '../marked-signatures.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
 import { effortIn, noThinking, type Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
 import { asAnthropic } from './defaults.ts';
-import { rewriteRequest, type SealedMessage } from './request-rewrite.ts';
+import { rewriteRequest, type SignedMessage } from './request-rewrite.ts';
 import { isCall } from './said-content.ts';
 
 /** Longer than any client's. */
@@ -124,28 +124,28 @@ export class AnthropicRequest implements CompletionRequest {
 
   source(share: Share): RequestSource {
     const thinks = isFields(this.#fields['thinking']) && this.#fields['thinking']['type'] !== 'disabled';
-    const seals = this.#seals;
+    const signatures = this.#signatures;
     return new RequestText(this.#body, share, (body, rewrite, members) =>
-      rewriteRequest(body, { ...rewrite, thinks, seals }, members),
+      rewriteRequest(body, { ...rewrite, thinks, signatures }, members),
     );
   }
 
-  /** Messages that have seals, by their places. */
-  get #seals(): ReadonlyMap<number, SealedMessage> {
-    const sealed = new Map<number, SealedMessage>();
+  /** Messages that have signatures, by their places. */
+  get #signatures(): ReadonlyMap<number, SignedMessage> {
+    const signed = new Map<number, SignedMessage>();
     const lastQuestion = this.#messages.findLastIndex(isQuestion);
     for (const [index, { content }] of this.#messages.entries()) {
       const blocks = listOf(content).map((block) => Object(block) as Fields);
-      const seals = new Map<number, string>();
+      const signatures = new Map<number, string>();
       for (const [place, { type, signature, data }] of blocks.entries()) {
-        const seal =
-          type === 'thinking' || type === 'redacted_thinking' ? sealTextIn(signature ?? data) : null;
-        if (seal !== null) seals.set(place, seal);
+        const text =
+          type === 'thinking' || type === 'redacted_thinking' ? signatureTextIn(signature ?? data) : null;
+        if (text !== null) signatures.set(place, text);
       }
       const isInLoop = index > lastQuestion && blocks.some(({ type }) => type === 'tool_use');
-      if (seals.size > 0) sealed.set(index, { seals, blocks: blocks.length, isInLoop });
+      if (signatures.size > 0) signed.set(index, { signatures, blocks: blocks.length, isInLoop });
     }
-    return sealed;
+    return signed;
   }
 
   get #messages(): readonly Fields[] {

@@ -1,11 +1,17 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import type { MediaPart, MediaSource, Part, Seal, TextPart } from '../translation/conversation.ts';
+import type {
+  MediaPart,
+  MediaSource,
+  Part,
+  ReasoningSignature,
+  TextPart,
+} from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { dataSource } from '../translation/media.ts';
 import { cachePointOf, withCachePoint } from './cache-hint.ts';
-import { readMarked } from '../translation/seals.ts';
+import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 
 /** The place of a content in the request. */
@@ -157,10 +163,10 @@ export function thinkingPart({
 }: Members<'type' | 'thinking' | 'signature' | 'data'>): Part & { kind: 'thinking' } {
   const isRedacted = type === 'redacted_thinking';
   const text = textIn(isRedacted ? data : signature) ?? '';
-  const own: Seal | null = text === '' ? null : { maker: 'anthropic', text, isRedacted };
+  const own: ReasoningSignature | null = text === '' ? null : { origin: 'anthropic', text, isRedacted };
   return {
     kind: 'thinking',
     text: isRedacted ? '' : (textIn(thinking) ?? ''),
-    seal: readMarked(text) ?? own,
+    signature: readMarked(text) ?? own,
   };
 }

@@ -23,11 +23,11 @@ export function blockOf(part: Part, left: DroppedFields): Fields[] {
     case 'refusal':
       return [textBlock(part.text)];
     case 'thinking': {
-      const { text, seal } = part;
-      if (seal?.maker !== 'anthropic') return [];
-      return seal.isRedacted
-        ? [{ type: 'redacted_thinking', data: seal.text }]
-        : [{ type: 'thinking', thinking: text, signature: seal.text }];
+      const { text, signature } = part;
+      if (signature?.origin !== 'anthropic') return [];
+      return signature.isRedacted
+        ? [{ type: 'redacted_thinking', data: signature.text }]
+        : [{ type: 'thinking', thinking: text, signature: signature.text }];
     }
     case 'call':
       return [{ type: 'tool_use', id: part.id, name: part.name, input: lateInput(part) }];

@@ -8,7 +8,7 @@ import { assertTranslatable } from '../wire/readable.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import type { Ending } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import type { Seal } from '../translation/conversation.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 import { numberIn, textIn } from '../translation/fields.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { PartSequence } from '../translation/part-sequence.ts';
@@ -24,7 +24,8 @@ interface OpenBlock {
   /** Written where no piece of the input comes. */
   input: string | null;
   signature: string;
-  seal: Seal | null;
+  /** The signature that the block began with. */
+  opening: ReasoningSignature | null;
 }
 
 /** Reads the events of messages. */
@@ -133,9 +134,9 @@ export class MessageSource implements EventSource {
     const part = openPart(block);
     if (part === null) return [];
     if (this.#blocks.size >= maxBlocks) throw new Error('the answer has too many blocks');
-    const { seal } = part.kind === 'thinking' ? thinkingPart(block) : { seal: null };
+    const opening = part.kind === 'thinking' ? thinkingPart(block).signature : null;
     const input = part.kind === 'call' ? inputOf(frame) : null;
-    this.#blocks.set(index, { input, signature: '', seal });
+    this.#blocks.set(index, { input, signature: '', opening });
     const first = part.kind === 'call' ? '' : (textIn(block['text']) ?? textIn(block['thinking']) ?? '');
     return [...this.#sequence.open(keyOf(index), part), ...this.#sequence.add(keyOf(index), first)];
   }
@@ -159,8 +160,8 @@ export class MessageSource implements EventSource {
     const block = this.#blocks.get(index);
     if (block === undefined) return [];
     this.#blocks.delete(index);
-    const { input, signature, seal } = block;
-    const signed = signature === '' ? seal : thinkingPart({ type: 'thinking', signature }).seal;
+    const { input, signature, opening } = block;
+    const signed = signature === '' ? opening : thinkingPart({ type: 'thinking', signature }).signature;
     return [...this.#sequence.add(keyOf(index), input ?? ''), ...this.#sequence.close(keyOf(index), signed)];
   }
 }

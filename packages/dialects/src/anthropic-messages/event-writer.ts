@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { frameOf, stopFrame } from './events.ts';
 import type { Usage } from '../usage/usage.ts';
 import { fittingId, messagesIds } from '../translation/call-ids.ts';
-import type { Seal } from '../translation/conversation.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { idOf, signatureOf, stopFields } from './answer-writer.ts';
 import { writeError } from './errors.ts';
@@ -28,7 +28,7 @@ export class MessageWriter implements EventWriter {
       case 'delta':
         return this.#open === null ? [] : [this.#delta(deltaOf(this.#open, event.text))];
       case 'close':
-        return this.#close(event.seal);
+        return this.#close(event.signature);
       case 'usage':
         this.#usage = event.usage;
         return [];
@@ -54,10 +54,10 @@ export class MessageWriter implements EventWriter {
     return frameOf({ type: 'message_start', message });
   }
 
-  #close(seal: Seal | null): Buffer[] {
+  #close(own: ReasoningSignature | null): Buffer[] {
     const isThought = this.#open?.kind === 'thinking';
     this.#open = null;
-    const signature = isThought ? signatureOf(seal) : '';
+    const signature = isThought ? signatureOf(own) : '';
     return [
       ...(signature === '' ? [] : [this.#delta({ type: 'signature_delta', signature })]),
       frameOf({ type: 'content_block_stop', index: this.#index }),

@@ -4,18 +4,18 @@ import { elementsOf, elementStart, named, objectMembers, type Member } from '../
 import { addParameters } from '../added-parameters.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
-import { isKept } from '../marked-seals.ts';
+import { isKept } from '../marked-signatures.ts';
 import { asAnthropic, samplingNames } from './defaults.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
 /**
  * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. `thinks`:
- * whether the client lets the model think, beside which an agent's sampling is refused. `seals`: messages with seals,
+ * whether the client lets the model think, beside which an agent's sampling is refused. `signatures`: messages with signatures,
  * by their places.
  */
 export function rewriteRequest(
   body: Buffer,
-  rewrite: Rewrite & { thinks: boolean; seals?: ReadonlyMap<number, SealedMessage> },
+  rewrite: Rewrite & { thinks: boolean; signatures?: ReadonlyMap<number, SignedMessage> },
   members: readonly Member[] = objectMembers(body),
 ): Pieces {
   const changes: Changes = { edits: [], added: [] };
@@ -35,10 +35,10 @@ export function rewriteRequest(
   return applyChanges(body, members, changes);
 }
 
-/** A message with thoughts that are sealed. */
-export interface SealedMessage {
+/** A message with signed reasoning. */
+export interface SignedMessage {
   /** By the places of their blocks. */
-  seals: ReadonlyMap<number, string>;
+  signatures: ReadonlyMap<number, string>;
   /** The number of all its blocks. */
   blocks: number;
   /** Whether it calls tools in the newest turn, whose thoughts must be there while the model thinks. */
@@ -52,19 +52,21 @@ export interface SealedMessage {
 function removeForeign(
   body: Buffer,
   members: readonly Member[],
-  rewrite: Rewrite & { seals?: ReadonlyMap<number, SealedMessage> },
+  rewrite: Rewrite & { signatures?: ReadonlyMap<number, SignedMessage> },
   edits: Edit[],
 ): void {
   const [messages] = named(members, 'messages').slice(-1);
-  if (rewrite.seals === undefined || messages === undefined) return;
+  if (rewrite.signatures === undefined || messages === undefined) return;
   const foreign = new Map<number, ReadonlySet<number>>();
-  for (const [index, { seals }] of rewrite.seals) {
-    const places = [...seals].flatMap(([place, seal]) => (isKept(seal, rewrite) ? [] : [place]));
+  for (const [index, { signatures }] of rewrite.signatures) {
+    const places = [...signatures].flatMap(([place, signature]) =>
+      isKept(signature, rewrite) ? [] : [place],
+    );
     if (places.length > 0) foreign.set(index, new Set(places));
   }
   if (foreign.size === 0) return;
   const isEmptied = (index: number): boolean =>
-    foreign.get(index)?.size === rewrite.seals?.get(index)?.blocks;
+    foreign.get(index)?.size === rewrite.signatures?.get(index)?.blocks;
   const emptied = new Set([...foreign.keys()].filter(isEmptied));
   let index = -1;
   for (const at of elementsOf(body, messages.valueStart)) {
@@ -75,7 +77,7 @@ function removeForeign(
     if (content !== undefined) removeFrom(body, content, places, edits);
   }
   if (emptied.size > 0) removeFrom(body, messages, emptied, edits);
-  if (![...foreign.keys()].some((place) => rewrite.seals?.get(place)?.isInLoop)) return;
+  if (![...foreign.keys()].some((place) => rewrite.signatures?.get(place)?.isInLoop)) return;
   for (const { valueStart: at, valueEnd: until } of named(members, 'thinking'))
     edits.push({ at, until, text: '{"type":"disabled"}' });
 }

@@ -201,10 +201,12 @@ describe('a request for the provider', () => {
       asker,
     ];
     const thinking = { type: 'enabled', budget_tokens: 1_024 };
-    const made = after({ ...usual, messages, thinking }, { keepsSeal: () => false });
+    const made = after({ ...usual, messages, thinking }, { keepsSignature: () => false });
     const text = { role: 'assistant', content: [{ type: 'text', text: 'a' }] };
     expect([made['messages'], made['thinking']]).toEqual([[asker, text, asker, asker], thinking]);
-    expect(after({ ...usual, messages, thinking }, { keepsSeal: () => true })['messages']).toEqual(messages);
+    expect(after({ ...usual, messages, thinking }, { keepsSignature: () => true })['messages']).toEqual(
+      messages,
+    );
   });
 
   it('asks another vendor not to think where the newest turn has calls without its thoughts', () => {
@@ -214,7 +216,7 @@ describe('a request for the provider', () => {
       { role: 'user', content: [result] },
     ];
     const thinking = { type: 'enabled', budget_tokens: 1_024 };
-    const made = after({ ...usual, messages, thinking }, { keepsSeal: () => false });
+    const made = after({ ...usual, messages, thinking }, { keepsSignature: () => false });
     expect(made['messages']).toEqual([messages[0], { role: 'assistant', content: [call] }, messages[2]]);
     expect(made['thinking']).toEqual({ type: 'disabled' });
   });

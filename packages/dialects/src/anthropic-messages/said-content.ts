@@ -51,9 +51,9 @@ export class SaidContent implements AssistantMessage {
     return brokenOff.has(reason) ? new SaidContent(this.blocks, []) : this;
   }
 
-  /** Thoughts are sealed by the vendor whose model had them. */
-  get isSealed(): boolean {
-    return this.blocks.some(isSealed);
+  /** Reasoning is signed by the vendor of the model. */
+  get isSigned(): boolean {
+    return this.blocks.some(isSigned);
   }
 
   identified(used: Set<string>): SaidContent {
@@ -92,7 +92,7 @@ export class SaidContent implements AssistantMessage {
 const brokenOff = new Set<unknown>(['max_tokens', 'refusal', 'model_context_window_exceeded']);
 
 /** Whether a block of a content goes back to the vendor alone that made it. */
-export function isSealed({ type }: Fields): boolean {
+export function isSigned({ type }: Fields): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }
 

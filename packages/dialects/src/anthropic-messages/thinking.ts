@@ -60,5 +60,5 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
   const isOpen = said.some(({ kind }) => kind === 'call');
   const isAnswered = turns.slice(last + 1).some(({ parts }) => parts.some(({ kind }) => kind === 'result'));
   if (!isOpen || !isAnswered) return false;
-  return !said.some((part) => part.kind === 'thinking' && part.seal?.maker === 'anthropic');
+  return !said.some((part) => part.kind === 'thinking' && part.signature?.origin === 'anthropic');
 }

@@ -313,7 +313,7 @@ describe('streamed answers of a turn with tools', () => {
     const builder = new ContentBuilder();
     builder.start(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} });
     builder.add(0, { type: 'input_json_delta', partial_json: '{"query":"weather"}' });
-    expect(builder.built).toMatchObject({ calls: [], isSealed: false });
+    expect(builder.built).toMatchObject({ calls: [], isSigned: false });
     expect(JSON.parse(builder.built.text)).toMatchObject({ content: [{ input: { query: 'weather' } }] });
   });
 

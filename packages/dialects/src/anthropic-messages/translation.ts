@@ -13,7 +13,7 @@ const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tool
 /** Anthropic's messages. */
 export const messages = {
   thoughtIds: null,
-  sealPlace: '`signature` in `thinking` block',
+  signaturePlace: '`signature` in `thinking` block',
   cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },
   eventSource: (facts) => new MessageSource(facts),

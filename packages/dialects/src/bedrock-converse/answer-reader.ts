@@ -10,11 +10,11 @@ import {
   type StopReason,
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import type { Seal } from '../translation/conversation.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { errorIn } from './errors.ts';
-import { makerOf } from '../model-family.ts';
+import { originOf } from '../model-family.ts';
 
 /** See `AnswerApi`. */
 export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
@@ -65,18 +65,21 @@ function thoughtOf({ reasoningText, redactedContent }: Fields, facts: ModelFacts
   return {
     kind: 'thinking',
     text: textIn(text) ?? '',
-    seal: sealOf({ signature: textIn(signature) ?? '', redacted: textIn(redactedContent) ?? '' }, facts),
+    signature: signatureOf(
+      { signature: textIn(signature) ?? '', redacted: textIn(redactedContent) ?? '' },
+      facts,
+    ),
   };
 }
 
 /** `redacted`: in base64. */
-export function sealOf(
+export function signatureOf(
   { signature, redacted }: { signature: string; redacted: string },
   facts: ModelFacts,
-): Seal | null {
-  const maker = makerOf(facts);
-  if (redacted !== '') return { maker, text: redacted, isRedacted: true };
-  return signature === '' ? null : { maker, text: signature, isRedacted: false };
+): ReasoningSignature | null {
+  const origin = originOf(facts);
+  if (redacted !== '') return { origin, text: redacted, isRedacted: true };
+  return signature === '' ? null : { origin, text: signature, isRedacted: false };
 }
 
 /** The tier of an answer, or of the metadata of a stream. */

@@ -6,7 +6,7 @@ import { lateInput } from '../anthropic-messages/content-writer.ts';
 import { isEmpty } from '../translation/ordered-turns.ts';
 import type { CachePoints } from './cache-points.ts';
 import { MediaWriter } from './media-writer.ts';
-import { familyOf, makerOf } from '../model-family.ts';
+import { familyOf, originOf } from '../model-family.ts';
 
 interface Message {
   role: string;
@@ -79,11 +79,11 @@ class BlockWriter {
     }
   }
 
-  #thought({ text, seal }: Extract<Part, { kind: 'thinking' }>): Fields[] {
-    if (seal?.maker !== makerOf(this.#options.facts)) return [];
-    const reasoningContent = seal.isRedacted
-      ? { redactedContent: seal.text }
-      : { reasoningText: { text, signature: seal.text } };
+  #thought({ text, signature }: Extract<Part, { kind: 'thinking' }>): Fields[] {
+    if (signature?.origin !== originOf(this.#options.facts)) return [];
+    const reasoningContent = signature.isRedacted
+      ? { redactedContent: signature.text }
+      : { reasoningText: { text, signature: signature.text } };
     return [{ reasoningContent }];
   }
 

@@ -10,10 +10,10 @@ import type { ModelFacts } from '../translation/api.ts';
 import { numberIn, textIn } from '../translation/fields.ts';
 import { PartSequence } from '../translation/part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, isMedia, isOwn, sealOf, tierOf } from './answer-reader.ts';
+import { endingOf, isMedia, isOwn, signatureOf, tierOf } from './answer-reader.ts';
 import { exceptionIn } from './errors.ts';
 
-const maxSealChars = 4 * 1024 * 1024;
+const maxSignatureChars = 4 * 1024 * 1024;
 /** Overhead of a piece. */
 const charsEach = 64;
 const maxBlocks = 4_096;
@@ -36,7 +36,7 @@ export class ConverseSource implements EventSource {
   readonly #sequence = new PartSequence();
   /** By index. */
   readonly #blocks = new Map<number, OpenBlock>();
-  #sealChars = 0;
+  #signatureChars = 0;
   #isBegun = false;
   #isOver = false;
   #ending: Ending | null = null;
@@ -133,13 +133,14 @@ export class ConverseSource implements EventSource {
     const events = this.#piece(index, 'thinking', textIn(text) ?? '');
     const block = this.#blocks.get(index);
     if (block === undefined) return events;
-    const seal = { signature: textIn(signature) ?? '', redacted: textIn(redactedContent) ?? '' };
-    const chars = seal.signature.length + seal.redacted.length;
+    const [signed, redacted] = [textIn(signature) ?? '', textIn(redactedContent) ?? ''];
+    const chars = signed.length + redacted.length;
     if (chars === 0) return events;
-    this.#sealChars += chars + charsEach;
-    if (this.#sealChars > maxSealChars) throw new Error('the signatures of the answer are too long');
-    block.signature += seal.signature;
-    if (seal.redacted !== '') block.redacted.push(seal.redacted);
+    this.#signatureChars += chars + charsEach;
+    if (this.#signatureChars > maxSignatureChars)
+      throw new Error('the signatures of the answer are too long');
+    block.signature += signed;
+    if (redacted !== '') block.redacted.push(redacted);
     return events;
   }
 
@@ -169,10 +170,10 @@ export class ConverseSource implements EventSource {
     this.#blocks.delete(index);
     const { signature } = block;
     const redacted = joined(block.redacted);
-    const seal = block.kind === 'thinking' ? sealOf({ signature, redacted }, this.#facts) : null;
+    const signed = block.kind === 'thinking' ? signatureOf({ signature, redacted }, this.#facts) : null;
     // Calls without input have no piece.
     const input = block.kind === 'call' && !block.isBegun ? '{}' : '';
-    return [...this.#sequence.add(String(index), input), ...this.#sequence.close(String(index), seal)];
+    return [...this.#sequence.add(String(index), input), ...this.#sequence.close(String(index), signed)];
   }
 }
 

@@ -8,7 +8,7 @@ import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns
 import type { Steps } from '@gatehouse/kit/steps';
 import { CachePoints } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
-import { familyOf, makerOf } from '../model-family.ts';
+import { familyOf, originOf } from '../model-family.ts';
 import { reasoningOf } from './reasoning.ts';
 
 /**
@@ -24,7 +24,7 @@ export function* writeRequest(
   if (output?.kind === 'json')
     throw left.refusedField('output', 'The model answers in JSON by a schema only.');
   const limit = limitOf(conversation, facts);
-  const turns = yield* ownTurns(conversation.turns, makerOf(facts));
+  const turns = yield* ownTurns(conversation.turns, originOf(facts));
   const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, left });
   const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, left });
   const points = new CachePoints({ ...conversation, turns }, facts, left);

@@ -16,7 +16,7 @@ import type { ModelFacts } from '../translation/api.ts';
 import { newCallId } from '../translation/call-ids.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import { sealOf } from './content-reader.ts';
+import { readSignature } from './content-reader.ts';
 
 /** See `AnswerApi`. */
 export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
@@ -42,11 +42,11 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
 
 /** Parts of tools that the provider has are left out. */
 export function partsOf(part: Fields, source: JsonSource | null): AnswerPart[] {
-  const seal = sealOf(part);
+  const signature = readSignature(part);
   const { text } = part;
   const call = valueOf(part, 'functionCall');
-  if (part['thought'] === true) return [{ kind: 'thinking', text: textOf(text), seal }];
-  const before: AnswerPart[] = seal === null ? [] : [{ kind: 'thinking', text: '', seal }];
+  if (part['thought'] === true) return [{ kind: 'thinking', text: textOf(text), signature }];
+  const before: AnswerPart[] = signature === null ? [] : [{ kind: 'thinking', text: '', signature }];
   if (!isFields(call))
     return typeof text === 'string' && text !== '' ? [...before, { kind: 'text', text }] : before;
   const called = { id: textOf(call['id']) || newCallId(), name: textOf(call['name']) };

@@ -1,9 +1,9 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Answer, AnswerPart, StopReason } from '../translation/answer.ts';
-import type { Seal } from '../translation/conversation.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 import { writeJson } from '../wire/json-text.ts';
 import { inputOf } from '../anthropic-messages/content-writer.ts';
-import { markedBytes } from '../translation/seals.ts';
+import { markedBytes } from '../translation/signatures.ts';
 import { writeUsage } from './usage.ts';
 
 export const finishReasons: Readonly<Record<StopReason, string>> = {
@@ -27,14 +27,14 @@ function writtenPart(part: AnswerPart): Fields[] {
     case 'refusal':
       return part.text === '' ? [] : [{ text: part.text }];
     case 'thinking':
-      return [{ text: part.text, thought: true, ...signatureOf(part.seal) }];
+      return [{ text: part.text, thought: true, ...signatureOf(part.signature) }];
     case 'call':
       return [callPart(part)];
   }
 }
 
-export function signatureOf(seal: Seal | null): Fields {
-  return seal === null ? {} : { thoughtSignature: markedBytes(seal) };
+export function signatureOf(signature: ReasoningSignature | null): Fields {
+  return signature === null ? {} : { thoughtSignature: markedBytes(signature) };
 }
 
 export function callPart({

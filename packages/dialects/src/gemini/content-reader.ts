@@ -1,12 +1,12 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { isSealed } from './content.ts';
+import { isSigned } from './content.ts';
 import { isNamed, memberIn, textOf, valueOf } from './fields.ts';
 import type {
   CallPart,
   MediaPart,
   Part,
   ResultPart,
-  Seal,
+  ReasoningSignature,
   TextPart,
   Turn,
 } from '../translation/conversation.ts';
@@ -14,7 +14,7 @@ import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { dataSource } from '../translation/media.ts';
-import { readMarked } from '../translation/seals.ts';
+import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 
 /** `DroppedFields.members` of an object whose names may have either spelling. `names`: in camelCase. */
@@ -154,10 +154,10 @@ function partsOf(given: unknown, { at, source, left, calls }: Place): Part[] {
   for (const name of Object.keys(Object(given) as Fields))
     if (hosted.some((each) => isNamed(name, each))) throw left.refused(`${at}.${name.slice(0, 64)}`);
   const part = membersOf(given, { path: '', names: partNames, left });
-  const seal = sealOf(part);
+  const signature = readSignature(part);
   const { text, functionCall: call, functionResponse: result } = part;
-  if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), seal }];
-  const before: Part[] = seal === null ? [] : [{ kind: 'thinking', text: '', seal }];
+  if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), signature }];
+  const before: Part[] = signature === null ? [] : [{ kind: 'thinking', text: '', signature }];
   if (call !== undefined) return [...before, callOf(call, memberIn(source, 'functionCall'), { calls, left })];
   if (result !== undefined)
     return [resultOf(result, memberIn(source, 'functionResponse'), { at, left, calls })];
@@ -166,10 +166,10 @@ function partsOf(given: unknown, { at, source, left, calls }: Place): Part[] {
 }
 
 /** A signature in a part; Google's own has no mark. */
-export function sealOf(part: Fields): Seal | null {
+export function readSignature(part: Fields): ReasoningSignature | null {
   const text = textOf(valueOf(part, 'thoughtSignature'));
-  if (!isSealed(part)) return null;
-  return readMarked(text) ?? { maker: 'google', text, isRedacted: false };
+  if (!isSigned(part)) return null;
+  return readMarked(text) ?? { origin: 'google', text, isRedacted: false };
 }
 
 function callOf(

@@ -59,15 +59,15 @@ function saidParts(parts: readonly Part[], { isThird, left }: Options): Fields[]
   let hasCalls = false;
   for (const part of parts) {
     if (part.kind === 'thinking') {
-      if (part.seal?.maker === 'google') signature = part.seal.text;
+      if (part.signature?.origin === 'google') signature = part.signature.text;
       continue;
     }
     const isFirstCall = part.kind === 'call' && !hasCalls;
     hasCalls ||= part.kind === 'call';
-    const sealed = signature ?? (isFirstCall && isThird ? standIn : null);
+    const sent = signature ?? (isFirstCall && isThird ? standIn : null);
     signature = null;
     for (const each of saidPart(part, left))
-      written.push({ ...each, ...(sealed !== null && { thoughtSignature: sealed }) });
+      written.push({ ...each, ...(sent !== null && { thoughtSignature: sent }) });
   }
   return written;
 }

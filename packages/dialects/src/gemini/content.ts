@@ -46,9 +46,9 @@ export function calledName(part: Fields): string {
 const standIns = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']);
 
 /** Whether a part goes back to the vendor alone that made it: a signature holds its thoughts. */
-export function isSealed(part: Fields): boolean {
-  const sealed = textOf(valueOf(part, 'thoughtSignature'));
-  return sealed !== '' && !standIns.has(sealed);
+export function isSigned(part: Fields): boolean {
+  const signature = textOf(valueOf(part, 'thoughtSignature'));
+  return signature !== '' && !standIns.has(signature);
 }
 
 export interface Attachments {

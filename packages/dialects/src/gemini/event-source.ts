@@ -100,25 +100,25 @@ export class GeminiSource implements EventSource {
         ...this.#close(),
         { type: 'open', part: { kind: 'call', id, name, isFreeform, namespace } },
         { type: 'delta', text: argumentsText },
-        { type: 'close', seal: null },
+        { type: 'close', signature: null },
       ];
     }
     const { kind, text } = part;
-    const seal = kind === 'thinking' ? part.seal : null;
-    if (text === '' && seal === null) return [];
+    const signature = kind === 'thinking' ? part.signature : null;
+    if (text === '' && signature === null) return [];
     const opened: StreamEvent[] =
       this.#open === kind ? [] : [...this.#close(), { type: 'open', part: { kind } }];
     this.#open = kind;
     const said: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
-    if (seal === null) return [...opened, ...said];
+    if (signature === null) return [...opened, ...said];
     this.#open = null;
-    return [...opened, ...said, { type: 'close', seal }];
+    return [...opened, ...said, { type: 'close', signature }];
   }
 
   #close(): StreamEvent[] {
     if (this.#open === null) return [];
     this.#open = null;
-    return [{ type: 'close', seal: null }];
+    return [{ type: 'close', signature: null }];
   }
 }
 

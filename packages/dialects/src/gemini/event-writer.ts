@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { Usage } from '../usage/usage.ts';
 import type { Stop } from '../translation/answer.ts';
 import { writeJson } from '../wire/json-text.ts';
-import type { Seal } from '../translation/conversation.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { callPart, finishReasons, signatureOf } from './answer-writer.ts';
 import { writeError } from './errors.ts';
@@ -33,7 +33,7 @@ export class GeminiWriter implements EventWriter {
       case 'delta':
         return this.#delta(event.text);
       case 'close':
-        return this.#close(event.seal);
+        return this.#close(event.signature);
       case 'usage':
         this.#usage = event.usage;
         return [];
@@ -64,15 +64,15 @@ export class GeminiWriter implements EventWriter {
     }
   }
 
-  #close(seal: Seal | null): Buffer[] {
+  #close(signature: ReasoningSignature | null): Buffer[] {
     const part = this.#open;
     this.#open = null;
     if (part?.kind === 'call')
       return [
         this.#frame([callPart({ id: part.id, name: part.name, argumentsText: this.#pieces.join('') })]),
       ];
-    const isSealed = part?.kind === 'thinking' && seal !== null;
-    return isSealed ? [this.#frame([{ text: '', thought: true, ...signatureOf(seal) }])] : [];
+    const isSigned = part?.kind === 'thinking' && signature !== null;
+    return isSigned ? [this.#frame([{ text: '', thought: true, ...signatureOf(signature) }])] : [];
   }
 
   #frame(parts: readonly Fields[], finishReason?: string): Buffer {

@@ -3,8 +3,8 @@ import { appendTo, applyChanges, type Changes, type Edit } from '../wire/json-ed
 import { elementsOf, elementStart, objectMembers, type Member } from '../wire/json-members.ts';
 import type { ToolRewrite } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
-import { isKept } from '../marked-seals.ts';
-import { isSealed } from './content.ts';
+import { isKept } from '../marked-signatures.ts';
+import { isSigned } from './content.ts';
 import { asGemini } from './defaults.ts';
 import { isNamed, numberOf } from './fields.ts';
 import type { Pieces } from '../wire/pieces.ts';
@@ -29,20 +29,20 @@ export function rewriteRequest(
 /** Google takes it for the signature of a thought that another model has made. */
 const standIn = '"skip_thought_signature_validator"';
 
-const sealNames = ['"thoughtSignature"', '"thought_signature"'];
+const signatureNames = ['"thoughtSignature"', '"thought_signature"'];
 
-/** Replaces the seals of another maker. */
+/** Replaces the signatures of another origin. */
 function replaceForeign(body: Buffer, members: readonly Member[], rewrite: Rewrite, edits: Edit[]): void {
   const [contents] = named(members, 'contents').slice(-1);
   if (contents === undefined || body[contents.valueStart] !== openBracket) return;
-  if (!sealNames.some((name) => body.includes(name))) return;
+  if (!signatureNames.some((name) => body.includes(name))) return;
   for (const content of elementsOf(body, contents.valueStart))
     for (const { valueStart } of named(membersAt(body, content), 'parts')) {
       if (body[valueStart] !== openBracket) continue;
       for (const part of elementsOf(body, valueStart))
         for (const { valueStart: at, valueEnd: until } of named(membersAt(body, part), 'thoughtSignature')) {
           const thoughtSignature: unknown = JSON.parse(body.toString('utf8', at, until));
-          const isForeign = isSealed({ thoughtSignature }) && !isKept(String(thoughtSignature), rewrite);
+          const isForeign = isSigned({ thoughtSignature }) && !isKept(String(thoughtSignature), rewrite);
           if (isForeign) edits.push({ at, until, text: standIn });
         }
     }

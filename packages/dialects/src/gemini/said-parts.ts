@@ -4,7 +4,7 @@ import { JsonSource, RawJson, writeJson } from '../wire/json-text.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
 import { argumentsObjects } from '../tool-arguments.ts';
-import { callIn, isSealed, partsOf } from './content.ts';
+import { callIn, isSigned, partsOf } from './content.ts';
 import { memberIn, textOf } from './fields.ts';
 
 /** More than any model asks for at once. */
@@ -40,9 +40,9 @@ export class SaidParts implements AssistantMessage {
     return isWhole ? this : new SaidParts(this.parts, []);
   }
 
-  /** Thoughts are sealed by the vendor whose model had them. */
-  get isSealed(): boolean {
-    return this.parts.some(isSealed);
+  /** Reasoning is signed by the vendor of the model. */
+  get isSigned(): boolean {
+    return this.parts.some(isSigned);
   }
 
   /** The ids are the gateway's own where the model gave none: those in the parts stay as they are. */

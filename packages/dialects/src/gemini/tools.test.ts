@@ -285,7 +285,7 @@ describe('whole answers of a turn with tools', () => {
     for (const finishReason of ['MAX_TOKENS', 'SAFETY', 'MALFORMED_FUNCTION_CALL']) {
       const answers = new ContentToolAnswers(isOwn);
       const broken = response([callOf('own_a', {}, signed)], usageOf(5, 3), { finishReason });
-      expect(answers.add(broken)).toMatchObject({ calls: [], isSealed: true });
+      expect(answers.add(broken)).toMatchObject({ calls: [], isSigned: true });
       expect(JSON.parse(String(answers.shown))).toEqual(response([], usageOf(5, 3), { finishReason }));
     }
   });

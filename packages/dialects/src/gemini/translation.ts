@@ -10,7 +10,7 @@ import { writeRequest } from './request-writer.ts';
 /** Google's generateContent. */
 export const gemini = {
   thoughtIds: null,
-  sealPlace: '`thoughtSignature`',
+  signaturePlace: '`thoughtSignature`',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),

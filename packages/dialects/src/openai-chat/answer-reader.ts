@@ -17,7 +17,7 @@ import type { ModelFacts } from '../translation/api.ts';
 import { newCallId } from '../translation/call-ids.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import { chatMaker } from '../translation/seals.ts';
+import { chatOrigin } from '../translation/signatures.ts';
 import { callOf, thoughtsOf } from './message-reader.ts';
 
 /** See `AnswerApi`. */
@@ -54,7 +54,7 @@ function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
   const text = saidText(message);
   const refused = textIn(refusal) ?? '';
   return [
-    ...thoughtsOf(message).map((part) => ({ ...part, seal: sealOf(facts) })),
+    ...thoughtsOf(message).map((part) => ({ ...part, signature: signatureOf(facts) })),
     ...(text === '' ? [] : [{ kind: 'text', text } as const]),
     ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
     ...callsIn(message).map((call) => callOf(call, newCallId())),
@@ -62,8 +62,8 @@ function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
 }
 
 /** Names the model that thoughts without a signature are of. */
-export function sealOf({ name }: ModelFacts): { maker: string; text: string; isRedacted: boolean } {
-  return { maker: chatMaker(name), text: '', isRedacted: false };
+export function signatureOf({ name }: ModelFacts): { origin: string; text: string; isRedacted: boolean } {
+  return { origin: chatOrigin(name), text: '', isRedacted: false };
 }
 
 /** The text of a message or a piece of it: of a sound, what is said in it. */

@@ -16,7 +16,7 @@ import { textIn } from '../translation/fields.ts';
 import { JsonBalance } from '../translation/json-balance.ts';
 import { PartSequence } from '../translation/part-sequence.ts';
 import type { EventSource, StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, saidText, saysMedia, sealOf } from './answer-reader.ts';
+import { endingOf, saidText, saysMedia, signatureOf } from './answer-reader.ts';
 
 /** A call in a stream, until it is open. */
 interface StreamedCall {
@@ -144,7 +144,7 @@ export class ChunkSource implements EventSource {
   }
 
   #closeText(kind: (typeof textKinds)[number]): StreamEvent[] {
-    return this.#sequence.close(kind, kind === 'thinking' ? sealOf(this.#facts) : null);
+    return this.#sequence.close(kind, kind === 'thinking' ? signatureOf(this.#facts) : null);
   }
 
   #piece(place: number, piece: Fields): StreamEvent[] {

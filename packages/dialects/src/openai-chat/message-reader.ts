@@ -119,10 +119,10 @@ export function callOf(given: Fields, otherwise: string): CallPart {
   };
 }
 
-/** The thought of a message, which has no seal here. */
+/** The thought of a message, which has no signature here. */
 export function thoughtsOf(message: Fields): ThinkingPart[] {
   const text = textIn(message['reasoning_content']) ?? textIn(message['reasoning']) ?? '';
-  return text === '' ? [] : [{ kind: 'thinking', text, seal: null }];
+  return text === '' ? [] : [{ kind: 'thinking', text, signature: null }];
 }
 
 /** Contents of the model may have refusals and thoughts among their parts. */

@@ -4,7 +4,7 @@ import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
-import { chatMaker } from '../translation/seals.ts';
+import { chatOrigin } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { withResultsBehindCalls } from '../translation/turn-order.ts';
 
@@ -63,9 +63,9 @@ function saidMessage(parts: readonly Part[], { facts, left }: Options): Fields[]
 }
 
 function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {
-  const own = chatMaker(name);
+  const own = chatOrigin(name);
   return parts
-    .map((part) => (part.kind === 'thinking' && part.seal?.maker === own ? part.text : ''))
+    .map((part) => (part.kind === 'thinking' && part.signature?.origin === own ? part.text : ''))
     .join('');
 }
 

@@ -14,7 +14,7 @@ export class ChatAssistantMessage implements AssistantMessage {
   /** As it was said. In `identified` ones, with the calls for the next request. */
   readonly message: Fields;
   readonly calls: readonly FunctionCall[];
-  readonly isSealed = false;
+  readonly isSigned = false;
 
   private constructor(message: Fields, calls: readonly FunctionCall[]) {
     this.message = message;

@@ -3,7 +3,7 @@ import type { Answer, AnswerPart, Stop, StopReason } from '../translation/answer
 import { now } from '../openai-chat/answer-writer.ts';
 import { chatIds, fittingId } from '../translation/call-ids.ts';
 import { writeJson } from '../wire/json-text.ts';
-import { markedSeal } from '../translation/seals.ts';
+import { markedSignature } from '../translation/signatures.ts';
 import { writeUsage } from './usage.ts';
 
 /** See `AnswerApi`. */
@@ -80,10 +80,10 @@ export function itemOf(part: AnswerPart, id: string): Fields {
     case 'refusal':
       return { id, type: 'message', status, role: 'assistant', content: [contentPart(part.kind, part.text)] };
     case 'thinking': {
-      const { text, seal } = part;
+      const { text, signature } = part;
       const summary = text === '' ? [] : [{ type: 'summary_text', text }];
-      const sealed = seal !== null && { encrypted_content: markedSeal(seal) };
-      return { id, type: 'reasoning', summary, ...sealed };
+      const signed = signature !== null && { encrypted_content: markedSignature(signature) };
+      return { id, type: 'reasoning', summary, ...signed };
     }
     case 'call': {
       const { name, namespace, argumentsText, isFreeform } = part;

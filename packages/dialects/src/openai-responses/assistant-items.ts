@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
 import { argumentsObjects } from '../tool-arguments.ts';
-import { calledName, isCall, isEmptyThought, isSealed, textOf } from './items.ts';
+import { calledName, isCall, isEmptyThought, isSigned, textOf } from './items.ts';
 
 /** More than any model asks for at once. */
 const maxCalls = 128;
@@ -36,8 +36,8 @@ export class AssistantItems implements AssistantMessage {
     return status === 'incomplete' ? new AssistantItems(this.items, []) : this;
   }
 
-  get isSealed(): boolean {
-    return this.items.some(isSealed);
+  get isSigned(): boolean {
+    return this.items.some(isSigned);
   }
 
   identified(used: Set<string>): AssistantItems {

@@ -162,10 +162,10 @@ export class ResponseSource implements EventSource {
     }
     if (item['type'] === 'reasoning') {
       const key = keyOf(index, 'thinking');
-      const seal = part?.kind === 'thinking' ? part.seal : null;
+      const signature = part?.kind === 'thinking' ? part.signature : null;
       const text = known.hasText || part?.kind !== 'thinking' ? '' : part.text;
       const opened = part === undefined ? [] : this.#open(key, { kind: 'thinking' });
-      return [...opened, ...this.#sequence.add(key, text), ...this.#sequence.close(key, seal)];
+      return [...opened, ...this.#sequence.add(key, text), ...this.#sequence.close(key, signature)];
     }
     return this.#closeMessage(index, known.hasText ? [] : parts);
   }

@@ -4,7 +4,7 @@ import type { Usage } from '../usage/usage.ts';
 import { writeJson } from '../wire/json-text.ts';
 import type { AnswerPart, Stop } from '../translation/answer.ts';
 import { now } from '../openai-chat/answer-writer.ts';
-import type { Seal } from '../translation/conversation.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { contentPart, idOf, itemId, itemOf, responseHead, statusOf } from './answer-writer.ts';
 import { writeError } from './errors.ts';
@@ -49,7 +49,7 @@ export class ResponseWriter implements EventWriter {
       case 'delta':
         return this.#delta(event.text);
       case 'close':
-        return this.#closed(event.seal);
+        return this.#closed(event.signature);
       case 'usage':
         this.#usage = event.usage;
         return [];
@@ -135,11 +135,11 @@ export class ResponseWriter implements EventWriter {
     return this.#inItem('response.reasoning_summary_part.added', { summary_index: 0, part });
   }
 
-  #closed(seal: Seal | null): Buffer[] {
+  #closed(signature: ReasoningSignature | null): Buffer[] {
     const open = this.#open;
     if (open === null) return [];
     const text = this.#pieces.join('');
-    const part = whole(open, text, seal);
+    const part = whole(open, text, signature);
     const item = itemOf(part, this.#itemId);
     const ends = this.#ends(part, text);
     const done = this.#place('response.output_item.done', { item });
@@ -208,10 +208,10 @@ function callEvent({ isFreeform }: { isFreeform: boolean }): string {
 }
 
 function begun(kind: 'text' | 'refusal' | 'thinking'): AnswerPart {
-  return kind === 'thinking' ? { kind, text: '', seal: null } : { kind, text: '' };
+  return kind === 'thinking' ? { kind, text: '', signature: null } : { kind, text: '' };
 }
 
-function whole(part: AnswerPart, text: string, seal: Seal | null): AnswerPart {
+function whole(part: AnswerPart, text: string, signature: ReasoningSignature | null): AnswerPart {
   if (part.kind === 'call') return { ...part, argumentsText: text };
-  return part.kind === 'thinking' ? { ...part, text, seal } : { ...part, text };
+  return part.kind === 'thinking' ? { ...part, text, signature } : { ...part, text };
 }

@@ -11,7 +11,7 @@ import type {
 import { textIn } from '../translation/fields.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { fileSource, sourceOf } from '../translation/media.ts';
-import { readMarked } from '../translation/seals.ts';
+import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 
 /** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
@@ -108,9 +108,9 @@ export function callOf({ type, call_id: callId, name, namespace, arguments: text
 export function thinkingParts(item: Fields): ThinkingPart[] {
   const text = thoughtText(item);
   const encrypted = textIn(item['encrypted_content']) ?? '';
-  const own = encrypted === '' ? null : { maker: 'openai', text: encrypted, isRedacted: false };
-  const seal = readMarked(encrypted) ?? own;
-  return text === '' && seal === null ? [] : [{ kind: 'thinking', text, seal }];
+  const own = encrypted === '' ? null : { origin: 'openai', text: encrypted, isRedacted: false };
+  const signature = readMarked(encrypted) ?? own;
+  return text === '' && signature === null ? [] : [{ kind: 'thinking', text, signature }];
 }
 
 function thoughtText({ summary, content }: Fields): string {

@@ -53,11 +53,11 @@ function itemOf(part: Part, left: DroppedFields): Fields[] | null {
     case 'result':
       return [resultItem(part, left)];
     case 'thinking': {
-      const { text, seal } = part;
-      if (seal?.maker !== 'openai') return [];
+      const { text, signature } = part;
+      if (signature?.origin !== 'openai') return [];
       const summary = text === '' ? [] : [{ type: 'summary_text', text }];
       // Encrypted content is good for the id of its item alone, or for none. Other APIs have no place for the id.
-      return [{ type: 'reasoning', summary, encrypted_content: seal.text }];
+      return [{ type: 'reasoning', summary, encrypted_content: signature.text }];
     }
     default:
       return null;

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { SampleBuilder } from '../usage/token-estimate.ts';
 import { isTextFile } from '../file-types.ts';
-import { summaryMark } from '../marked-seals.ts';
+import { summaryMark } from '../marked-signatures.ts';
 
 /** Items of inputs and outputs: messages, thoughts, calls of tools and their results. Newer kinds count as their texts. */
 
@@ -117,7 +117,7 @@ export function isOfUser(item: Fields): boolean {
 }
 
 /** Whether an item goes back to the vendor alone that made it. */
-export function isSealed({ encrypted_content: encrypted }: Fields): boolean {
+export function isSigned({ encrypted_content: encrypted }: Fields): boolean {
   return textOf(encrypted) !== '';
 }
 

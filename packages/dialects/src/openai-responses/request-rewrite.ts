@@ -13,7 +13,7 @@ import { elementsOf, elementStart, named, objectMembers, type Member } from '../
 import { addParameters } from '../added-parameters.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
-import { isKept, sealTextIn } from '../marked-seals.ts';
+import { isKept, signatureTextIn } from '../marked-signatures.ts';
 import { billedAs } from '../usage/fee-tools.ts';
 import { asResponses } from './defaults.ts';
 import type { Pieces } from '../wire/pieces.ts';
@@ -34,8 +34,8 @@ interface AskedState {
   asksToReason: boolean;
   /** Places of items of the input that only a provider which stores responses could read; never all of them. */
   lost: ReadonlySet<number>;
-  /** The seals of items, by their places. */
-  seals: ReadonlyMap<number, string>;
+  /** The signatures of items, by their places. */
+  signatures: ReadonlyMap<number, string>;
   /** Places of items that stand for a part of the conversation. */
   compactions: ReadonlySet<number>;
   /** Offered tools: those of the request by null, others by the place of their item. */
@@ -73,7 +73,9 @@ export function rewriteRequest(
   if (!isBare) keepNothing(body, members, rewrite, changes);
   if (rewrite.systemPrompt !== null) addInstructions(body, members, rewrite.systemPrompt, changes);
   const [input] = named(members, 'input').slice(-1);
-  const foreign = [...rewrite.seals].flatMap(([place, seal]) => (isKept(seal, rewrite) ? [] : [place]));
+  const foreign = [...rewrite.signatures].flatMap(([place, signature]) =>
+    isKept(signature, rewrite) ? [] : [place],
+  );
   const [compacted] = foreign.filter((place) => rewrite.compactions.has(place));
   if (compacted !== undefined) throw foreignCompaction(compacted);
   const gone = new Set([...rewrite.lost, ...foreign]);
@@ -199,11 +201,11 @@ function addToInput(body: Buffer, members: readonly Member[], rewrite: Rewrite, 
 
 /** Items of the run itself, which another key of the provider may have made. `text`: some, joined with commas. */
 function keptItems(text: string, rewrite: Rewrite): string {
-  if (rewrite.keepsSeal === undefined || !text.includes('"encrypted_content"')) return text;
+  if (rewrite.keepsSignature === undefined || !text.includes('"encrypted_content"')) return text;
   const items = JSON.parse(`[${text}]`) as Fields[];
   const kept = items.filter(({ encrypted_content: encrypted }) => {
-    const seal = sealTextIn(encrypted);
-    return seal === null || isKept(seal, rewrite);
+    const signature = signatureTextIn(encrypted);
+    return signature === null || isKept(signature, rewrite);
   });
   return kept.length === items.length ? text : kept.map((item) => JSON.stringify(item)).join(',');
 }

@@ -12,7 +12,7 @@ import type {
   RequestSource,
 } from '../dialect.ts';
 import { saysSomething } from '../provider-errors.ts';
-import { sealTextIn } from '../marked-seals.ts';
+import { signatureTextIn } from '../marked-signatures.ts';
 import type { Compaction, RequestState } from '../state-format.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
 import { effortIn, type Thinking } from '../thinking.ts';
@@ -177,7 +177,7 @@ export class ResponsesRequest implements CompletionRequest {
       wantsEncrypted: this.#wantsEncrypted,
       asksToReason: saysSomething(this.#fields['reasoning']),
       lost: new Set(this.#stores ? this.#lost : []),
-      seals: this.#seals,
+      signatures: this.#signatures,
       compactions: this.#compactions,
       offered: this.#offered,
     };
@@ -208,10 +208,14 @@ export class ResponsesRequest implements CompletionRequest {
     return typeof instructions === 'string' ? [instructions] : inputItems(instructions).map(itemText);
   }
 
-  /** Seals by the place of their item. */
-  get #seals(): ReadonlyMap<number, string> {
-    const seals = this.#items.map(({ encrypted_content: seal }) => sealTextIn(seal));
-    return new Map([...seals.entries()].flatMap(([place, seal]) => (seal === null ? [] : [[place, seal]])));
+  /** Signatures by the place of their item. */
+  get #signatures(): ReadonlyMap<number, string> {
+    const signatures = this.#items.map(({ encrypted_content: signature }) => signatureTextIn(signature));
+    return new Map(
+      [...signatures.entries()].flatMap(([place, signature]) =>
+        signature === null ? [] : [[place, signature]],
+      ),
+    );
   }
 
   get #compactions(): ReadonlySet<number> {

@@ -194,9 +194,9 @@ describe('whole answers of a turn with tools', () => {
   });
 
   it('say whether they have thoughts that go back to their vendor alone', () => {
-    const isSealed = (item: Fields): unknown =>
-      new ResponseToolAnswers(isOwn).add(response([item]))?.isSealed;
-    expect([thought(), said('x'), { ...thought(), encrypted_content: null }].map(isSealed)).toEqual([
+    const isSigned = (item: Fields): unknown =>
+      new ResponseToolAnswers(isOwn).add(response([item]))?.isSigned;
+    expect([thought(), said('x'), { ...thought(), encrypted_content: null }].map(isSigned)).toEqual([
       ...[true, false, false],
     ]);
   });

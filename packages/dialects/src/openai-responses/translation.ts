@@ -17,7 +17,7 @@ const counted = [
 /** OpenAI's responses. */
 export const responses = {
   thoughtIds: null,
-  sealPlace: '`encrypted_content` of a `reasoning` item',
+  signaturePlace: '`encrypted_content` of a `reasoning` item',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError, echoedFields },
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: (echoed) => new ResponseWriter(echoed),

@@ -18,10 +18,10 @@ export interface ClientFormat {
   fieldNames: FieldNames;
   /** The name of the member by which objects of a request say that the prompt is to be cached; absent where none do. */
   cacheHint?: string;
-  /** The ids of calls that thoughts are known by where clients have no place for seals; null where they do. */
+  /** The ids of calls that thoughts are known by where clients have no place for signatures; null where they do. */
   thoughtIds: IdRule | null;
-  /** The client's name for the place of a seal; absent where there is none. */
-  sealPlace?: string;
+  /** The client's name for the place of a signature; absent where there is none. */
+  signaturePlace?: string;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
   readRequest(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation>;
   /** The fields of a request that its answers echo; omitted: the API echoes none. `texts`: those of `source`. */
@@ -69,9 +69,9 @@ export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
 /** The facts of a model that its requests depend on. */
 export interface ModelFacts {
-  /** The account that alone reads the seals of its thoughts; null where all do that speak its API. */
+  /** The account that alone reads the signatures of its thoughts; null where all do that speak its API. */
   account: string | null;
-  /** Hashes of marked seals, by a key of the tenant. */
+  /** Hashes of marked signatures, by a key of the tenant. */
   macs: Hasher;
   /** The provider's name of it. */
   name: string;

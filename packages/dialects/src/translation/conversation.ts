@@ -75,13 +75,13 @@ export interface ResultPart extends CachePoint {
 export interface ThinkingPart {
   kind: 'thinking';
   text: string;
-  seal: Seal | null;
+  signature: ReasoningSignature | null;
 }
 
-/** A signature of a thought, or the thought itself in encrypted form. It goes back to its maker or nowhere. */
-export interface Seal {
+/** A signature of a thought, or the thought itself in encrypted form. It goes back to its origin or nowhere. */
+export interface ReasoningSignature {
   /** `anthropic`, `google`, `openai`, or `chat=` and a model: servers with chat completions have no signatures. */
-  maker: string;
+  origin: string;
   text: string;
   /** Whether `text` is the thought itself. */
   isRedacted: boolean;

@@ -148,10 +148,10 @@ describe('a conversation', () => {
   });
 });
 
-/** The content of an answer: ids and makers of seals differ between APIs. */
+/** The content of an answer: ids and origins of signatures differ between APIs. */
 function saying({ parts, stop, usage }: Answer): unknown {
   return {
-    parts: parts.map((part) => (part.kind === 'thinking' ? { ...part, seal: null } : part)),
+    parts: parts.map((part) => (part.kind === 'thinking' ? { ...part, signature: null } : part)),
     stop: stopAfter(stop, new Set(parts.map(({ kind }) => kind))),
     usage,
   };
@@ -203,7 +203,7 @@ describe('an answer', () => {
         stop: { reason: 'calls', sequence: null },
       },
       parts: [
-        { kind: 'thinking', text: 'hm', seal: null },
+        { kind: 'thinking', text: 'hm', signature: null },
         { kind: 'text', text: 'Dürfen wir? 👩‍🚀' },
         {
           kind: 'call',

@@ -57,8 +57,8 @@ describe('a stream of Converse', () => {
       isWhole: true,
       stop: { reason: 'calls' },
       parts: [
-        { kind: 'thinking', text: 'hm', seal: { maker: 'anthropic', text: 'c2ln', isRedacted: false } },
-        { kind: 'thinking', seal: { text: 'AAAABA==', isRedacted: true } },
+        { kind: 'thinking', text: 'hm', signature: { origin: 'anthropic', text: 'c2ln', isRedacted: false } },
+        { kind: 'thinking', signature: { text: 'AAAABA==', isRedacted: true } },
         { kind: 'text', text: 'Yes.' },
         { kind: 'call', id: 'a', argumentsText: '{}' },
       ],

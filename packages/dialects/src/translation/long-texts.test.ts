@@ -11,7 +11,7 @@ import { DroppedFields } from './dropped-fields.ts';
 import { messages } from '../anthropic-messages/translation.ts';
 import { responses } from '../openai-responses/translation.ts';
 import { conversations, facts } from '@gatehouse/test/translation-samples';
-import { markedSeal, withMac } from './seals.ts';
+import { markedSignature, withMac } from './signatures.ts';
 import { translationBetween } from './translation.ts';
 
 /** Long texts of large requests are not read, and come where those of small ones do. */
@@ -99,7 +99,7 @@ it.each(pairs)('from %s to %s', async (from, to) => {
   expect(translated).toBeGreaterThan(0);
 });
 
-const sealed = markedSeal(withMac({ maker: 'google', text: base64, isRedacted: true }, facts.macs));
+const signed = markedSignature(withMac({ origin: 'google', text: base64, isRedacted: true }, facts.macs));
 const asked = { role: 'user', content: `${filler} as JSON, please` };
 const encoded = Buffer.from(filler).toString('base64');
 const image = { type: 'input_image', image_url: `data:image/png;base64,${base64}` };
@@ -166,7 +166,7 @@ it.each<[string, keyof typeof clients, (typeof pairs)[number][1], object]>([
     },
   ],
   [
-    'a seal that was marked',
+    'a signature that was marked',
     'messages',
     'gemini',
     {
@@ -176,7 +176,7 @@ it.each<[string, keyof typeof clients, (typeof pairs)[number][1], object]>([
         {
           role: 'assistant',
           content: [
-            { type: 'redacted_thinking', data: sealed },
+            { type: 'redacted_thinking', data: signed },
             { type: 'text', text: filler },
           ],
         },

@@ -5,10 +5,10 @@ import { withResultsBehindCalls } from './turn-order.ts';
 
 /** Turns in the order that Anthropic's messages and Bedrock's Converse want. */
 
-/** The turns with ids that fit, in order, and with the thoughts that `maker` takes back. */
-export function* ownTurns(turns: readonly Turn[], maker: string): Steps<Turn[]> {
+/** The turns with ids that fit, in order, and with the thoughts that `origin` takes back. */
+export function* ownTurns(turns: readonly Turn[], origin: string): Steps<Turn[]> {
   const fitting = yield* withFittingIds(turns, messagesIds);
-  return orderedTurns(fitting.map((turn) => withOwnThoughts(turn, maker)));
+  return orderedTurns(fitting.map((turn) => withOwnThoughts(turn, origin)));
 }
 
 /**
@@ -26,9 +26,9 @@ function orderedTurns(turns: readonly Turn[]): Turn[] {
   return written;
 }
 
-/** The thoughts of a turn that their maker takes back: its own, and none behind everything else that was said. */
-function withOwnThoughts(turn: Turn, maker: string): Turn {
-  const parts = turn.parts.filter((part) => part.kind !== 'thinking' || part.seal?.maker === maker);
+/** The thoughts of a turn that their origin takes back: its own, and none behind everything else that was said. */
+function withOwnThoughts(turn: Turn, origin: string): Turn {
+  const parts = turn.parts.filter((part) => part.kind !== 'thinking' || part.signature?.origin === origin);
   const last = parts.findLastIndex(({ kind }) => kind !== 'thinking');
   return { ...turn, parts: parts.slice(0, last + 1) };
 }

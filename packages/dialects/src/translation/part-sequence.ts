@@ -1,5 +1,5 @@
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
-import type { Seal } from './conversation.ts';
+import type { ReasoningSignature } from './conversation.ts';
 import type { OpenPart, StreamEvent } from './stream-events.ts';
 
 /** Text that waits for other parts to end. Longer answers are none. */
@@ -13,7 +13,7 @@ interface HeldPart {
   part: OpenPart;
   texts: string[];
   /** Undefined as long as it is open. */
-  seal: Seal | null | undefined;
+  signature: ReasoningSignature | null | undefined;
 }
 
 /**
@@ -48,7 +48,7 @@ export class PartSequence {
 
   open(key: string, part: OpenPart): StreamEvent[] {
     if (this.#parts.length >= maxParts) throw new Error('the answer has too many parts at the same time');
-    const held: HeldPart = { key, part, texts: [], seal: undefined };
+    const held: HeldPart = { key, part, texts: [], signature: undefined };
     this.#parts.push(held);
     this.#open.set(key, held);
     if (this.#parts[0] === held) return [{ type: 'open', part }];
@@ -66,15 +66,15 @@ export class PartSequence {
     return [];
   }
 
-  close(key: string, seal: Seal | null = null): StreamEvent[] {
+  close(key: string, signature: ReasoningSignature | null = null): StreamEvent[] {
     const held = this.#open.get(key);
     if (held === undefined) return [];
     this.#open.delete(key);
-    held.seal = seal;
+    held.signature = signature;
     const events: StreamEvent[] = [];
     let first = this.#parts[0];
-    while (first?.seal !== undefined) {
-      events.push({ type: 'close', seal: first.seal });
+    while (first?.signature !== undefined) {
+      events.push({ type: 'close', signature: first.signature });
       this.#parts.shift();
       first = this.#parts[0];
       if (first !== undefined) events.push(...this.#begin(first));

@@ -2,7 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { facts, marked } from '@gatehouse/test/translation-samples';
-import type { KnownThoughts } from './sealed-thoughts.ts';
+import type { KnownReasoning } from './signed-reasoning.ts';
 import { answerIn, ask, writtenIn } from '../../test/translating.ts';
 import { translationBetween } from './translation.ts';
 import { Pieces } from '../wire/pieces.ts';
@@ -14,7 +14,7 @@ async function request(
   from: DialectName,
   to: DialectName,
   fields: Fields,
-  { name = 'claude-opus-5', thoughts }: { name?: string; thoughts?: KnownThoughts } = {},
+  { name = 'claude-opus-5', thoughts }: { name?: string; thoughts?: KnownReasoning } = {},
 ): Promise<Fields> {
   const translation = translationBetween(from, to, { ...facts, name });
   const { body } = await translation.request(Pieces.of(Buffer.from(JSON.stringify(fields))), {
@@ -27,7 +27,7 @@ async function answer(
   [from, to]: readonly [DialectName, DialectName],
   fields: Fields,
   name: string,
-): Promise<{ said: Fields; thoughts: KnownThoughts }> {
+): Promise<{ said: Fields; thoughts: KnownReasoning }> {
   const translation = translationBetween(from, to, { ...facts, name });
   const { bytes, thoughts } = answerIn(await translation.whole(Buffer.from(JSON.stringify(fields)), null));
   return {
@@ -51,19 +51,19 @@ const ofAnthropic = {
 async function saidInChat(
   fields: Fields = ofAnthropic,
   upstream: DialectName = 'messages',
-): Promise<{ message: Fields; thoughts: KnownThoughts }> {
+): Promise<{ message: Fields; thoughts: KnownReasoning }> {
   const { said, thoughts } = await answer(['chat', upstream], fields, 'claude-opus-5');
   return { message: (said['choices'] as { message: Fields }[])[0]?.message ?? {}, thoughts };
 }
 
 /** A signature of Anthropic's, as it is kept. */
-const kept = (text: string, seal: string, isRedacted = false): Fields => ({
+const kept = (text: string, signature: string, isRedacted = false): Fields => ({
   ...{ text, isFirst: true },
-  seal: { maker: 'anthropic', text: seal, isRedacted },
+  signature: { origin: 'anthropic', text: signature, isRedacted },
 });
 
 describe('thoughts of Anthropic for a client of chat completions', () => {
-  it('are a text, and their seals are kept by the call behind them', async () => {
+  it('are a text, and their signatures are kept by the call behind them', async () => {
     const { message, thoughts } = await saidInChat();
     expect(message).toMatchObject({ reasoning_content: 'So be it' });
     expect(JSON.stringify(message)).not.toMatch(/c2ln|ZGF0YQ/);
@@ -77,14 +77,14 @@ describe('thoughts of Anthropic for a client of chat completions', () => {
     reasoning_effort: 'low',
   });
 
-  it('go back to it whole with the seals', async () => {
+  it('go back to it whole with the signatures', async () => {
     const { message, thoughts } = await saidInChat();
     const body = await request('chat', 'messages', asked(message), { thoughts });
     expect(body['thinking']).toEqual({ type: 'adaptive' });
     expect(body).toMatchObject({ messages: [{}, { content: ofAnthropic.content }, {}] });
   });
 
-  it('stay away without the seals, with thinking off for a turn of calls', async () => {
+  it('stay away without the signatures, with thinking off for a turn of calls', async () => {
     const { message } = await saidInChat();
     const body = await request('chat', 'messages', asked(message));
     expect(body['thinking']).toEqual({ type: 'disabled' });

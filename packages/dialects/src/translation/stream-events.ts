@@ -2,7 +2,7 @@ import type { ProviderError } from '../dialect.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { Stop } from './answer.ts';
-import type { Seal } from './conversation.ts';
+import type { ReasoningSignature } from './conversation.ts';
 
 /** An event of a streamed answer. Parts come one after the other: each is open until its `close`. */
 export type StreamEvent =
@@ -10,8 +10,8 @@ export type StreamEvent =
   | { type: 'open'; part: OpenPart }
   /** More of the open part. */
   | { type: 'delta'; text: string }
-  /** `seal`: that of a thought. */
-  | { type: 'close'; seal: Seal | null }
+  /** `signature`: that of a thought. */
+  | { type: 'close'; signature: ReasoningSignature | null }
   | { type: 'stop'; stop: Stop }
   /** All tokens so far. */
   /** `serviceTier`: the one that the call is served in, where the provider says so. */

@@ -17,7 +17,7 @@ import {
   type TranslatedApi,
 } from './api.ts';
 import { chat } from '../openai-chat/translation.ts';
-import type { Conversation, Seal } from './conversation.ts';
+import type { Conversation, ReasoningSignature } from './conversation.ts';
 import { converse } from '../bedrock-converse/translation.ts';
 import { gemini } from '../gemini/translation.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
@@ -27,8 +27,13 @@ import { DroppedFields } from './dropped-fields.ts';
 import { messages } from '../anthropic-messages/translation.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import { responses } from '../openai-responses/translation.ts';
-import { checkedTurns, sealedAt, turnsAt, withMac } from './seals.ts';
-import { ThoughtCollector, thinkingTurns, type CallThoughts, type KnownThoughts } from './sealed-thoughts.ts';
+import { checkedTurns, signatureAt, turnsAt, withMac } from './signatures.ts';
+import {
+  ReasoningCollector,
+  thinkingTurns,
+  type CallReasoning,
+  type KnownReasoning,
+} from './signed-reasoning.ts';
 import { inSteps, turnsOf, type InTurn, type Steps } from '@gatehouse/kit/steps';
 import type { StreamEvent } from './stream-events.ts';
 import { summarising } from './summarising.ts';
@@ -69,14 +74,14 @@ interface TranslatedRequest {
   /** Whether a stream is asked for, where the client's API says so in the path. */
   isStream?: boolean;
   /** Thoughts of its earlier answers that its client has no place for. */
-  thoughts?: KnownThoughts;
+  thoughts?: KnownReasoning;
   /** Whether the provider counts the tokens of the request instead of answering it, where its API can. */
   isCount?: boolean;
 }
 
-/** Calls of an answer with the thoughts before them; none where the client has a place for thoughts with their seals. */
+/** Calls of an answer with the thoughts before them; none where the client has a place for thoughts with their signatures. */
 interface ThoughtsBeside {
-  readonly thoughts: readonly CallThoughts[];
+  readonly thoughts: readonly CallReasoning[];
 }
 
 export interface TranslatedAnswer extends ThoughtsBeside {
@@ -98,8 +103,8 @@ export interface StreamTranslation extends ThoughtsBeside {
   readonly answer: TextSample;
 }
 
-/** Whether clients of an API lose the seals of thoughts, so that the gateway keeps them. */
-export function losesSeals(client: DialectName): boolean {
+/** Whether clients of an API lose the signatures of reasoning, so that the gateway keeps them. */
+export function losesSignatures(client: DialectName): boolean {
   return clients[client].thoughtIds !== null;
 }
 
@@ -159,11 +164,11 @@ class ApiTranslation implements Translation {
     this.#echoed = await inTurn(() => this.#client.echoedFields?.(fields, source, texts) ?? {});
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);
-    const { sealPlace } = this.#client;
+    const { signaturePlace } = this.#client;
     const given =
-      sealPlace === undefined
+      signaturePlace === undefined
         ? read.turns
-        : await inSteps(checkedTurns(read.turns, this.#facts.macs, sealPlace), inTurn);
+        : await inSteps(checkedTurns(read.turns, this.#facts.macs, signaturePlace), inTurn);
     const turns =
       thoughts === undefined || thoughts.size === 0
         ? given
@@ -205,7 +210,9 @@ class ApiTranslation implements Translation {
     let usage: Usage | null = null;
     let serviceTier: string | null = null;
     const ofAccount = (event: StreamEvent): StreamEvent =>
-      event.type === 'close' && event.seal !== null ? { ...event, seal: this.#sealed(event.seal) } : event;
+      event.type === 'close' && event.signature !== null
+        ? { ...event, signature: this.#signed(event.signature) }
+        : event;
     const write = (events: readonly StreamEvent[]): Buffer[] =>
       events.flatMap((event) => {
         if (event.type === 'usage') ({ usage, serviceTier } = event);
@@ -239,7 +246,7 @@ class ApiTranslation implements Translation {
           ? said.built
           : { beginning: beginning || held.beginning, chars: chars + held.chars };
       },
-      get thoughts(): readonly CallThoughts[] {
+      get thoughts(): readonly CallReasoning[] {
         return collector?.calls ?? [];
       },
     };
@@ -253,22 +260,22 @@ class ApiTranslation implements Translation {
     return this.#client.formatError(error);
   }
 
-  #collector(): ThoughtCollector | null {
+  #collector(): ReasoningCollector | null {
     const { thoughtIds } = this.#client;
-    return thoughtIds === null ? null : new ThoughtCollector(thoughtIds);
+    return thoughtIds === null ? null : new ReasoningCollector(thoughtIds);
   }
 
-  /** A seal of the provider as the client gets it. */
-  #sealed(seal: Seal | null): Seal | null {
+  /** A signature of the provider as the client gets it. */
+  #signed(signature: ReasoningSignature | null): ReasoningSignature | null {
     const { account, macs } = this.#facts;
-    const made = sealedAt(seal, account);
-    return made === null || this.#client.sealPlace === undefined ? made : withMac(made, macs);
+    const made = signatureAt(signature, account);
+    return made === null || this.#client.signaturePlace === undefined ? made : withMac(made, macs);
   }
 
   #restored(answer: Answer): Answer {
     const parts = answer.parts.map((part) => {
       if (part.kind === 'call') return this.#names.called(part);
-      return part.kind === 'thinking' ? { ...part, seal: this.#sealed(part.seal) } : part;
+      return part.kind === 'thinking' ? { ...part, signature: this.#signed(part.signature) } : part;
     });
     return { ...answer, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
   }

@@ -7,7 +7,7 @@ import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
-import { KeptSeals } from '../kept-thoughts/kept-seal-store.ts';
+import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
@@ -53,8 +53,8 @@ export function createBatches(
   const { firstPauseMs } = pace;
   const downloads = new FairQueue(downloadsInFlight);
   const files = fileHandlers({ ...dependencies, downloads });
-  const seals = new KeptSeals(app);
-  const messages = messageBatchHandlers({ ...dependencies, firstPauseMs, bodyBudget, downloads, seals });
+  const signatures = new SignatureOriginStore(app);
+  const messages = messageBatchHandlers({ ...dependencies, firstPauseMs, bodyBudget, downloads, signatures });
   return {
     idempotency,
     rawHandlers: { ...files.rawHandlers, ...messages.rawHandlers },

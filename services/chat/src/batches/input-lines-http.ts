@@ -16,8 +16,8 @@ const maxLines = 50_000;
 const maxLineBytes = 8 * 1024 * 1024;
 const maxIdChars = 512;
 
-/** A seal may be another tenant's, and no thought is kept for a batch. */
-const keepsSeal = (): boolean => false;
+/** A signature may be another tenant's, and no thought is kept for a batch. */
+const keepsSignature = (): boolean => false;
 
 /** The requests of an uploaded file. */
 export class InputLines {
@@ -67,7 +67,7 @@ export class InputLines {
       this.#sum ??= new RequestSum(this.#targetFor(request.model, kind.api), { model: request.model, url });
       this.#sum.add(request, url, isFields(parsed) ? parsed : {});
       const { upstreamModel, reasoning: reasons } = this.#sum.model;
-      const rewrite = { ...unchanged, keepsSeal, model: upstreamModel, reasons };
+      const rewrite = { ...unchanged, keepsSignature, model: upstreamModel, reasons };
       const rewritten = request.source(noShare).rewritten(rewrite);
       const head = JSON.stringify({ custom_id: id, method: 'POST', url });
       return new Pieces([Buffer.from(`${head.slice(0, -1)},"body":`), ...rewritten.all, Buffer.from('}\n')]);

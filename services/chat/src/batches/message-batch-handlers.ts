@@ -17,7 +17,7 @@ import type { Rewrite } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { objectId, uuidIn } from '../shared/object-id.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
-import { withSeals, type SealDependencies } from '../turns/turn-seals.ts';
+import { withSignatures, type SignatureDependencies } from '../turns/turn-signatures.ts';
 import { nameOfFirst } from './anthropic-batch-peer.ts';
 import { batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
 import { passedHeaders } from '../completions/client-headers.ts';
@@ -51,7 +51,7 @@ const partBytes = 256 * 1024;
 /** A piece that is hashed in a few milliseconds. */
 const hashedBytes = 1024 * 1024;
 
-export interface MessageBatchDependencies extends BatchHandlerDependencies, SealDependencies {
+export interface MessageBatchDependencies extends BatchHandlerDependencies, SignatureDependencies {
   bodyBudget: BodyBudget;
   /** Results that clients read at a time. */
   downloads: FairQueue;
@@ -247,13 +247,18 @@ async function checked(
   const targets = targetsFor(dependencies, { settings, userId });
   const targetFor = (model: string) => targets(model, messagesKind.api);
   const { providers } = dependencies;
-  const sealsFor = async (text: Buffer, target: Target): Promise<Pick<Rewrite, 'keepsSeal'>> => {
+  const signaturesFor = async (text: Buffer, target: Target): Promise<Pick<Rewrite, 'keepsSignature'>> => {
     const asked = { target, tenantId };
-    const seals = await withSeals(dependencies, { ...asked, dialect: dialects.messages, text, settings });
+    const signatures = await withSignatures(dependencies, {
+      ...asked,
+      dialect: dialects.messages,
+      text,
+      settings,
+    });
     // All keys of a provider read the same.
-    return providers.sealsFor(target.chain[0], null, { ...asked, api: 'messages', seals });
+    return providers.signaturesFor(target.chain[0], null, { ...asked, api: 'messages', signatures });
   };
-  const options = { tenantId, targetFor, headers, sealsFor };
+  const options = { tenantId, targetFor, headers, signaturesFor };
   const messages = await new MessageRequests(held.body, options).checked(firstName);
   held.body = Buffer.alloc(0);
   return messages;

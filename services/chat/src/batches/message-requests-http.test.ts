@@ -9,7 +9,7 @@ const catalogue = Catalogue.parse({
   models: [{ id: 'm', provider: 'claude', max_output_tokens: 9 }],
 });
 
-/** Requests whose deployments and seals are noted when they are looked up. */
+/** Requests whose deployments and signatures are noted when they are looked up. */
 function requestsOf(body: string) {
   const looks: string[] = [];
   const requests = new MessageRequests(Buffer.from(body), {
@@ -19,8 +19,8 @@ function requestsOf(body: string) {
       return modelTarget(catalogue, model, null);
     },
     headers: {},
-    sealsFor: (_text, target) => {
-      looks.push(`seals for ${target.chain[0].id}`);
+    signaturesFor: (_text, target) => {
+      looks.push(`signatures for ${target.chain[0].id}`);
       return Promise.resolve({});
     },
   });
@@ -35,12 +35,12 @@ const twoRequests = (model: string): string => {
 };
 
 it.each(['"model":"m"', `${' '.repeat(300)}"model"${' '.repeat(300)}:"m"`])(
-  'a batch has one deployment, for which the seals of all its requests are looked up',
+  'a batch has one deployment, for which the signatures of all its requests are looked up',
   async (model) => {
     const { requests, looks } = requestsOf(twoRequests(model));
     const checked = await requests.checked('a');
     expect(checked.requests.sum.count).toBe(2);
-    expect(looks).toEqual(['target of m', 'seals for m', 'seals for m']);
+    expect(looks).toEqual(['target of m', 'signatures for m', 'signatures for m']);
   },
 );
 
@@ -62,7 +62,7 @@ it('a large request of a batch has no turn while its signatures are looked up', 
     tenantId: 't',
     targetFor: (model) => modelTarget(catalogue, model, null),
     headers: {},
-    sealsFor: async () => {
+    signaturesFor: async () => {
       await LargeWork.during({ tenantId: 'another tenant', bytes: content.length }, () => Promise.resolve());
       lookedUp += 1;
       return {};

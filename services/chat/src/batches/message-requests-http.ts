@@ -39,8 +39,8 @@ export interface MessageRequestsOptions {
   targetFor: (model: string) => Target;
   /** Those of the client that its API passes on. */
   headers: Readonly<Record<string, string>>;
-  /** The seals in the text of a request that its provider gets. */
-  sealsFor: (text: Buffer, target: Target) => Promise<Pick<Rewrite, 'keepsSeal'>>;
+  /** The signatures in the text of a request that its provider gets. */
+  signaturesFor: (text: Buffer, target: Target) => Promise<Pick<Rewrite, 'keepsSignature'>>;
 }
 
 /** The requests of a batch of messages, each of which is read in a turn of its tenant at the event loop. */
@@ -124,14 +124,14 @@ export class MessageRequests {
   async #params(bytes: Buffer): Promise<Pieces> {
     const work = { tenantId: this.#tenantId, bytes: bytes.length };
     // The database is asked before the turn of large requests.
-    const seals = await this.#seals(bytes);
-    return LargeWork.during(work, () => this.#written(bytes, seals));
+    const signatures = await this.#signatures(bytes);
+    return LargeWork.during(work, () => this.#written(bytes, signatures));
   }
 
   /** None for a request without a model, which is refused when it is read. */
-  async #seals(bytes: Buffer): Promise<Pick<Rewrite, 'keepsSeal'>> {
+  async #signatures(bytes: Buffer): Promise<Pick<Rewrite, 'keepsSignature'>> {
     this.#sum ??= await this.#firstSum(bytes);
-    return this.#sum === null ? {} : this.#options.sealsFor(bytes, this.#sum.target);
+    return this.#sum === null ? {} : this.#options.signaturesFor(bytes, this.#sum.target);
   }
 
   /** A sum for the model of the first request, whose deployment is drawn once for all. */
@@ -144,12 +144,12 @@ export class MessageRequests {
     return new RequestSum(targetFor(model), { model, url: messagesUrl, headers });
   }
 
-  async #written(bytes: Buffer, seals: Pick<Rewrite, 'keepsSeal'>): Promise<Pieces> {
+  async #written(bytes: Buffer, signatures: Pick<Rewrite, 'keepsSignature'>): Promise<Pieces> {
     const tenantId = this.#tenantId;
     const parsed = await parseBody(bytes, tenantId);
     const { request, target } = await readPart(bytes, tenantId, () => {
       const asked = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
-      // A model that was found only now has no seals looked up.
+      // A model that was found only now has no signatures looked up.
       if (this.#sum === null)
         throw new AppError('invalid_value', `model takes more than ${maxMemberBytes} bytes.`, {
           param: 'model',
@@ -158,7 +158,7 @@ export class MessageRequests {
       return { request: asked, target: this.#sum.target };
     });
     const { upstreamModel: model, reasoning: reasons } = target.chain[0];
-    const rewrite = { ...unchanged, ...seals, model, reasons };
+    const rewrite = { ...unchanged, ...signatures, model, reasons };
     return readPart(bytes, tenantId, () => request.source(noShare).rewritten(rewrite));
   }
 

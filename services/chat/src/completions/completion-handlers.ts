@@ -28,8 +28,8 @@ import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { withTools, type ToolDependencies } from '../tools/tools.ts';
 import { withMemory, type MemoryDependencies } from '../memory/with-memory.ts';
 import type { Turn } from '../turns/turn.ts';
-import { withSeals, type SealDependencies } from '../turns/turn-seals.ts';
-import { withThoughts, type ThoughtDependencies } from '../turns/turn-thoughts.ts';
+import { withSignatures, type SignatureDependencies } from '../turns/turn-signatures.ts';
+import { withReasoning, type ReasoningDependencies } from '../turns/turn-reasoning.ts';
 
 export interface CompletionDependencies
   extends
@@ -37,8 +37,8 @@ export interface CompletionDependencies
     TargetDependencies,
     MemoryDependencies,
     ToolDependencies,
-    ThoughtDependencies,
-    SealDependencies {
+    ReasoningDependencies,
+    SignatureDependencies {
   settings: TenantSettingsClient;
   answers: AnswerBudget;
   responses: KeptResponses;
@@ -186,13 +186,13 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const toolTurn = { ...turn, shown: wantsToolEvents(incoming) };
   const { summaries } = dependencies.responses;
   // A summary needs no memory and no tools, and is not remembered.
-  const seals = await withSeals(dependencies, { dialect, text, target: found, tenantId, settings });
+  const signatures = await withSignatures(dependencies, { dialect, text, target: found, tenantId, settings });
   const [{ target, recall, onAnswer }, tools, thoughts] =
     compaction === undefined
       ? await Promise.all([
           withMemory(dependencies, turn),
           withTools(dependencies, toolTurn),
-          withThoughts(dependencies, { ...turn, share }),
+          withReasoning(dependencies, { ...turn, share }),
         ])
       : [{ target: found, recall: null, onAnswer: null }, null, null];
   return beginTurn(dependencies, {
@@ -205,7 +205,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     onAnswer,
     tools,
     thoughts,
-    seals,
+    signatures,
     sealSummary: compaction === undefined ? undefined : (summary) => summaries.seal(summary, tenantId),
     channel: 'api',
     clientDialect: dialect.name,

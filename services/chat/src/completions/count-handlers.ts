@@ -19,9 +19,9 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { accountOf } from '../providers/makers.ts';
+import { accountOf } from '../providers/origins.ts';
 import { withTools, type ToolDependencies } from '../tools/tools.ts';
-import { withSeals, type SealDependencies } from '../turns/turn-seals.ts';
+import { withSignatures, type SignatureDependencies } from '../turns/turn-signatures.ts';
 import { findNamedTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { estimateTokens } from '@gatehouse/dialects/usage/token-estimate';
 import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
@@ -31,7 +31,7 @@ import type { LargeWork } from '../shared/large-work.ts';
 import { readInTurn, RequestLookups } from './request-lookups-http.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
 
-export interface CountDependencies extends TargetDependencies, ToolDependencies, SealDependencies {
+export interface CountDependencies extends TargetDependencies, ToolDependencies, SignatureDependencies {
   settings: TenantSettingsClient;
   responses: KeptResponses;
   limiter: Limiter;
@@ -75,7 +75,7 @@ async function count(
   checkBodyHeaders(incoming, call.route);
   await dependencies.limiter.count({ tenantId, apiKeyId });
   const counted = await readCounted(dependencies, incoming, response, call);
-  const { dialect, target, source, seals } = counted;
+  const { dialect, target, source, signatures } = counted;
   const models = hasCounts(counted, target.chain[0]) ? target.chain : [];
   const room = dependencies.answers.open(tenantId);
   try {
@@ -88,7 +88,12 @@ async function count(
         countRequest(counted, model, {
           tenantId,
           headers: passedHeaders(incoming, dialect),
-          ...dependencies.providers.sealsFor(model, rotation, { api: dialect.name, seals, target, tenantId }),
+          ...dependencies.providers.signaturesFor(model, rotation, {
+            api: dialect.name,
+            signatures,
+            target,
+            tenantId,
+          }),
           account: accountOf(model, rotation?.key?.id ?? null),
         }),
       trace: call.trace,
@@ -134,8 +139,14 @@ async function readCounted(
     readNamed(dependencies, call, { body, share, work, sessionId, actor, settings, days, lookups }),
   );
   const tools = await withTools(dependencies, { dialect, actor, ...read });
-  const seals = await withSeals(dependencies, { dialect, text, target: read.target, tenantId, settings });
-  return { dialect, ...read, tools, seals, macs: dependencies.providers.sealMacs(tenantId) };
+  const signatures = await withSignatures(dependencies, {
+    dialect,
+    text,
+    target: read.target,
+    tenantId,
+    settings,
+  });
+  return { dialect, ...read, tools, signatures, macs: dependencies.providers.signatureMacs(tenantId) };
 }
 
 interface Naming {

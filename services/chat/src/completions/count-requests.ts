@@ -6,7 +6,7 @@ import type { CountFormat, Dialect, RequestSource } from '@gatehouse/dialects/di
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { translatedFailure, translationFor } from '../providers/call-translation.ts';
 import type { CountRequest } from '../providers/count-call.ts';
-import type { RunSeals } from '../providers/run-seals.ts';
+import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { TurnTools } from '../tools/tools.ts';
 import type { Translation, ProviderRequest } from '@gatehouse/dialects/translation/translation';
@@ -23,9 +23,9 @@ export interface Counted {
   source: RequestSource;
   target: Target;
   tools: TurnTools | null;
-  /** The makers of the client's seals; null where there is one maker. */
-  seals: RunSeals | null;
-  /** See `ProviderRegistry.sealMacs`. */
+  /** The origins of the client's signatures; null where there is one origin. */
+  signatures: SignatureOrigins | null;
+  /** See `ProviderRegistry.signatureMacs`. */
   macs: Hasher;
 }
 
@@ -34,7 +34,7 @@ interface CountOptions {
   /** Headers of the client that its API passes on. */
   headers: Readonly<Record<string, string>>;
   /** See `Rewrite`. */
-  keepsSeal?: (seal: unknown) => boolean;
+  keepsSignature?: (signature: unknown) => boolean;
   /** The account that the count is asked of. */
   account: string | null;
 }
@@ -101,10 +101,10 @@ async function translatedCount(
 function bodyFor(
   { dialect, source, target, tools }: Counted,
   { upstreamModel, reasoning }: Model,
-  { keepsSeal, isTranslated }: Pick<CountOptions, 'keepsSeal'> & { isTranslated: boolean },
+  { keepsSignature, isTranslated }: Pick<CountOptions, 'keepsSignature'> & { isTranslated: boolean },
 ): Pieces {
   return source.rewritten({
-    ...(keepsSeal !== undefined && { keepsSeal }),
+    ...(keepsSignature !== undefined && { keepsSignature }),
     ...{ isTranslated, api: dialect.name, model: upstreamModel, reasons: reasoning },
     counts: true,
     includeUsage: false,

@@ -3,8 +3,8 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';
-import { KeptSeals } from '../kept-thoughts/kept-seal-store.ts';
-import { KeptThoughts } from '../kept-thoughts/kept-thought-store.ts';
+import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
+import { ReasoningStore } from '../reasoning/reasoning-store.ts';
 import { KeptRowsCleaning } from '../shared/kept-rows-job.ts';
 import { ToolClient } from '../tools/tool-peer.ts';
 import { complete } from './complete-rpc.ts';
@@ -22,20 +22,23 @@ export interface CompletionsOptions {
   /** Silence of a provider after which the client gets a sign of life. */
   silenceMs?: number | undefined;
   /** Dependencies of turns. */
-  turns: Omit<CompletionDependencies, 'tools' | 'thoughts' | 'seals' | 'log' | 'bodyBudget' | 'silenceMs'>;
+  turns: Omit<
+    CompletionDependencies,
+    'tools' | 'thoughts' | 'signatures' | 'log' | 'bodyBudget' | 'silenceMs'
+  >;
 }
 
-const mostThoughtsOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
+const mostReasoningOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
 /** About 60 MB with their indexes. */
-const mostSealsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
+const mostOriginsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
 /** Turns of clients, and of services that ask for one. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
   const { app, system, keyRing, instance, peers, silenceMs } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
-  const thoughts = new KeptThoughts({ pool: app, keyRing, log });
-  const seals = new KeptSeals(app);
-  const turns = { ...options.turns, tools, thoughts, seals, log, bodyBudget };
+  const thoughts = new ReasoningStore({ pool: app, keyRing, log });
+  const signatures = new SignatureOriginStore(app);
+  const turns = { ...options.turns, tools, thoughts, signatures, log, bodyBudget };
   const completions = new Completions({ app, system, instance, keyRing, log });
   return {
     rawHandlers: {
@@ -45,8 +48,8 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [
       completions,
-      new KeptRowsCleaning({ pool: system, log, table: 'chat.thoughts', most: mostThoughtsOfTenant }),
-      new KeptRowsCleaning({ pool: system, log, table: 'chat.seals', most: mostSealsOfTenant }),
+      new KeptRowsCleaning({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),
+      new KeptRowsCleaning({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
     ],
   };
 }

@@ -113,7 +113,7 @@ async function answer(
       settings,
       channel,
       thoughts: null,
-      seals: null,
+      signatures: null,
       keep: null,
       previousId: null,
       arrivedAt,

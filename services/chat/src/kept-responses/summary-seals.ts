@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { summaryMark } from '@gatehouse/dialects/marked-seals';
+import { summaryMark } from '@gatehouse/dialects/marked-signatures';
 
 /** Summaries of conversations as clients hold them: sealed, so that no other tenant can read or write one. */
 export class SummarySeals {

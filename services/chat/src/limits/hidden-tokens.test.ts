@@ -14,29 +14,29 @@ const unseen = (fields: Partial<Unseen> = {}): Unseen => ({
   ...{ text: 0, generated: 1e9, reservedTokens: 1e9 },
   ...fields,
 });
-const thinker = { reasoning: true, api: 'responses' as const };
+const owner = { reasoning: true, api: 'responses' as const };
 const unknown = { reasoning: undefined, api: 'chat' as const };
 
 describe('thoughts that no provider reported', () => {
   it.each<[string, Parameters<typeof hiddenTokens>, number]>([
-    ['the budget of the request', [thinker, bounds({ thoughts: 500 }), unseen({ text: 30 })], 500],
+    ['the budget of the request', [owner, bounds({ thoughts: 500 }), unseen({ text: 30 })], 500],
     [
       'no more than the deployment makes in the time',
-      [thinker, bounds({ thoughts: 500 }), unseen({ text: 30, generated: 130 })],
+      [owner, bounds({ thoughts: 500 }), unseen({ text: 30, generated: 130 })],
       100,
     ],
     [
       'none where all that was made has been seen',
-      [thinker, bounds({ thoughts: 500 }), unseen({ text: 300, generated: 130 })],
+      [owner, bounds({ thoughts: 500 }), unseen({ text: 300, generated: 130 })],
       0,
     ],
     [
       'no more than is reserved for the answer',
-      [thinker, bounds({ thoughts: 500 }), unseen({ text: 30, reservedTokens: 400 })],
+      [owner, bounds({ thoughts: 500 }), unseen({ text: 30, reservedTokens: 400 })],
       370,
     ],
-    ['the usual effort of a model that thinks', [thinker, bounds(), unseen()], 12_288],
-    ['that for each choice', [thinker, bounds({ choices: 2 }), unseen()], 24_576],
+    ['the usual effort of a model that thinks', [owner, bounds(), unseen()], 12_288],
+    ['that for each choice', [owner, bounds({ choices: 2 }), unseen()], 24_576],
     [
       'none of a model that does not think',
       [{ ...unknown, reasoning: false }, bounds({ thoughts: 500 }), unseen()],

@@ -4,7 +4,7 @@ import type { MeteredAnswer, RequestSource, StreamReader } from '@gatehouse/dial
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { limitNameAt } from '@gatehouse/dialects/limit-names';
-import type { KnownThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
+import type { KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import {
   translationBetween,
@@ -17,11 +17,11 @@ import { ProviderFailure } from './provider-failure.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 interface TranslationOptions {
-  /** See `ProviderRegistry.sealMacs`. */
+  /** See `ProviderRegistry.signatureMacs`. */
   macs: Hasher;
   sealSummary?: ((summary: string) => string) | undefined;
   summarises?: boolean;
-  /** The account that alone reads the seals of the thoughts which the call brings: that of its key. */
+  /** The account that alone reads the signatures of the thoughts which the call brings: that of its key. */
   account?: () => string | null;
 }
 
@@ -171,7 +171,7 @@ interface WrittenRequest {
 export async function translatedRequest(
   translation: Translation,
   { source, write, signal }: WrittenRequest,
-  asked: { tenantId: string; isStream: boolean; thoughts: KnownThoughts },
+  asked: { tenantId: string; isStream: boolean; thoughts: KnownReasoning },
 ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
   const { tenantId } = asked;
   try {

@@ -93,7 +93,7 @@ function setUp(x_simulator: object, fields: object = {}, broken: object = {}) {
     maxTokens: null,
     unpricedTools: () => [],
     headers: {},
-    seals: null,
+    signatures: null,
     thoughts: new Map(),
   });
   return { chain: made, words, copies, receiver };

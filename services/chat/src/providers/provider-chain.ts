@@ -5,7 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { ToolRewrite } from '@gatehouse/dialects/added-tools';
 import type { ApiName } from '@gatehouse/dialects/dialects';
-import type { CallThoughts, KnownThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
+import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { TranslatedAnswer, Translation } from '@gatehouse/dialects/translation/translation';
 import type {
   AnswerFormat,
@@ -34,11 +34,11 @@ import type { Credentials } from './credentials.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { OpenCall } from './open-call.ts';
 import { OwnSummaries } from './own-summaries.ts';
-import { accountOf, makerBy } from './makers.ts';
+import { accountOf, originBy } from './origins.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
-import type { RunSeals } from './run-seals.ts';
+import type { SignatureOrigins } from './signature-origins.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
@@ -74,10 +74,10 @@ export interface ProviderChainOptions {
   maxTokens: number | null;
   /** Headers of the client that its API passes on. */
   headers: Readonly<Record<string, string>>;
-  /** The makers of seals that the client has, or gets; null where there is one maker. */
-  seals: RunSeals | null;
+  /** The origins of signatures that the client has, or gets; null where there is one origin. */
+  signatures: SignatureOrigins | null;
   /** Thoughts of earlier answers that the client's API has no place for. */
-  thoughts: KnownThoughts;
+  thoughts: KnownReasoning;
   /** Additions of the gateway's own tools to the request. */
   tools?: ToolRewrite;
   /** Tools of the provider of each model that are left out, since no price says what they cost. */
@@ -95,7 +95,7 @@ export interface ObjectAnswer {
   /** The text of the model in it, cut; empty unless it is kept. */
   text: string;
   /** Its calls of tools, with thoughts that its client's API has no place for; none where it has. */
-  thoughts: readonly CallThoughts[];
+  thoughts: readonly CallReasoning[];
 }
 
 /**
@@ -147,7 +147,7 @@ export class ProviderChain {
 
   #translationFor(model: Model, rotation: KeyRotation | null): Translation | null {
     const { api, request, providers, tenantId } = this.#options;
-    const [{ sealSummary }, macs] = [request, providers.sealMacs(tenantId)];
+    const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
     return request.operation === 'chat'
       ? translationFor(api, model, { macs, sealSummary, summarises: this.#summaries.has(model), account })
@@ -213,7 +213,7 @@ export class ProviderChain {
         isTranslated: translation !== null,
         model: model.upstreamModel,
         reasons: model.reasoning,
-        ...providers.sealsFor(model, rotation, this.#options),
+        ...providers.signaturesFor(model, rotation, this.#options),
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
@@ -310,10 +310,10 @@ export class ProviderChain {
     { translation, rotation }: Calling,
     given: Buffer,
   ): Promise<TranslatedAnswer | ProviderFailure> {
-    const { api, seals, tenantId } = this.#options;
+    const { api, signatures, tenantId } = this.#options;
     try {
       if (translation === null) {
-        await seals?.noteWhole(api, given, tenantId, makerBy(model, rotation));
+        await signatures?.noteWhole(api, given, tenantId, originBy(model, rotation));
         return { bytes: given, thoughts: [] };
       }
       const translated = await translation.whole(given, tenantId);
@@ -325,7 +325,7 @@ export class ProviderChain {
 
   async #attemptStream(model: Model, calling: Calling): Promise<StreamAnswer | ProviderFailure> {
     const { adapter, translation } = calling;
-    const { api, request, source, keepsText, seals } = this.#options;
+    const { api, request, source, keepsText, signatures } = this.#options;
     const { name } = model.provider;
     const open = this.#openCall(model, calling);
     const translated = translation?.stream() ?? null;
@@ -333,7 +333,7 @@ export class ProviderChain {
     try {
       const given = await this.#sent(model, calling, (call) => adapter.stream(call));
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
-      const see = (frame: Buffer): void => seals?.note(api, frame, makerBy(model, calling.rotation));
+      const see = (frame: Buffer): void => signatures?.note(api, frame, originBy(model, calling.rotation));
       const watched = translated === null ? { see } : { reported: translated };
       const stream = new FramePipe(name, frames, reader, watched);
       await stream.open();

@@ -19,7 +19,7 @@ import type { Credentials, Secrets } from './credentials.ts';
 import type { KeyPool, KeyRotation } from './key-pool.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
-import { makerBy, makerOf, readsSeals, SealMakers } from './makers.ts';
+import { originBy, originOf, readsSignatures, CatalogueOrigins } from './origins.ts';
 import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
 import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
 import { keyHeaders } from './provider-kinds.ts';
@@ -27,7 +27,7 @@ import type { DeploymentState, Listed } from './provider-report.ts';
 import { observeProviders } from './registry-metrics.ts';
 import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
 import { Rests } from './rests.ts';
-import type { RunSeals } from './run-seals.ts';
+import type { SignatureOrigins } from './signature-origins.ts';
 
 /** A model at its provider. */
 export interface Deployment {
@@ -45,11 +45,11 @@ export interface KeyPayer {
   ownKeys: ReadonlyMap<Model, OwnKey> | null;
 }
 
-/** A request that may have seals. */
-export interface SealedRequest {
+/** A request that may have signatures. */
+export interface SignedRequest {
   /** The API of the client. */
   api: ApiName;
-  seals: RunSeals | null;
+  signatures: SignatureOrigins | null;
   target: Target;
   tenantId: string;
 }
@@ -78,7 +78,7 @@ export class ProviderRegistry {
   readonly #deployments = new WeakMap<Model, Deployment>();
   readonly #choices = new Choices();
   readonly #ownKeys: OwnKeyPools | null;
-  /** APIs of clients whose seals may have several makers. */
+  /** APIs of clients whose signatures may have several origins. */
   #divided: ReadonlySet<ApiName> = new Set();
   /** Methods that servers were found to lack. */
   readonly missing = new Rests();
@@ -109,7 +109,7 @@ export class ProviderRegistry {
   replaceBy(read: ReadCatalogue): void {
     const accesses = this.#accesses.replaceBy(read);
     const listed = new Map<string, Listed & { models: string[] }>();
-    const makers = new SealMakers();
+    const origins = new CatalogueOrigins();
     const upstreamModels = new Map<Breakers, Set<string>>();
     for (const { breakers } of accesses) upstreamModels.set(breakers, new Set());
     for (const entry of read.catalogue.models.values())
@@ -125,11 +125,11 @@ export class ProviderRegistry {
             keys: keys?.ids.map((_id, at) => at + 1) ?? [],
           });
         if (!isPattern(entry.id)) upstreamModels.get(breakers)?.add(deployment.upstreamModel);
-        makers.add(deployment, keys?.ids ?? [null]);
+        origins.add(deployment, keys?.ids ?? [null]);
       }
     for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
     this.#listed = listed;
-    this.#divided = makers.divided;
+    this.#divided = origins.divided;
     for (const [name, calls] of this.#calls) {
       if (listed.has(name)) continue;
       calls.removed();
@@ -165,35 +165,35 @@ export class ProviderRegistry {
   }
 
   /**
-   * Whether seals that clients of an API got may have several makers, so that it matters which one has made them. `hasOwn`:
+   * Whether signatures that clients of an API got may have several origins, so that it matters which one has made them. `hasOwn`:
    * whether the tenant has keys of its own, beside those of the platform.
    */
-  dividesSeals(client: ApiName, hasOwn: boolean): boolean {
+  dividesSignatures(client: ApiName, hasOwn: boolean): boolean {
     if (this.#divided.has(client)) return true;
     return hasOwn && client === 'responses';
   }
 
-  /** Hashes by which a tenant's clients prove that marked seals are theirs. */
-  sealMacs(tenantId: string): Hasher {
+  /** Hashes by which a tenant's clients prove that marked signatures are theirs. */
+  signatureMacs(tenantId: string): Hasher {
     return this.#keyRing.hasher(JSON.stringify(['marked seal', tenantId]));
   }
 
-  /** The seals of a request that go to a model with the key of a rotation. */
-  sealsFor(
+  /** The signatures of a request that go to a model with the key of a rotation. */
+  signaturesFor(
     model: Model,
     rotation: KeyRotation | null,
-    { api, seals, target, tenantId }: SealedRequest,
-  ): Pick<Rewrite, 'keepsSeal'> {
-    if (seals === null || !readsSeals(api, model)) return {};
+    { api, signatures, target, tenantId }: SignedRequest,
+  ): Pick<Rewrite, 'keepsSignature'> {
+    if (signatures === null || !readsSignatures(api, model)) return {};
     const { chain, affinity, ownKeys } = target;
-    const firstMaker = (): string => {
+    const firstOrigin = (): string => {
       const [first] = chain;
       const firstKeys = this.keysFor(first, { tenantId, ownKeys })?.selectKey({
         ...{ operation: 'chat', model: first.upstreamModel, tenantId, affinity },
       });
-      return makerOf(first, firstKeys?.first?.id ?? null);
+      return originOf(first, firstKeys?.first?.id ?? null);
     };
-    return { keepsSeal: seals.keeps(makerBy(model, rotation), firstMaker) };
+    return { keepsSignature: signatures.keeps(originBy(model, rotation), firstOrigin) };
   }
 
   /** The keys for a call of a model: the tenant's own, or those of the provider's pool; null for its one key or none. */

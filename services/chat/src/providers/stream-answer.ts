@@ -1,7 +1,7 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { FrameSink } from '@gatehouse/dialects/dialect';
-import type { CallThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
+import type { CallReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { StreamTranslation } from '@gatehouse/dialects/translation/translation';
 import { hasBegun, meteredOf } from './call-translation.ts';
 import type { FramePipe } from './frame-pipe.ts';
@@ -43,7 +43,7 @@ export class StreamAnswer {
   }
 
   /** See {@link ObjectAnswer}. */
-  get thoughts(): readonly CallThoughts[] {
+  get thoughts(): readonly CallReasoning[] {
     return this.#translated?.thoughts ?? [];
   }
 

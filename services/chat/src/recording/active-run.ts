@@ -30,7 +30,7 @@ import { noUsage, sumUsage, withCounted, type Usage } from '@gatehouse/dialects/
 import type { Admission, Spent } from '../limits/admission.ts';
 import type { AnswerBounds } from '../limits/hidden-tokens.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/attempt-record.ts';
-import type { RunSeals } from '../providers/run-seals.ts';
+import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { EndRow, RunHandle, StartRow } from './run-rows.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 
@@ -71,7 +71,7 @@ export class ActiveRun implements AttemptRecord {
   readonly #admission: Admission;
   readonly #bounds: AnswerBounds;
   readonly #feeTools: readonly FeeTool[];
-  readonly #seals: Pick<RunSeals, 'made'> | null;
+  readonly #signatures: Pick<SignatureOrigins, 'made'> | null;
   readonly #handle: RunHandle = {};
   readonly #attempts: Attempt[] = [];
   /** Models that were passed over. */
@@ -101,8 +101,8 @@ export class ActiveRun implements AttemptRecord {
     bounds: AnswerBounds;
     /** Tools of the provider that a budget is charged for. */
     feeTools: readonly FeeTool[];
-    /** Gets the seals that its answers bring; null where none is kept. */
-    seals: Pick<RunSeals, 'made'> | null;
+    /** Gets the signatures that its answers bring; null where none is kept. */
+    signatures: Pick<SignatureOrigins, 'made'> | null;
   }) {
     this.identity = options.identity;
     this.#record = startedRun(options.identity);
@@ -117,7 +117,7 @@ export class ActiveRun implements AttemptRecord {
     this.#admission = options.admission;
     this.#bounds = options.bounds;
     this.#feeTools = options.feeTools;
-    this.#seals = options.seals;
+    this.#signatures = options.signatures;
   }
 
   /** Provider calls that were made; without one there is no run. */
@@ -361,7 +361,7 @@ export class ActiveRun implements AttemptRecord {
     try {
       await this.#recorder.endRun({
         ...{ handle: this.#handle, run: this.#record, end, attempts: this.#attempts, answer, keeps },
-        seals: this.#seals?.made ?? [],
+        signatures: this.#signatures?.made ?? [],
       });
     } finally {
       // Before the client's last byte, so that its next request finds the slot free.

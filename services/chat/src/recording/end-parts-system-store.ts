@@ -1,6 +1,6 @@
 import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { plainArray, textArray } from '@gatehouse/pg/arrays';
-import type { MadeSeal } from '../providers/run-seals.ts';
+import type { NewSignature } from '../providers/signature-origins.ts';
 import { pgJson } from './pg-json-statements.ts';
 import type { EndRow } from './run-rows.ts';
 
@@ -57,21 +57,21 @@ export function showingKept(ends: readonly EndRow[]): ExtraPart[] {
   return [{ name: 'kept', text, values }];
 }
 
-/** The makers of seals, each once: providers make no two that are the same. `startedAt` of runs: ISO 8601. */
-export function keepingSeals(ends: readonly (EndRow & { startedAt: string })[]): ExtraPart[] {
-  const made = new Map<string, MadeSeal & Pick<(typeof ends)[number], 'run' | 'startedAt'>>();
-  for (const { run, startedAt, seals = [] } of ends)
-    for (const seal of seals)
-      made.set(`${run.tenant_id} ${seal.digest.toString('hex')}`, { ...seal, run, startedAt });
+/** The origins of signatures, each once: providers make no two that are the same. `startedAt` of runs: ISO 8601. */
+export function keepingOrigins(ends: readonly (EndRow & { startedAt: string })[]): ExtraPart[] {
+  const made = new Map<string, NewSignature & Pick<(typeof ends)[number], 'run' | 'startedAt'>>();
+  for (const { run, startedAt, signatures = [] } of ends)
+    for (const signature of signatures)
+      made.set(`${run.tenant_id} ${signature.digest.toString('hex')}`, { ...signature, run, startedAt });
   if (made.size === 0) return [];
-  // In one order, so that two groups with the same seals can't deadlock.
-  const rows = [...made].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, seal]) => seal);
-  const text = (first: number) => `, seals as (
+  // In one order, so that two groups with the same signatures can't deadlock.
+  const rows = [...made].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, signature]) => signature);
+  const text = (first: number) => `, signatures as (
     insert into chat.seals (tenant_id, digest, maker, user_id, created_at)
-    select s.tenant_id, s.digest, s.maker, s.user_id, coalesce(s.started_at, now())
+    select s.tenant_id, s.digest, s.origin, s.user_id, coalesce(s.started_at, now())
     from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[], $${first + 3}::text[],
                 $${first + 4}::text[], $${first + 5}::timestamptz[])
-      as s (run_id, tenant_id, digest, maker, user_id, started_at)
+      as s (run_id, tenant_id, digest, origin, user_id, started_at)
       join ended on ended.id = s.run_id
     on conflict do nothing
   )`;
@@ -79,11 +79,11 @@ export function keepingSeals(ends: readonly (EndRow & { startedAt: string })[]):
     plainArray(rows.map(({ run }) => run.run_id)),
     plainArray(rows.map(({ run }) => run.tenant_id)),
     rows.map(({ digest }) => digest),
-    textArray(rows.map(({ maker }) => maker)),
+    textArray(rows.map(({ origin }) => origin)),
     rows.map(({ run }) => run.user_id),
     rows.map(({ startedAt }) => (startedAt === '' ? null : startedAt)),
   ];
-  return [{ name: 'seals', text, values }];
+  return [{ name: 'signatures', text, values }];
 }
 
 export function raisingAlerts(ends: readonly EndRow[]): ExtraPart[] {

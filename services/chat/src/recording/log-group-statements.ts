@@ -1,7 +1,7 @@
 import {
   chargingCosts,
   deadLettering,
-  keepingSeals,
+  keepingOrigins,
   raisingAlerts,
   refusalOf,
   showingKept,
@@ -128,7 +128,7 @@ export function rowOf(group: Group, log: { instanceId: string; published: number
   const rows = ends.map(({ run, row }) => ({
     ...row,
     startedAt: run.startedAt,
-    ...(run.forgotten && { seals: [] }),
+    ...(run.forgotten && { signatures: [] }),
   }));
   const events = [
     ...(publishes ? [] : ends.map(({ run }) => eventOf(run, 'now'))),
@@ -147,7 +147,7 @@ export function rowOf(group: Group, log: { instanceId: string; published: number
       ...chargingCosts(ends.flatMap(costOf)),
       ...storingAnswers(rows),
       ...showingKept(rows),
-      ...keepingSeals(rows),
+      ...keepingOrigins(rows),
       ...raisingAlerts(rows),
       ...givingUp(givenUp.map(({ start }) => start)),
       ...(trimTo === null ? [] : [trimmingTo(trimTo)]),

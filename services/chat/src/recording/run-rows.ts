@@ -1,5 +1,5 @@
 import type { NewAlert } from '@gatehouse/events/alert-event';
-import type { MadeSeal } from '../providers/run-seals.ts';
+import type { NewSignature } from '../providers/signature-origins.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 import type { Attempt, AttemptStart, BudgetCharge, RunEnd, StoredAnswer } from '../runs/run.ts';
 
@@ -38,8 +38,8 @@ export interface EndRow {
   /** Whether its answer was written to be kept, and is visible from now on. */
   keeps?: boolean | undefined;
   alerts?: readonly NewAlert[] | undefined;
-  /** Seals that its client got as they are. */
-  seals?: readonly MadeSeal[];
+  /** Signatures that its client got as they are. */
+  signatures?: readonly NewSignature[];
 }
 
 /** A run under way whose process died or has lost it. */

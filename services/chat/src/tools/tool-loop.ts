@@ -27,7 +27,7 @@ import {
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
-import type { SealedThought } from '@gatehouse/dialects/translation/sealed-thoughts';
+import type { SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { TurnTools } from './tools.ts';
 
 export interface ToolLoopOptions {
@@ -75,7 +75,7 @@ export class ToolLoop {
   /** The ids of all calls of the conversation. */
   readonly #ids: Set<string>;
   /** Thoughts that the client's API has no place for: those of the conversation, and of the run. */
-  readonly #thoughts: Map<string, readonly SealedThought[]>;
+  readonly #thoughts: Map<string, readonly SignedReasoning[]>;
   #addedBytes = 0;
   #calls = 0;
   /** Whether the answer under way may call tools. */
@@ -218,7 +218,7 @@ export class ToolLoop {
     const results = await Promise.all(known.calls.map((call, index) => this.#call(call, index)));
     if (this.#options.chain.receiver.signal.aborted) throw this.#aborted();
     this.#add(known.text);
-    if (known.isSealed) this.#sealedBy = model.provider;
+    if (known.isSigned) this.#sealedBy = model.provider;
     for (const [index, { id }] of known.calls.entries()) this.#think(id, thoughts[index]?.thoughts ?? []);
     for (const text of known.resultTexts(this.#fitting(results))) this.#add(text);
     const isRepeating = this.#repeats.values().some((times) => times >= maxRepeats);
@@ -244,10 +244,10 @@ export class ToolLoop {
   }
 
   /** Puts thoughts before a call in what the next provider call gets. */
-  #think(callId: string, thoughts: readonly SealedThought[]): void {
+  #think(callId: string, thoughts: readonly SignedReasoning[]): void {
     this.#thoughts.set(callId, thoughts);
-    for (const { text, seal } of thoughts) {
-      this.#addedBytes += Buffer.byteLength(text) + seal.text.length;
+    for (const { text, signature } of thoughts) {
+      this.#addedBytes += Buffer.byteLength(text) + signature.text.length;
       this.#options.run.addPrompt(text);
     }
   }

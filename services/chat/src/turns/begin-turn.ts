@@ -20,11 +20,11 @@ import type { ClientName } from '../shared/client-name.ts';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
-import type { RunSeals } from '../providers/run-seals.ts';
+import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { TurnTools } from '../tools/tools.ts';
-import type { TurnThoughts } from './turn-thoughts.ts';
+import type { TurnReasoning } from './turn-reasoning.ts';
 import { Turn } from './turn.ts';
 import type { OnAnswer } from '../memory/remembering.ts';
 
@@ -66,9 +66,9 @@ export interface TurnRequest {
   /** Tools that the gateway calls; null without any. */
   tools: TurnTools | null;
   /** Thoughts that the client's API has no place for; null where none is kept. */
-  thoughts: TurnThoughts | null;
-  /** The makers of seals that the client has, or gets; null where there is one maker. */
-  seals: RunSeals | null;
+  thoughts: TurnReasoning | null;
+  /** The origins of signatures that the client has, or gets; null where there is one origin. */
+  signatures: SignatureOrigins | null;
   /** Keeps the answer; null where it is not kept. */
   keep: KeepAnswer | null;
   /** Seals the summary of a conversation, for a request that asks for one. */
@@ -127,7 +127,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
     log,
     onAnswer,
     thoughts: asked.thoughts,
-    seals: asked.seals,
+    signatures: asked.signatures,
     kept: keep !== null && keptView !== undefined ? { keep, view: keptView } : null,
     tools:
       asked.tools === null
@@ -195,6 +195,6 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     admission,
     bounds: answerBounds(request, target, asked.headers),
     feeTools: admission.charges === null ? [] : (request.requestedAmounts(target.defaults).feeTools ?? []),
-    seals: asked.seals,
+    signatures: asked.signatures,
   });
 }

@@ -139,7 +139,7 @@ async function setUp(
     admission: new Admission(),
     bounds: { thoughts: 0, choices: 1, outputOf: () => 0 },
     feeTools: [],
-    seals: null,
+    signatures: null,
   });
   const source = request.source({ release: () => undefined });
   const target = modelTarget(catalogue, 'm', null);
@@ -160,7 +160,7 @@ async function setUp(
     kept: null,
     tools: null,
     thoughts: null,
-    seals: null,
+    signatures: null,
   });
   return { turn, delivery: new Collecting(steps) };
 }

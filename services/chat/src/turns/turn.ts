@@ -6,15 +6,15 @@ import type { AnswerView, Dialect, FrameSink, RequestHead, RequestSource } from 
 import { ProviderChain, type ObjectAnswer, type ProviderChainOptions } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
-import type { RunSeals } from '../providers/run-seals.ts';
+import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
 import type { KeepAnswer, RunEnd } from '../runs/run.ts';
 import type { OnAnswer } from '../memory/remembering.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { ToolLoop, type ToolLoopOptions } from '../tools/tool-loop.ts';
 import type { TurnTools } from '../tools/tools.ts';
-import { withoutOwn, type CallThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
-import type { TurnThoughts } from './turn-thoughts.ts';
+import { withoutOwn, type CallReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
+import type { TurnReasoning } from './turn-reasoning.ts';
 
 export interface TurnOptions {
   dialect: Dialect;
@@ -38,9 +38,9 @@ export interface TurnOptions {
   /** Tools that the gateway calls; null without any. */
   tools: (TurnTools & Pick<ToolLoopOptions, 'admitMore' | 'callEnded' | 'callIds'>) | null;
   /** Thoughts that the client's API has no place for; null where it has, or none is translated. */
-  thoughts: TurnThoughts | null;
-  /** The makers of seals that the client has, or gets; null where there is one maker. */
-  seals: RunSeals | null;
+  thoughts: TurnReasoning | null;
+  /** The origins of signatures that the client has, or gets; null where there is one origin. */
+  signatures: SignatureOrigins | null;
 }
 
 /** One turn of a completion whose request has passed every check and limit (see `beginTurn`). */
@@ -104,7 +104,7 @@ export class Turn {
   #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
     const { dialect, request, source, target, run, providers, onAnswer, tools } = this.#options;
     const { tenantId } = run.identity;
-    const { maxTokens, unpricedTools, headers, thoughts, seals } = this.#options;
+    const { maxTokens, unpricedTools, headers, thoughts, signatures } = this.#options;
     const keepsText = onAnswer !== null;
     const { name: api } = dialect;
     const chain = {
@@ -119,7 +119,7 @@ export class Turn {
       maxTokens,
       unpricedTools,
       headers,
-      seals,
+      signatures,
       thoughts: thoughts?.known ?? noThoughts,
     };
     if (tools === null) return new ProviderChain({ ...chain, record: run });
@@ -137,7 +137,7 @@ export class Turn {
   }
 
   /** The client sees no calls of the gateway's tools, so thoughts before one belong to the next of its own. */
-  async #keepThoughts(answered: readonly CallThoughts[]): Promise<void> {
+  async #keepThoughts(answered: readonly CallReasoning[]): Promise<void> {
     const { thoughts, tools, run, log } = this.#options;
     const calls = thoughts === null ? [] : withoutOwn(answered, (name) => tools?.byName.has(name) === true);
     if (thoughts === null || calls.length === 0) return;
@@ -199,10 +199,10 @@ export class Turn {
   }
 }
 
-const noThoughts: TurnThoughts['known'] = new Map();
+const noThoughts: TurnReasoning['known'] = new Map();
 
 /** No provider call needs the known thoughts once it needs the request no more. */
-function releasingBoth(source: RequestSource, thoughts: TurnThoughts): RequestSource {
+function releasingBoth(source: RequestSource, thoughts: TurnReasoning): RequestSource {
   return {
     get bytes(): number {
       return source.bytes;

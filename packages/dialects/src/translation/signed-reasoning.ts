@@ -1,39 +1,39 @@
 import type { AnswerPart } from './answer.ts';
 import { fittingId, type IdRule } from './call-ids.ts';
-import type { Part, Seal, ThinkingPart, Turn } from './conversation.ts';
+import type { Part, ReasoningSignature, ThinkingPart, Turn } from './conversation.ts';
 import type { StreamEvent } from './stream-events.ts';
 
 /**
- * Thoughts with seals beside the answers of an API that has no place for seals. Each is known by the call of a tool that it
- * came before, and goes back to its maker in front of that call.
+ * Thoughts with signatures beside the answers of an API that has no place for signatures. Each is known by the call of a tool that it
+ * came before, and goes back to its origin in front of that call.
  */
 
-export interface SealedThought {
+export interface SignedReasoning {
   text: string;
-  seal: Seal;
+  signature: ReasoningSignature;
   /** Whether it came before any text of its message. */
   isFirst: boolean;
 }
 
 /** A call in an answer, as its client gets it, and the thoughts between it and the call before. */
-export interface CallThoughts {
+export interface CallReasoning {
   id: string;
   name: string;
-  thoughts: readonly SealedThought[];
+  thoughts: readonly SignedReasoning[];
 }
 
 /** Thoughts by the ids of calls. */
-export type KnownThoughts = ReadonlyMap<string, readonly SealedThought[]>;
+export type KnownReasoning = ReadonlyMap<string, readonly SignedReasoning[]>;
 
-/** Answers with more have none: models think about 100,000 characters at most, and seal as many. */
+/** Answers with more have none: models think about 100,000 characters at most, and sign as many. */
 const maxChars = 1024 * 1024;
 const maxThoughts = 1_000;
 
 /** Collects the thoughts of one answer that came before its calls. */
-export class ThoughtCollector {
+export class ReasoningCollector {
   readonly #ids: IdRule;
-  #calls: CallThoughts[] = [];
-  #thoughts: SealedThought[] = [];
+  #calls: CallReasoning[] = [];
+  #thoughts: SignedReasoning[] = [];
   /** The text of the thought that is open in a stream. */
   #text: string[] | null = null;
   #hasText = false;
@@ -46,7 +46,7 @@ export class ThoughtCollector {
   }
 
   /** The calls in their order; none of an answer that has too many thoughts. */
-  get calls(): readonly CallThoughts[] {
+  get calls(): readonly CallReasoning[] {
     return this.#isFull() ? [] : this.#calls;
   }
 
@@ -71,7 +71,7 @@ export class ThoughtCollector {
       const text = this.#text.join('');
       this.#text = null;
       this.#chars -= text.length;
-      this.#thought({ kind: 'thinking', text, seal: event.seal });
+      this.#thought({ kind: 'thinking', text, signature: event.signature });
     }
   }
 
@@ -79,12 +79,12 @@ export class ThoughtCollector {
     return this.#chars > maxChars || this.#count > maxThoughts;
   }
 
-  #thought({ text, seal }: ThinkingPart): void {
-    if (seal === null || this.#isFull()) return;
+  #thought({ text, signature }: ThinkingPart): void {
+    if (signature === null || this.#isFull()) return;
     this.#count += 1;
-    this.#chars += text.length + seal.text.length;
+    this.#chars += text.length + signature.text.length;
     if (this.#isFull()) this.#forget();
-    else this.#thoughts.push({ text, seal, isFirst: !this.#hasText });
+    else this.#thoughts.push({ text, signature, isFirst: !this.#hasText });
   }
 
   #call({ id, name }: { id: string; name: string }): void {
@@ -101,11 +101,11 @@ export class ThoughtCollector {
 
 /** The calls that have thoughts, without those of the gateway's own tools: thoughts before these belong to the next call. */
 export function withoutOwn(
-  calls: readonly CallThoughts[],
+  calls: readonly CallReasoning[],
   isOwn: (name: string) => boolean,
-): readonly CallThoughts[] {
-  const kept: CallThoughts[] = [];
-  let before: readonly SealedThought[] = [];
+): readonly CallReasoning[] {
+  const kept: CallReasoning[] = [];
+  let before: readonly SignedReasoning[] = [];
   for (const { id, name, thoughts } of calls) {
     before = [...before, ...thoughts];
     if (isOwn(name)) continue;
@@ -116,13 +116,13 @@ export function withoutOwn(
 }
 
 /** The turns with known thoughts: those that began a message at its beginning, others in front of their calls. */
-export function thinkingTurns(turns: readonly Turn[], known: KnownThoughts): Turn[] {
+export function thinkingTurns(turns: readonly Turn[], known: KnownReasoning): Turn[] {
   return turns.map((turn) => {
     const first: Part[] = [];
     const others: Part[] = [];
     for (const part of turn.parts) {
-      for (const { text, seal, isFirst } of part.kind === 'call' ? (known.get(part.id) ?? []) : [])
-        (isFirst ? first : others).push({ kind: 'thinking', text, seal });
+      for (const { text, signature, isFirst } of part.kind === 'call' ? (known.get(part.id) ?? []) : [])
+        (isFirst ? first : others).push({ kind: 'thinking', text, signature });
       others.push(part);
     }
     return { ...turn, parts: [...first, ...others] };

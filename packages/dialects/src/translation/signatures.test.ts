@@ -2,33 +2,33 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { KeyRing, newKeyRing, type Hasher } from '@gatehouse/secrets/key-ring';
 import { atOnce } from '@gatehouse/kit/steps';
-import type { Seal } from './conversation.ts';
-import { isMarked } from '../marked-seals.ts';
-import { checkedTurns, markedBytes, markedSeal, readMarked, withMac } from './seals.ts';
+import type { ReasoningSignature } from './conversation.ts';
+import { isMarked } from '../marked-signatures.ts';
+import { checkedTurns, markedBytes, markedSignature, readMarked, withMac } from './signatures.ts';
 
 const [first, second] = [newKeyRing('k.1'), newKeyRing('k.2')];
 const of = (ring: string, tenant: string): Hasher => KeyRing.parse(ring).hasher(tenant);
 const macs = of(first, 'a');
 
-/** The seal that is left of one which a client sends. */
-function read(text: string, by: Hasher = macs): Seal | null {
-  const parts = [{ kind: 'thinking' as const, text: '', seal: readMarked(text) }];
+/** The signature that is left of one which a client sends. */
+function read(text: string, by: Hasher = macs): ReasoningSignature | null {
+  const parts = [{ kind: 'thinking' as const, text: '', signature: readMarked(text) }];
   const [turn] = atOnce(checkedTurns([{ role: 'assistant', parts }], by, '`signature`'));
   const [part] = turn?.parts ?? [];
-  return part?.kind === 'thinking' ? part.seal : null;
+  return part?.kind === 'thinking' ? part.signature : null;
 }
 
-const seal: Seal = { maker: 'openai=1f', text: 'enc.1=', isRedacted: false };
-const sent = markedSeal(withMac(seal, macs));
+const signature: ReasoningSignature = { origin: 'openai=1f', text: 'enc.1=', isRedacted: false };
+const sent = markedSignature(withMac(signature, macs));
 const refused = 'Invalid `signature`: it was changed, or belongs to another tenant.';
 
-describe('a marked seal', () => {
+describe('a marked signature', () => {
   it('is read as it was marked, in every text', () => {
-    const maker = fc.constantFrom('anthropic', 'openai=0a', 'chat=a%2Eb');
+    const origin = fc.constantFrom('anthropic', 'openai=0a', 'chat=a%2Eb');
     fc.assert(
-      fc.property(maker, fc.string(), fc.boolean(), (by, text, isRedacted) => {
-        const made = { maker: by, text, isRedacted };
-        expect(read(markedSeal(withMac(made, macs)))).toEqual(made);
+      fc.property(origin, fc.string(), fc.boolean(), (by, text, isRedacted) => {
+        const made = { origin: by, text, isRedacted };
+        expect(read(markedSignature(withMac(made, macs)))).toEqual(made);
       }),
     );
   });
@@ -36,7 +36,7 @@ describe('a marked seal', () => {
   it('is read from base64 in either alphabet, as clients of Google’s API send bytes', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        const made = { ...seal, text };
+        const made = { ...signature, text };
         const bytes = markedBytes(withMac(made, macs));
         expect(Buffer.from(bytes, 'base64').toString('base64')).toBe(bytes);
         expect(isMarked(bytes)).toBe(true);
@@ -44,7 +44,7 @@ describe('a marked seal', () => {
         expect(read(bytes.replaceAll('+', '-').replaceAll('/', '_'))).toEqual(made);
       }),
     );
-    expect(() => read(markedBytes(withMac(seal, macs)), of(first, 'b'))).toThrow(refused);
+    expect(() => read(markedBytes(withMac(signature, macs)), of(first, 'b'))).toThrow(refused);
   });
 
   it('of another tenant is refused', () => {
@@ -53,7 +53,7 @@ describe('a marked seal', () => {
 
   it.each([
     ['another text', `${sent}x`],
-    ['another maker', sent.replace('openai=1f', 'openai=2f')],
+    ['another origin', sent.replace('openai=1f', 'openai=2f')],
     ['another kind', sent.replace('.t.', '.r.')],
     ['another hash', sent.replace(/[\w-](?=\.t\.)/, (last) => (last === 'A' ? 'B' : 'A'))],
     ['a short hash', sent.replace(/[\w-](?=\.t\.)/, '')],
@@ -69,7 +69,7 @@ describe('a marked seal', () => {
   });
 
   it('is read after a rotation of the key, and left out once its key has left the ring', () => {
-    expect(read(sent, of(`${second},${first}`, 'a'))).toEqual(seal);
+    expect(read(sent, of(`${second},${first}`, 'a'))).toEqual(signature);
     expect(read(sent, of(second, 'a'))).toBeNull();
   });
 

@@ -1,5 +1,6 @@
 import type { Principal } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import type {
@@ -212,6 +213,12 @@ describe("a client of chat completions with a model of Anthropic's that thinks",
     const [row] = await stored();
     expect((row?.['content'] as Buffer).length).toBe(row?.['bytes']);
     expect((row?.['content'] as Buffer).toString('latin1')).not.toMatch(/sig-|I need/);
+    const context = JSON.stringify(['thoughts', as.tenantId, as.userId, ids[0]]);
+    const plain = KeyRing.parse(harness.identity.keyRing).open(row?.['content'] as Buffer, context);
+    // Replicas of 0.3.0 read these names.
+    expect(JSON.parse(plain.toString())).toMatchObject([
+      { seal: { maker: expect.stringMatching(/^anthropic=/) } },
+    ]);
     const participant = await harness.participant('tenant');
     const request = { ...as, deletionId: newId(), requestedAtMs: BigInt(Date.now()) };
     const { counts } = await participant.call('forgetUser', request, { deadlineMs: 5_000 });
@@ -268,10 +275,7 @@ describe('a client of chat completions with a model of another vendor that think
 
 describe('an agent that has tools of its own', () => {
   it("keeps thoughts before the client's call, also those before a call of its own in the same answer", async () => {
-    harness.agents.set(
-      'thinker',
-      makeAgent({ key: 'thinker', model: 'claude', tools: { maxIterations: 4 } }),
-    );
+    harness.agents.set('owner', makeAgent({ key: 'owner', model: 'claude', tools: { maxIterations: 4 } }));
     harness.toolLists.tools = [
       {
         ...{ name: 'own', description: 'Own.', schemaJson: '{"type":"object"}', tool: 'own' },
@@ -288,7 +292,7 @@ describe('an agent that has tools of its own', () => {
       strict(whole(message([before, ownCall(own)], stop))),
       strict(whole(message([thought, ownCall(second), clientCall], stop))),
     );
-    const asking = { model: 'agent:thinker' };
+    const asking = { model: 'agent:owner' };
     const said = await ask([go], asking);
     expect(contentOf((sent()[1]?.['messages'] as Fields[])[1])).toEqual([before, ownCall(own)]);
     expect(said.tool_calls?.map(({ id }) => id)).toEqual([first]);

@@ -5,14 +5,14 @@ import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-statement
 /** Thoughts that are kept for clients. Each statement waits for the tenant's turn. */
 
 /** The one whose conversation thoughts belong to. */
-export interface Thinker {
+export interface ReasoningOwner {
   tenantId: string;
   /** Null for a key without a user. */
   userId: string | null;
 }
 
 /** The thoughts before a call. */
-export interface ThoughtRow {
+export interface ReasoningRow {
   call_id: string;
   /** Encrypted. */
   content: Buffer;
@@ -22,9 +22,9 @@ export interface ThoughtRow {
  * Writes thoughts of a run that lasts; none whose user was forgotten meanwhile. Two answers whose calls have the same id
  * lose the thoughts of both: nothing else says which conversation they belong to.
  */
-export async function insertThoughts(
+export async function insertReasoning(
   pool: Pool,
-  { tenantId, userId, ageMs, rows }: Thinker & { ageMs: number; rows: readonly ThoughtRow[] },
+  { tenantId, userId, ageMs, rows }: ReasoningOwner & { ageMs: number; rows: readonly ReasoningRow[] },
 ): Promise<void> {
   await withTenant(pool, tenantId, (db) =>
     db.query(
@@ -45,13 +45,13 @@ export async function insertThoughts(
 }
 
 /** The thoughts before calls, of those the newest with at most `maxBytes` in sum. `callIds`: the oldest first. */
-export async function findThoughts(
+export async function findReasoning(
   pool: Pool,
-  { tenantId, userId }: Thinker,
+  { tenantId, userId }: ReasoningOwner,
   { callIds, maxBytes }: { callIds: readonly string[]; maxBytes: number },
-): Promise<ThoughtRow[]> {
+): Promise<ReasoningRow[]> {
   const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<ThoughtRow>(
+    db.query<ReasoningRow>(
       `select call_id, content from (
        select found.call_id, found.content, sum(found.bytes) over (order by asked.place desc) as total
        from unnest($3::text[]) with ordinality as asked (call_id, place)

@@ -1,10 +1,10 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { maxFrameBytes } from './wire/sse-frames.ts';
 
-/** Seals of thoughts in the answers of providers, whose bytes clients get and send back as they are. */
+/** Signatures of reasoning in the answers of providers, whose bytes clients get and send back as they are. */
 
 /**
- * Beginnings of members that have seals, in each API. Those of 8 bytes and more take Node a tenth of the time of shorter
+ * Beginnings of members that have signatures, in each API. Those of 8 bytes and more take Node a tenth of the time of shorter
  * ones in a text of quotes; so `data` stands as the writers of JSON space it.
  */
 const beginnings: Readonly<Record<DialectName, readonly Buffer[]>> = {
@@ -17,8 +17,8 @@ const beginnings: Readonly<Record<DialectName, readonly Buffer[]>> = {
 /** Longer texts are not searched: more than a request may have, with all that it goes on from, and more than answers have. */
 const maxBytes = 64 * 1024 * 1024;
 /** More than any conversation has. */
-const maxSeals = 8_192;
-/** Members without a seal count as well: images have `data`. */
+const maxIds = 8_192;
+/** Members without a signature count as well: images have `data`. */
 const maxMembers = 65_536;
 /** More than JSON has between a name and its value. */
 const maxSpaces = 64;
@@ -30,15 +30,15 @@ const quote = 0x22;
 const colon = 0x3a;
 const space = 0x20;
 
-/** Names a seal by its last characters, which are encrypted: streams may have it in pieces. Null for a text that is none. */
-export function sealId(seal: unknown): string | null {
-  return typeof seal === 'string' && seal !== '' ? seal.slice(-idChars) : null;
+/** Names a signature by its last characters, which are encrypted: streams may have it in pieces. Null for a text that is none. */
+export function signatureId(signature: unknown): string | null {
+  return typeof signature === 'string' && signature !== '' ? signature.slice(-idChars) : null;
 }
 
-/** The ids of the seals in a frame of an answer. It is searched, since parsing costs more. */
-export function sealIdsIn(api: DialectName, frame: Buffer): string[] {
+/** The ids of the signatures in a frame of an answer. It is searched, since parsing costs more. */
+export function signatureIdsIn(api: DialectName, frame: Buffer): string[] {
   if (frame.length > maxFrameBytes) return [];
-  const steps = sealSteps(api, frame);
+  const steps = signatureSteps(api, frame);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -46,7 +46,7 @@ export function sealIdsIn(api: DialectName, frame: Buffer): string[] {
 }
 
 /** The same for a request and a whole answer, which may be larger, in steps of a few milliseconds. */
-export function* sealSteps(api: DialectName, text: Buffer): Generator<undefined, string[]> {
+export function* signatureSteps(api: DialectName, text: Buffer): Generator<undefined, string[]> {
   if (text.length > maxBytes) return [];
   const ids: string[] = [];
   let members = 0;
@@ -57,7 +57,7 @@ export function* sealSteps(api: DialectName, text: Buffer): Generator<undefined,
         const id = idBehind(text, text.indexOf(quote, from + at + 1) + 1);
         if (id !== null) ids.push(id);
         members += 1;
-        if (ids.length === maxSeals || members === maxMembers) return ids;
+        if (ids.length === maxIds || members === maxMembers) return ids;
         if (members % membersOfStep === 0) yield;
       }
       yield;
@@ -81,7 +81,7 @@ function idBehind(text: Buffer, behindName: number): string | null {
   const tail = text
     .toString('latin1', from, end)
     .replaceAll(/\\u00([0-9a-f]{2})/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return sealId(tail.replaceAll('\\/', '/'));
+  return signatureId(tail.replaceAll('\\/', '/'));
 }
 
 function behindSpaces(text: Buffer, from: number): number {

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
-import { withThoughts } from './turn-thoughts.ts';
+import { withReasoning } from './turn-reasoning.ts';
 
 const catalogue = Catalogue.parse({
   providers: [
@@ -29,7 +29,7 @@ const text = [{ role: 'user', content: 'hi' }];
 async function lookedUp(model: string, messages: object[], name: ApiName = 'chat'): Promise<unknown[]> {
   const found: unknown[] = [];
   const body = { model, messages, max_tokens: 1 };
-  await withThoughts(
+  await withReasoning(
     {
       thoughts: {
         find: (ids) => {

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Model } from '../catalogue/catalogue.ts';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
-import { makerOf as converseMaker } from '@gatehouse/dialects/model-family';
-import { makerAt } from '@gatehouse/dialects/translation/seals';
+import { originOf as converseOrigin } from '@gatehouse/dialects/model-family';
+import { originAt } from '@gatehouse/dialects/translation/signatures';
 import type { KeyRotation } from './key-pool.ts';
 
-/** The makers of seals of thoughts. A seal goes back to its maker alone: another one refuses it, and must not read it. */
+/** The origins of signatures of reasoning. A signature goes back to its origin alone: another one refuses it, and must not read it. */
 
 /** Hosts of the vendors themselves. Clouds serve no other models in these APIs. */
 const ownHosts: Readonly<Record<'messages' | 'gemini', RegExp>> = {
@@ -18,7 +18,7 @@ const clouds: ReadonlySet<string> = new Set(['vertex', 'bedrock']);
 const vendors = { messages: 'anthropic', gemini: 'google', responses: 'openai' } as const;
 
 /**
- * The account that alone reads the seals of a model; null where every account of its vendor does. OpenAI's are encrypted for
+ * The account that alone reads the signatures of a model; null where every account of its vendor does. OpenAI's are encrypted for
  * the organisation, which each key of a pool may have another of. `key`: the name of the key; null for a provider's one key.
  */
 export function accountOf({ api, provider }: Model, key: string | null): string | null {
@@ -28,46 +28,46 @@ export function accountOf({ api, provider }: Model, key: string | null): string 
   return isVendors ? null : digestOf([provider.name]);
 }
 
-/** The maker of seals that come from a model, or may go to it. */
-export function makerOf(model: Model, key: string | null): string {
+/** The origin of signatures that come from a model, or may go to it. */
+export function originOf(model: Model, key: string | null): string {
   const { api, upstreamModel } = model;
-  if (api === 'converse') return converseMaker({ name: upstreamModel });
-  return api === 'chat' ? 'chat' : makerAt(vendors[api], accountOf(model, key));
+  if (api === 'converse') return converseOrigin({ name: upstreamModel });
+  return api === 'chat' ? 'chat' : originAt(vendors[api], accountOf(model, key));
 }
 
 /** The same for the key that a rotation is at when it is called; null for a provider's one key. */
-export function makerBy(model: Model, rotation: Pick<KeyRotation, 'key'> | null): () => string {
-  return () => makerOf(model, rotation?.key?.id ?? null);
+export function originBy(model: Model, rotation: Pick<KeyRotation, 'key'> | null): () => string {
+  return () => originOf(model, rotation?.key?.id ?? null);
 }
 
-/** Whether a model may get seals that clients of an API have from providers as they are. */
-export function readsSeals(client: ApiName, { api, upstreamModel }: Model): boolean {
+/** Whether a model may get signatures that clients of an API have from providers as they are. */
+export function readsSignatures(client: ApiName, { api, upstreamModel }: Model): boolean {
   if (client === 'chat') return false;
   if (client === api) return true;
   return (
-    client === 'messages' && api === 'converse' && converseMaker({ name: upstreamModel }) === 'anthropic'
+    client === 'messages' && api === 'converse' && converseOrigin({ name: upstreamModel }) === 'anthropic'
   );
 }
 
 const clients = Object.keys(dialects) as ApiName[];
 
-/** The makers of the seals that clients of each API may have. */
-export class SealMakers {
-  readonly #makers = new Map(clients.map((client) => [client, new Set<string>()]));
-  /** Providers and APIs whose makers are known, since none of their models has another. */
+/** The origins of the signatures that clients of each API may have. */
+export class CatalogueOrigins {
+  readonly #origins = new Map(clients.map((client) => [client, new Set<string>()]));
+  /** Providers and APIs whose origins are known, since none of their models has another. */
   readonly #known = new Set<string>();
 
   /** `keys`: the names of its keys. */
   add(model: Model, keys: readonly (string | null)[]): void {
     const name = cacheKey(model.provider.name, model.api);
     if (model.api !== 'converse' && this.#known.size === this.#known.add(name).size) return;
-    for (const [client, makers] of this.#makers)
-      if (readsSeals(client, model)) for (const key of keys) makers.add(makerOf(model, key));
+    for (const [client, origins] of this.#origins)
+      if (readsSignatures(client, model)) for (const key of keys) origins.add(originOf(model, key));
   }
 
-  /** The APIs whose seals may have several. */
+  /** The APIs whose signatures may have several. */
   get divided(): ReadonlySet<ApiName> {
-    return new Set(clients.filter((client) => (this.#makers.get(client)?.size ?? 0) > 1));
+    return new Set(clients.filter((client) => (this.#origins.get(client)?.size ?? 0) > 1));
   }
 }
 

@@ -55,8 +55,8 @@ afterAll(async () => {
 const principal = { tenantId: newId() };
 
 interface Api {
-  ask: (model: string, seal: string, stream?: boolean) => [path: string, body: Fields];
-  answer: (seal: string) => Fields;
+  ask: (model: string, signature: string, stream?: boolean) => [path: string, body: Fields];
+  answer: (signature: string) => Fields;
   plain: Fields;
 }
 
@@ -65,41 +65,41 @@ const gptAnswer = answers['gpt-responses'] ?? {};
 const flash = answers['flash'] ?? {};
 const apis: Readonly<Record<string, Api>> = {
   responses: {
-    ask: (model, seal, stream = false) => {
-      const thought = { type: 'reasoning', summary: [], encrypted_content: seal };
+    ask: (model, signature, stream = false) => {
+      const thought = { type: 'reasoning', summary: [], encrypted_content: signature };
       const include = ['reasoning.encrypted_content'];
       return [
         '/v1/responses',
         { model, stream, store: false, include, input: [question, thought, question] },
       ];
     },
-    answer: (seal) => ({
+    answer: (signature) => ({
       ...gptAnswer,
       output: [
-        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: seal },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: signature },
         ...(gptAnswer['output'] as Fields[]),
       ],
     }),
     plain: gptAnswer,
   },
   messages: {
-    ask: (model, seal, stream = false) => {
-      const thought = { type: 'thinking', thinking: 'hm', signature: seal };
+    ask: (model, signature, stream = false) => {
+      const thought = { type: 'thinking', thinking: 'hm', signature };
       const said = { role: 'assistant', content: [thought, { type: 'text', text: 'y' }] };
       return ['/v1/messages', { model, stream, max_tokens: 9, messages: [question, said, question] }];
     },
-    answer: (seal) => message([{ type: 'thinking', thinking: 'hm', signature: seal }]),
+    answer: (signature) => message([{ type: 'thinking', thinking: 'hm', signature }]),
     plain: message([{ type: 'text', text: 'Four.' }]),
   },
   gemini: {
-    ask: (model, seal, stream = false) => {
+    ask: (model, signature, stream = false) => {
       const user = { role: 'user', parts: [{ text: 'x' }] };
-      const said = { role: 'model', parts: [{ text: 'y', thoughtSignature: seal }] };
+      const said = { role: 'model', parts: [{ text: 'y', thoughtSignature: signature }] };
       const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
       return [`/v1beta/models/${model}:${method}`, { contents: [user, said, user] }];
     },
-    answer: (seal) => {
-      const parts = [{ text: 'y', thoughtSignature: seal }];
+    answer: (signature) => {
+      const parts = [{ text: 'y', thoughtSignature: signature }];
       return {
         ...flash,
         candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }],
@@ -109,13 +109,13 @@ const apis: Readonly<Record<string, Api>> = {
   },
 };
 
-describe.each(Object.entries(apis))('a seal in %s', (name, { ask, answer, plain }) => {
+describe.each(Object.entries(apis))('a signature in %s', (name, { ask, answer, plain }) => {
   const post = async (
     model: string,
-    seal: string,
+    signature: string,
     { stream, ...place }: { stream?: boolean; url?: string } = {},
   ): Promise<Response> => {
-    const [path, body] = ask(model, seal, stream);
+    const [path, body] = ask(model, signature, stream);
     const options = { headers: { 'x-gatehouse-dialect': name }, principal, ...place };
     const response = await harness.post(path, body, options);
     expect([response.status, await response.clone().text()]).toMatchObject([200, expect.any(String)]);
@@ -123,79 +123,79 @@ describe.each(Object.entries(apis))('a seal in %s', (name, { ask, answer, plain 
   };
   const sentTo = ({ received }: ScriptedProvider): string => received[0]?.body.toString() ?? '';
   let count = 0;
-  const newSeal = (): string =>
+  const newSignature = (): string =>
     Buffer.from(`a thought that is sealed ${name} ${(count += 1)}=`).toString('base64');
 
   it('goes to the provider of the model that is asked, and a fallback at another one goes on without it', async () => {
-    const seal = newSeal();
+    const signature = newSignature();
     first.answer(whole({ error: { message: 'x' } }, 500));
     second.answer(whole(plain));
-    const response = await post(`${name}-1`, seal);
+    const response = await post(`${name}-1`, signature);
     expect(response.headers.get('x-gateway-model')).toBe(`${name}-2`);
-    expect(sentTo(first)).toContain(seal);
-    expect(sentTo(second)).not.toContain(seal);
+    expect(sentTo(first)).toContain(signature);
+    expect(sentTo(second)).not.toContain(signature);
   });
 
   it('that a provider has made goes back to it, and to no other that is asked next', async () => {
-    const seal = newSeal();
-    first.answer(whole(answer(seal)), whole(plain));
+    const signature = newSignature();
+    first.answer(whole(answer(signature)), whole(plain));
     second.answer(whole(plain));
-    await post(`${name}-1`, newSeal());
-    await post(`${name}-2`, seal, { url: replica });
-    expect(sentTo(second)).not.toContain(seal);
-    await post(`${name}-1`, seal);
-    expect(first.received[1]?.body.toString()).toContain(seal);
+    await post(`${name}-1`, newSignature());
+    await post(`${name}-2`, signature, { url: replica });
+    expect(sentTo(second)).not.toContain(signature);
+    await post(`${name}-1`, signature);
+    expect(first.received[1]?.body.toString()).toContain(signature);
     second.answer(whole(plain));
-    await post(`${name}-2`, newSeal());
+    await post(`${name}-2`, newSignature());
     expect(sentTo(second)).toContain(
       Buffer.from(`a thought that is sealed ${name} ${count}=`).toString('base64'),
     );
   });
 
   it('that came in a stream does the same, on another replica, too', async () => {
-    const seal = newSeal();
+    const signature = newSignature();
     const frames =
-      name === 'messages' ? messageEvents([{ type: 'thinking', thinking: 'hm', signature: seal }]) : null;
+      name === 'messages' ? messageEvents([{ type: 'thinking', thinking: 'hm', signature }]) : null;
     const events = frames ?? [
       `data: ${JSON.stringify(
         name === 'gemini'
-          ? answer(seal)
-          : { type: 'response.completed', sequence_number: 0, response: answer(seal) },
+          ? answer(signature)
+          : { type: 'response.completed', sequence_number: 0, response: answer(signature) },
       )}\n\n`,
     ];
     first.answer(streamed(events));
     second.answer(whole(plain));
-    await (await post(`${name}-1`, newSeal(), { stream: true })).text();
-    await post(`${name}-2`, seal, { url: replica });
-    expect(sentTo(second)).not.toContain(seal);
+    await (await post(`${name}-1`, newSignature(), { stream: true })).text();
+    await post(`${name}-2`, signature, { url: replica });
+    expect(sentTo(second)).not.toContain(signature);
   });
 });
 
-it('a seal in a batch of messages goes to its maker alone', async () => {
-  const seal = Buffer.from('a thought that is sealed before a batch').toString('base64');
+it('a signature in a batch of messages goes to its origin alone', async () => {
+  const signature = Buffer.from('a thought that is sealed before a batch').toString('base64');
   const counts = { processing: 1, succeeded: 0, errored: 0, canceled: 0, expired: 0 };
   const batch = (id: string) =>
     whole({ id, type: 'message_batch', processing_status: 'in_progress', request_counts: counts });
-  first.answer(whole(apis['messages']?.answer(seal) ?? {}), batch('one'));
+  first.answer(whole(apis['messages']?.answer(signature) ?? {}), batch('one'));
   second.answer(batch('two'));
   const headers = { 'x-gatehouse-dialect': 'messages' };
   const [path, asked] = apis['messages']?.ask('messages-1', 'another') ?? ['', {}];
   expect((await harness.post(path, asked, { headers, principal })).status).toBe(200);
   for (const model of ['messages-1', 'messages-2']) {
-    const [, params] = apis['messages']?.ask(model, seal) ?? ['', {}];
+    const [, params] = apis['messages']?.ask(model, signature) ?? ['', {}];
     const body = { requests: [{ custom_id: 'a', params }] };
     const { status } = await harness.post('/v1/messages/batches', body, { headers, principal });
     expect(status).toBe(200);
   }
   // Nothing asks about them while other tests count requests.
   await harness.rows(`update chat.batches set due_at = now() + interval '1 day'`);
-  expect(first.received[1]?.body.toString()).toContain(seal);
+  expect(first.received[1]?.body.toString()).toContain(signature);
   expect(second.received[0]?.body.toString()).toContain('custom_id');
-  expect(second.received[0]?.body.toString()).not.toContain(seal);
+  expect(second.received[0]?.body.toString()).not.toContain(signature);
 });
 
 it('a conversation that another provider has compacted is refused rather than lost', async () => {
-  const compaction = (seal: string): Fields => ({ type: 'compaction', encrypted_content: seal });
+  const compaction = (signature: string): Fields => ({ type: 'compaction', encrypted_content: signature });
   first.answer(whole({ ...gptAnswer, output: [compaction('abc'), ...(gptAnswer['output'] as Fields[])] }));
   second.answer(whole(gptAnswer));
   const headers = { 'x-gatehouse-dialect': 'responses' };
@@ -213,10 +213,10 @@ it('a conversation that another provider has compacted is refused rather than lo
 describe('encrypted reasoning of a pool of keys', () => {
   const headers = { 'x-gatehouse-dialect': 'responses' };
   const as = { tenantId: newId(), userId: 'ann' };
-  const seal = (place: number): string =>
+  const signatureAt = (place: number): string =>
     Buffer.from(`a thought of one organisation ${place}`).toString('base64');
-  const ask = async (seals: readonly string[], more: Fields = {}, url = replica): Promise<Response> => {
-    const items = seals.map((encrypted) => ({
+  const ask = async (signatures: readonly string[], more: Fields = {}, url = replica): Promise<Response> => {
+    const items = signatures.map((encrypted) => ({
       type: 'reasoning',
       summary: [],
       encrypted_content: encrypted,
@@ -229,14 +229,14 @@ describe('encrypted reasoning of a pool of keys', () => {
   const bodies = (): string[] => first.received.map(({ body }) => body.toString());
 
   it('goes back with the key that it came with, and not with another one while that rests', async () => {
-    const answer = (place: number) => whole(apis['responses']?.answer(seal(place)) ?? {});
+    const answer = (place: number) => whole(apis['responses']?.answer(signatureAt(place)) ?? {});
     first.answer(answer(1), whole(gptAnswer), whole({ error: { message: 'x' } }, 429), whole(gptAnswer));
     await ask([], {}, harness.url);
-    await ask([seal(1)]);
-    expect(bodies()[1]).toContain(seal(1));
-    expect((await ask([seal(1)])).status).toBe(200);
-    expect(bodies()[2]).toContain(seal(1));
-    expect(bodies()[3]).not.toContain(seal(1));
+    await ask([signatureAt(1)]);
+    expect(bodies()[1]).toContain(signatureAt(1));
+    expect((await ask([signatureAt(1)])).status).toBe(200);
+    expect(bodies()[2]).toContain(signatureAt(1));
+    expect(bodies()[3]).not.toContain(signatureAt(1));
   });
 
   it('is known to no other tenant, and forgotten with its user', async () => {

@@ -3,10 +3,10 @@ import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { sealIdsIn } from '@gatehouse/dialects/seals-in';
-import { accountOf, makerOf, readsSeals } from './makers.ts';
+import { signatureIdsIn } from '@gatehouse/dialects/signatures-in';
+import { accountOf, originOf, readsSignatures } from './origins.ts';
 import { ProviderRegistry } from './registry.ts';
-import { RunSeals, sealDigest } from './run-seals.ts';
+import { SignatureOrigins, signatureDigest } from './signature-origins.ts';
 
 const catalogueOf = (models: readonly Record<string, unknown>[]): Catalogue =>
   Catalogue.parse({
@@ -37,25 +37,25 @@ const model = (id: string): Model => models.get(id) as Model;
 const MiB = 1024 * 1024;
 /** 50 ms are promised for each part of work on an idle machine. */
 const mostMs = 500;
-const seal = 'gAAAAABo-a-seal-of-thoughts-that-is-long-enough';
-const answer = Buffer.from(JSON.stringify({ output: [{ type: 'reasoning', encrypted_content: seal }] }));
+const signature = 'gAAAAABo-a-signature-of-thoughts-that-is-long-enough';
+const answer = Buffer.from(JSON.stringify({ output: [{ type: 'reasoning', encrypted_content: signature }] }));
 
-describe('the makers of seals', () => {
+describe('the origins of signatures', () => {
   it("are the account of a key for OpenAI's API, and the vendor in all its places for Anthropic's", () => {
-    expect(makerOf(model('gpt'), 'env A')).not.toBe(makerOf(model('gpt'), 'env B'));
-    expect(makerOf(model('gpt'), 'env A')).not.toBe(makerOf(model('lone'), 'env A'));
-    expect([makerOf(model('claude'), 'env C'), makerOf(model('cloud'), null)]).toEqual([
+    expect(originOf(model('gpt'), 'env A')).not.toBe(originOf(model('gpt'), 'env B'));
+    expect(originOf(model('gpt'), 'env A')).not.toBe(originOf(model('lone'), 'env A'));
+    expect([originOf(model('claude'), 'env C'), originOf(model('cloud'), null)]).toEqual([
       'anthropic',
       'anthropic',
     ]);
-    expect(makerOf(model('other'), null)).toMatch(/^anthropic=[0-9a-f]{16}$/);
-    expect(makerOf(model('nova'), null)).toMatch(/^converse=/);
+    expect(originOf(model('other'), null)).toMatch(/^anthropic=[0-9a-f]{16}$/);
+    expect(originOf(model('nova'), null)).toMatch(/^converse=/);
     expect(accountOf(model('claude'), 'env C')).toBeNull();
   });
 
-  it('matter for the models that may get a seal as its client has it', () => {
+  it('matter for the models that may get a signature as its client has it', () => {
     const reads = (id: string) =>
-      (['chat', 'responses', 'messages', 'gemini'] as const).filter((api) => readsSeals(api, model(id)));
+      (['chat', 'responses', 'messages', 'gemini'] as const).filter((api) => readsSignatures(api, model(id)));
     expect(['gpt', 'claude', 'cloud', 'nova'].map(reads)).toEqual([
       ['responses'],
       ['messages'],
@@ -83,21 +83,21 @@ describe('the makers of seals', () => {
       ...{ catalogue: catalogueOf(entries), secrets, metrics, keyRing: KeyRing.parse(newKeyRing('k')) },
     });
     const apis = ['chat', 'responses', 'messages', 'gemini'] as const;
-    expect(apis.filter((api) => registry.dividesSeals(api, false))).toEqual(divided);
-    expect(registry.dividesSeals('responses', true)).toBe(true);
+    expect(apis.filter((api) => registry.dividesSignatures(api, false))).toEqual(divided);
+    expect(registry.dividesSignatures('responses', true)).toBe(true);
   });
 });
 
-/** Ids of the seals that a run notes in a whole answer. */
+/** Ids of the signatures that a run notes in a whole answer. */
 async function madeIn(api: 'responses' | 'messages' | 'gemini', answer: unknown): Promise<readonly Buffer[]> {
-  const seals = new RunSeals(new Map());
+  const signatures = new SignatureOrigins(new Map());
   const text = Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer));
-  await seals.noteWhole(api, text, 'tenant', () => 'maker');
-  return seals.made.map(({ digest }) => digest);
+  await signatures.noteWhole(api, text, 'tenant', () => 'origin');
+  return signatures.made.map(({ digest }) => digest);
 }
-const digestOf = (id: string): Buffer => sealDigest(id.slice(-32));
+const digestOf = (id: string): Buffer => signatureDigest(id.slice(-32));
 
-describe('the seals in a text', () => {
+describe('the signatures in a text', () => {
   it('are found in the largest answers, and in the longest', async () => {
     const ids = Array.from({ length: 4_000 }, (_, place) => `gAAAA-${place}`.padStart(40, 'x'));
     const thoughts = ids.map((id) => ({ type: 'reasoning', encrypted_content: id }));
@@ -108,14 +108,14 @@ describe('the seals in a text', () => {
   it('are found wherever pieces of the search end, once each', async () => {
     const name = '{"signature":"';
     for (let place = MiB - name.length - 2; place <= MiB + 2; place += 1) {
-      const text = Buffer.from(`${' '.repeat(place)}${name}${seal}"}`);
-      expect(sealIdsIn('messages', text)).toEqual([seal.slice(-32)]);
+      const text = Buffer.from(`${' '.repeat(place)}${name}${signature}"}`);
+      expect(signatureIdsIn('messages', text)).toEqual([signature.slice(-32)]);
     }
   });
 
   it.each(['"data":"@"', '"data": "@"', '"signature" : "@"'])('are found as %s', async (member) => {
-    const text = Buffer.from(`{${member.replace('@', seal)}}`);
-    expect(await madeIn('messages', text)).toEqual([digestOf(seal)]);
+    const text = Buffer.from(`{${member.replace('@', signature)}}`);
+    expect(await madeIn('messages', text)).toEqual([digestOf(signature)]);
   });
 
   const quotes = (bytes: number): string => `"${'\\"'.repeat(bytes / 2)}"`;
@@ -123,7 +123,7 @@ describe('the seals in a text', () => {
     ['escaped quotes', quotes],
     ['names', (bytes) => `"${'ata\\":'.repeat(bytes / 6)}"`],
     ['spaces', (bytes) => `{"signature"${' '.repeat(bytes)}:"a"}`],
-    ['members without a seal', (bytes) => `{${'"data":"",'.repeat(bytes / 10)}"a":1}`],
+    ['members without a signature', (bytes) => `{${'"data":"",'.repeat(bytes / 10)}"a":1}`],
   ];
 
   it('of the largest answers are searched for in several turns', async () => {
@@ -145,35 +145,35 @@ describe('the seals in a text', () => {
   it.each(worst)(
     'in the longest frames of %s are searched for in 50 ms, and in longer ones not at all',
     async (_name, textOf) => {
-      const frame = Buffer.from(`[${textOf(15 * MiB)},{"signature":"${seal}"}]`);
-      const seals = new RunSeals(new Map());
-      const longest = await longestBlock(async () => seals.note('messages', frame, () => 'maker'));
+      const frame = Buffer.from(`[${textOf(15 * MiB)},{"signature":"${signature}"}]`);
+      const signatures = new SignatureOrigins(new Map());
+      const longest = await longestBlock(async () => signatures.note('messages', frame, () => 'origin'));
       expect(longest).toBeLessThan(mostMs);
-      expect(sealIdsIn('messages', Buffer.concat([frame, Buffer.alloc(2 * MiB, ' ')]))).toEqual([]);
+      expect(signatureIdsIn('messages', Buffer.concat([frame, Buffer.alloc(2 * MiB, ' ')]))).toEqual([]);
     },
   );
 });
 
-describe('the seals of a run', () => {
-  it('go back to their makers alone', () => {
-    const seals = new RunSeals(new Map());
-    seals.note('responses', answer, () => 'b');
-    const goesTo = (maker: string, text: unknown): boolean =>
-      seals.keeps(
-        () => maker,
+describe('the signatures of a run', () => {
+  it('go back to their origins alone', () => {
+    const signatures = new SignatureOrigins(new Map());
+    signatures.note('responses', answer, () => 'b');
+    const goesTo = (origin: string, text: unknown): boolean =>
+      signatures.keeps(
+        () => origin,
         () => 'a',
       )(text);
-    expect([goesTo('a', seal), goesTo('b', seal)]).toEqual([false, true]);
+    expect([goesTo('a', signature), goesTo('b', signature)]).toEqual([false, true]);
     // One that is not known was made where the session goes first.
-    expect([goesTo('a', `${seal}-other`), goesTo('b', `${seal}-other`)]).toEqual([true, false]);
+    expect([goesTo('a', `${signature}-other`), goesTo('b', `${signature}-other`)]).toEqual([true, false]);
   });
 
   it('that the conversation had are not kept again', () => {
-    const known = new RunSeals(new Map([[seal.slice(-32), 'a']]));
+    const known = new SignatureOrigins(new Map([[signature.slice(-32), 'a']]));
     known.note('responses', answer, () => 'b');
     expect(known.made).toEqual([]);
-    const others = new RunSeals(new Map());
+    const others = new SignatureOrigins(new Map());
     others.note('responses', answer, () => 'b');
-    expect(others.made).toEqual([{ digest: expect.any(Buffer), maker: 'b' }]);
+    expect(others.made).toEqual([{ digest: expect.any(Buffer), origin: 'b' }]);
   });
 });

@@ -1,0 +1,37 @@
+import type { Rewrite } from './dialect.ts';
+import { signatureId } from './signatures-in.ts';
+
+/**
+ * How signatures of reasoning begin that translation has put into the API of a client. They go back to their origin by translation,
+ * and to no provider of the client's own API.
+ */
+export const signatureMark = 'gatehouse.';
+
+/** Beginning of the encrypted summaries, which the gateway opens itself. */
+export const summaryMark = `${signatureMark}summary.`;
+
+/** The beginning of a mark in base64, in either alphabet: signatures of Google's API are bytes. */
+const encodedMark = 'Z2F0ZWhvdXNlL';
+
+export function isMarked(signature: unknown): boolean {
+  return (
+    typeof signature === 'string' &&
+    (signature.startsWith(signatureMark) || signature.startsWith(encodedMark))
+  );
+}
+
+/** Enough of a signature to decide where it goes; null for none. */
+export function signatureTextIn(signature: unknown): string | null {
+  return isMarked(signature) ? signatureMark : signatureId(signature);
+}
+
+/**
+ * Whether a provider gets a signature of the client. Translation reads the marked ones, and keeps those of the origin that it
+ * writes for.
+ */
+export function isKept(
+  signature: string,
+  { isTranslated, keepsSignature }: Pick<Rewrite, 'isTranslated' | 'keepsSignature'>,
+): boolean {
+  return isMarked(signature) ? isTranslated === true : keepsSignature?.(signature) !== false;
+}
