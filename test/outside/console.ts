@@ -73,6 +73,21 @@ try {
     return mustHold(shown > 20, `it shows ${shown}`);
   });
 
+  await check('the search field finds operations by words of their path, method and summary', async () => {
+    const field = await page.waitForSelector('.operation-search input');
+    await field?.type('delete memory');
+    await page.waitForFunction('document.querySelectorAll(".opblock").length < 20');
+    const shown = await page.evaluate(
+      'JSON.stringify(Array.from(document.querySelectorAll(".opblock-summary-path"), (path) => path.dataset.path))',
+    );
+    const paths = JSON.parse(String(shown)) as string[];
+    await picture(page, 'console-search.png');
+    const wrong = paths.filter((found) => !found.includes('memory'));
+    await field?.click({ count: 3 });
+    await page.keyboard.press('Backspace');
+    return mustHold(paths.length > 0 && wrong.length === 0, `${paths.length} found; ${wrong.join(' ')}`);
+  });
+
   await check('GET /v1/agents answers the user key', async () => {
     await authorise(page, credentials.user_key);
     const { status, text } = await execute(await open(page, 'get', '/v1/agents'));

@@ -39,10 +39,46 @@ function streamTextPlugin() {
   };
 }
 
+/** Groups of operations whose method, path, summary or group contains each word of a phrase. */
+function matchingOperations(groups, phrase) {
+  const words = phrase.toLowerCase().split(/\s+/).filter(Boolean);
+  return groups
+    .map((group, name) =>
+      group.update('operations', (operations) =>
+        operations.filter((entry) => {
+          const summary = entry.getIn(['operation', 'summary']);
+          const text = [name, entry.get('method'), entry.get('path'), summary].join(' ').toLowerCase();
+          return words.every((word) => text.includes(word));
+        }),
+      ),
+    )
+    .filter((group) => group.get('operations').size > 0);
+}
+
+/** A search field: operations that are out of view are not drawn, so the browser's own search misses them. */
+function searchPlugin({ React }) {
+  function SearchField({ layoutSelectors, layoutActions }) {
+    const phrase = layoutSelectors.currentFilter();
+    return React.createElement(
+      'div',
+      { className: 'operation-search wrapper' },
+      React.createElement('input', {
+        type: 'search',
+        placeholder: 'Search operations',
+        'aria-label': 'Search operations',
+        value: typeof phrase === 'string' ? phrase : '',
+        onChange: ({ target }) => layoutActions.updateFilter(target.value),
+      }),
+    );
+  }
+  return { fn: { opsFilter: matchingOperations }, components: { FilterContainer: SearchField } };
+}
+
 SwaggerUIBundle({
   url: new URL('openapi.json', here).href,
   domNode: document.getElementById('console'),
-  plugins: [streamTextPlugin],
+  plugins: [streamTextPlugin, searchPlugin],
+  filter: true,
   tryItOutEnabled: true,
   displayRequestDuration: true,
   defaultModelsExpandDepth: 0,
