@@ -1,6 +1,7 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { routes } from '@gatehouse/contract/routes';
 import { publishersOf, services, topics, type ServiceEntry } from '@gatehouse/contract/services';
 
 /** Lists in pages name what the code has. */
@@ -80,6 +81,11 @@ it.each(services)('the README and the structure show the service $name', ({ name
   const section = read('README.md').split('## How it is built')[1] ?? '';
   expect(section).toMatch(new RegExp(`[ (]${name}\\b`));
   expect(read('docs/structure.md')).toContain(` ${name} `);
+});
+
+it.each(services)('the page about outages has a row of $name', ({ name }) => {
+  const rows = all(read('docs/operators/outages.md'), /^\| ([^|]+) \|/gm);
+  expect(rows.filter((row) => new RegExp(`\\b${name}\\b`).test(row))).not.toEqual([]);
 });
 
 it('the page about size names every topic', () => {
@@ -194,6 +200,45 @@ it('pages name source files that exist', () => {
       .map((name) => `${file}: ${name}`),
   );
   expect(missing).toEqual([]);
+});
+
+it('pages name routes that the contract has', () => {
+  const known = routes.map(({ method, path: route }) => ({
+    method,
+    matches: new RegExp(`^${route.replace(/\{[^}]+\}/g, '[^/]+')}$`),
+  }));
+  const pages = documents.filter((file) => !file.startsWith('test/'));
+  const unknown = pages.flatMap((file) =>
+    Array.from(
+      read(file).matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^`\s*?]+)[^`]*`/g),
+      ([whole, method, route]) =>
+        known.some((entry) => entry.method === method && entry.matches.test(route ?? ''))
+          ? []
+          : [`${file}: ${whole}`],
+    ).flat(),
+  );
+  expect(unknown).toEqual([]);
+});
+
+describe.each(services)('the README of $name', ({ name }) => {
+  const readme = read(`services/${name}/README.md`);
+
+  it('names its folders, and no other', () => {
+    const folders = readdirSync(path.join(root, `services/${name}/src`), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
+    expect(new Set(all(readme, /`src\/([\w-]+)\//g))).toEqual(new Set(folders));
+  });
+
+  it('lists the tables of its schema, if it lists any', () => {
+    const list = all(readme, /^Schema `\w+`:\n\n((?:- .*\n)+)/gm).join('');
+    if (list === '') return;
+    const migrations = globSync(`services/${name}/migrations/*.sql`, { cwd: root }).map(read).join('\n');
+    const dropped = new Set(all(migrations, /^drop (?:table|view)(?: if exists)? \w+\.(\w+)/gm));
+    const tables = all(migrations, /^create (?:table|view)(?: if not exists)? \w+\.(\w+)/gm);
+    const present = tables.filter((table) => !dropped.has(table));
+    expect(all(list, /`([a-z_]+)`/g).toSorted()).toEqual(present.toSorted());
+  });
 });
 
 /** RPCs of a service with their callers, by the files that declare them. */
