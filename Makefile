@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install up dev test test-fast test-outside lint lint-rules lint-format lint-structure gen bench
+.PHONY: help install up dev test test-changed test-outside lint lint-rules lint-format lint-structure gen bench
 .PHONY: pages cli images test-statements test-hostile test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
@@ -26,8 +26,8 @@ dev: node_modules/.package-lock.json ## As `make up`; a service restarts when it
 test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"
 	@$(WITH_TOOLS) $(JEST) $(ARGS)
 
-test-fast: node_modules/.package-lock.json ## Run what needs no whole system and no waiting: about a minute on two idle cores; takes ARGS as well
-	@$(WITH_TOOLS) $(JEST) --config jest.fast.config.js $(ARGS)
+test-changed: node_modules/.package-lock.json ## Run the tests that the changes since main reach: a few minutes; BASE names another commit, LIST=1 only lists them
+	@$(WITH_TOOLS) node test/changed/run.ts
 
 test-statements: node_modules/.package-lock.json ## Explain every statement of a store that `make test` has recorded, beside the rows of 3,000 tenants; ARGS=--partial for those of single test files
 	@$(WITH_TOOLS) node test/statements/audit.ts $(ARGS)

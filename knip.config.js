@@ -12,7 +12,6 @@ export default {
         'deploy/production-only.ts',
         'charts/{readme,services}.ts',
         'lint/{words,workspaces,joined-arrays,links,kept-migrations}.ts',
-        'jest.fast.config.js',
       ],
       ignoreDependencies: [
         'dependency-cruiser',
@@ -59,7 +58,7 @@ export default {
         '**/*.test.ts',
         'support/*.{ts,js}',
         'support/provider-simulator/main.ts',
-        'cluster/run.ts',
+        '{changed,cluster}/run.ts',
         'releases/keep.ts',
         'hostile/attacker.ts',
         'statements/audit.ts',

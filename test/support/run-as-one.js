@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { shareFiles, shares } from './shares.ts';
+import { shares } from './shares.ts';
 
 const oneGateway = path.join(import.meta.dirname, '../e2e/one-gateway.test.ts');
 
@@ -10,9 +10,10 @@ const oneGateway = path.join(import.meta.dirname, '../e2e/one-gateway.test.ts');
  */
 async function withoutThoseOfOthers(files) {
   const asked = new Set(files);
+  const together = shares();
   const covered = new Set([
     ...(asked.has(oneGateway) ? importsOf(oneGateway) : []),
-    ...(shareFiles().every((runner) => asked.has(runner)) ? [...shares().values()].flat() : []),
+    ...([...together.keys()].every((runner) => asked.has(runner)) ? [...together.values()].flat() : []),
   ]);
   return { filtered: files.filter((file) => !covered.has(file)) };
 }

@@ -9,21 +9,24 @@ const shared = ['packages/**/*.test.ts', 'services/**/*.test.ts'];
 /** A file that measures its own process, replaces its clock, or waits while it loads runs by itself. */
 const needsItsOwn = /longest-block|memoryUsage|setFlagsFromString|useFakeTimers|^(const .* = )?await /m;
 
-/** The files `test/together/share-*.test.ts`, absolute. */
-export function shareFiles(): string[] {
-  return globSync('test/together/share-*.test.ts', { cwd: root })
-    .map((file) => path.join(root, file))
-    .toSorted();
-}
+/** Names the test files of a run of `make test-changed`, relative, a line each. */
+export const chosenVariable = 'GATEHOUSE_CHOSEN_TESTS';
+/** By estimates. A run of some files has fewer shares than the whole one. */
+const leastSeconds = 60;
 
-/** For each of {@link shareFiles}, the test files that it runs, absolute: neighbours, about as long in each. */
+/** For each of `test/together/share-*.test.ts`, the test files that it runs: neighbours, about as long in each. Absolute. */
 export function shares(): Map<string, readonly string[]> {
+  const chosen = process.env[chosenVariable]?.split('\n');
   const files = globSync(shared, { cwd: root, exclude: ['**/node_modules'] })
+    .filter((file) => chosen?.includes(file) ?? true)
     .map((file) => path.join(root, file))
     .filter((file) => !needsItsOwn.test(readFileSync(file, 'utf8')))
     .toSorted();
-  const runners = shareFiles();
   const whole = files.reduce((sum, file) => sum + estimateOf(file).seconds, 0);
+  const runners = globSync('test/together/share-*.test.ts', { cwd: root })
+    .map((file) => path.join(root, file))
+    .toSorted()
+    .slice(0, chosen === undefined ? undefined : Math.ceil(whole / leastSeconds));
   let before = 0;
   return Map.groupBy(files, (file) => {
     const share = runners[Math.floor((before / whole) * runners.length)] ?? '';
