@@ -1,6 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { SampleBuilder, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
-import { maxKeptChars } from '@gatehouse/dialects/usage/kept-text';
+import { maxMemoryChars } from '@gatehouse/dialects/usage/memory-text';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { Thinking } from '@gatehouse/dialects/thinking';
@@ -62,7 +62,7 @@ export class RequestFacts implements AcceptedRequest {
     if (request.keptView !== undefined) this.keptView = request.keptView;
     this.#preview = previewChars === 0 ? '' : request.inputPreview(previewChars);
     const last = memory === null ? null : request.lastUserText();
-    this.#lastUserText = last && { index: last.index, text: cutText(last.text, maxKeptChars) };
+    this.#lastUserText = last && { index: last.index, text: cutText(last.text, maxMemoryChars) };
     this.#sample = request.promptSample();
     this.#choices = request.choicesWith(defaults);
     this.#thinking = request.thinking(defaults);

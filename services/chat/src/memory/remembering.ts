@@ -1,6 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
-import { maxKeptChars } from '@gatehouse/dialects/usage/kept-text';
+import { maxMemoryChars } from '@gatehouse/dialects/usage/memory-text';
 import type { RecallTurn } from './recall.ts';
 import type { RememberQueue } from './remember-queue.ts';
 
@@ -19,7 +19,7 @@ export function remembering(queue: RememberQueue, turn: RecallTurn): OnAnswer | 
   if (request.choicesWith(target.defaults) > 1) return null;
   const asked = request.lastUserText();
   if (asked === null) return null;
-  const input = cutText(asked.text, maxKeptChars);
+  const input = cutText(asked.text, maxMemoryChars);
   const startedAtMs = BigInt(Math.floor(nowMs() - (monotonicMs() - arrivedAt)));
   const { analyser } = memory;
   return ({ runId, text: output }) => {

@@ -1,0 +1,52 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
+import { MemoryText } from './memory-text.ts';
+import { SampleBuilder, type TextSample } from './token-estimate.ts';
+
+/** Meters an answer, whole or streamed: the model that it names, a sample of its text, and its beginning for memory. */
+export class AnswerMeter {
+  responseModel: string | null = null;
+  /** Whether the client is to call tools: the text is no answer yet then, and memory gets nothing. */
+  callsTools = false;
+  readonly sample = new SampleBuilder();
+  readonly #memory: MemoryText | null;
+
+  /** `keepsText`: whether `keptText` is wanted. */
+  constructor(keepsText = false) {
+    this.#memory = keepsText ? new MemoryText() : null;
+  }
+
+  get answer(): TextSample {
+    return this.sample.built;
+  }
+
+  /** The beginning of the text for the user; empty unless it is wanted. */
+  get keptText(): string {
+    return this.callsTools ? '' : (this.#memory?.text ?? '');
+  }
+
+  /** Whether further text changes only the number of characters. */
+  get isFull(): boolean {
+    return this.sample.isFull && (this.callsTools || this.#memory?.isFull !== false);
+  }
+
+  /** Whether memory gets more of the text for the user. */
+  protected get takesSpoken(): boolean {
+    return this.#memory?.isFull === false;
+  }
+
+  addModel(model: unknown): void {
+    if (typeof model === 'string' && model !== '')
+      this.responseModel = cutText(model, textLimits.response_model);
+  }
+
+  /** `text`: all that costs tokens. `spoken`: the part of it that the user reads. */
+  addText(text: string, spoken = ''): void {
+    this.sample.add(text);
+    this.addSpoken(spoken);
+  }
+
+  addSpoken(text: string): void {
+    this.#memory?.add(text);
+  }
+}
