@@ -1,12 +1,9 @@
-import { cutText } from '@gatehouse/events/cut-text';
-import { textLimits } from '@gatehouse/events/run-event';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { KeptText } from '../usage/kept-text.ts';
-import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import type { Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
-import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import type { FrameKind, StreamReader } from '../dialect.ts';
+import { StreamMeter } from '../stream-meter.ts';
 import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { contentText, spokenText } from './content.ts';
 import { callsTools, eventOf, firstUsage, hasStopped, isThought, mergedUsage, stopFrame } from './events.ts';
@@ -15,24 +12,13 @@ import { callsTools, eventOf, firstUsage, hasStopped, isThought, mergedUsage, st
  * Reads usage, text and the end from the events of a stream. Unknown events pass; a ping passes too, since it may come
  * before the first block.
  */
-export class EventReader implements StreamReader {
-  error: ProviderError | null = null;
-  responseModel: string | null = null;
-  begun = false;
+export class EventReader extends StreamMeter implements StreamReader {
   complete = false;
   #usage: Fields = {};
   #end: Buffer = stopFrame;
-  #callsTools = false;
   /** Whether a block has ended that may be the last one, and none has begun since. */
   #mayEnd = false;
   #isThought = false;
-  readonly #text = new SampleBuilder();
-  readonly #kept: KeptText | null;
-
-  /** `keepsText`: whether `keptText` is wanted. */
-  constructor(keepsText = false) {
-    this.#kept = keepsText ? new KeptText() : null;
-  }
 
   read(frame: Buffer): FrameKind {
     assertReadable(frame);
@@ -61,17 +47,17 @@ export class EventReader implements StreamReader {
       case 'message_delta':
         this.begun = true;
         this.complete ||= hasStopped(fields['delta']);
-        this.#callsTools ||= callsTools(fields['delta']);
+        this.callsTools ||= callsTools(fields['delta']);
         this.#usage = mergedUsage(this.#usage, fields['usage']);
         return 'chunk';
       case 'message_stop':
         this.#end = frame;
         return 'done';
       case 'error':
-        return this.#failed(parsePublicError(fields));
+        return this.failed(parsePublicError(fields));
       default: {
         const error = publicErrorIn(fields);
-        if (error !== null) return this.#failed(error);
+        if (error !== null) return this.failed(error);
         return type === '' ? 'foreign' : 'chunk';
       }
     }
@@ -90,40 +76,26 @@ export class EventReader implements StreamReader {
     return readServiceTier({ usage: this.#usage });
   }
 
-  get answer(): TextSample {
-    return this.#text.built;
-  }
-
-  get keptText(): string {
-    return this.#callsTools ? '' : (this.#kept?.text ?? '');
-  }
-
   /** The provider's own end, held until the run has ended. */
   endFrames(): Buffer[] {
     return [this.#end];
   }
 
-  #failed(error: ProviderError): 'error' {
-    this.error = error;
-    return 'error';
-  }
-
   #readStart(message: unknown): void {
     if (!isFields(message)) return;
     const { model, content } = message;
-    if (typeof model === 'string') this.responseModel = cutText(model, textLimits.response_model);
+    this.addModel(model);
     this.#usage = mergedUsage(this.#usage, firstUsage(message));
     this.#addContent(content);
   }
 
   #addContent(content: unknown): void {
-    this.#text.add(contentText(content));
-    this.#kept?.add(spokenText(content));
+    this.addText(contentText(content), spokenText(content));
   }
 
   #addDelta({ text, thinking, partial_json: json }: Fields): void {
-    for (const piece of [text, thinking, json]) if (typeof piece === 'string') this.#text.add(piece);
-    if (typeof text === 'string') this.#kept?.add(text);
+    for (const piece of [thinking, json]) if (typeof piece === 'string') this.addText(piece);
+    if (typeof text === 'string') this.addText(text, text);
   }
 }
 

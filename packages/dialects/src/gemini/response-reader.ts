@@ -1,13 +1,10 @@
-import { cutText } from '@gatehouse/events/cut-text';
-import { textLimits } from '@gatehouse/events/run-event';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { KeptText } from '../usage/kept-text.ts';
-import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { withToolCalls, type Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
-import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import type { FrameKind, StreamReader } from '../dialect.ts';
+import { StreamMeter } from '../stream-meter.ts';
 import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { callIn, partsOf, partsText, spokenText } from './content.ts';
@@ -19,47 +16,34 @@ import { candidatesIn, hasFinished, isBlocked, newerMetadata, responseIn } from 
  * Reads usage, text and the end from the frames of a stream. The end has no mark of its own: once each candidate has its
  * finish reason, any frame may be the last.
  */
-export class ResponseReader implements StreamReader {
-  error: ProviderError | null = null;
-  responseModel: string | null = null;
-  begun = false;
+export class ResponseReader extends StreamMeter implements StreamReader {
   readonly serviceTier = null;
   #isBlocked = false;
   /** Whether usage came with the last finish reason, or after it. */
   #hasLastUsage = false;
   #usage: Fields = {};
-  #callsTools = false;
   /** Queries of searches, by the index of their candidate. The newest frame that names them counts. */
   readonly #searches = new Map<number, number>();
   /** Whether each candidate that has begun has its end, by its index. */
   readonly #finished = new Map<number, boolean>();
-  readonly #text = new SampleBuilder();
-  readonly #kept: KeptText | null;
-
-  /** `keepsText`: whether `keptText` is wanted. */
-  constructor(keepsText = false) {
-    this.#kept = keepsText ? new KeptText() : null;
-  }
 
   read(frame: Buffer): FrameKind {
     assertReadable(frame);
     if (frameEvent(frame) === 'error')
-      return this.#failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
+      return this.failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
     const response = responseIn(frame);
     if (response === null) return frameData(frame) === null ? 'other' : 'foreign';
     // A sign of life of another gateway.
     if (Object.keys(response).length === 0) return 'other';
     for (const { index, candidate } of candidatesIn(response)) this.#readCandidate(index, candidate);
     const error = publicErrorIn(response);
-    if (error !== null) return this.#failed(error);
+    if (error !== null) return this.failed(error);
     this.#isBlocked ||= isBlocked(response);
     this.begun ||= this.#isBlocked;
     const { usageMetadata } = response;
     this.#usage = newerMetadata(this.#usage, usageMetadata);
     this.#hasLastUsage ||= this.complete && isFields(usageMetadata);
-    const { modelVersion } = response;
-    if (typeof modelVersion === 'string')
-      this.responseModel = cutText(modelVersion, textLimits.response_model);
+    this.addModel(response['modelVersion']);
     return this.complete ? 'last' : 'chunk';
   }
 
@@ -77,22 +61,9 @@ export class ResponseReader implements StreamReader {
     return withToolCalls(readUsage(this.#usage), searchCalls(this.#searches.values()));
   }
 
-  get answer(): TextSample {
-    return this.#text.built;
-  }
-
-  get keptText(): string {
-    return this.#callsTools ? '' : (this.#kept?.text ?? '');
-  }
-
   /** The last frame is one of the provider's. */
   endFrames(): Buffer[] {
     return [];
-  }
-
-  #failed(error: ProviderError): 'error' {
-    this.error = error;
-    return 'error';
   }
 
   #readCandidate(index: number, candidate: Fields): void {
@@ -105,10 +76,9 @@ export class ResponseReader implements StreamReader {
     this.begun = true;
     this.#finished.set(index, isFinished || this.#finished.get(index) === true);
     if (this.#finished.size > maxCandidates) throw new Error('there are too many candidates');
-    this.#text.add(partsText(parts));
-    if (index !== 0) return;
-    this.#callsTools ||= parts.some((part) => callIn(part) !== null);
-    this.#kept?.add(spokenText(parts));
+    const isFirst = index === 0;
+    this.callsTools ||= isFirst && parts.some((part) => callIn(part) !== null);
+    this.addText(partsText(parts), isFirst ? spokenText(parts) : '');
   }
 }
 

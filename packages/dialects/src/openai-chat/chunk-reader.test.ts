@@ -117,7 +117,7 @@ describe('a stream that is read along', () => {
     expect(reader.readData(JSON.stringify({ ...empty, choices: [], prompt_filter_results: [] }))).toBe(
       'chunk',
     );
-    expect([reader.begun, reader.responseModel]).toEqual([false, '']);
+    expect([reader.begun, reader.responseModel]).toEqual([false, null]);
     reader.readData(chunk([delta({ content: 'x' })]));
     reader.readData(JSON.stringify({ ...empty, choices: [{ index: 0, content_filter_offsets: {} }] }));
     expect([reader.begun, reader.responseModel]).toEqual([true, head.model]);

@@ -1,41 +1,33 @@
-import { cutText } from '@gatehouse/events/cut-text';
-import { textLimits } from '@gatehouse/events/run-event';
 import { isFields } from '@gatehouse/kit/fields';
-import { KeptText } from '../usage/kept-text.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import { StreamMeter } from '../stream-meter.ts';
 import { messageText, spokenText } from './message-text.ts';
 import { errorIn, errorInEvent } from '../provider-errors.ts';
 import { errorInChoice, hasFinished } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';
-import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';
 
 /** Reads usage, text and finish reasons from a stream of OpenAI chunks. */
-export class ChunkReader implements StreamReader {
+export class ChunkReader extends StreamMeter implements StreamReader {
   usage: Usage | null = null;
   /** The tier that serves the call, where the provider names it. */
   serviceTier: string | null = null;
-  /** The error that the provider reported. */
-  error: ProviderError | null = null;
   readonly #choices: number;
   readonly #finished = new Set<number>();
   readonly #spoken = new Map<number, SpokenChoice>();
   readonly #head = new ChunkHead();
   /** The provider's own, which the client gets last or not at all. */
   #usageFrame: Buffer | null = null;
-  #begun = false;
   /** Whether usage came with the last finish reason, or after it. */
   #hasLastUsage = false;
-  readonly #text = new SampleBuilder();
-  readonly #kept: KeptText | null;
 
   /** `choices`: how many answers were asked for. `keepsText`: whether `keptText` is wanted. */
   constructor(choices: number, keepsText = false) {
+    super(keepsText);
     this.#choices = choices;
-    this.#kept = keepsText ? new KeptText() : null;
   }
 
   read(frame: Buffer): FrameKind {
@@ -51,31 +43,22 @@ export class ChunkReader implements StreamReader {
   readData(data: string | null, event?: string): FrameKind {
     if (data === null || data === '') return 'other';
     if (data === '[DONE]') return 'done';
-    if (event === 'error') return this.#failed(errorInEvent(data));
+    if (event === 'error') return this.failed(errorInEvent(data));
     const fields: unknown = JSON.parse(data);
     if (!isFields(fields)) throw new Error('a chunk of the stream is not an object');
     const error = errorIn(fields);
-    if (error !== null) return this.#failed(error);
+    if (error !== null) return this.failed(error);
     const { choices, usage } = fields;
     this.usage = laterUsage(this.usage, usageIn(fields));
     this.serviceTier = readServiceTier(fields) ?? this.serviceTier;
     if (!Array.isArray(choices)) return isFields(usage) ? 'usage' : 'foreign';
     this.#head.add(fields);
+    if (this.responseModel === null) this.addModel(this.#head.built['model']);
     for (const choice of choices) {
       const broken = isFields(choice) ? this.#readChoice(choice) : null;
-      if (broken !== null) return this.#failed(broken);
+      if (broken !== null) return this.failed(broken);
     }
     return choices.length === 0 && isFields(usage) ? 'usage' : 'chunk';
-  }
-
-  /** Whether a choice of the answer arrived. */
-  get begun(): boolean {
-    return this.#begun;
-  }
-
-  get responseModel(): string | null {
-    const { model } = this.#head.built;
-    return typeof model === 'string' ? cutText(model, textLimits.response_model) : null;
   }
 
   /** Whether every requested choice has its finish reason, so that a clean close is no cut. */
@@ -87,25 +70,10 @@ export class ChunkReader implements StreamReader {
     return this.complete && !this.#hasLastUsage;
   }
 
-  /** The text of the answer so far, tool calls' arguments included. */
-  get answer(): TextSample {
-    return this.#text.built;
-  }
-
-  /** The text of the model so far, cut; empty unless it is kept. */
-  get keptText(): string {
-    return this.#kept?.text ?? '';
-  }
-
   endFrames(usage: Usage | null): Buffer[] {
     return usage === null
       ? [doneFrame]
       : [this.#usageFrame ?? usageChunk(this.#head.built, usage), doneFrame];
-  }
-
-  #failed(error: ProviderError): 'error' {
-    this.error = error;
-    return 'error';
   }
 
   /** Returns the error of a choice that broke off. */
@@ -113,13 +81,12 @@ export class ChunkReader implements StreamReader {
     const { index, finish_reason: finishReason } = choice;
     const error = errorInChoice(choice);
     if (error !== null) return error;
-    this.#begun = true;
+    this.begun = true;
     const at = typeof index === 'number' ? index : 0;
     if (hasFinished(finishReason)) this.#finish(at);
     const said = this.#spokenAt(at).newIn(choice);
     if (said === null) return null;
-    this.#text.add(messageText(said));
-    if (this.#kept?.isFull === false) this.#kept.add(spokenText(said['content']));
+    this.addText(messageText(said), this.takesSpoken ? spokenText(said['content']) : '');
     return null;
   }
 

@@ -1,13 +1,10 @@
-import { cutText } from '@gatehouse/events/cut-text';
-import { textLimits } from '@gatehouse/events/run-event';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { KeptText } from '../usage/kept-text.ts';
-import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { laterUsage, withToolCalls, type Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { frameData } from '../wire/sse-frames.ts';
-import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import type { FrameKind, StreamReader } from '../dialect.ts';
+import { StreamMeter } from '../stream-meter.ts';
 import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn, type ResponseEvent } from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
@@ -21,28 +18,17 @@ import { addItem, isCall, spokenText, textOf } from './items.ts';
 const maxHeadBytes = 64 * 1024;
 
 /** Reads usage, text and the end from the events of a stream. Unknown events pass. */
-export class EventReader implements StreamReader {
+export class EventReader extends StreamMeter implements StreamReader {
   #usage: Usage | null = null;
   serviceTier: string | null = null;
-  error: ProviderError | null = null;
-  responseModel: string | null = null;
-  begun = false;
   complete = false;
   #headBytes = 0;
   /** The provider's own, which the client gets once the run has ended. */
   #end: Buffer[] = [];
-  #callsTools = false;
   #mayEnd = false;
   /** Places of the items whose text has come in pieces, or as a whole. */
   readonly #read = new Set<number>();
-  readonly #text = new SampleBuilder();
   readonly #hosted = new HostedCalls();
-  readonly #kept: KeptText | null;
-
-  /** `keepsText`: whether `keptText` is wanted. */
-  constructor(keepsText = false) {
-    this.#kept = keepsText ? new KeptText() : null;
-  }
 
   read(frame: Buffer): FrameKind {
     assertReadable(frame);
@@ -60,11 +46,11 @@ export class EventReader implements StreamReader {
       this.#end = [frame];
       return 'done';
     }
-    if (type === 'error') return this.#failed(parsePublicError(fields));
+    if (type === 'error') return this.failed(parsePublicError(fields));
     if (type === 'response.failed') {
       const response = responseIn(fields);
       this.#readResponse(response);
-      return this.#failed(parsePublicError(response));
+      return this.failed(parsePublicError(response));
     }
     if (type.startsWith('response.')) this.#mayEnd = mayEndBehind(event);
     return this.#readOutput(event);
@@ -79,27 +65,14 @@ export class EventReader implements StreamReader {
     return withToolCalls(this.#usage, this.complete ? this.#hosted.counted : this.#hosted.startedCalls);
   }
 
-  get answer(): TextSample {
-    return this.#text.built;
-  }
-
-  get keptText(): string {
-    return this.#callsTools ? '' : (this.#kept?.text ?? '');
-  }
-
   /** The provider's own end, held until the run has ended. */
   endFrames(): Buffer[] {
     return this.#end;
   }
 
-  #failed(error: ProviderError): 'error' {
-    this.error = error;
-    return 'error';
-  }
-
   #readResponse(response: Fields): void {
     const { model, usage } = response;
-    if (typeof model === 'string') this.responseModel = cutText(model, textLimits.response_model);
+    this.addModel(model);
     this.#usage = laterUsage(this.#usage, readUsage(usage));
     this.serviceTier = readServiceTier(response) ?? this.serviceTier;
   }
@@ -117,16 +90,15 @@ export class EventReader implements StreamReader {
     const { item, delta } = fields;
     this.begun ||= type.startsWith('response.');
     if (type === 'response.output_item.added') {
-      this.#text.add(isFields(item) ? textOf(item['name']) : '');
+      this.addText(isFields(item) ? textOf(item['name']) : '');
       if (isFields(item) && index !== null) this.#hosted.begin(item, index);
     } else if (type === 'response.output_item.done' && index !== null) this.#readItem(index, item);
     else if (index !== null && typeof delta === 'string') {
       this.#note(index);
-      this.#text.add(delta);
-      if (type === 'response.output_text.delta') this.#kept?.add(delta);
+      this.addText(delta, type === 'response.output_text.delta' ? delta : '');
     } else if (!type.startsWith('response.')) {
       const error = publicErrorIn(fields);
-      if (error !== null) return this.#failed(error);
+      if (error !== null) return this.failed(error);
       return type === '' ? 'foreign' : 'chunk';
     }
     return 'chunk';
@@ -134,14 +106,14 @@ export class EventReader implements StreamReader {
 
   /** A whole item. Its text counts unless it has been read. */
   #readItem(index: number, item: unknown): void {
-    this.#callsTools ||= isCall(item);
+    this.callsTools ||= isCall(item);
     if (!isFields(item)) return;
     // Its code may have come in pieces.
     this.#hosted.add(item, index);
     if (this.#read.has(index)) return;
     this.#note(index);
-    addItem(this.#text, { ...item, name: undefined });
-    if (item['type'] === 'message') this.#kept?.add(spokenText(item));
+    addItem(this.sample, { ...item, name: undefined });
+    if (item['type'] === 'message') this.addSpoken(spokenText(item));
   }
 
   #note(index: number): void {
