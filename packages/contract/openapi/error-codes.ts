@@ -49,7 +49,7 @@ const reachesProvider: When = either(
 );
 const startsBatch: When = at('batches.create', 'messages.batches.create');
 const runs: When = either((route) => callsProvider(route) && route.counts !== true, startsBatch);
-/** The routes whose requests name kept responses. */
+/** The routes whose requests name stored responses. */
 const goesOn: When = either(
   at('responses.create', 'responses.compact', 'responses.input_tokens'),
   at('azure.responses', 'azure.v1.responses'),

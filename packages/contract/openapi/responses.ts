@@ -23,7 +23,7 @@ const count: JsonObject = { type: 'integer', minimum: 0 };
 
 /** Response headers, by their name among the components. */
 export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
-  'x-request-id': always('Id of the request in logs and errors; a valid id sent by the client is kept.', {
+  'x-request-id': always('Id of the request in logs and errors; a valid id of the client is used.', {
     type: 'string',
     pattern: '^[A-Za-z0-9_.-]{1,128}$',
   }),
@@ -43,7 +43,7 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
   'x-gateway-provider': always('The provider that answered.'),
   'x-gateway-model': always('The catalogue id of the model that answered.'),
   'x-gateway-max-tokens': header(
-    'Tokens that each answer may have, where what is left of a budget is too little for the limit that was asked for.',
+    'Maximum tokens of each choice, where what is left of a budget is too little for the requested limit.',
     count,
   ),
   'x-gateway-ignored': header(

@@ -97,7 +97,7 @@ export const routes: readonly Route[] = [
     query: listBatches,
     response: ok(batchList),
     summary: 'List batches, newest first',
-    description: 'Those of the same user, or of keys without a user.',
+    description: 'Lists batches of the same user, or of keys without a user.',
     examples: {
       page: {
         summary: 'One batch',
@@ -123,7 +123,7 @@ export const routes: readonly Route[] = [
     path: '/v1/batches/{batch_id}/cancel',
     response: ok(batch),
     summary: 'Cancel a batch',
-    description: 'Requests that were answered until then are charged, and their results can be read.',
+    description: 'Requests that have a response by then are charged, and their results can be read.',
     examples: {
       batch: { summary: 'A batch is cancelled', params, response: { ...example, status: 'cancelling' } },
     },

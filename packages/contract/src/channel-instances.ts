@@ -40,7 +40,7 @@ export const channelShapes = {
       secret_token: z
         .string()
         .regex(/^[A-Za-z0-9_-]{16,256}$/, 'must be 16 to 256 of A–Z, a–z, 0–9, _ and -')
-        .describe('What `setWebhook` was given as `secret_token`'),
+        .describe('The `secret_token` of `setWebhook`'),
     }),
   },
   slack: {
@@ -101,7 +101,7 @@ const settings = {
     .min(0)
     .max(100_000)
     .describe('How much of the conversation before a message the agent gets, at four characters a token'),
-  replies: replies.describe('What is said in place of an answer; null for nothing'),
+  replies: replies.describe('Texts that are sent in place of a response; null sends nothing'),
 };
 
 export const channelInstance = z.strictObject({

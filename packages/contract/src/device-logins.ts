@@ -74,7 +74,7 @@ export const routes: readonly Route[] = [
     body: startDeviceLogin,
     response: ok(startedDeviceLogin),
     oauthErrors: ['invalid_request'],
-    summary: 'Ask for a key for a program on your machine',
+    summary: 'Start the device authorization grant for a program',
     description:
       'The device authorization request of RFC 8628. Show the person `verification_uri` and `user_code`, then poll `POST /login/token`. A network may start 60 a minute.',
     examples: {
@@ -125,7 +125,7 @@ export const routes: readonly Route[] = [
     body: revokeToken,
     response: ok(revokedToken),
     oauthErrors: ['invalid_request', 'unsupported_token_type'],
-    summary: 'Revoke a key that a program was given',
+    summary: 'Revoke the key of a program',
     description:
       'RFC 7009: a text that is no valid key is no error. Other keys than those of `POST /login/token` return `unsupported_token_type`. Takes effect within 5 seconds.',
     examples: { key: { summary: 'A key', body: { token: keyText }, response: {} } },

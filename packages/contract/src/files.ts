@@ -98,7 +98,7 @@ export const routes: readonly Route[] = [
     description: [
       'Each line is checked as it arrives: its `custom_id`, which no other line has; its `method`, `POST`; its `url`,',
       '`/v1/chat/completions`, `/v1/embeddings` or `/v1/responses`; and its `body`, whose `model` must be the same in all',
-      'lines. The model decides the provider, which gets the file. If a line is refused, nothing is kept. A repeat with',
+      'lines. The model decides the provider, which gets the file. If a line is refused, nothing is stored. A repeat with',
       'the same `Idempotency-Key` is compared by the name and the bytes of the file, and not by the boundary of the form.',
       'It is answered once all of the file has arrived.',
     ].join('\n'),
@@ -118,7 +118,7 @@ export const routes: readonly Route[] = [
     query: listFiles,
     response: ok(fileList),
     summary: 'List files of batches',
-    description: 'Those of the same user, or of keys without a user.',
+    description: 'Lists files of the same user, or of keys without a user.',
     examples: {
       page: {
         summary: 'One file',

@@ -10,7 +10,7 @@ import { MiB, ok, route, scope, type Route } from './route.ts';
 const part = z
   .looseObject({
     text: z.string().optional(),
-    thought: z.boolean().optional().describe('Whether the text is a summary of thoughts'),
+    thought: z.boolean().optional().describe('Whether the text is a summary of reasoning'),
     thoughtSignature: z.string().optional().describe('Send the part back as it is'),
     functionCall: z.looseObject({ name: z.string(), args: z.looseObject({}).optional() }).optional(),
     functionResponse: z.looseObject({ name: z.string(), response: z.looseObject({}).optional() }).optional(),
@@ -76,7 +76,7 @@ const response = z.looseObject({
   usageMetadata: z
     .looseObject({
       promptTokenCount: z.int().optional(),
-      candidatesTokenCount: z.int().optional().describe('Without thoughts'),
+      candidatesTokenCount: z.int().optional().describe('Without reasoning'),
       thoughtsTokenCount: z.int().optional(),
       cachedContentTokenCount: z.int().optional(),
       totalTokenCount: z.int().optional(),
@@ -189,7 +189,7 @@ const embeddings = [
 ].join('\n');
 
 const counting = [
-  "Asks a provider that speaks Google's Gemini API, with the prompt and the tools of an agent, but not what it remembers.",
+  "Counts at a provider that speaks Google's Gemini API, with the prompt and the tools of an agent, but not what it remembers.",
   'For models of other APIs the number is an estimate, and the header `x-gateway-estimated` is `true`.',
   '',
   'Counting costs nothing, appears in neither traces nor usage, and counts towards no limit of requests. A key may count',

@@ -168,7 +168,7 @@ export const routes: readonly Route[] = [
     query: listMessageBatches,
     response: ok(messageBatchList),
     summary: 'List batches of messages, newest first',
-    description: 'Those of the same user, or of keys without a user.',
+    description: 'Lists batches of the same user, or of keys without a user.',
     examples: {
       page: {
         summary: 'One batch',
@@ -204,7 +204,7 @@ export const routes: readonly Route[] = [
     path: '/v1/messages/batches/{message_batch_id}/cancel',
     response: ok(messageBatch),
     summary: 'Cancel a batch of messages',
-    description: 'Requests that were answered until then are charged, and their results can be read.',
+    description: 'Requests that have a response by then are charged, and their results can be read.',
     examples: {
       batch: {
         summary: 'A batch is cancelled',

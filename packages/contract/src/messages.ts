@@ -68,7 +68,7 @@ export const message = z.looseObject({
     .describe('`end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `refusal`, `pause_turn`'),
   stop_sequence: z.string().nullish(),
   usage: z.looseObject({
-    input_tokens: z.int().describe('Without those that were read from the cache or written to it'),
+    input_tokens: z.int().describe('Without tokens read from the cache or written to it'),
     output_tokens: z.int(),
     cache_creation_input_tokens: z.int().nullish(),
     cache_read_input_tokens: z.int().nullish(),
@@ -166,7 +166,7 @@ export const routes: readonly Route[] = [
     response: ok(tokenCount),
     summary: "The tokens of a message's request, as Anthropic's API counts them",
     description: [
-      "Asks a provider that speaks Anthropic's API, with the prompt and the tools of an agent, but not what it remembers.",
+      "Counts at a provider that speaks Anthropic's API, with the prompt and the tools of an agent, but not what it remembers.",
       'For models of other APIs the number is an estimate, and the header `x-gateway-estimated` is `true`.',
       '',
       'Counting costs nothing, appears in neither traces nor usage, and counts towards no limit of requests. A key may',

@@ -15,7 +15,7 @@ export const createOwnKey = z.strictObject({
 export type CreateOwnKey = z.output<typeof createOwnKey>;
 
 export const ownKey = apiKey.extend({
-  program: z.boolean().describe('Whether it was given to a program by a code: renewed by the program alone'),
+  program: z.boolean().describe('Whether the device grant issued it: the program alone renews it'),
 });
 export type OwnKey = z.output<typeof ownKey>;
 export const ownKeyWithText = apiKeyWithText.extend({ program: ownKey.shape.program });
@@ -92,7 +92,7 @@ export const routes: readonly Route[] = [
     response: created(ownKeyWithText),
     summary: 'Create a key for oneself; its text is shown only in this response',
     description:
-      'For sessions and keys that are bound to a user, as far as the tenant allows (`user_keys`). The key has the role `user` and no scope that the caller lacks. Its requests count as those of the key that it was made with, and it ends with that key. Own keys and those of programs make none.',
+      'For sessions and keys that are bound to a user, as far as the tenant allows (`user_keys`). The key has the role `user` and no scope that the caller lacks. Its requests count as those of the key that it was made with, and it ends with that key. Keys of this kind and of programs create none.',
     examples: {
       notebook: {
         summary: 'With fewer scopes',
@@ -109,7 +109,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: rotateApiKey,
     response: ok(ownKeyWithText),
-    summary: 'Rotate the secret of an own key; the old secret works during the overlap',
+    summary: 'Rotate the secret of a key of the caller; the old secret works during the overlap',
     examples: {
       overlap: {
         summary: 'Both secrets work for an hour',
@@ -126,7 +126,7 @@ export const routes: readonly Route[] = [
     path: '/v1/me/api-keys/{id}/revoke',
     body: z.strictObject({}),
     response: ok(ownKey),
-    summary: 'Revoke an own key, or that of a program',
+    summary: 'Revoke a key of the caller, or of a program',
     description: 'Takes effect within 5 seconds; running streams finish.',
     examples: {
       now: {

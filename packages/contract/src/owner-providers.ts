@@ -22,7 +22,7 @@ export const providerDeployment = z.object({
   breaker: z
     .enum(['closed', 'open_for_some', 'open'])
     .describe('`open_for_some`: for some tenants, or on some replicas. Open ones let probes through'),
-  keys: z.array(providerKey).describe('Those of a provider with several keys'),
+  keys: z.array(providerKey).describe('The key pool of a provider with several keys'),
   calls: z.int().min(0),
   errors: z.record(z.string(), z.int().min(1)).describe('Calls that failed, by the code of the error'),
   first_byte_ms: quantiles,

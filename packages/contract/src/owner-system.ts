@@ -31,7 +31,7 @@ export const systemService = z.object({
   replicas: count.nullable().describe('Replicas that are connected to the database of the service'),
   outboxes: z.array(outboxState).nullable(),
   queues: z.array(queueState).nullable().describe('Background jobs by their task'),
-  dead_jobs: count.nullable().describe('Jobs whose last attempt failed, as far as they are kept'),
+  dead_jobs: count.nullable().describe('Jobs whose last attempt failed; kept for 30 days, at most 1,000'),
   dead_letters: count
     .nullable()
     .describe('Events that the service could not read or store; null for a service that takes none'),
@@ -73,7 +73,7 @@ export const routes: readonly Route[] = [
     response: ok(systemState),
     summary: 'State of the services: lag, outboxes, dead letters, jobs, replicas',
     description:
-      'Each service is asked for the figures of its database. One that does not answer within two seconds is `down`; the others are listed all the same.',
+      'Reads the figures of the database of each service. A service that does not respond within two seconds is `down`; the others are listed all the same.',
     examples: {
       state: { summary: 'A service that can’t be reached', response: example },
     },

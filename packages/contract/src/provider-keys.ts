@@ -55,7 +55,7 @@ export const routes: readonly Route[] = [
     path: '/v1/provider-keys',
     query: listProviderKeys,
     response: ok(providerKeyList),
-    summary: "List the tenant's own keys for providers, without their text",
+    summary: "List the tenant's keys for providers, without their text",
     examples: {
       page: { summary: 'The newest ones', response: { data: [example], has_more: false, next_cursor: null } },
     },

@@ -16,11 +16,11 @@ const item = z
       ),
     role: z.string().optional().describe('For type `message`: `user`, `assistant`, `developer`, `system`'),
   })
-  .describe('A message, a thought, a call of a tool or its result');
+  .describe('A message, reasoning, a call of a tool or its result');
 
 const responseUsage = z.looseObject({
-  input_tokens: z.int().describe('With those that were read from the cache'),
-  output_tokens: z.int().describe('With those of thoughts'),
+  input_tokens: z.int().describe('With tokens read from the cache'),
+  output_tokens: z.int().describe('With reasoning tokens'),
   total_tokens: z.int(),
 });
 
@@ -34,7 +34,7 @@ export const responseRequest = z.looseObject({
     .describe('A text of the user, or the conversation so far, oldest item first'),
   instructions: z.string().nullish().describe('Stand behind the prompt of an agent'),
   stream: z.boolean().nullish().describe('Stream the response as server-sent events'),
-  max_output_tokens: z.int().nullish().describe('Tokens of the answer at most, with those of its thoughts'),
+  max_output_tokens: z.int().nullish().describe('Maximum tokens of the response, reasoning included'),
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   tools: z
@@ -51,8 +51,8 @@ export const responseRequest = z.looseObject({
   reasoning: z.looseObject({}).nullish(),
   text: z.looseObject({}).nullish(),
   include: z.array(z.string()).nullish(),
-  store: z.boolean().nullish().describe('Whether Gatehouse keeps the response; default true'),
-  previous_response_id: z.string().nullish().describe('The kept response that the request goes on from'),
+  store: z.boolean().nullish().describe('Whether Gatehouse stores the response; default true'),
+  previous_response_id: z.string().nullish().describe('The stored response that the request continues'),
   prompt_cache_key: z.string().nullish().describe('Also names the session, where no header does'),
 });
 
@@ -188,9 +188,9 @@ export const routes: readonly Route[] = [
       'where the request has none. Requests for models of other APIs are translated; `x-gateway-ignored` names hints that',
       'were left out.',
       '',
-      'Providers are asked to store nothing: Gatehouse keeps a response, encrypted, unless `store` is false, for as long',
+      'Providers store nothing: Gatehouse stores a response, encrypted, unless `store` is false, for as long',
       'as the tenant keeps texts and 30 days at most. `previous_response_id` names one of the same user; any other returns',
-      '400 `previous_response_not_found`. Items of the type `item_reference` stand for items of kept responses of the same',
+      '400 `previous_response_not_found`. Items of the type `item_reference` stand for items of stored responses of the same',
       'user; any other returns 400 `item_not_found`. `conversation`, `prompt` and `background: true` return 400',
       '`unsupported_parameter`.',
       '',
@@ -225,11 +225,11 @@ export const routes: readonly Route[] = [
         .describe('The number of the event before the first one, for a stream'),
     }),
     response: { ...ok(response), events: true },
-    summary: 'A kept response',
-    description: 'Encrypted thoughts are in it with `include[]=reasoning.encrypted_content`.',
+    summary: 'Retrieve a stored response',
+    description: 'Contains encrypted reasoning with `include[]=reasoning.encrypted_content`.',
     examples: {
       response: {
-        summary: 'A kept response',
+        summary: 'Retrieve a stored response',
         params: responsePath,
         response: answer('A gatehouse is a building that guards an entrance.'),
       },
@@ -242,7 +242,7 @@ export const routes: readonly Route[] = [
     path: '/v1/responses/{response_id}',
     query: z.looseObject({}),
     response: ok(deletedResponse),
-    summary: 'Delete a kept response',
+    summary: 'Delete a stored response',
     description: 'Requests can no longer go on from it, or from one that went on from it.',
     examples: {
       response: {
@@ -260,7 +260,7 @@ export const routes: readonly Route[] = [
     query: z.looseObject({}),
     response: ok(response),
     summary: 'Cancel a response in the background',
-    description: 'There are none yet: a kept response is complete, and returns 400.',
+    description: 'Returns 400: no response is made in the background.',
     examples: {
       cancelled: {
         summary: 'A response in the background is cancelled',
@@ -276,7 +276,7 @@ export const routes: readonly Route[] = [
     path: '/v1/responses/{response_id}/input_items',
     query: inputItemsQuery,
     response: ok(inputItems),
-    summary: 'The input of a kept response',
+    summary: 'List the input of a stored response',
     description: 'The items of its own request, without those of earlier responses.',
     examples: {
       items: {
@@ -298,8 +298,8 @@ export const routes: readonly Route[] = [
     response: ok(compaction),
     summary: 'A conversation in short, for later requests',
     description: [
-      "Asks a provider that speaks OpenAI's Responses API. A model of another API writes a summary of the conversation,",
-      "which is sealed in the item of the type `compaction`: it can go on with any model, and no other tenant's requests",
+      "Calls a provider that speaks OpenAI's Responses API. A model of another API writes a summary of the conversation,",
+      "which is encrypted in the item of the type `compaction`: it can go on with any model, and no other tenant's requests",
       'can use it. One that was changed returns 400 `invalid_encrypted_content`. The request is a run as any other, without',
       'the memory and the tools of an agent. `POST /v1/responses` compacts, too, with an item `compaction_trigger` at the',
       'end of its input.',
@@ -341,7 +341,7 @@ export const routes: readonly Route[] = [
     response: ok(inputTokens),
     summary: "The tokens of a response's request, as OpenAI's Responses API counts them",
     description: [
-      "Asks a provider that speaks OpenAI's Responses API, with the prompt and the tools of an agent, but not what it",
+      "Counts at a provider that speaks OpenAI's Responses API, with the prompt and the tools of an agent, but not what it",
       'remembers. For models of other APIs the number is an estimate, and the header `x-gateway-estimated` is `true`.',
       '',
       'Counting costs nothing, appears in neither traces nor usage, and counts towards no limit of requests. A key may',

@@ -178,7 +178,7 @@ export const routes: readonly Route[] = [
     passedBody: webhookInput,
     query: deliveryQuery,
     response: { status: 200, shape: webhookAnswer, also: 202 },
-    summary: 'Ask the agent of a webhook endpoint',
+    summary: 'Call the agent of a webhook endpoint',
     description: [
       'The delivery is signed by the scheme of the endpoint, over the bytes of the body: `webhook-id`,',
       '`webhook-timestamp` and `webhook-signature` (Standard Webhooks) by default. A repeat of a delivery, by its id or',
