@@ -21,7 +21,7 @@ const rooms = {
     ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],
     ...['audit', 'deletions', 'transfers', 'system'],
   ],
-  analytics: ['shared', 'traces', 'usage', 'folding', 'settling', 'retention', 'forgetting', 'ingest'],
+  analytics: ['shared', 'traces', 'usage', 'rollups', 'daily-rollups', 'retention', 'forgetting', 'ingest'],
   agent: [
     'shared',
     'secrets',
@@ -37,7 +37,7 @@ const rooms = {
     'forgetting',
   ],
   webhook: [
-    ...['shared', 'signatures', 'secrets', 'peers', 'deliveries', 'templates', 'endpoints', 'calls'],
+    ...['shared', 'signatures', 'secrets', 'clients', 'deliveries', 'templates', 'endpoints', 'calls'],
     ...['subscriptions', 'channels', 'conversations', 'forgetting', 'transfers'],
   ],
 };
@@ -46,7 +46,7 @@ const rooms = {
 const apis = 'anthropic-messages|bedrock-converse|gemini|openai-chat|openai-responses';
 
 /** The end of a file's name says what the file may touch; a file with none of these ends is a rule. */
-const ends = '-(store|statements|handlers|http|sender|rpc|peer|topic|job)\\.ts$|/create-[^/]+$';
+const ends = '-(store|statements|handlers|http|rpc|client|consumer|peer|job)\\.ts$|/create-[^/]+$';
 
 /**
  * The layers of a service that keeps them, from the lowest: rooms by feature would import upwards there. Its stores have
@@ -59,7 +59,7 @@ const layers = {
       ...['scopes', 'search', 'documents', 'graph', 'forgetting', 'imports', 'transfers'].map(
         (feature) => `store/${feature}`,
       ),
-      ...['peers', 'jobs', 'transfers', 'rpc', 'http', 'features'],
+      ...['clients', 'jobs', 'transfers', 'rpc', 'http', 'features'],
     ],
   },
 };

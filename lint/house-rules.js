@@ -10,7 +10,7 @@ const patterns = {
   sql: {
     selector:
       'TemplateElement[value.raw=/^\\s*(select|insert into|update|delete from|with [a-z_]+ as)\\s/i], Literal[value=/^\\s*(select|insert into|update|delete from|with [a-z_]+ as)\\s/i]',
-    message: 'SQL lives in *-store.ts and *-statements.ts (STYLE.md, Shape).',
+    message: 'SQL lives in *-store.ts (STYLE.md, Shape).',
   },
   'select-star': {
     selector: 'TemplateElement[value.raw=/select\\s+\\*/i]',

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool } from '@gatehouse/pg/pool';
-import { Ingest } from '@gatehouse/service-analytics/ingest/usage-topic';
+import { Ingest } from '@gatehouse/service-analytics/ingest/usage-consumer';
 import { Partitions } from '@gatehouse/service-analytics/traces/partitions-job';
 import { UsageStore } from '@gatehouse/service-analytics/usage/usage-store';
 import { eventOf } from '@gatehouse/test/run-event';

@@ -3,7 +3,7 @@ import {
   measures,
   measuresOfRun,
   personalDimensions,
-} from '@gatehouse/service-analytics/usage/usage-statements';
+} from '@gatehouse/service-analytics/usage/measure-store';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Client } from 'pg';
 

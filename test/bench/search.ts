@@ -7,7 +7,7 @@ import { MemorySearch, noFilter, type SearchFilter } from '@gatehouse/service-me
 import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
 import { putDocument } from '@gatehouse/service-memory/store/documents/document-store';
 import { ImportStore } from '@gatehouse/service-memory/store/imports/import-store';
-import { noLimits } from '@gatehouse/service-memory/store/scopes/scope-statements';
+import { noLimits } from '@gatehouse/service-memory/store/scopes/scope-store';
 import { SearchStore } from '@gatehouse/service-memory/store/search/search-store';
 import { percentile, withDatabase } from './database.ts';
 import { bible } from './verses.ts';

@@ -13,7 +13,7 @@ import { noFilter } from '@gatehouse/service-memory/search/search';
 import { normalised, packVector, sketchOf } from '@gatehouse/service-memory/search/vectors';
 import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
 import { HalfVectorStore } from '@gatehouse/service-memory/store/search/half-vector-store';
-import { readClosest, readVectorScopes } from '@gatehouse/service-memory/store/search/vector-statements';
+import { readClosest, readVectorScopes } from '@gatehouse/service-memory/store/search/vector-store';
 import { Client } from 'pg';
 import { makeFolder } from './folder.ts';
 

@@ -19,7 +19,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'once an hour, checks the time zones of all tenants',
   },
   {
-    file: 'services/analytics/src/settling/settling-system-store.ts',
+    file: 'services/analytics/src/daily-rollups/daily-rollup-system-store.ts',
     begins: "update analytics.settled_days set state = 'changed', hours = 0, cut_hours = 0",
     problem: 'compares all with all: ((CASE WHEN',
     reason: 'looks for a midnight at three times of each day of one tenant',
@@ -61,7 +61,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'reads the log of one dead process for a run that the database refuses',
   },
   {
-    file: 'services/tenant/src/keys/own-key-statements.ts',
+    file: 'services/tenant/src/keys/personal-key-store.ts',
     begins: 'with parent as (',
     problem: 'compares all with all: ((api_keys_1.secret_sha256 =',
     reason: 'compares one key with one session, each by its id',
@@ -166,7 +166,7 @@ export const sentElsewhere: readonly { file: string; begins: string; reason: str
     reason: 'needs pgvector: `make test-outside` sends it',
   },
   {
-    file: 'services/memory/src/store/search/vector-statements.ts',
+    file: 'services/memory/src/store/search/vector-store.ts',
     begins: "select set_config('hnsw",
     reason: 'needs pgvector: `make test-outside` sends it',
   },

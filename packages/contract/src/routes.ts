@@ -30,7 +30,7 @@ import * as ownerSystem from './owner-system.ts';
 import { webRoutes } from './pages.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
-import * as ownKeys from './own-keys.ts';
+import * as ownKeys from './personal-keys.ts';
 import * as sessions from './sessions.ts';
 import * as tenants from './tenants.ts';
 import * as traces from './traces.ts';

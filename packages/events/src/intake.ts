@@ -1,6 +1,6 @@
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
-import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
+import { togetherOrAlone } from '@gatehouse/kit/store-batch';
 import { isRefusal } from '@gatehouse/pg/errors';
 import { DeadLetters, refusalOf, type DeadLetter, type Received } from './dead-letters.ts';
 

@@ -10,7 +10,7 @@ import { forCaller } from '@gatehouse/kit/caller-signal';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { isLongAsJson } from '@gatehouse/kit/json-size';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';

@@ -2,7 +2,7 @@ import { csv, type Route } from '@gatehouse/contract/route';
 import { cellsOf, type Table } from '@gatehouse/contract/table';
 import { csvLine, type Cell } from '@gatehouse/kit/csv';
 import { isLongAsJson } from '@gatehouse/kit/json-size';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import type { Page } from './pagination.ts';
 import type { Written } from './reply.ts';
 

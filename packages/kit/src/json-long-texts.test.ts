@@ -3,7 +3,7 @@ import { expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { parsedByTexts, type JsonReader } from './json-long-texts.ts';
 import { scanPieces } from './json-scan.ts';
-import { atOnce } from './steps.ts';
+import { atOnce } from './cooperative-steps.ts';
 
 const reader: JsonReader = {
   decode: (json) => json.toString(),

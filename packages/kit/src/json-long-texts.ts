@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { backslash, colon, escapeBytes, indexOrEnd, skipSpace } from './json-bytes.ts';
 import type { TextPlace } from './json-scan.ts';
-import type { Steps } from './steps.ts';
+import type { Steps } from './cooperative-steps.ts';
 
 /** A part of a text, which is parsed without a trace in old memory. */
 const partBytes = 32 * 1024;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { togetherOrAlone } from './together-or-alone.ts';
+import { togetherOrAlone } from './store-batch.ts';
 
 class Refusal extends Error {}
 

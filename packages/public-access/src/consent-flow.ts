@@ -5,7 +5,7 @@ import { HostCookie } from '@gatehouse/kit/host-cookie';
 import { queryObject } from '@gatehouse/kit/validate';
 import { consentPage, endPage, type ConsentPage } from './consent-page.ts';
 import { consentMinutes, type AskedBy, type ConsentTickets, type OpenTicket } from './consent-tickets.ts';
-import { isOwnPage } from './own-page.ts';
+import { isOwnPage } from './same-origin.ts';
 import { sendBrowserTo, sendPage } from './page.ts';
 import type { Refusals } from './refusals.ts';
 import { sameText } from './same-text.ts';

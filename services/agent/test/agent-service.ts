@@ -21,7 +21,7 @@ import { loadConfig } from '../src/config.ts';
 import { createService } from '../src/service.ts';
 import { AlertTaker } from '@gatehouse/test/alert-taker';
 import { AuditTaker } from '@gatehouse/test/audit-taker';
-import { MemoryOfAgents } from './memory-of-agents.ts';
+import { MemoryOfAgents } from './memory-stand-in.ts';
 import { ModelCatalogue } from './model-catalogue.ts';
 
 /** Members that answers of this service may have. `call` holds each answer to its route's shape. */

@@ -5,7 +5,7 @@ import { writeWatermark } from '@gatehouse/events/watermark';
 import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import { Client } from 'pg';
-import type { Ingest } from '../src/ingest/usage-topic.ts';
+import type { Ingest } from '../src/ingest/usage-consumer.ts';
 import type { Group, SummaryRequest } from '../src/usage/summary.ts';
 import { UsageStore } from '../src/usage/usage-store.ts';
 import { costOf, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';

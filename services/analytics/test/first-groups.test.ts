@@ -5,7 +5,7 @@ import { withTenantSnapshot } from '@gatehouse/pg/pool';
 import { Client } from 'pg';
 import { readFirstGroups } from '../src/usage/first-groups-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
-import { measures, totalsKey } from '../src/usage/usage-statements.ts';
+import { measures, totalsKey } from '../src/usage/measure-store.ts';
 import { UsageStore } from '../src/usage/usage-store.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 

@@ -5,7 +5,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/kit/page';
 import { eventually } from '@gatehouse/test/eventually';
 import { TraceStore } from '../src/traces/trace-store.ts';
-import { measures } from '../src/usage/usage-statements.ts';
+import { measures } from '../src/usage/measure-store.ts';
 import { UsageStore } from '../src/usage/usage-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { makeCall, makeEnd } from './event-fixture.ts';

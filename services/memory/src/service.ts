@@ -16,7 +16,7 @@ import { createImports } from './features/create-imports.ts';
 import { createSearch } from './features/create-search.ts';
 import { createTransfers } from './features/create-transfers.ts';
 import { createJobs } from './jobs/background-jobs.ts';
-import { createPeers } from './peers/peers.ts';
+import { createPeers } from './clients/peers.ts';
 import { indexOnly } from './store/scopes/index-only.ts';
 
 /** Searches and writes of one tenant, so that it can't occupy all processes of the sandbox. */

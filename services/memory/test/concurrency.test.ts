@@ -6,7 +6,7 @@ import { createPool, withTenant } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { entryBytes } from '../src/search/postings.ts';
 import { EmbeddingStore } from '../src/store/search/embedding-store.ts';
-import { holdMemory, markAgentDeleted } from '../src/store/scopes/scope-statements.ts';
+import { holdMemory, markAgentDeleted } from '../src/store/scopes/scope-store.ts';
 import { MemoryServiceUnderTest } from './memory-service.ts';
 
 let memory: MemoryServiceUnderTest;

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { createPool, type Pool, withTenant } from '@gatehouse/pg/pool';
 import type { Service } from '@gatehouse/shell/service';
-import { noteDeletedUser } from '../src/store/scopes/deleted-user-statements.ts';
+import { noteDeletedUser } from '../src/store/scopes/deleted-user-store.ts';
 import { GraphForgetStore } from '../src/store/graph/graph-forget-store.ts';
 import { indexOnly } from '../src/store/scopes/index-only.ts';
-import { withTenant } from '@gatehouse/pg/pool';
 import { ExtractionModel } from './extraction-model.ts';
 import { GraphClient, type Fields, type GraphAnswer } from './graph-client.ts';
 import { MemoryServiceUnderTest } from './memory-service.ts';

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
-import { everything } from '../src/store/documents/removal-statements.ts';
-import { noLimits } from '../src/store/scopes/scope-statements.ts';
-import { upsertEntities } from '../src/store/graph/entity-statements.ts';
+import { everything } from '../src/store/documents/removal-store.ts';
+import { noLimits } from '../src/store/scopes/scope-store.ts';
+import { upsertEntities } from '../src/store/graph/entity-store.ts';
 import { GraphForgetStore } from '../src/store/graph/graph-forget-store.ts';
-import { upsertRelations } from '../src/store/graph/relation-statements.ts';
+import { upsertRelations } from '../src/store/graph/relation-store.ts';
 import { indexOnly } from '../src/store/scopes/index-only.ts';
 import { GraphClient, type Fields } from './graph-client.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { newId } from '@gatehouse/kit/ids';
 import { createTestDatabase } from '@gatehouse/test/database';
 import { wordsOf } from '../src/search/words.ts';
-import { termsOf } from '../src/store/search/term-statements.ts';
+import { termsOf } from '../src/store/search/term-store.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 
 let memory: MemoryServiceUnderTest;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withTenant } from '@gatehouse/pg/pool';
-import { everything } from '../src/store/documents/removal-statements.ts';
+import { everything } from '../src/store/documents/removal-store.ts';
 import { randomVector, randomVectors, recallAt10, StoredVectors, vectorsOfTopics } from './stored-vectors.ts';
 
 /**

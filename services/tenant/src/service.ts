@@ -14,7 +14,7 @@ import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
 import { rewrapColumns } from './sealed-columns.ts';
 import { createSessions } from './sessions/create-sessions.ts';
-import { createPeers } from './shared/peers.ts';
+import { createPeers } from './shared/clients.ts';
 import { createSystem } from './system/create-system.ts';
 import { createTenants } from './tenants/create-tenants.ts';
 import { createTransfers } from './transfers/create-transfers.ts';

@@ -4,7 +4,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
-import { LoginLookSystemStore } from '../src/sessions/login-look-system-store.ts';
+import { LoginLookSystemStore } from '../src/sessions/revalidation-system-store.ts';
 import { TokenRevocationSystemStore } from '../src/sessions/token-revocation-system-store.ts';
 import { IssuerGround } from './issuer-ground.ts';
 import { Programs } from './programs.ts';

@@ -8,7 +8,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import type { RunStepRequest } from '@gatehouse/proto/participant/v1/participant';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
-import { deleteOldPreviews } from '../src/transfers/preview-statements.ts';
+import { deleteOldPreviews } from '../src/transfers/preview-store.ts';
 import { oldestTransfers, TransferSystemStore } from '../src/transfers/transfer-system-store.ts';
 import { transferUpkeep } from '../src/transfers/transfer-upkeep.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';

@@ -11,7 +11,7 @@ import { createDeliveries } from './deliveries/create-deliveries.ts';
 import { createEndpoints } from './endpoints/create-endpoints.ts';
 import { createForgetting } from './forgetting/create-forgetting.ts';
 import { createJobs, createJobWorker } from './jobs.ts';
-import { createPeers } from './peers/create-peers.ts';
+import { createPeers } from './clients/create-clients.ts';
 import { rewrapColumns } from './sealed-columns.ts';
 import { createSecrets } from './secrets/create-secrets.ts';
 import { createGuards } from './shared/guards.ts';

@@ -12,7 +12,7 @@ import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { dataSource } from '../translation/media.ts';
 import { cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readMarked } from '../translation/signatures.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** The place of a content in the request. */
 interface Place {

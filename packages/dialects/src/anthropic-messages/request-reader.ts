@@ -1,17 +1,19 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import type {
-  Conversation,
-  OutputFormat,
-  Reasoning,
-  Tool,
-  ToolChoice,
-  Turn,
+import {
+  type Conversation,
+  type OutputFormat,
+  type Reasoning,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+  efforts,
+  noSampling,
+  type Effort,
 } from '../translation/conversation.ts';
-import { efforts, noSampling, type Effort } from '../translation/conversation.ts';
 import { booleanIn, numberIn, stopIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { cacheHint, cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readContent, systemParts } from './content-reader.ts';
 

@@ -4,7 +4,7 @@ import { askingForJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { blockOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
 

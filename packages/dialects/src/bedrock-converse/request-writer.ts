@@ -5,7 +5,7 @@ import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { emptySchema, samplingOf } from '../anthropic-messages/request-writer.ts';
 import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { CachePoints } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
 import { familyOf, originOf } from '../model-family.ts';

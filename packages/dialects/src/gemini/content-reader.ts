@@ -15,7 +15,7 @@ import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { dataSource } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** `DroppedFields.members` of an object whose names may have either spelling. `names`: in camelCase. */
 export function membersOf<Name extends string>(

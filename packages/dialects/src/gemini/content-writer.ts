@@ -4,7 +4,7 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { namedText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { lateInput } from '../anthropic-messages/content-writer.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { withResultsBehindCalls } from '../translation/turn-order.ts';
 
 /** Google's documented stand-in for a signature that isn't there. */

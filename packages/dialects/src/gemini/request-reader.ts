@@ -1,11 +1,18 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { isNamed, memberIn, numberOf, textOf } from './fields.ts';
-import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '../translation/conversation.ts';
-import { efforts, type Effort } from '../translation/conversation.ts';
+import {
+  type Conversation,
+  type OutputFormat,
+  type Reasoning,
+  type Tool,
+  type ToolChoice,
+  efforts,
+  type Effort,
+} from '../translation/conversation.ts';
 import { stopIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { elementsIn, membersOf, readContents, readSystem } from './content-reader.ts';
 import { asJsonSchema } from './schema.ts';
 

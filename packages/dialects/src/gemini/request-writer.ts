@@ -5,7 +5,7 @@ import type { Conversation, Tool } from '../translation/conversation.ts';
 import { budgetOf, effortOf, lowToHigh } from '../translation/effort.ts';
 import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { writeContents } from './content-writer.ts';
 
 /** See `RequestApi`. The model, and whether the answer is a stream, stand in the path. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { atOnce } from '@gatehouse/kit/steps';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { asJsonSchema } from './schema.ts';
 
 describe('an older schema of Google as JSON Schema', () => {

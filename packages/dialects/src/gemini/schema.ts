@@ -13,7 +13,7 @@ import {
 import { scanPieces } from '@gatehouse/kit/json-scan';
 import { applyEdits, type Edit } from '../wire/json-edits.ts';
 import type { Member } from '../wire/json-members.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** The kind of value that a keyword has. `named`: schemas by names, which are the client's own. */
 type Kind = 'schema' | 'schemas' | 'named' | 'count' | 'plain';

@@ -12,7 +12,7 @@ import type {
 import { textIn } from '../translation/fields.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileSource, sourceOf } from '../translation/media.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** Members of messages that are translated, by their roles. */
 const translated = {

@@ -5,7 +5,7 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { chatOrigin } from '../translation/signatures.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { withResultsBehindCalls } from '../translation/turn-order.ts';
 
 interface Options {

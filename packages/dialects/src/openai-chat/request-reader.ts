@@ -1,10 +1,17 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '../translation/conversation.ts';
-import { efforts, type Effort } from '../translation/conversation.ts';
+import {
+  type Conversation,
+  type OutputFormat,
+  type Reasoning,
+  type Tool,
+  type ToolChoice,
+  efforts,
+  type Effort,
+} from '../translation/conversation.ts';
 import { booleanIn, numberIn, stopIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { freeformText } from '../translation/tool-names.ts';
 import { readTurns } from './message-reader.ts';
 

@@ -6,7 +6,7 @@ import { effortOf } from '../translation/effort.ts';
 import { namingJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { strictIn } from '../translation/strict-schema.ts';
 import { writeMessages } from './message-writer.ts';
 

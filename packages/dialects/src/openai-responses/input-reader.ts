@@ -12,7 +12,7 @@ import { textIn } from '../translation/fields.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { fileSource, sourceOf } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
 export function* readInput(input: unknown, left: DroppedFields): Steps<Turn[]> {

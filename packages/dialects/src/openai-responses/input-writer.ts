@@ -4,7 +4,7 @@ import type { Late } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** The items of a conversation. System texts at its beginning are its instructions. */
 export function* writeInput(

@@ -1,10 +1,17 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import type { Conversation, OutputFormat, Reasoning, ToolChoice } from '../translation/conversation.ts';
-import { efforts, noSampling, type Effort } from '../translation/conversation.ts';
+import {
+  type Conversation,
+  type OutputFormat,
+  type Reasoning,
+  type ToolChoice,
+  efforts,
+  noSampling,
+  type Effort,
+} from '../translation/conversation.ts';
 import { booleanIn, numberIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, DroppedFields } from '../translation/dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { readInput } from './input-reader.ts';
 import { readTools } from './tool-reader.ts';
 

@@ -4,7 +4,7 @@ import type { Tool } from '../translation/conversation.ts';
 import { booleanIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { freeformText } from '../translation/tool-names.ts';
 
 /** Members of tools that are translated, beside those that all have. */

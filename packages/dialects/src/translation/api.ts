@@ -6,7 +6,7 @@ import type { Conversation } from './conversation.ts';
 import type { CutTexts } from '../wire/cut-texts.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, DroppedFields } from './dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { EventSource, EventWriter } from './stream-events.ts';
 

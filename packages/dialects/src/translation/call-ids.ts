@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { newId } from '@gatehouse/kit/ids';
 import type { CallPart, Part, ResultPart, Turn } from './conversation.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** Ids that an API takes for calls. */
 export interface IdRule {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isFields } from '@gatehouse/kit/fields';
-import { atOnce } from '@gatehouse/kit/steps';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
 import { stopAfter, type Answer } from './answer.ts';
 import { chat } from '../openai-chat/translation.ts';

@@ -10,7 +10,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { atOnce } from '@gatehouse/kit/steps';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { converse } from '../bedrock-converse/translation.ts';
 import { exceptionFrame } from '@gatehouse/test/aws-frames';
 import { ConverseWriter, writeAnswer } from '@gatehouse/test/converse-provider';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
-import { atOnce } from '@gatehouse/kit/steps';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { flatNames } from './flat-names.ts';
 import { facts } from '@gatehouse/test/translation-samples';
 import { writtenIn } from '../../test/translating.ts';

@@ -1,6 +1,6 @@
 import { fittingId } from './call-ids.ts';
 import type { Tool } from './conversation.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** A tool by the name and group that its client has for it. */
 export type NamedTool = Pick<Tool, 'name' | 'namespace'>;

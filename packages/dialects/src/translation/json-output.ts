@@ -1,6 +1,6 @@
 import type { Conversation, Part, Turn } from './conversation.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 const instruction =
   'Unless you call a tool, answer with one JSON object and nothing else: no text around it, and no code fence.';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { atOnce } from '@gatehouse/kit/steps';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { writeJson } from '../wire/json-text.ts';
 import { Pieces } from '../wire/pieces.ts';
 import type { TranslatedApi } from './api.ts';

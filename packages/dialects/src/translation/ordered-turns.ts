@@ -1,6 +1,6 @@
 import { messagesIds, withFittingIds } from './call-ids.ts';
 import type { Part, TextPart, Tool, Turn } from './conversation.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { withResultsBehindCalls } from './turn-order.ts';
 
 /** Turns in the order that Anthropic's messages and Bedrock's Converse want. */

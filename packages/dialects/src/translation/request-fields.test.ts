@@ -2,7 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { atOnce } from '@gatehouse/kit/steps';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import type { TranslatedApi } from './api.ts';
 import { chat } from '../openai-chat/translation.ts';
 import { noSampling, type Conversation, type Tool } from './conversation.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { KeyRing, newKeyRing, type Hasher } from '@gatehouse/secrets/key-ring';
-import { atOnce } from '@gatehouse/kit/steps';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import type { ReasoningSignature } from './conversation.ts';
 import { isMarked } from '../marked-signatures.ts';
 import { checkedTurns, markedBytes, markedSignature, readMarked, withMac } from './signatures.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { isMarked, signatureMark } from '../marked-signatures.ts';

@@ -3,7 +3,7 @@ import { writeJson } from '../wire/json-text.ts';
 import type { CallPart, Conversation, Tool } from './conversation.ts';
 import { flatNames, type NamedTool } from './flat-names.ts';
 import type { DroppedFields } from './dropped-fields.ts';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { OpenCall, StreamEvent } from './stream-events.ts';
 
 const inputSchema =

@@ -1,7 +1,7 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
-import { scanInTurns } from '@gatehouse/kit/json-turns';
+import { scanInTurns } from '@gatehouse/kit/cooperative-scan';
 import type { ProviderError } from '../dialect.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import type { Usage } from '../usage/usage.ts';
@@ -34,7 +34,7 @@ import {
   type CallReasoning,
   type KnownReasoning,
 } from './signed-reasoning.ts';
-import { inSteps, turnsOf, type InTurn, type Steps } from '@gatehouse/kit/steps';
+import { inSteps, turnsOf, type InTurn, type Steps } from '@gatehouse/kit/cooperative-steps';
 import type { StreamEvent } from './stream-events.ts';
 import { summarising } from './summarising.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { atOnce } from '@gatehouse/kit/steps';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { CutTexts } from './cut-texts.ts';
 import { Pieces } from './pieces.ts';
 

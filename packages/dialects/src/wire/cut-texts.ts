@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { backslash, escapeBytes, largeBytes } from '@gatehouse/kit/json-bytes';
 import { JsonScan } from '@gatehouse/kit/json-scan';
-import type { Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { Pieces } from './pieces.ts';
 
 /** Longer texts are cut. */

@@ -9,7 +9,7 @@ import {
   quote,
 } from '@gatehouse/kit/json-bytes';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 
 /** The place of a value in its JSON text. */
 export interface Range {

@@ -27,7 +27,7 @@ import type {
   searchMemory,
   SearchResult,
 } from '@gatehouse/contract/memory';
-import type { CreateOwnKey, OwnKey, OwnSession } from '@gatehouse/contract/own-keys';
+import type { CreateOwnKey, OwnKey, OwnSession } from '@gatehouse/contract/personal-keys';
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import type { SystemState } from '@gatehouse/contract/owner-system';

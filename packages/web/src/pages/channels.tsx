@@ -6,7 +6,7 @@ import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewChannelForm } from '../parts/new-channel-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { ShownSecret } from '../parts/shown-secret.tsx';
+import { ShownSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import { usePerson } from '../shell/session.tsx';

@@ -1,6 +1,6 @@
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
-import { DeleteOwnData } from '../parts/delete-own-data.tsx';
-import { OwnLogins } from '../parts/own-logins.tsx';
+import { DeleteOwnData } from '../parts/delete-account-data.tsx';
+import { OwnLogins } from '../parts/personal-logins.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
 import { may } from '../shell/rights.ts';

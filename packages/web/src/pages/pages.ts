@@ -11,7 +11,7 @@ import { Memory } from './memory.tsx';
 import { Models } from './models.tsx';
 import { MyData } from './my-data.tsx';
 import { Overview } from './overview.tsx';
-import { OwnAccess } from './own-access.tsx';
+import { OwnAccess } from './personal-access.tsx';
 import { OwnerAudit } from './owner-audit.tsx';
 import { OwnerKeys } from './owner-keys.tsx';
 import { listed, pageAt, sections, type Page } from './page.ts';

@@ -7,7 +7,7 @@ import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { NewTenantForm } from '../parts/new-tenant-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { ShownSecret } from '../parts/shown-secret.tsx';
+import { ShownSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
 import { TenantLimitsButton } from '../parts/tenant-limits-button.tsx';

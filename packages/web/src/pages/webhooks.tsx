@@ -2,7 +2,7 @@ import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewEndpointForm, type EndpointSecrets } from '../parts/new-endpoint-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { ShownSecret } from '../parts/shown-secret.tsx';
+import { ShownSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 
 /** The endpoints at which senders of webhooks ask agents. */

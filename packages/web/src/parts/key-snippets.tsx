@@ -1,4 +1,4 @@
-import { Snippet } from './shown-secret.tsx';
+import { Snippet } from './new-secret.tsx';
 
 /** A new key, ready to paste into the programs that most people use. */
 export function KeySnippets({ secret }: { secret: string }) {

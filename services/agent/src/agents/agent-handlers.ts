@@ -9,7 +9,7 @@ import type { z } from 'zod';
 import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } from './agent-store.ts';
 import { modelsOf, newSettings, patchedSettings, type Agent } from './agent.ts';
 import type { agentTasks } from './forget-agent-job.ts';
-import type { ModelClient } from './model-peer.ts';
+import type { ModelClient } from './model-client.ts';
 import { viewerOf } from './viewer.ts';
 
 type List = Call<unknown, z.output<typeof listAgents>>;

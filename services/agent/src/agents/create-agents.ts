@@ -8,8 +8,8 @@ import { agentHandlers } from './agent-handlers.ts';
 import { AgentStore } from './agent-store.ts';
 import { agentTasks, forgetAgent } from './forget-agent-job.ts';
 import { listVisibleAgents } from './list-visible-agents-rpc.ts';
-import { forgetMemoryAt } from './memory-peer.ts';
-import { ModelClient } from './model-peer.ts';
+import { forgetMemoryAt } from './memory-client.ts';
+import { ModelClient } from './model-client.ts';
 import { resolveAgent } from './resolve-agent-rpc.ts';
 
 /** Agents, their visibility, and the job that removes what they remembered. */

@@ -4,7 +4,7 @@ import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Logins } from '../logins/logins.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
-import type { OAuthClient } from '../mcp/oauth-client.ts';
+import type { OAuthClient } from '../mcp/mcp-oauth.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { Ground } from '../shared/ground.ts';
 import { consentLinkHandlers, consentPageHandlers } from './consent-handlers.ts';

@@ -13,7 +13,7 @@ import {
   listServersWithLogin,
   type OwnEndedLogin,
   type ServerWithLogin,
-} from './own-login-store.ts';
+} from './member-login-store.ts';
 
 type List = Call<unknown, z.output<typeof listMcpLogins>>;
 

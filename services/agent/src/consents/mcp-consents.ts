@@ -8,13 +8,7 @@ import { McpFailure } from '../mcp/failure.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import { isPerUser, type McpServer } from '../mcp/mcp-server.ts';
 import type { OAuthBinding } from '../mcp/oauth-binding.ts';
-import {
-  callbackPath,
-  OAuthMixedUp,
-  OAuthRefused,
-  type OAuthClient,
-  type Tokens,
-} from '../mcp/oauth-client.ts';
+import { callbackPath, OAuthMixedUp, OAuthRefused, type OAuthClient, type Tokens } from '../mcp/mcp-oauth.ts';
 
 /** Details that are kept with the link to a consent page. */
 export interface ConsentDetails {

@@ -4,7 +4,7 @@ import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { existing } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import type { AgentStore } from '../agents/agent-store.ts';

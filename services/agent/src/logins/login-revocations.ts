@@ -3,7 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { UnawaitedWork } from '@gatehouse/kit/unawaited-work';
 import { McpFailure } from '../mcp/failure.ts';
 import type { OAuthBinding } from '../mcp/oauth-binding.ts';
-import type { OAuthClient, Tokens } from '../mcp/oauth-client.ts';
+import type { OAuthClient, Tokens } from '../mcp/mcp-oauth.ts';
 import type { RevokedToken } from '../mcp/token-revocation.ts';
 import type { LoginOf } from './login.ts';
 

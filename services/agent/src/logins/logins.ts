@@ -12,7 +12,7 @@ import {
   type OAuthClient,
   type OAuthSettings,
   type Tokens,
-} from '../mcp/oauth-client.ts';
+} from '../mcp/mcp-oauth.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import type { GivenTokens, LoginRevocations, TokenOwner } from './login-revocations.ts';
 import type { BindIssuer, EndedLogin, Login, LoginOf, LoginRef, NewLogin } from './login.ts';

@@ -1,7 +1,7 @@
 import { AnswerBudget, type AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { AppError } from '@gatehouse/kit/errors';
 import { JsonScan } from '@gatehouse/kit/json-scan';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import { McpFailure } from './failure.ts';
 import { rpcMessage, type RpcMessage } from './rpc-message.ts';
 

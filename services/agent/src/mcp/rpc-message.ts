@@ -2,7 +2,7 @@ import { maxResultChars } from '@gatehouse/contract/builtin-tools';
 import { cutText, shortened } from '@gatehouse/events/cut-text';
 import { isFields } from '@gatehouse/kit/fields';
 import { McpFailure } from './failure.ts';
-import { TextsOfJson } from './texts-of-json.ts';
+import { TextsOfJson } from './json-duplicates.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

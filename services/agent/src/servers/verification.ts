@@ -1,6 +1,6 @@
 import type { Listed, McpRegistry } from '../mcp/mcp-registry.ts';
 import type { AuthSecrets, McpSettings } from '../mcp/mcp-server.ts';
-import { clientSecretOf, type OAuthClient } from '../mcp/oauth-client.ts';
+import { clientSecretOf, type OAuthClient } from '../mcp/mcp-oauth.ts';
 import { headersOf } from '../mcp/server-access.ts';
 
 /** The result of a verification, before a server is stored. */

@@ -35,8 +35,8 @@ import {
   readSharedLogin,
   showHidden,
   type TransferTable,
-} from './transfer-statements.ts';
-import { revisionOf } from './transfer-store.ts';
+  revisionOf,
+} from './transfer-store.ts';
 
 const typeOf = { 'agent.agents': 'agent', 'agent.mcp_servers': 'mcp_server' } as const;
 /** Servers first: agents name them. */

@@ -3,7 +3,7 @@ import { randomBase62 } from '@gatehouse/kit/ids';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
-import { countsNothing, isUnfolded, measures, unpricedKey, usageKey } from '../usage/usage-statements.ts';
+import { countsNothing, isUnfolded, measures, unpricedKey, usageKey } from '../usage/measure-store.ts';
 
 /** A user of a tenant whose data are being deleted. */
 export interface ForgottenUser {

@@ -1,9 +1,9 @@
 import { topics } from '@gatehouse/contract/services';
 import type { Pool } from '@gatehouse/pg/pool';
-import { consumeTopic } from '@gatehouse/shell/consumed-topic';
+import { consumeTopic } from '@gatehouse/shell/topic-consumer';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { AnalyticsConfig } from '../config.ts';
-import { Ingest } from './usage-topic.ts';
+import { Ingest } from './usage-consumer.ts';
 
 /** Events of runs, from Kafka or from chat itself. */
 export function createIngest(

@@ -3,7 +3,7 @@ import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { AnalyticsConfig } from '../config.ts';
 import { Retention, type RetentionOptions } from './retention-job.ts';
-import { TenantRetention } from './tenant-retention-peer.ts';
+import { TenantRetention } from './tenant-retention-client.ts';
 
 /** The deletion of traces that are older than their tenants keep them. */
 export function createRetention(

@@ -11,7 +11,7 @@ import {
   dropExpiredPartition,
   nextTenant,
 } from './retention-system-store.ts';
-import type { TenantRetention } from './tenant-retention-peer.ts';
+import type { TenantRetention } from './tenant-retention-client.ts';
 import { deadLetterDays, leastRetentionDays, traceAges } from './trace-ages.ts';
 
 export interface RetentionTimes {

@@ -2,10 +2,10 @@ import { maxExportedRows, type Dimension } from '@gatehouse/contract/usage';
 import { AppError } from '@gatehouse/kit/errors';
 import { withHeldRows, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 import { exportedMeasures, type CostExport, type CostRow } from './cost-export.ts';
-import { exportStatement } from './export-statements.ts';
-import { summaryValues } from './row-statements.ts';
-import { readParts } from './settled-days-store.ts';
-import { asOf } from './summary-statements.ts';
+import { exportStatement } from './export-store.ts';
+import { summaryValues } from './row-store.ts';
+import { readParts } from './rolled-days-store.ts';
+import { asOf } from './summary-store.ts';
 import type { SummaryRequest } from './summary.ts';
 import { prepareSums } from './usage-store.ts';
 

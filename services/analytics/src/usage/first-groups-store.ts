@@ -3,10 +3,9 @@ import { queryTimedOut } from '@gatehouse/pg/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { endOfSlice, firstTimes, firstValues, type FirstKeys } from './first-groups.ts';
-import { isSpan } from './key-statements.ts';
+import { isSpan } from './key-store.ts';
 import { kindFor } from './period-parts.ts';
-import { readParts } from './settled-days-store.ts';
-import { startsStatement } from './settled-days-statements.ts';
+import { readParts, startsStatement } from './rolled-days-store.ts';
 import { readSums, type SumRow, type Sums } from './sums-store.ts';
 import type { SummaryRequest } from './summary.ts';
 

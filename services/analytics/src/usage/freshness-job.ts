@@ -2,9 +2,8 @@ import { readClock } from '@gatehouse/events/store/relay-store';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { countWaitingFolds } from '../folding/fold-system-store.ts';
 import { TransactionAge } from '../traces/transaction-age.ts';
-import { usageLagSeconds } from './usage-store.ts';
+import { countWaitingFolds, usageLagSeconds } from './usage-store.ts';
 
 const everyMs = 5_000;
 

@@ -2,7 +2,7 @@ import type { CostSummary, ExportQuery, SummaryQuery, UsageSummary } from '@gate
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import { usdOf } from '@gatehouse/kit/money';
 import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { periodOf, previousOf, type Period } from './period.ts';

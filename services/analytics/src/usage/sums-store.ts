@@ -1,9 +1,9 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { summaryValues } from './row-statements.ts';
-import { readParts } from './settled-days-store.ts';
-import { summaryStatement, type Shows } from './summary-statements.ts';
+import { summaryValues } from './row-store.ts';
+import { readParts } from './rolled-days-store.ts';
+import { summaryStatement, type Shows } from './summary-store.ts';
 import type { SummaryRequest } from './summary.ts';
-import type { Measure } from './usage-statements.ts';
+import type { Measure } from './measure-store.ts';
 
 type NumberText = string | null;
 

@@ -1,9 +1,10 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
+import { only } from '@gatehouse/pg/rows';
 import { withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { readFirstGroups } from './first-groups-store.ts';
-import { readsOtherRows } from './row-statements.ts';
-import { asOf } from './summary-statements.ts';
+import { readsOtherRows } from './row-store.ts';
+import { asOf } from './summary-store.ts';
 import type { Group, Summary, SummaryRequest, Totals } from './summary.ts';
 import { readSums, type SumRow } from './sums-store.ts';
 
@@ -87,4 +88,12 @@ function toTotals(row: SumRow | undefined): Totals {
     ownKeyRequests: Number(row?.own_key_requests ?? 0),
     ownKeyCostPico: BigInt(row?.own_key_cost_pico ?? 0),
   };
+}
+
+/** How many closed folds are in no roll-up yet. */
+export async function countWaitingFolds(pool: Pool): Promise<number> {
+  const counted = await pool.query<{ waiting: number }>(
+    'select (current_fold - folded_to - 1)::integer as waiting from analytics.folds',
+  );
+  return only(counted).waiting;
 }

@@ -10,7 +10,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '@gatehouse/dialects/dialect';

@@ -1,8 +1,8 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
-import { inSteps } from '@gatehouse/kit/steps';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { inSteps } from '@gatehouse/kit/cooperative-steps';
 import type { Pool } from '@gatehouse/pg/pool';
 import { isInUse, type Report } from './provider-report.ts';
 import { deleteOldReports, findReports, writeReport } from './provider-report-system-store.ts';

@@ -12,7 +12,7 @@ import type { CallRoom, ProviderCall } from './adapter.ts';
 import type { AnswerOrigin, CallFormat, ResponseHeaders } from './provider-kind.ts';
 import type { AnswerReader } from '@gatehouse/kit/answer-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 
 const maxErrorBytes = 64 * 1024;
 /**

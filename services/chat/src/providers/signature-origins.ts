@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { signatureId, signatureIdsIn, signatureSteps } from '@gatehouse/dialects/signatures-in';
-import { inSteps, turnsOf } from '@gatehouse/kit/steps';
+import { inSteps, turnsOf } from '@gatehouse/kit/cooperative-steps';
 
 /** Signatures that one run notes: more than any has. */
 const maxMade = 4_096;

@@ -1,5 +1,5 @@
 import type { Logger } from '@gatehouse/kit/log';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { chatIds } from '@gatehouse/dialects/translation/call-ids';

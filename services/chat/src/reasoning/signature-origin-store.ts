@@ -2,7 +2,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { signatureSteps } from '@gatehouse/dialects/signatures-in';
 import { SignatureOrigins, signatureDigest } from '../providers/signature-origins.ts';
-import { inSteps, turnsOf } from '@gatehouse/kit/steps';
+import { inSteps, turnsOf } from '@gatehouse/kit/cooperative-steps';
 import { findOrigins } from './signature-origin-statements.ts';
 
 /** The origins of signatures that clients got as they are, on every replica. */

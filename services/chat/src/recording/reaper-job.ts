@@ -2,7 +2,7 @@ import type { NewAlert } from '@gatehouse/events/alert-event';
 import { BackgroundLoop, PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
-import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
+import { togetherOrAlone } from '@gatehouse/kit/store-batch';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Pricing } from '../catalogue/pricing.ts';

@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import { LargeWork } from './large-work.ts';
 
 const large = 2 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { largeBytes } from '@gatehouse/kit/json-bytes';
-import { withOwnTurns, type OwnTurns } from '@gatehouse/kit/loop-turns';
+import { withOwnTurns, type OwnTurns } from '@gatehouse/kit/cooperative';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 /**

@@ -1,6 +1,6 @@
 import type { Peer } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inLoopTurn } from '@gatehouse/kit/cooperative';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { TenantCache } from '@gatehouse/kit/tenant-cache';
 import type {

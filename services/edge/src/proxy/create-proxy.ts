@@ -6,10 +6,10 @@ import type { Shell } from '@gatehouse/shell/shell';
 import { upstreamAddresses, type EdgeConfig } from '../config.ts';
 import { AddressList } from '../replicas/address-list.ts';
 import { Liveness } from '../replicas/liveness.ts';
-import { Forwarder, streamsBody } from './forwarder-http.ts';
-import { GeneralProxy } from './general-proxy-sender.ts';
-import { PassThrough } from './pass-through-sender.ts';
-import { RequestBodies } from './request-body-http.ts';
+import { Forwarder, streamsBody } from './forwarder-handlers.ts';
+import { GeneralProxy } from './general-proxy-client.ts';
+import { PassThrough } from './pass-through-client.ts';
+import { RequestBodies } from './request-body-handlers.ts';
 
 /** The ways to the services: those of this process, and the replicas of all others. */
 export function createProxy(

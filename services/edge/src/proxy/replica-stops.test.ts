@@ -13,10 +13,10 @@ import { createLogger } from '@gatehouse/kit/log';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { AddressList } from '../replicas/address-list.ts';
 import { Liveness } from '../replicas/liveness.ts';
-import { Forwarder } from './forwarder-http.ts';
-import { GeneralProxy } from './general-proxy-sender.ts';
-import { PassThrough } from './pass-through-sender.ts';
-import { RequestBodies } from './request-body-http.ts';
+import { Forwarder } from './forwarder-handlers.ts';
+import { GeneralProxy } from './general-proxy-client.ts';
+import { PassThrough } from './pass-through-client.ts';
+import { RequestBodies } from './request-body-handlers.ts';
 
 const log = createLogger('edge', 'silent');
 const drainDelayMs = 1_000;

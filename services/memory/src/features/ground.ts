@@ -3,7 +3,7 @@ import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Splitter } from '../documents/splitter.ts';
 import type { RequestJobs } from '../jobs/background-jobs.ts';
-import type { Peers } from '../peers/peers.ts';
+import type { Peers } from '../clients/peers.ts';
 
 /** Things that features share; each uses some of them. */
 export interface Ground {

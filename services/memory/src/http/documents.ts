@@ -14,13 +14,13 @@ import type { z } from 'zod';
 import { assertFits, auditView, showDocument } from '../documents/document.ts';
 import { forgottenBy } from '../documents/forget.ts';
 import type { Splitter } from '../documents/splitter.ts';
-import type { AgentClient } from '../peers/agents.ts';
-import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
+import type { AgentClient } from '../clients/agents.ts';
+import type { MemoryLimitsClient } from '../clients/memory-limits.ts';
 import { agentScope, readableUsers, writableUser } from '../shared/memory-key.ts';
 import { deleteDocument, putDocument, type DocumentStore } from '../store/documents/document-store.ts';
 import type { ForgetStore } from '../store/forgetting/forget-store.ts';
 import type { GraphStore } from '../store/graph/graph-store.ts';
-import type { RequestJob } from '../store/scopes/request-job.ts';
+import type { RequestJob } from '../store/scopes/job-request.ts';
 import { memoryOf } from './memory-call.ts';
 import { sharedChange } from './shared-change.ts';
 

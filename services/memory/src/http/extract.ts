@@ -7,12 +7,12 @@ import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import { showEntity } from '../graph/entity.ts';
 import { callIdOf, extractionRequest, readExtraction, type Extraction } from '../graph/extraction.ts';
 import { showRelation } from '../graph/relation.ts';
-import type { AgentClient } from '../peers/agents.ts';
-import type { CompletionClient } from '../peers/completions.ts';
+import type { AgentClient } from '../clients/agents.ts';
+import type { CompletionClient } from '../clients/completions.ts';
 import { writableUser } from '../shared/memory-key.ts';
-import { upsertEntities, type GraphWrite } from '../store/graph/entity-statements.ts';
-import type { GraphLimits } from '../store/graph/graph-statements.ts';
-import { upsertRelations } from '../store/graph/relation-statements.ts';
+import { upsertEntities, type GraphWrite } from '../store/graph/entity-store.ts';
+import type { GraphLimits } from '../store/graph/graph-row-store.ts';
+import { upsertRelations } from '../store/graph/relation-store.ts';
 import { memoryOf, type MemoryCall } from './memory-call.ts';
 import { sharedChange } from './shared-change.ts';
 

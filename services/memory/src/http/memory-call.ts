@@ -1,6 +1,6 @@
 import { tenantOf, type RawCall } from '@gatehouse/http/app';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
-import type { AgentClient } from '../peers/agents.ts';
+import type { AgentClient } from '../clients/agents.ts';
 import type { MemoryKey } from '../shared/memory-key.ts';
 
 /** The memory that a request names, and who asks. */

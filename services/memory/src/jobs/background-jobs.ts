@@ -3,7 +3,7 @@ import { Jobs } from '@gatehouse/jobs/jobs';
 import type { JobHandlers } from '@gatehouse/jobs/task';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
-import type { RequestJob } from '../store/scopes/request-job.ts';
+import type { RequestJob } from '../store/scopes/job-request.ts';
 import { tasks } from './tasks.ts';
 
 /** How stores request a background job. */

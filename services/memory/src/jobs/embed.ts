@@ -1,9 +1,9 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { JobContext, JobHandler } from '@gatehouse/jobs/task';
-import type { Embedder } from '../peers/embedder.ts';
+import type { Embedder } from '../clients/embedder.ts';
 import type { Embedded } from '../search/vectors.ts';
-import type { AgentKey } from '../store/scopes/scope-statements.ts';
+import type { AgentKey } from '../store/scopes/scope-store.ts';
 import { noModel, type EmbeddingStore, type PendingChunk } from '../store/search/embedding-store.ts';
 
 /** Passages in one call of the provider. */

@@ -11,7 +11,7 @@ import { isUuid } from '@gatehouse/kit/ids';
 import { toPgText } from '@gatehouse/pg/text';
 import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { z } from 'zod';
-import type { Embedder } from '../peers/embedder.ts';
+import type { Embedder } from '../clients/embedder.ts';
 import { noFilter, type MemorySearch } from '../search/search.ts';
 import { analyserOf, readableUsers, type MemoryKey } from '../shared/memory-key.ts';
 import type { TraversalStore } from '../store/graph/traversal-store.ts';

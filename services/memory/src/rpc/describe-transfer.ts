@@ -1,7 +1,7 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/participant/v1/participant';
 import { countsOf, idsOf } from '@gatehouse/transfers/describe';
-import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
+import type { MemoryLimitsClient } from '../clients/memory-limits.ts';
 import type { TransferStore } from '../store/transfers/transfer-store.ts';
 
 /** Describes the effect of a transfer on the memory and the knowledge graph of agents. */

@@ -2,9 +2,8 @@ import { actorOf, type Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
-import type { Embedder } from '../peers/embedder.ts';
-import { noFilter } from '../search/search.ts';
-import type { MemorySearch } from '../search/search.ts';
+import type { Embedder } from '../clients/embedder.ts';
+import { noFilter, type MemorySearch } from '../search/search.ts';
 import { subjectOf } from '../search/small-talk.ts';
 import { analyserOf, readableUsers } from '../shared/memory-key.ts';
 

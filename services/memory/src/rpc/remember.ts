@@ -4,10 +4,10 @@ import { isUuid } from '@gatehouse/kit/ids';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { RememberRequest, RememberResponse } from '@gatehouse/proto/memory/v1/memory';
 import { documentOf } from '../documents/conversation.ts';
-import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
+import type { MemoryLimitsClient } from '../clients/memory-limits.ts';
 import { analyserOf } from '../shared/memory-key.ts';
 import { putDocument } from '../store/documents/document-store.ts';
-import type { RequestJob } from '../store/scopes/request-job.ts';
+import type { RequestJob } from '../store/scopes/job-request.ts';
 
 export interface RememberDependencies {
   limits: MemoryLimitsClient;

@@ -3,11 +3,10 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
 import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
-import { everything, forgetDocuments } from '../store/documents/removal-statements.ts';
+import { everything, forgetDocuments } from '../store/documents/removal-store.ts';
 import { removeGraphBatch } from '../store/graph/graph-forget-store.ts';
-import type { RequestJob } from '../store/scopes/request-job.ts';
-import type { MemoryLimits } from '../store/scopes/scope-statements.ts';
-import { deleteScopes, markAgentDeleted } from '../store/scopes/scope-statements.ts';
+import type { RequestJob } from '../store/scopes/job-request.ts';
+import { type MemoryLimits, deleteScopes, markAgentDeleted } from '../store/scopes/scope-store.ts';
 import {
   copyBatch,
   findParts,
@@ -26,7 +25,7 @@ import {
   type Grown,
   type Part,
   type Progress,
-} from '../store/transfers/transfer-statements.ts';
+} from '../store/transfers/transfer-row-store.ts';
 import type { PartTable } from '../store/transfers/copied-tables.ts';
 
 export interface MemoryStepsOptions {

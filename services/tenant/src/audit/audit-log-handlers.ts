@@ -3,9 +3,9 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';
 import type { z } from 'zod';
-import type { AuditFilter, KeptEntry } from './audit-log-statements.ts';
+import type { AuditFilter, KeptEntry } from './audit-log-store.ts';
 import type { AuditLogSystemStore } from './audit-log-system-store.ts';
-import type { OwnAuditLogStore } from './own-audit-log-store.ts';
+import type { OwnAuditLogStore } from './tenant-audit-log-store.ts';
 
 type Query = z.output<typeof listOwnAuditLog>;
 type Filtered = Omit<Query, 'limit' | 'cursor'>;

@@ -2,7 +2,7 @@ import type { AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
 import type { DeadLetter } from '@gatehouse/events/dead-letters';
 import type { PageRows } from '@gatehouse/kit/page';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { readEntries, type AuditFilter, type KeptEntry } from './audit-log-statements.ts';
+import { readEntries, type AuditFilter, type KeptEntry } from './audit-log-store.ts';
 
 /** Adds a new entry to the log, in the transaction and with the time of the change that it records. */
 export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {

@@ -5,13 +5,13 @@ import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
-import { auditExportHandlers } from './audit-export-http.ts';
+import { auditExportHandlers } from './audit-export-handlers.ts';
 import { auditLogHandlers } from './audit-log-handlers.ts';
 import { AuditLogSystemStore } from './audit-log-system-store.ts';
 import { auditRetention } from './audit-retention-job.ts';
-import { shareAuditTopic } from './audit-topic.ts';
+import { shareAuditTopic } from './audit-consumer.ts';
 import { changeRecorder } from './change-store.ts';
-import { OwnAuditLogStore } from './own-audit-log-store.ts';
+import { OwnAuditLogStore } from './tenant-audit-log-store.ts';
 
 export interface AuditOptions {
   config: TenantConfig;

@@ -8,7 +8,7 @@ import { DeletionSystemStore } from './deletion-system-store.ts';
 import { deletionHandlers, type deletionTasks } from './deletion-tasks.ts';
 import { deletionUpkeep } from './deletion-upkeep.ts';
 import { userDataHandlers } from './user-data-handlers.ts';
-import type { Participants } from '../shared/peers.ts';
+import type { Participants } from '../shared/clients.ts';
 import { forgetUserAt } from './user-data-peer.ts';
 
 export interface DeletionsOptions {

@@ -2,7 +2,7 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { taskFor, type deletionTasks, type PartKey } from './deletion-tasks.ts';
-import { forgetProviderKeys } from '../provider-keys/provider-key-statements.ts';
+import { forgetProviderKeys } from '../provider-keys/provider-key-store.ts';
 import { participants, type Participant } from './participants.ts';
 
 /** Statements on deletions of users' data. The role and the tenant of the connection decide which rows they reach. */

@@ -1,4 +1,4 @@
-import type { Participants } from '../shared/peers.ts';
+import type { Participants } from '../shared/clients.ts';
 import type { ForgetUser } from './participants.ts';
 
 /** A call may remove a batch. */

@@ -5,7 +5,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
-import type { BrowserSessions } from '../sessions/browser-session-http.ts';
+import type { BrowserSessions } from '../sessions/browser-session-handlers.ts';
 import { deviceHandlers } from './device-handlers.ts';
 import { DeviceLoginSystemStore } from './device-login-system-store.ts';
 import type { NewDeviceLogin } from './device-login.ts';

@@ -13,13 +13,13 @@ import type { Logger } from '@gatehouse/kit/log';
 import { queryObject } from '@gatehouse/kit/validate';
 import { endPage } from '@gatehouse/public-access/consent-page';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
-import { fromOf, queryOf, type BrowserSessions } from '../sessions/browser-session-http.ts';
+import { fromOf, queryOf, type BrowserSessions } from '../sessions/browser-session-handlers.ts';
 import { formOf } from '../sessions/login-handlers.ts';
 import type { FoundSession } from '../sessions/session-system-store.ts';
 import type { DeviceLogins } from './device-logins.ts';
 import { codePage, decisionPage } from './device-page.ts';
 import { OAuthError } from './oauth-error.ts';
-import { oauthHandler } from './oauth-http.ts';
+import { oauthHandler } from './oauth-handlers.ts';
 
 export interface DeviceDependencies {
   logins: DeviceLogins;

@@ -4,7 +4,7 @@ import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
-import { revokeApiKey } from '../keys/api-key-statements.ts';
+import { revokeApiKey } from '../keys/api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from '../keys/key-changes.ts';
 import type { From } from '../sessions/session.ts';
 import { bySystem } from '../by-system.ts';
@@ -20,7 +20,7 @@ import {
   wasRenewedLately,
   type NewProgramKey,
   type ProgramKey,
-} from './program-key-statements.ts';
+} from './program-key-store.ts';
 
 /** A key or login, with its tenant; null for owners. */
 interface OfTenant {

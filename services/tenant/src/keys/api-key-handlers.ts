@@ -11,8 +11,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from './key-rules.ts';
 import { withoutNulls } from '../limits/stored-limits.ts';
-import { insertApiKey, replaceSecret, revokeApiKey } from './api-key-statements.ts';
-import type { ApiKeyStore } from './api-key-store.ts';
+import { insertApiKey, replaceSecret, revokeApiKey, type ApiKeyStore } from './api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from './key-changes.ts';
 import { showApiKey } from './key-views.ts';
 

@@ -1,7 +1,7 @@
 import type { PageRequest } from '@gatehouse/kit/page';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import type { ApiKey } from './api-key.ts';
-import { apiKeyColumns } from './api-key-statements.ts';
+import { type Changed, type Pool, type Queryable, withTenant } from '@gatehouse/pg/pool';
+import type { ApiKey, NewApiKey } from './api-key.ts';
+import { only } from '@gatehouse/pg/rows';
 
 /** The API keys of one tenant at a time. Another tenant's key is treated as missing. */
 export class ApiKeyStore {
@@ -33,4 +33,93 @@ export class ApiKeyStore {
       return rows[0] ?? null;
     });
   }
+}
+
+/** Statements on keys. The role and the tenant of the connection decide which rows they reach. */
+
+export const apiKeyColumns = `
+  api_keys.id, api_keys.tenant_id as "tenantId", api_keys.key_id as "keyId", api_keys.name, api_keys.role,
+  api_keys.scopes, api_keys.user_id as "userId", api_keys.limits, api_keys.budget,
+  tenant.api_key_status(api_keys) as status, api_keys.created_by as "createdBy", api_keys.created_at as "createdAt",
+  api_keys.last_used_at as "lastUsedAt", api_keys.expires_at as "expiresAt", api_keys.revoked_at as "revokedAt"`;
+
+/** Whether the key of a session is active, and has the secret that the session was made with. */
+export const hasItsKey = `
+  tenant.api_key_status(api_keys) in ('active', 'expiring')
+  and (api_keys.secret_sha256 = sessions.key_secret_sha256
+    or (api_keys.previous_secret_sha256 = sessions.key_secret_sha256 and api_keys.previous_valid_until > now()))`;
+
+export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKey> {
+  const inserted = await db.query<ApiKey>(
+    `insert into tenant.api_keys
+       (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, limits, budget, expires_at, created_by,
+        iss, sub)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+     returning ${apiKeyColumns}`,
+    [
+      key.id,
+      key.tenantId,
+      key.keyId,
+      key.secretSha256,
+      key.name,
+      key.role,
+      key.scopes,
+      key.userId,
+      key.limits,
+      key.budget,
+      key.expiresAt,
+      key.createdBy,
+      key.person?.iss ?? null,
+      key.person?.sub ?? null,
+    ],
+  );
+  return only(inserted);
+}
+
+/** The key, locked until the transaction ends. Null when the connection reaches no such key. */
+export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
+  const { rows } = await db.query<ApiKey>(
+    `select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Revokes a key; a revoked one keeps its time of revocation. A trigger ends the keys of programs that its sessions
+ * confirmed. Null when the connection reaches no such key.
+ */
+export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
+  const before = await lockApiKey(db, id);
+  if (before === null) return null;
+  const { rows } = await db.query<ApiKey>(
+    `update tenant.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${apiKeyColumns}`,
+    [id],
+  );
+  const [after] = rows;
+  return after === undefined ? null : { before, after };
+}
+
+/**
+ * Gives a key a new secret. The previous one stays valid for the overlap, and any older one becomes invalid now. A
+ * trigger ends the keys of programs with the secret that the session which confirmed them was made with. Null
+ * when the key is revoked or expired, belongs to the logins of a person, or the connection reaches no such key.
+ */
+export async function replaceSecret(
+  db: Queryable,
+  { id, secretSha256, overlapSeconds }: { id: string; secretSha256: Buffer; overlapSeconds: number },
+): Promise<Changed<ApiKey> | null> {
+  const before = await lockApiKey(db, id);
+  if (before === null) return null;
+  const { rows } = await db.query<ApiKey>(
+    `update tenant.api_keys set
+       secret_sha256 = $2,
+       previous_secret_sha256 = case when $3 > 0 then secret_sha256 end,
+       previous_valid_until = case when $3 > 0 then now() + make_interval(secs => $3) end
+     where id = $1 and iss is null and tenant.api_key_status(api_keys) in ('active', 'expiring')
+     returning ${apiKeyColumns}`,
+    [id, secretSha256, overlapSeconds],
+  );
+  const [after] = rows;
+  return after === undefined ? null : { before, after };
 }

@@ -6,7 +6,7 @@ import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from './api-key.ts';
 import type { FoundKey } from './authentication.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
-import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-statements.ts';
+import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-store.ts';
 
 /** A key as `Authenticate` needs it. */
 export interface KeyToAuthenticate extends FoundKey {

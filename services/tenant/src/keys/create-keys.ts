@@ -11,7 +11,7 @@ import { ChangeSystemStore } from './change-system-store.ts';
 import { LastUseWriter } from './last-use-writer.ts';
 import { listChanges } from './list-changes-rpc.ts';
 import { createLookup } from './lookup.ts';
-import { ownKeyHandlers } from './own-key-handlers.ts';
+import { ownKeyHandlers } from './personal-key-handlers.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
 import { whoamiHandlers } from './whoami-handlers.ts';
 

@@ -2,9 +2,9 @@ import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/aud
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { inTurn, type Pool } from '@gatehouse/pg/pool';
 import { turnOfPerson, type Person } from './api-key.ts';
-import { revokeApiKey } from './api-key-statements.ts';
+import { revokeApiKey } from './api-key-store.ts';
 import { keyRevoked } from './key-changes.ts';
-import { findLoginKeys } from './login-key-statements.ts';
+import { findLoginKeys } from './login-key-store.ts';
 import { includeRights, type Rights } from './rights.ts';
 
 /** Keys of the logins of people, in all tenants. */

@@ -10,7 +10,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import type { NewApiKey } from './api-key.ts';
 import { assertInFuture, assertMayGive, scopesForNewKey } from './key-rules.ts';
-import { insertApiKey } from './api-key-statements.ts';
+import { insertApiKey } from './api-key-store.ts';
 import { revokeAnyApiKey, type ApiKeySystemStore } from './api-key-system-store.ts';
 import { keyCreated, keyRevoked } from './key-changes.ts';
 import { showOwnerApiKey } from './key-views.ts';

@@ -10,7 +10,7 @@ import { limitCleanup } from './limit-cleanup.ts';
 import { limitHandlers } from './limit-handlers.ts';
 import { LimitStore } from './limit-store.ts';
 import { LimitSystemStore } from './limit-system-store.ts';
-import { MemoryUsageClient } from './memory-usage-peer.ts';
+import { MemoryUsageClient } from './memory-usage-client.ts';
 import { settle } from './settle-rpc.ts';
 
 export interface LimitsOptions {

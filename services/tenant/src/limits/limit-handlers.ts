@@ -5,9 +5,8 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { usdOf } from '@gatehouse/kit/money';
 import { setResources, taken, type SetResource } from './leases.ts';
 import type { MemoryAmounts } from './memory-limits.ts';
-import type { MemoryUsageClient } from './memory-usage-peer.ts';
-import type { LimitStore } from './limit-store.ts';
-import type { Limited } from './limit-statements.ts';
+import type { MemoryUsageClient } from './memory-usage-client.ts';
+import type { LimitStore, Limited } from './limit-store.ts';
 
 /** `GET /v1/limits`: the limits that apply to the calling key, and how much of each is used. */
 export function limitHandlers(store: LimitStore, memory: MemoryUsageClient): Record<string, Handler> {

@@ -1,7 +1,19 @@
-import type { MemoryLimits } from '@gatehouse/contract/tenants';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { memoryLimitsOf, type MemoryAmounts } from './memory-limits.ts';
-import { findHeld, findLimitRows, readLimits, type LimitsNow } from './limit-statements.ts';
+import type { MemoryLimits, TenantStatus } from '@gatehouse/contract/tenants';
+import { type Pool, type Queryable, withTenant } from '@gatehouse/pg/pool';
+import { type MemoryAmounts, memoryLimitsOf } from './memory-limits.ts';
+import type { Budget, Limits } from '@gatehouse/contract/keys';
+import {
+  type CountedWindow,
+  countsPerMinute,
+  limitOf,
+  type LimitUse,
+  moveWindow,
+  type Resource,
+  resources,
+  type Window,
+  type WindowMove,
+} from './leases.ts';
+import { findSpend } from './budget-spend-store.ts';
 
 /** The limits of a key, and the zone whose days and months its budget counts. */
 export interface LimitsOfKey extends LimitsNow {
@@ -40,4 +52,251 @@ async function findSettings(
     [tenantId],
   );
   return rows[0] ?? { memoryLimits: {}, timezone: 'UTC' };
+}
+
+/** The queries that both stores of limits share. The connection's role and tenant decide which rows they reach. */
+
+/** A replica without a heartbeat for this long is dead, and its concurrency slots are free. */
+const deadAfter = `interval '20 seconds'`;
+const minuteMs = 60_000;
+
+/** A limit of a tenant or a key. */
+export interface Limited {
+  subjectId: string;
+  resource: Resource;
+  /** Only for a budget. */
+  period: Budget['period'] | null;
+  limitUse: LimitUse;
+  /** The fate of the amount that the row has counted. */
+  counted: WindowMove['used'];
+  /** For a budget: the highest threshold in percent that the audit log has for this window. */
+  publishedPercent: number;
+}
+
+/** Limits at one moment of the database's clock, in milliseconds since the epoch. */
+export interface LimitsNow {
+  now: number;
+  /** Null when there is no such tenant. */
+  tenantStatus: TenantStatus | null;
+  /** The number of live replicas. */
+  replicas: number;
+  limits: Limited[];
+}
+
+interface SubjectRow {
+  id: string;
+  status: TenantStatus;
+  limits: Limits | null;
+  budget: Budget | null;
+  replicas: number;
+  now: number;
+  minute_start: number;
+  minute_end: number;
+  period_start: number;
+  period_end: number;
+}
+
+export interface LimitRow {
+  subjectId: string;
+  resource: Resource;
+  window: CountedWindow;
+  used: bigint;
+  publishedPercent: number;
+}
+
+export interface HeldRow {
+  subjectId: string;
+  resource: Resource;
+  windowStart: number;
+  amount: bigint;
+  /** The part of it that requests under way hold. */
+  inUse: bigint;
+}
+
+/**
+ * The limits of a tenant and of its keys `keyIds`, with the amounts spent and held. A limit without a row has no
+ * spending yet.
+ */
+export async function readLimits(
+  db: Queryable,
+  tenantId: string,
+  {
+    keyIds,
+    limitRows,
+    held,
+  }: { keyIds: readonly string[]; limitRows: readonly LimitRow[]; held: readonly HeldRow[] },
+): Promise<LimitsNow> {
+  const subjects = await findSubjects(db, tenantId, keyIds);
+  const rows = subjects.flatMap((subject) =>
+    resources.flatMap((resource) => {
+      const limit = resource === 'counts' ? countsOf(subject, tenantId) : limitOf(subject, resource);
+      if (limit === null) return [];
+      const row = limitRows.find(
+        (limitUse) => limitUse.subjectId === subject.id && limitUse.resource === resource,
+      );
+      const move = moveWindow(windowOf(subject, resource), row?.window ?? { name: 0, bounds: null });
+      return [{ subject, resource, limit, row, move }];
+    }),
+  );
+  const recounted = await findSpend(
+    db,
+    rows
+      .filter(({ move }) => move.used === 'recount')
+      .map(({ subject, move }) => ({ subjectId: subject.id, window: move.window })),
+  );
+  const limits = rows.map(({ subject, resource, limit, row, move }) => {
+    const { name, window } = move;
+    const { used, publishedPercent } = {
+      kept: row,
+      zero: undefined,
+      recount: recounted.get(subject.id),
+    }[move.used] ?? { used: 0n, publishedPercent: 0 };
+    const holds = held.filter(
+      (hold) => hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === name,
+    );
+    const othersHold = holds.reduce((sum, { amount }) => sum + amount, 0n);
+    const inUse = holds.reduce((sum, hold) => sum + hold.inUse, 0n);
+    return {
+      subjectId: subject.id,
+      resource,
+      period: resource === 'budget' ? (subject.budget?.period ?? null) : null,
+      limitUse: { limit, window, name, used, othersHold, inUse },
+      counted: move.used,
+      publishedPercent,
+    };
+  });
+  const [first] = subjects;
+  return {
+    now: first?.now ?? 0,
+    tenantStatus: first?.status ?? null,
+    replicas: first?.replicas ?? 0,
+    limits,
+  };
+}
+
+/** The lock `for update` blocks other writers of the same rows. Rows are locked in a fixed order. */
+export async function findLimitRows(
+  db: Queryable,
+  subjectIds: readonly string[],
+  { kinds: kinds = resources, lock = '' }: { kinds?: readonly Resource[]; lock?: 'for update' | '' } = {},
+): Promise<LimitRow[]> {
+  const { rows } = await db.query<{
+    subject_id: string;
+    resource: Resource;
+    window_start: number;
+    starts_at: number | null;
+    ends_at: number | null;
+    used: string;
+    published_percent: number;
+  }>(
+    `select subject_id, resource, ${milliseconds('window_start')} as window_start,
+            ${milliseconds('starts_at')} as starts_at, ${milliseconds('ends_at')} as ends_at, used::text,
+            published_percent
+     from tenant.limit_uses where subject_id = any($1::uuid[]) and resource = any($2::text[])
+     order by subject_id, resource ${lock}`,
+    [subjectIds, kinds],
+  );
+  return rows.map((row) => ({
+    subjectId: row.subject_id,
+    resource: row.resource,
+    window: { name: row.window_start, bounds: boundsOf(row) },
+    used: BigInt(row.used),
+    publishedPercent: row.published_percent,
+  }));
+}
+
+/** The end of a minute follows from its start. */
+function boundsOf(row: {
+  resource: Resource;
+  window_start: number;
+  starts_at: number | null;
+  ends_at: number | null;
+}): CountedWindow['bounds'] {
+  const { window_start: start, starts_at: startsAt, ends_at: endsAt } = row;
+  if (row.resource !== 'budget') return { start, end: start + minuteMs };
+  // A replica of the previous release moves the window without updating its bounds, which then are outdated.
+  return startsAt === null || endsAt === null || endsAt <= start ? null : { start: startsAt, end: endsAt };
+}
+
+/** Sums of what replicas other than `exceptHolder` hold. Dead replicas keep holds on budgets until their runs settle. */
+export async function findHeld(
+  db: Queryable,
+  subjectIds: readonly string[],
+  exceptHolder: string | null,
+): Promise<HeldRow[]> {
+  const { rows } = await db.query<{
+    subject_id: string;
+    resource: Resource;
+    window_start: number;
+    amount: string;
+    in_use: string;
+  }>(
+    `select h.subject_id, h.resource, ${milliseconds('h.window_start')} as window_start, sum(h.amount)::text as amount,
+            sum(greatest(0, h.amount - h.spare))::text as in_use
+     from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
+     where h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
+       and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
+     group by h.subject_id, h.resource, h.window_start`,
+    [subjectIds, exceptHolder],
+  );
+  return rows.map((row) => ({
+    subjectId: row.subject_id,
+    resource: row.resource,
+    windowStart: row.window_start,
+    amount: BigInt(row.amount),
+    inUse: BigInt(row.in_use),
+  }));
+}
+
+async function findSubjects(
+  db: Queryable,
+  tenantId: string,
+  keyIds: readonly string[],
+): Promise<SubjectRow[]> {
+  const { rows } = await db.query<SubjectRow>(
+    `with clock as materialized (select clock_timestamp() as at),
+     subjects as materialized (
+       select id, status, limits, budget, tenant.timezone_or_utc(budget_timezone) as timezone
+       from tenant.tenants where id = $1
+       union all
+       select k.id, t.status, k.limits, k.budget, tenant.timezone_or_utc(t.budget_timezone) from tenant.api_keys k join tenant.tenants t on t.id = k.tenant_id
+       where k.tenant_id = $1 and k.id = any($2::uuid[])
+     ), periods as (
+       select id, status, limits, budget, timezone, at,
+              date_trunc(coalesce(budget ->> 'period', 'day'), at at time zone timezone) as period,
+              ('1 ' || coalesce(budget ->> 'period', 'day'))::interval as length
+       from subjects, clock
+     )
+     select id, status, limits, budget, ${milliseconds('at')} as now,
+            (select count(*)::integer from tenant.limit_holders where seen_at > at - ${deadAfter}) as replicas,
+            ${milliseconds(`date_trunc('minute', at)`)} as minute_start,
+            ${milliseconds(`date_trunc('minute', at) + interval '1 minute'`)} as minute_end,
+            ${milliseconds('period at time zone timezone')} as period_start,
+            ${milliseconds('(period + length) at time zone timezone')} as period_end
+     from periods`,
+    [tenantId, keyIds],
+  );
+  return rows;
+}
+
+/** An SQL expression: the time in milliseconds since the epoch. */
+function milliseconds(time: string): string {
+  return `floor(extract(epoch from ${time}) * 1000)::float8`;
+}
+
+function countsOf({ id }: SubjectRow, tenantId: string): bigint {
+  return id === tenantId ? countsPerMinute.tenant : countsPerMinute.key;
+}
+
+function windowOf(subject: SubjectRow, resource: Resource): Window {
+  switch (resource) {
+    case 'requests':
+    case 'tokens':
+    case 'counts':
+      return { start: subject.minute_start, end: subject.minute_end };
+    case 'budget':
+      return { start: subject.period_start, end: subject.period_end };
+    case 'concurrency':
+      return { start: 0, end: null };
+  }
 }

@@ -1,6 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Pool } from '@gatehouse/pg/pool';
-import { deleteOldSpend } from './budget-spend-statements.ts';
+import { deleteOldSpend } from './budget-spend-store.ts';
 
 /** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
 const touchEveryMs = 1_000;

@@ -6,7 +6,7 @@ import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { noteProviderKeys } from './note-provider-keys-rpc.ts';
-import { providerCheck } from './provider-check-peer.ts';
+import { providerCheck } from './provider-check-client.ts';
 import { providerKeyHandlers } from './provider-key-handlers.ts';
 import { ProviderKeyStore } from './provider-key-store.ts';
 import { ProviderKeySystemStore } from './provider-key-system-store.ts';

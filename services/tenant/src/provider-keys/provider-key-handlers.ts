@@ -11,9 +11,13 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { sealProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
-import type { CheckProviderKey } from './provider-check-peer.ts';
-import { countProviderKeys, deleteProviderKey, insertProviderKey } from './provider-key-statements.ts';
-import type { ProviderKeyStore } from './provider-key-store.ts';
+import type { CheckProviderKey } from './provider-check-client.ts';
+import {
+  countProviderKeys,
+  deleteProviderKey,
+  insertProviderKey,
+  type ProviderKeyStore,
+} from './provider-key-store.ts';
 import { prefixOf, showProviderKey, type ProviderKey } from './provider-key.ts';
 
 type List = Call<unknown, z.output<typeof listProviderKeys>>;

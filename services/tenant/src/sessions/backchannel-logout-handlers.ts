@@ -8,7 +8,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
-import { fromOf } from './browser-session-http.ts';
+import { fromOf } from './browser-session-handlers.ts';
 import type { IssuerLogouts } from './issuer-logouts.ts';
 import { formOf } from './login-handlers.ts';
 

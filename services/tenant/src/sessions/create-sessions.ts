@@ -11,7 +11,7 @@ import { ApiKeySystemStore, type Lookups } from '../keys/api-key-system-store.ts
 import { LastUseWriter } from '../keys/last-use-writer.ts';
 import { createLookup } from '../keys/lookup.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
-import { BrowserSessions } from './browser-session-http.ts';
+import { BrowserSessions } from './browser-session-handlers.ts';
 import { createIssuerLogins, type IssuerLoginsOptions } from './create-issuer-logins.ts';
 import { KeyLogin } from './key-login.ts';
 import { loginHandlers } from './login-handlers.ts';

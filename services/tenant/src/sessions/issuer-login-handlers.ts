@@ -10,7 +10,7 @@ import type { Refusals } from '@gatehouse/public-access/refusals';
 import { sameText } from '@gatehouse/public-access/same-text';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
-import { afterLogin, fromOf, queryOf, targetOf, type BrowserSessions } from './browser-session-http.ts';
+import { afterLogin, fromOf, queryOf, targetOf, type BrowserSessions } from './browser-session-handlers.ts';
 import { choicePage, failedPage, problemPage } from './issuer-login-page.ts';
 import type { IssuerLogins, LoginEnd } from './issuer-login.ts';
 import type { KnownBrowsers } from './known-browsers.ts';

@@ -1,6 +1,6 @@
 import { endPage } from '@gatehouse/public-access/consent-page';
 import { escaped, htmlPage } from '@gatehouse/public-access/page';
-import type { Place } from './person-places.ts';
+import type { Place } from './memberships.ts';
 import type { GrantProblem } from '../issuers/grants.ts';
 
 /** Pages of a login by an issuer that did not end with a session. */

@@ -9,7 +9,7 @@ import type { Person } from '../keys/api-key.ts';
 import type { OpenedSession } from './key-login.ts';
 import type { Login, LoginSecrets, NewLogin } from './login.ts';
 import { loginMinutes, newLoginState, type LoginState } from './login-state.ts';
-import { isPlaces, type PersonPlaces, type Place } from './person-places.ts';
+import { isPlaces, type PersonPlaces, type Place } from './memberships.ts';
 import type { From, PersonSession, Session } from './session.ts';
 
 /** The end of a request of a browser that logs in by an issuer. */

@@ -10,7 +10,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { validate } from '@gatehouse/kit/validate';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import { fromOf, targetOf, type BrowserSessions } from './browser-session-http.ts';
+import { fromOf, targetOf, type BrowserSessions } from './browser-session-handlers.ts';
 import type { IssuerLogouts } from './issuer-logouts.ts';
 import type { KeyLogin, OpenedSession } from './key-login.ts';
 import { loggedInPage, loggedOutPage, loginPage } from './login-page.ts';

@@ -7,7 +7,7 @@ import { queryObject } from '@gatehouse/kit/validate';
 import { endPage } from '@gatehouse/public-access/consent-page';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import { fromOf, queryOf, type BrowserSessions } from './browser-session-http.ts';
+import { fromOf, queryOf, type BrowserSessions } from './browser-session-handlers.ts';
 import type { AcceptedKey, KeyLogin } from './key-login.ts';
 import { formOf } from './login-handlers.ts';
 import { loginLinkPage } from './login-link-page.ts';

@@ -1,6 +1,6 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { Person } from '../keys/api-key.ts';
-import { boundOwnKeys } from './login-statements.ts';
+import { boundOwnKeys } from './login-store.ts';
 
 /** Logins that are over. */
 export class OldLoginSystemStore {

@@ -8,12 +8,12 @@ import { newId } from '@gatehouse/kit/ids';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
-import { insertApiKey } from '../keys/api-key-statements.ts';
+import { insertApiKey } from '../keys/api-key-store.ts';
 import { keyCreated } from '../keys/key-changes.ts';
-import { findLoginKeys } from '../keys/login-key-statements.ts';
+import { findLoginKeys } from '../keys/login-key-store.ts';
 import { haveSameRights, type Rights } from '../keys/rights.ts';
-import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-statements.ts';
-import { boundOwnKeys, closeLogins, useReport } from './login-statements.ts';
+import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-store.ts';
+import { boundOwnKeys, closeLogins, useReport } from './login-store.ts';
 import type { ClosedLogin } from './login.ts';
 import {
   countNewSessions,
@@ -22,7 +22,7 @@ import {
   endSessionsOfLogins,
   insertSession,
   lockSessions,
-} from './session-statements.ts';
+} from './session-store.ts';
 import {
   mostLoginsOfKey,
   sessionChange,

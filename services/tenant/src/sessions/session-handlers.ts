@@ -1,5 +1,5 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { listOwn, OwnSession } from '@gatehouse/contract/own-keys';
+import type { listOwn, OwnSession } from '@gatehouse/contract/personal-keys';
 import type { listSessions } from '@gatehouse/contract/sessions';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
@@ -8,8 +8,7 @@ import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
-import { endSession, endSessionOfKey } from './session-statements.ts';
-import type { SessionStore } from './session-store.ts';
+import { endSession, endSessionOfKey, type SessionStore } from './session-store.ts';
 import type { SessionSystemStore } from './session-system-store.ts';
 import { sessionChange, showCurrent, showSession, type Session } from './session.ts';
 

@@ -1,8 +1,8 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { PageRequest } from '@gatehouse/kit/page';
 import type { Pool } from '@gatehouse/pg/pool';
-import { hasItsKey } from '../keys/api-key-statements.ts';
-import { listSessionsOfKey, sessionColumns } from './session-statements.ts';
+import { hasItsKey } from '../keys/api-key-store.ts';
+import { listSessionsOfKey, sessionColumns } from './session-store.ts';
 import { sessionLife, type NamedSession, type Session } from './session.ts';
 
 /** A session as the edge needs it. */

@@ -1,9 +1,9 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import { readSystemState } from '@gatehouse/shell/system-state';
-import type { Systems } from '../shared/peers.ts';
+import type { Systems } from '../shared/clients.ts';
 import { systemHandlers } from './system-handlers.ts';
-import { stateOf } from './system-peer.ts';
+import { stateOf } from './system-client.ts';
 
 /** The state of all services, for the owner. */
 export function createSystem({ log }: Shell, { systems, pool }: { systems: Systems; pool: Pool }) {

@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
-import { ownSettingsHandlers } from './own-settings-handlers.ts';
+import { ownSettingsHandlers } from './tenant-settings-handlers.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
 import { SettingsSystemStore } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';

@@ -1,7 +1,7 @@
 import { inTurn, type Pool } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from './tenant.ts';
-import { tenantColumns } from './tenant-statements.ts';
+import { tenantColumns } from './tenant-store.ts';
 
 export interface FoundSettings extends Tenant {
   someKeyLimited: boolean;

@@ -1,15 +1,14 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import type { PageRows } from '@gatehouse/kit/page';
+import type { PageRows, PageRequest } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { ApiKey, NewApiKey } from '../keys/api-key.ts';
 import type { NewTenant, Tenant, TenantSettings } from './tenant.ts';
-import { insertApiKey } from '../keys/api-key-statements.ts';
-import type { PageRequest } from '@gatehouse/kit/page';
-import { assertTimezone, findTenant, lockAndChange, tenantColumns } from './tenant-statements.ts';
+import { insertApiKey } from '../keys/api-key-store.ts';
+import { assertTimezone, findTenant, lockAndChange, tenantColumns } from './tenant-store.ts';
 
 export interface TenantFilter extends PageRequest {
   status: TenantStatus | null;

@@ -10,13 +10,13 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { carryOut, type transferTask, type TransferService } from './carry-out-job.ts';
 import { TransferParties } from './parties.ts';
 import { describeTransferAt } from './participants-peer.ts';
-import { deleteOldPreviews } from './preview-statements.ts';
-import { isBusyAt, runStepAt } from './steps-peer.ts';
+import { deleteOldPreviews } from './preview-store.ts';
+import { isBusyAt, runStepAt } from './steps-client.ts';
 import { transferHandlers } from './transfer-handlers.ts';
 import { transferPreviewHandlers } from './transfer-preview-handlers.ts';
 import { oldestTransfers, TransferSystemStore } from './transfer-system-store.ts';
 import { transferUpkeep } from './transfer-upkeep.ts';
-import { unusableModelsAt } from './models-peer.ts';
+import { unusableModelsAt } from './models-client.ts';
 import { readVisible } from './visible-store.ts';
 
 export interface TransfersOptions {

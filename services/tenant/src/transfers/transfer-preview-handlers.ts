@@ -4,7 +4,7 @@ import type { Call, Handler } from '@gatehouse/http/app';
 import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { acceptPreview, countOpenPreviews, findPreview, insertPreview } from './preview-statements.ts';
+import { acceptPreview, countOpenPreviews, findPreview, insertPreview } from './preview-store.ts';
 import type { TransferParties } from './parties.ts';
 import type { ReadVisible } from './visible-store.ts';
 import { assertFresh, assertOpen, showPreview } from './preview.ts';

@@ -5,7 +5,7 @@ import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { TransferRecord } from './carry-out-job.ts';
 import { showTransfer, type Phase, type Transfer } from './transfer.ts';
-import { addTransferJob, findTransfer, type TransferJobs } from './transfer-statements.ts';
+import { addTransferJob, findTransfer, type TransferJobs } from './transfer-store.ts';
 
 /** Without a sign of work for this long, the job of a transfer is dead or was lost. */
 const lostAfterMinutes = 15;

@@ -1,5 +1,5 @@
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { Result } from '../peers/completion.ts';
+import type { Result } from '../clients/completion.ts';
 
 /** Encrypts and decrypts what an agent is asked and answers, each for its call only. */
 export class CallTexts {

@@ -28,7 +28,7 @@ import type { HandshakeAnswer } from './handshake.ts';
 import { refuseClosed, type Patience } from './patience.ts';
 import type { Genuine } from '../signatures/verify.ts';
 import { readInput, requestOf } from './llm-input-handlers.ts';
-import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { TenantClient } from '../clients/tenant-client.ts';
 import type { Templates } from '../templates/templates.ts';
 import type { CallStore } from './call-store.ts';
 

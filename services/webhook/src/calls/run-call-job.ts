@@ -4,11 +4,11 @@ import { toAppError } from '@gatehouse/kit/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import type { CallTexts } from './call-texts.ts';
-import type { CompletionClient } from '../peers/completion-peer.ts';
+import type { CompletionClient } from '../clients/completion-client.ts';
 import type { CallStore } from './call-store.ts';
 import { findLostCalls } from './call-system-store.ts';
 import { upkeepBatch } from '../shared/upkeep.ts';
-import { isTemporary, longestRunMs } from '../peers/completion.ts';
+import { isTemporary, longestRunMs } from '../clients/completion.ts';
 
 /**
  * Asks the agent for an `async` call and stores its answer. An attempt that was interrupted is repeated by the same id,

@@ -26,7 +26,7 @@ import { placeOf } from './channel-gate.ts';
 import type { ChannelAccounts } from './adapter.ts';
 import { adapterOf, firstStatus, type ChannelAdapters } from './adapters.ts';
 import type { ChannelQueue } from './channel-queue-store.ts';
-import type { AgentClient } from '../peers/agent-peer.ts';
+import type { AgentClient } from '../clients/agent-client.ts';
 import { rotationOf, signedOverlapS } from '../secrets/rotation.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import {

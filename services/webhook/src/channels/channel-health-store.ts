@@ -1,7 +1,7 @@
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { RaiseEvent } from '../shared/own-event.ts';
+import type { RaiseEvent } from '../shared/raise-event.ts';
 import type { ChannelStore } from './channel-store.ts';
 import type { Channel, ChannelState, ConnectedChannel } from './channel.ts';
 

@@ -13,8 +13,8 @@ import {
 } from './channel.ts';
 import type { Rotation } from '../secrets/rotation.ts';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
-import { lockAndCount } from '../shared/count-statements.ts';
-import { rotating } from '../secrets/rotation-statements.ts';
+import { lockAndCount } from '../shared/count-store.ts';
+import { rotating } from '../secrets/rotation-store.ts';
 
 /** The column of each setting, by its name on the wire. */
 const columns = `id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason,

@@ -1,7 +1,7 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import type { Checked } from './adapter.ts';
-import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { TenantClient } from '../clients/tenant-client.ts';
 import type { ChannelHealth } from './channel-health-store.ts';
 import type { OpenChannels, UsableChannel } from './open-channels.ts';
 

@@ -5,7 +5,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { WebhookConfig } from '../config.ts';
-import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { TenantClient } from '../clients/tenant-client.ts';
 import type { Guards } from '../shared/guards.ts';
 import { overdueMs, upkeepBatch } from '../shared/upkeep.ts';
 import type { Ways } from './adapter.ts';

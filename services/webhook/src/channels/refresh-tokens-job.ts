@@ -4,7 +4,7 @@ import type { ChannelHealth } from './channel-health-store.ts';
 import type { OpenChannels } from './open-channels.ts';
 import type { ChannelTokens } from './channel-tokens.ts';
 import { ConsentRefused, type Ways } from './adapter.ts';
-import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { TenantClient } from '../clients/tenant-client.ts';
 import type { TokenStore } from './token-store.ts';
 
 export interface RefreshDependencies {

@@ -1,6 +1,6 @@
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { TenantClient } from '../clients/tenant-client.ts';
 import { overdueMs, upkeepBatch } from '../shared/upkeep.ts';
 import type { conversationTasks } from './conversation-tasks.ts';
 import { noteWoken } from './message-store.ts';

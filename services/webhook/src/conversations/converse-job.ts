@@ -1,8 +1,7 @@
 import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
 import type { JobContext, JobHandler } from '@gatehouse/jobs/task';
 import { sleep } from '@gatehouse/kit/clock';
-import type { AppError } from '@gatehouse/kit/errors';
-import { toAppError } from '@gatehouse/kit/errors';
+import { type AppError, toAppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { nextBurst, type WaitingMessage } from './burst.ts';
@@ -14,10 +13,10 @@ import type { Piece } from './reply-pieces.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { OpenChannels } from '../channels/open-channels.ts';
 import { showTyping } from './typing.ts';
-import type { CompletionClient } from '../peers/completion-peer.ts';
-import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { CompletionClient } from '../clients/completion-client.ts';
+import type { TenantClient } from '../clients/tenant-client.ts';
 import type { Conversation, EarlierMessage, Turn, TurnEnd, TurnStore } from './turn-store.ts';
-import { isTemporary } from '../peers/completion.ts';
+import { isTemporary } from '../clients/completion.ts';
 
 export interface ConverseDependencies {
   channels: OpenChannels;

@@ -7,7 +7,7 @@ import type { ConnectedChannel } from '../channels/channel.ts';
 import type { ChannelMetrics } from './channel-metrics.ts';
 import type { ChannelTexts } from './channel-texts.ts';
 import type { OpenChannels, UsableChannel } from '../channels/open-channels.ts';
-import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { TenantClient } from '../clients/tenant-client.ts';
 import type { ChannelHealth } from '../channels/channel-health-store.ts';
 import type { ClaimedReply, ReplyStore } from './reply-store.ts';
 

@@ -4,7 +4,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { RaiseEvent } from '../shared/own-event.ts';
+import type { RaiseEvent } from '../shared/raise-event.ts';
 import { platformId } from '../shared/platform.ts';
 import { attempt } from './attempt-job.ts';
 import { verdictOf, type Attempt, type Delivery, type DueDelivery, type Verdict } from './delivery.ts';

@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
-import type { AgentClient } from '../peers/agent-peer.ts';
+import type { AgentClient } from '../clients/agent-client.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { Guards } from '../shared/guards.ts';
 import { removeDeleted } from '../shared/removal-system-store.ts';

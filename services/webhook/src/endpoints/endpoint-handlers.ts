@@ -17,7 +17,7 @@ import type { z } from 'zod';
 import { assertNetworks } from './networks.ts';
 import { newSettings, patchedSettings, showEndpoint } from './endpoint.ts';
 import { newStandardSecret, secretFor } from '../signatures/signing-secret.ts';
-import type { AgentClient } from '../peers/agent-peer.ts';
+import type { AgentClient } from '../clients/agent-client.ts';
 import { rotationOf } from '../secrets/rotation.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { Templates } from '../templates/templates.ts';
@@ -30,7 +30,7 @@ import {
   updateEndpoint,
   type EndpointStore,
 } from './endpoint-store.ts';
-import { readSecret } from '../secrets/rotation-statements.ts';
+import { readSecret } from '../secrets/rotation-store.ts';
 
 type List = Call<unknown, z.output<typeof listWebhookEndpoints>>;
 type Create = Call<CreateWebhookEndpoint>;

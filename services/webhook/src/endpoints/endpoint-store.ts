@@ -2,10 +2,10 @@ import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
-import { lockAndCount } from '../shared/count-statements.ts';
+import { lockAndCount } from '../shared/count-store.ts';
 import { only } from '@gatehouse/pg/rows';
 import type { Rotation } from '../secrets/rotation.ts';
-import { rotating } from '../secrets/rotation-statements.ts';
+import { rotating } from '../secrets/rotation-store.ts';
 import { settingNames, type Endpoint, type EndpointSettings, type SealedSecrets } from './endpoint.ts';
 
 /** The column of each setting, by its name on the wire. */

@@ -1,6 +1,6 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { upkeepBatch } from '../shared/upkeep.ts';
-import { forgetExpired } from './rotation-statements.ts';
+import { forgetExpired } from './rotation-store.ts';
 import { findExpiredSecrets } from './secret-system-store.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { hasExpired, replacedTables } from './rotation-statements.ts';
+import { hasExpired, replacedTables } from './rotation-store.ts';
 import type { SecretPlace } from './webhook-secrets.ts';
 
 /** Up to `limit` rows of each table, of any tenant, with replaced secrets that are no longer used. */

@@ -3,13 +3,13 @@ import { topics } from '@gatehouse/contract/services';
 import { EventIntake } from '@gatehouse/events/intake';
 import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
-import { consumeTopic } from '@gatehouse/shell/consumed-topic';
+import { consumeTopic } from '@gatehouse/shell/topic-consumer';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { WebhookConfig } from '../config.ts';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { Guards } from '../shared/guards.ts';
-import type { RaiseEvent } from '../shared/own-event.ts';
+import type { RaiseEvent } from '../shared/raise-event.ts';
 import { cleaning } from '../shared/upkeep.ts';
 import { EventQueue, readEvent } from './event-queue-store.ts';
 import {

@@ -21,7 +21,7 @@ import { newStandardSecret, secretFor } from '../signatures/signing-secret.ts';
 import { rotationOf } from '../secrets/rotation.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { deliveryById } from '../deliveries/delivery-store.ts';
-import { readSecret } from '../secrets/rotation-statements.ts';
+import { readSecret } from '../secrets/rotation-store.ts';
 import {
   countSubscriptions,
   deleteSubscription,

@@ -4,8 +4,8 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Subscription, SubscriptionSettings } from './subscription.ts';
 import type { Rotation } from '../secrets/rotation.ts';
-import { lockAndCount } from '../shared/count-statements.ts';
-import { rotating } from '../secrets/rotation-statements.ts';
+import { lockAndCount } from '../shared/count-store.ts';
+import { rotating } from '../secrets/rotation-store.ts';
 
 const columns = `id, url, event_types, enabled,
   case when last_delivery_at is not null then json_build_object('at', last_delivery_at, 'status', last_delivery_status)

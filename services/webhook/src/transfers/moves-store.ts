@@ -25,8 +25,8 @@ import {
   readCalls,
   readMessages,
   readTurns,
-} from './move-statements.ts';
-import { forgetExpired } from '../secrets/rotation-statements.ts';
+} from './move-store.ts';
+import { forgetExpired } from '../secrets/rotation-store.ts';
 import {
   closeLocked,
   endpointsInUse,
@@ -34,7 +34,7 @@ import {
   queuedCalls,
   waitingConversations,
   useAgent,
-} from './use-statements.ts';
+} from './use-store.ts';
 
 export interface MovesOptions {
   secrets: WebhookSecrets;

@@ -6,7 +6,7 @@ import { withTenant, withTenantSnapshot, type Pool, type Queryable } from '@gate
 import { only } from '@gatehouse/pg/rows';
 import { sizeOf as bytesOf, type NewDocument, type StoredDocument } from '../../documents/document.ts';
 import type { MemoryKey } from '../../shared/memory-key.ts';
-import { wasDeleted } from '../scopes/deleted-user-statements.ts';
+import { wasDeleted } from '../scopes/deleted-user-store.ts';
 import {
   countedBytes,
   growScope,
@@ -19,11 +19,11 @@ import {
   shareAgent,
   visibleScope,
   type MemoryLimits,
-} from '../scopes/scope-statements.ts';
+} from '../scopes/scope-store.ts';
 import { noModel } from '../search/embedding-store.ts';
-import { analysePassages, deleteChunks, insertChunks } from '../search/index-statements.ts';
-import { removeDocuments, type Located, type Removed } from './removal-statements.ts';
-import { countReplaced, stagedIn } from './replaced-statements.ts';
+import { analysePassages, deleteChunks, insertChunks } from '../search/index-store.ts';
+import { removeDocuments, type Located, type Removed } from './removal-store.ts';
+import { countReplaced, stagedIn } from './replaced-store.ts';
 
 interface DocumentRow extends Omit<StoredDocument, 'source'> {
   sourceKind: DocumentSource['kind'];

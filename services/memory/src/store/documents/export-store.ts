@@ -2,7 +2,7 @@ import type { DocumentSource } from '@gatehouse/contract/memory';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { MemoryKey } from '../../shared/memory-key.ts';
-import { liveDocument, visibleScope } from '../scopes/scope-statements.ts';
+import { liveDocument, visibleScope } from '../scopes/scope-store.ts';
 
 /** A document as exported. */
 export interface StoredText {

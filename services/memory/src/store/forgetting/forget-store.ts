@@ -2,17 +2,17 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Forgotten } from '../../documents/forget.ts';
 import type { MemoryKey } from '../../shared/memory-key.ts';
-import { everything, forgetDocuments, type Removed } from '../documents/removal-statements.ts';
+import { everything, forgetDocuments, type Removed } from '../documents/removal-store.ts';
 import { GraphForgetStore } from '../graph/graph-forget-store.ts';
-import type { GraphGrowth } from '../graph/graph-statements.ts';
-import { noteDeletedUser, type UserDeletion } from '../scopes/deleted-user-statements.ts';
+import type { GraphGrowth } from '../graph/graph-row-store.ts';
+import { noteDeletedUser, type UserDeletion } from '../scopes/deleted-user-store.ts';
 import {
   deleteScopes,
   isAgentDeleted,
   markAgentDeleted,
   memoriesOfUser,
   type AgentKey,
-} from '../scopes/scope-statements.ts';
+} from '../scopes/scope-store.ts';
 
 /** How long one call removes; the caller of an RPC calls again. */
 const budgetMs = 3_000;

@@ -3,9 +3,9 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Forgotten } from '../../documents/forget.ts';
 import { agentScope } from '../../shared/memory-key.ts';
-import { actedUntil, type UserDeletion } from '../scopes/deleted-user-statements.ts';
-import { isAgentDeleted, shareAgent, type AgentKey } from '../scopes/scope-statements.ts';
-import { growGraph, type GraphGrowth } from './graph-statements.ts';
+import { actedUntil, type UserDeletion } from '../scopes/deleted-user-store.ts';
+import { isAgentDeleted, shareAgent, type AgentKey } from '../scopes/scope-store.ts';
+import { growGraph, type GraphGrowth } from './graph-row-store.ts';
 import { batchRelations, deleteEntityRows, deleteRelationsOf } from './graph-store.ts';
 
 /** Entities that one transaction removes at most. */

@@ -4,8 +4,8 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { labelKey, type StoredEntity } from '../../graph/entity.ts';
 import type { MemoryKey } from '../../shared/memory-key.ts';
-import type { AgentKey } from '../scopes/scope-statements.ts';
-import { entityColumns, entitySize } from './entity-statements.ts';
+import type { AgentKey } from '../scopes/scope-store.ts';
+import { entityColumns, entitySize } from './entity-store.ts';
 import {
   bytesOf,
   growGraph,
@@ -13,7 +13,7 @@ import {
   selectGraphs,
   type Graph,
   type GraphGrowth,
-} from './graph-statements.ts';
+} from './graph-row-store.ts';
 
 export interface EntityFilter {
   /** Part of the name, or the whole external id. */

@@ -7,10 +7,10 @@ import { only } from '@gatehouse/pg/rows';
 import { labelKey, type StoredEntity } from '../../graph/entity.ts';
 import type { StoredEdge } from '../../graph/relation.ts';
 import { traverse, type Step } from '../../graph/traversal.ts';
-import type { AgentKey } from '../scopes/scope-statements.ts';
-import { edgesBetween, hasUnreadEdges, selectEdges } from './edge-statements.ts';
-import { entityColumns, entitySize } from './entity-statements.ts';
-import { selectGraphs } from './graph-statements.ts';
+import type { AgentKey } from '../scopes/scope-store.ts';
+import { edgesBetween, hasUnreadEdges, selectEdges } from './edge-store.ts';
+import { entityColumns, entitySize } from './entity-store.ts';
+import { selectGraphs } from './graph-row-store.ts';
 import { maxLookups, relationsOf, Values, type Traverse, type View } from './graph-view.ts';
 
 export type Node = Omit<StoredEntity, 'userId'> & { distance: number };

@@ -3,9 +3,9 @@ import type { NewDocument } from '../../documents/document.ts';
 import type { NumberedDocument } from '../../moving/record-batches.ts';
 import type { MemoryKey } from '../../shared/memory-key.ts';
 import { storeDocument } from '../documents/document-store.ts';
-import { wasDeleted } from '../scopes/deleted-user-statements.ts';
-import { growTenant, holdMemory, lockScopes, type MemoryLimits } from '../scopes/scope-statements.ts';
-import { foldGeneration } from './fold-statements.ts';
+import { wasDeleted } from '../scopes/deleted-user-store.ts';
+import { growTenant, holdMemory, lockScopes, type MemoryLimits } from '../scopes/scope-store.ts';
+import { foldGeneration } from './fold-store.ts';
 import {
   beginImport,
   keepAlive,
@@ -17,7 +17,7 @@ import {
   type ImportKey,
   type OpenDocument,
   type OpenPassage,
-} from './import-statements.ts';
+} from './import-row-store.ts';
 import {
   discardImport,
   discardReplacedScopes,
@@ -25,7 +25,7 @@ import {
   removeDiscarded,
   type GenerationKey,
   type ImportState,
-} from './purge-statements.ts';
+} from './purge-store.ts';
 
 /** Counts of the rows that an import adds. */
 export interface Imported {

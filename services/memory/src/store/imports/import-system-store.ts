@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { deadAfter } from './import-statements.ts';
-import type { GenerationKey } from './purge-statements.ts';
+import { deadAfter } from './import-row-store.ts';
+import type { GenerationKey } from './purge-store.ts';
 
 /** Imports of all tenants. */
 export class ImportSystemStore {

@@ -1,7 +1,7 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { normalised, packVector, sketchOf, type Embedded } from '../../search/vectors.ts';
-import type { RequestJob } from '../scopes/request-job.ts';
-import { liveDocument, visibleScope, type AgentKey } from '../scopes/scope-statements.ts';
+import type { RequestJob } from '../scopes/job-request.ts';
+import { liveDocument, visibleScope, type AgentKey } from '../scopes/scope-store.ts';
 
 /** Stands for the model of a memory while the catalogue has none. */
 export const noModel = '';

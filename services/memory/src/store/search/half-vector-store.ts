@@ -1,7 +1,7 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { AgentKey } from '../scopes/scope-statements.ts';
+import type { AgentKey } from '../scopes/scope-store.ts';
 import type { Place } from './place.ts';
-import { waitsForCopy } from './vector-statements.ts';
+import { waitsForCopy } from './vector-store.ts';
 
 /** Copies vectors that were stored before the database had pgvector. */
 export class HalfVectorStore {

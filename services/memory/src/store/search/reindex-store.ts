@@ -1,17 +1,17 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Analyser, MemoryKey } from '../../shared/memory-key.ts';
-import type { RequestJob } from '../scopes/request-job.ts';
-import { closeAgent, growScope, shareAgent, type AgentKey } from '../scopes/scope-statements.ts';
+import type { RequestJob } from '../scopes/job-request.ts';
+import { closeAgent, growScope, shareAgent, type AgentKey } from '../scopes/scope-store.ts';
 import {
   addPostings,
   analysePassages,
   columnsOfTerms,
   removePostings,
   type NumberedTerms,
-} from './index-statements.ts';
+} from './index-store.ts';
 import { firstPlace, type Place } from './place.ts';
-import { indexedBy, indexedBySql, tokeniser } from './term-statements.ts';
+import { indexedBy, indexedBySql, tokeniser } from './term-store.ts';
 
 /** Passages that one transaction analyses: it takes about half a second on one core. */
 const batchPassages = 250;

@@ -21,11 +21,11 @@ import type {
 } from '../../search/search.ts';
 import { kinds, wordsOf } from '../../search/words.ts';
 import type { Analyser, MemoryKey } from '../../shared/memory-key.ts';
-import { liveDocument, visibleScope } from '../scopes/scope-statements.ts';
+import { liveDocument, visibleScope } from '../scopes/scope-store.ts';
 import { filterValues, matching } from './document-filter.ts';
 import { noModel } from './embedding-store.ts';
-import { formerTermsOf, partKind, termsOf, tokeniser } from './term-statements.ts';
-import { readClosest, readCosines, readVectorScopes, waitsForCopy } from './vector-statements.ts';
+import { formerTermsOf, partKind, termsOf, tokeniser } from './term-store.ts';
+import { readClosest, readCosines, readVectorScopes, waitsForCopy } from './vector-store.ts';
 
 /** Entries of the index that a search reads at most, but for a query of one term: 4 bytes each. */
 const entryBudget = 250_000;

@@ -1,5 +1,5 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { tenantUsage, visibleScope } from '../scopes/scope-statements.ts';
+import { tenantUsage, visibleScope } from '../scopes/scope-store.ts';
 
 /** The memory of an agent, as a transfer shows it. */
 export interface TransferableMemory {

@@ -2,7 +2,7 @@ import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Ways } from '../adapter.ts';
-import { lenient } from './given.ts';
+import { lenient } from './lenient.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 import { providerUrl } from './provider-url.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { ChannelAdapter, Checked, OpenChannel, Sent, Ways } from '../adapter.ts';
-import { lenient } from './given.ts';
+import { lenient } from './lenient.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 import { providerUrl } from './provider-url.ts';
 import { readUpdate } from './telegram-update.ts';

@@ -3,7 +3,7 @@ import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { ChannelAdapter, Sent } from '../adapter.ts';
-import { lenient } from './given.ts';
+import { lenient } from './lenient.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 import { providerUrl } from './provider-url.ts';
 import { zaloConsents } from './zalo-consents.ts';

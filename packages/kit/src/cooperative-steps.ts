@@ -1,0 +1,46 @@
+import { monotonicMs } from './clock.ts';
+import { smallBytes } from './json-bytes.ts';
+import { inLoopTurn } from './cooperative.ts';
+
+/** Work that gives way to other work wherever it yields. A step takes a few milliseconds at most, and in no case over 50. */
+export type Steps<Result> = Generator<unknown, Result>;
+
+/** Runs a piece of work, in a turn at the event loop if it is large. */
+export type InTurn = <Result>(piece: () => Result) => Promise<Result>;
+
+/** A turn ends with the first step after so many milliseconds. */
+const turnMs = 10;
+
+/** Runs pieces of work on a text: each in a turn of the tenant if it is large. */
+export function turnsOf({ length }: { length: number }, tenantId: string | null): InTurn {
+  return async (piece) => (length <= smallBytes ? piece() : inLoopTurn(tenantId, piece));
+}
+
+/** The result of steps that are all taken at once. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Runs steps in as many turns as they need. An error that keeps them from a turn is also thrown where they yielded. */
+export async function inSteps<Result>(steps: Steps<Result>, inTurn: InTurn): Promise<Result> {
+  try {
+    for (;;) {
+      const step = await inTurn(() => stepsOfTurn(steps));
+      if (step.done === true) return step.value;
+    }
+  } catch (error) {
+    steps.throw(error);
+    throw error;
+  }
+}
+
+function stepsOfTurn<Result>(steps: Steps<Result>): IteratorResult<unknown, Result> {
+  const until = monotonicMs() + turnMs;
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true || monotonicMs() >= until) return step;
+  }
+}

@@ -1,0 +1,106 @@
+import type { OwnKey, OwnSession } from '@gatehouse/contract/personal-keys';
+import { ConfirmedButton } from '../parts/confirmed-button.tsx';
+import { Creation } from '../parts/creation.tsx';
+import { OwnKeyForm } from '../parts/personal-key-form.tsx';
+import { ResourceList } from '../parts/resource-list.tsx';
+import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
+import { RotateKeyButton } from '../parts/rotate-key-button.tsx';
+import { ShownKey } from '../parts/new-key.tsx';
+import { Status } from '../parts/status.tsx';
+import type { Column } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+import { usePerson } from '../shell/session.tsx';
+
+/** The keys that a person has made or given to programs, and the browsers in which they are logged in. */
+export function OwnAccess() {
+  return (
+    <>
+      {usePerson().user_id === null ? null : <OwnKeys />}
+      <ResourceList
+        name="GET /v1/me/sessions"
+        input={{}}
+        parameter="sessions_cursor"
+        caption="Your open sessions"
+        columns={sessionColumns}
+        keyOf={({ id }) => id}
+        empty="No session is open."
+      />
+    </>
+  );
+}
+
+function OwnKeys() {
+  return (
+    <Creation
+      label="Create a key"
+      title="Create a key of your own"
+      createdTitle="Your new key"
+      form={(onCreated) => <OwnKeyForm onCreated={onCreated} />}
+      shown={(secret, close) => <ShownKey secret={secret} close={close} />}
+    >
+      {(show, round) => (
+        <ResourceList
+          key={round}
+          name="GET /v1/me/api-keys"
+          input={{}}
+          caption="Your keys"
+          columns={(reload) => keyColumns(show, reload)}
+          keyOf={({ id }) => id}
+          empty="You have made no key, and given none to a program. A key of your own ends with your access."
+        />
+      )}
+    </Creation>
+  );
+}
+
+function keyColumns(show: (key: string) => void, reload: () => void): Column<OwnKey>[] {
+  return [
+    { header: 'Name', cell: ({ name }) => name },
+    { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
+    { header: 'Kind', cell: ({ program }) => (program ? 'of a program' : 'own') },
+    { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+    { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
+    { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="never" /> },
+    {
+      header: 'Change',
+      cell: (key) =>
+        key.status === 'revoked' || key.status === 'expired' ? null : (
+          <span class="actions">
+            {key.program ? null : (
+              <RotateKeyButton
+                id={key.id}
+                name={key.name}
+                action="POST /v1/me/api-keys/{id}/rotate"
+                onRotated={show}
+              />
+            )}
+            <RevokeKeyButton of={key} name="POST /v1/me/api-keys/{id}/revoke" onDone={reload} />
+          </span>
+        ),
+    },
+  ];
+}
+
+function sessionColumns(reload: () => void): Column<OwnSession>[] {
+  return [
+    { header: 'Name', cell: ({ name, current }) => (current ? `${name} (this browser)` : name) },
+    { header: 'Opened by', cell: ({ opened_by: by }) => by },
+    { header: 'Last seen', cell: ({ last_seen_at: at }) => <Time at={at} /> },
+    { header: 'Opened', cell: ({ created_at: at }) => <Time at={at} /> },
+    { header: 'Ends', cell: ({ expires_at: at }) => <Time at={at} /> },
+    {
+      header: 'Change',
+      cell: ({ id, name, current }) => (
+        <ConfirmedButton
+          label="End"
+          of={`the session of ${name}`}
+          name="DELETE /v1/me/sessions/{id}"
+          input={{ params: { id } }}
+          onDone={current ? () => location.assign('/login') : reload}
+        >
+          The browser is logged out within 5 seconds.
+        </ConfirmedButton>
+      ),
+    },
+  ];
+}

@@ -1,0 +1,16 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Shell } from '@gatehouse/shell/shell';
+import type { AnalyticsConfig } from '../config.ts';
+import { Settling } from './daily-rollup-job.ts';
+import { TenantZones } from './tenant-zone-client.ts';
+
+/** Sums of days that are over, so that summaries read fewer rows. */
+export function createSettling(
+  shell: Shell,
+  { config, system: pool }: { config: AnalyticsConfig; system: Pool },
+) {
+  const { log, registry } = shell;
+  const zones = new TenantZones(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
+  return { parts: [new Settling({ pool, zones, log, registry })] };
+}

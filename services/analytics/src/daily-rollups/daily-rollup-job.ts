@@ -1,0 +1,150 @@
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { sleep } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { beforeFirst } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { TenantZones } from './tenant-zone-client.ts';
+import {
+  changeCuts,
+  findCut,
+  findOpenDay,
+  hasSettledDays,
+  leaveDay,
+  nextDueDay,
+  nextTenant,
+  noteDays,
+  settlePart,
+  type SettledSizes,
+  type TenantDay,
+} from './daily-rollup-system-store.ts';
+
+export interface SettlingOptions {
+  /** Acts as `analytics_system`. */
+  pool: Pool;
+  zones: Pick<TenantZones, 'zoneOf'>;
+  log: Logger;
+  registry: Registry;
+  sizes?: Partial<SettledSizes> | undefined;
+}
+
+/** The longest time from one round to the next, and to the first; the shortest is half of it. */
+const everyMs = 60_000;
+/** The same after an outage of the database. */
+const retryMs = 10 * 60_000;
+const defaultSizes: SettledSizes = { least: 500, most: 50_000 };
+/** Pause between two parts, so that other writers get the disk. */
+const pauseMs = 20;
+
+/**
+ * Adds up days that are over, part by part, tenants in turns. Every replica runs it without coordination: a lock gives
+ * each part to one replica.
+ */
+export class Settling {
+  readonly #options: SettlingOptions;
+  readonly #sizes: SettledSizes;
+  readonly #days: Counter<'outcome'>;
+  readonly #loop = new BackgroundLoop(() => this.#round());
+  /** Days before this one are noted for all tenants: a count into one of them notes it again. */
+  #notedUntil = new Date(0);
+
+  constructor(options: SettlingOptions) {
+    this.#options = options;
+    this.#sizes = { ...defaultSizes, ...options.sizes };
+    this.#days = new Counter({
+      name: 'gatehouse_settled_days_total',
+      help: 'Days of tenants added up (settled), with too few rows (small), or left because they took too long (left)',
+      labelNames: ['outcome'],
+      registers: [options.registry],
+    });
+    for (const outcome of ['settled', 'small', 'left']) this.#days.inc({ outcome }, 0);
+  }
+
+  start(): void {
+    this.#loop.start(jittered(everyMs));
+  }
+
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+  }
+
+  /** Settles all days that are over, or until other replicas work on those that are left. */
+  async settle(): Promise<void> {
+    await this.#note();
+    while (await this.#turn());
+  }
+
+  async #note(): Promise<void> {
+    const { pool } = this.#options;
+    const until = await findOpenDay(pool);
+    if (until <= this.#notedUntil) return;
+    for (let tenantId = await nextTenant(pool, beforeFirst); tenantId !== null;) {
+      for (let from: Date | null = this.#notedUntil; from !== null;)
+        from = await noteDays(pool, { tenantId, from, until });
+      // Most tenants have none: their zones are not read.
+      const zone = (await hasSettledDays(pool, tenantId)) ? await this.#zoneOf(tenantId) : null;
+      if (zone !== null) await changeCuts(pool, tenantId, zone);
+      tenantId = await nextTenant(pool, tenantId);
+      await this.#pause();
+    }
+    this.#notedUntil = until;
+  }
+
+  /** Works on a part of a day of each tenant that has one. False when there was nothing to do. */
+  async #turn(): Promise<boolean> {
+    let isBusy = false;
+    for (let after = beforeFirst; ;) {
+      const due = await nextDueDay(this.#options.pool, after);
+      if (due === null) return isBusy;
+      if (await this.#settlePart(due)) isBusy = true;
+      after = due.tenantId;
+      await this.#pause();
+    }
+  }
+
+  async #settlePart(due: TenantDay): Promise<boolean> {
+    const { pool, log } = this.#options;
+    try {
+      const zone = await this.#zoneOf(due.tenantId);
+      if (zone === null) return false;
+      const state = await settlePart(pool, due, { ...this.#sizes, cut: await findCut(pool, due, zone) });
+      if (state === 'settled' || state === 'small') this.#days.inc({ outcome: state });
+      return state !== null;
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'query_timeout')) throw error;
+      log.warn(
+        { err: error, tenant_id: due.tenantId, day: due.day },
+        'a day took too long to add up; left it',
+      );
+      await leaveDay(pool, due);
+      this.#days.inc({ outcome: 'left' });
+      return true;
+    }
+  }
+
+  /** Null if the zone of the tenant can't be read: then its days wait for the next round. */
+  async #zoneOf(tenantId: string): Promise<string | null> {
+    const { zones, log } = this.#options;
+    return zones.zoneOf(tenantId).catch((error: unknown) => {
+      log.warn({ err: error, tenant_id: tenantId }, 'failed to read the time zone of a tenant');
+      return null;
+    });
+  }
+
+  /** Throws when the service stops. */
+  async #pause(): Promise<void> {
+    await sleep(pauseMs, this.#loop.signal);
+  }
+
+  async #round(): Promise<number> {
+    try {
+      await this.settle();
+      return jittered(everyMs);
+    } catch (error) {
+      if (!this.#loop.signal.aborted)
+        this.#options.log.warn({ err: error }, 'failed to add up days; retrying');
+      return jittered(retryMs);
+    }
+  }
+}

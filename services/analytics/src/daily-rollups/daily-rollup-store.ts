@@ -1,0 +1,76 @@
+import { settledKinds, type SettledKind } from '../usage/period-parts.ts';
+import { measures } from '../usage/measure-store.ts';
+
+/** The columns of all kinds, which are null in rows of other kinds. */
+const columns = [...new Set(Object.values(settledKinds).flat())];
+const listed = columns.join(', ');
+
+/** Groups rows once for each of `kinds`, by the columns of the kind and by `more`. */
+function byKind(kinds: readonly SettledKind[], more: string, rows: string): string {
+  const sets = kinds.map((kind) => {
+    const keyColumns = [kind === 'hour' ? 'hour' : 'start', ...settledKinds[kind], more];
+    return `(${keyColumns.filter((column) => column !== '').join(', ')})`;
+  });
+  return `from (${rows}) as rows group by grouping sets (${sets.join(', ')})`;
+}
+
+/**
+ * The kind of a row that `byKind` has grouped: the last of `kinds`, the first of which is `hour`, whose own column is part
+ * of it.
+ */
+const kindOf = ([first, ...others]: readonly SettledKind[]): string => {
+  const cases = others
+    .toReversed()
+    .map((kind) => `when grouping(${settledKinds[kind][0]}) = 0 then '${kind}'`);
+  return `case ${cases.join(' ')} else '${first ?? ''}' end`;
+};
+
+const rowsOf = (table: string, selectList: string): string => `
+  select date_bin('1 hour', bucket, 'epoch') as hour, case when bucket < $4 then $2 else $4 end as start, ${selectList}
+  from analytics.${table} where tenant_id = $1 and bucket >= $2 and bucket < $3`;
+
+/** All kinds of rows. */
+export const allKinds = Object.keys(settledKinds) as SettledKind[];
+/** The kinds whose rows have sets of users. */
+const kindsWithUsers: readonly SettledKind[] = ['hour', 'agent'];
+/** The kinds that serve totals. */
+const kindsWithModels = allKinds.filter((kind) => kind !== 'session');
+const nothing = measures.map(() => '0').join(', ');
+
+/** The columns of some kinds, and null for those of others. */
+function listedFor(kinds: readonly SettledKind[]): string {
+  const groupColumns = new Set<string>(kinds.flatMap((kind) => settledKinds[kind]));
+  const selectList = columns.map((column) =>
+    groupColumns.has(column) ? column : `null::${column === 'api_key_id' ? 'uuid' : 'text'}`,
+  );
+  return selectList.join(', ');
+}
+
+/** The same without nulls. */
+const columnsOf = (kinds: readonly SettledKind[]): string =>
+  [...new Set(kinds.flatMap((kind) => settledKinds[kind]))].join(', ');
+
+/**
+ * Adds up the roll-ups of the tenant `$1` from `$2` to `$3`, whole hours of a day. Sums, users and models without a price
+ * come from a union: a join would not match columns that are null. Rows of other kinds than `hour` end at `$4`.
+ * PostgreSQL adds everything up before it writes the first row, so that its transaction has no number, and holds back no
+ * reader of `follow`, for most of its time.
+ */
+export const addUp = `
+  insert into analytics.settled_usage (tenant_id, kind, bucket, ${listed}, ${measures.join(', ')}, unpriced_models, chunks, users)
+  select $1, kind, coalesce(hour, start), ${listed}, ${measures.map((measure) => `sum(${measure})`).join(', ')},
+         array_agg(unpriced_model) filter (where unpriced_model is not null),
+         array_agg(chunk order by chunk) filter (where chunk is not null),
+         array_agg(users order by chunk) filter (where chunk is not null)
+  from (
+    select ${kindOf(allKinds)} as kind, hour, start, ${listed}, ${measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ')},
+           null::text as unpriced_model, null::integer as chunk, null::bit(1024) as users
+    ${byKind(allKinds, '', rowsOf('usage', `${listed}, ${measures.join(', ')}`))}
+    union all
+    select ${kindOf(kindsWithModels)}, hour, start, ${listedFor(kindsWithModels)}, ${nothing}, unpriced_model, null, null
+    ${byKind(kindsWithModels, 'unpriced_model', rowsOf('unpriced_models', `${columnsOf(kindsWithModels)}, unpriced_model`))}
+    union all
+    select ${kindOf(kindsWithUsers)}, hour, start, ${listedFor(kindsWithUsers)}, ${nothing}, null, chunk, bit_or(users)
+    ${byKind(kindsWithUsers, 'chunk', rowsOf('usage_users', `${columnsOf(kindsWithUsers)}, chunk, users`))}
+  ) as parts
+  group by kind, hour, start, ${listed}`;

@@ -1,0 +1,223 @@
+import { isUnknownTimezone } from '@gatehouse/pg/errors';
+import { only } from '@gatehouse/pg/rows';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { midnightWithin } from '../usage/key-store.ts';
+import type { SettledKind } from '../usage/period-parts.ts';
+import { addUp, allKinds } from './daily-rollup-store.ts';
+
+/** A day of a tenant that is over, from midnight UTC on. */
+export interface TenantDay {
+  tenantId: string;
+  day: Date;
+}
+
+/** The numbers of rows of `usage` between which a day or a part of it is added up. */
+export interface SettledSizes {
+  /** Summaries of days with fewer rows gain little. */
+  least: number;
+  /** A part of a day, of whole hours, has no more; only a single hour may. */
+  most: number;
+}
+
+const hourMs = 3_600_000;
+/** Longer than a transaction that has counted a run into a day before the day was over. See `usage_change_day`. */
+const overForHours = 2;
+/** Days that one statement notes. */
+const noteBatch = 500;
+/** Rows that one transaction deletes. */
+const deleteBatch = 5_000;
+
+/** The start of the first day that is not over yet. */
+export async function findOpenDay(pool: Pool): Promise<Date> {
+  const result = await pool.query<{ day: Date }>(
+    `select date_bin('1 day', now() - interval '${overForHours} hours', 'epoch') as day`,
+  );
+  return only(result).day;
+}
+
+/** The next tenant with roll-ups after this one; null after the last. */
+export async function nextTenant(pool: Pool, after: string): Promise<string | null> {
+  const { rows } = await pool.query<{ tenant_id: string }>(
+    'select tenant_id from analytics.usage_totals where tenant_id > $1 order by tenant_id limit 1',
+    [after],
+  );
+  return rows[0]?.tenant_id ?? null;
+}
+
+/** Notes the days from `from` to `until` on which a tenant has roll-ups, and returns where to go on; null at the end. */
+export async function noteDays(
+  pool: Pool,
+  { tenantId, from, until }: { tenantId: string; from: Date; until: Date },
+): Promise<Date | null> {
+  const dayFrom = (start: string): string => `(
+    select date_bin('1 day', bucket, 'epoch') from analytics.usage_totals
+    where tenant_id = $1 and bucket >= ${start} order by bucket limit 1)`;
+  const result = await pool.query<{ next: Date | null }>(
+    `with recursive days as (
+       select ${dayFrom('$2')} as day, 1 as number
+       union all
+       select ${dayFrom(`days.day + interval '1 day'`)}, number + 1 from days where day < $3 and number < ${noteBatch}
+     ), noted as (
+       insert into analytics.settled_days (tenant_id, day)
+       select $1, day from days where day < $3 order by day
+       on conflict do nothing
+     )
+     select case when count(*) = ${noteBatch} and max(day) < $3 then max(day) + interval '1 day' end as next from days`,
+    [tenantId, from, until],
+  );
+  return only(result).next;
+}
+
+/** The youngest day to settle of the next tenant that has one; null after the last tenant. */
+export async function nextDueDay(pool: Pool, afterTenant: string): Promise<TenantDay | null> {
+  const { rows } = await pool.query<{ tenant_id: string; day: Date }>(
+    `select tenant_id, day from analytics.settled_days
+     where state in ('changed', 'open') and tenant_id > $1 order by tenant_id, day desc limit 1`,
+    [afterTenant],
+  );
+  const [row] = rows;
+  return row === undefined ? null : { tenantId: row.tenant_id, day: row.day };
+}
+
+/** The midnight of a time zone within a day, at which its rows end; null if there is none, and in an unknown zone. */
+export async function findCut(pool: Pool, { day }: TenantDay, timezone: string): Promise<Date | null> {
+  const text = `select ${midnightWithin('$1::timestamptz', '$2')} as cut`;
+  const { rows } = await pool.query<{ cut: Date | null }>(text, [day, timezone]).catch(passUnknownTimezone);
+  return rows[0]?.cut ?? null;
+}
+
+/** Whether a tenant has days whose rows may end at midnights of its time zone. */
+export async function hasSettledDays(pool: Pool, tenantId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from analytics.settled_days where tenant_id = $1 and state = 'settled' limit 1`,
+    [tenantId],
+  );
+  return rowCount === 1;
+}
+
+/** Changes settled days whose rows don't end at the midnights of the time zone, or that the release before added up. */
+export async function changeCuts(pool: Pool, tenantId: string, timezone: string): Promise<void> {
+  const text = `
+    update analytics.settled_days set state = 'changed', hours = 0, cut_hours = 0
+    where tenant_id = $1 and state = 'settled'
+      and (cut_hours < 24 or cut is distinct from ${midnightWithin('day', '$2')})`;
+  await pool.query(text, [tenantId, timezone]).catch(passUnknownTimezone);
+}
+
+/** The tenant service may know time zones that this database does not. */
+function passUnknownTimezone(error: unknown): { rows: [] } {
+  if (isUnknownTimezone(error)) return { rows: [] };
+  throw error;
+}
+
+/** The day has changed while it was added up. */
+class DayChanged extends Error {}
+
+/**
+ * Does a part of the work on a day: deletes rows of a changed day, or adds up a part of an open one. Returns the state
+ * that the day is in then; null if another replica works on it, or if it has changed meanwhile.
+ */
+export async function settlePart(
+  pool: Pool,
+  tenantDay: TenantDay,
+  { least, most, cut }: SettledSizes & { cut: Date | null },
+): Promise<string | null> {
+  const work = withTransaction(pool, async (db) => {
+    // The same for grouping as for summaries: with less memory it would sort all rows on disk.
+    const turn = await db.query<{ ours: boolean }>(
+      `select pg_try_advisory_xact_lock(hashtext('analytics.settling'), hashtext($1)) as ours
+       from (select set_config('work_mem', '64MB', true)) as memory`,
+      [tenantDay.tenantId],
+    );
+    if (!only(turn).ours) return null;
+    const { rows } = await db.query<{ state: string; hours: number }>(
+      'select state, hours from analytics.settled_days where tenant_id = $1 and day = $2',
+      [tenantDay.tenantId, tenantDay.day],
+    );
+    const [known] = rows;
+    if (known?.state === 'changed') return clear(db, tenantDay, least);
+    return known?.state === 'open' ? addPart(db, tenantDay, { hours: known.hours, most, cut }) : null;
+  });
+  return work.catch((error: unknown) => {
+    if (error instanceof DayChanged) return null;
+    throw error;
+  });
+}
+
+/** Leaves a day to the roll-ups of quarters of an hour, until it changes. */
+export async function leaveDay(pool: Pool, { tenantId, day }: TenantDay): Promise<void> {
+  await pool.query(
+    `update analytics.settled_days set state = 'small' where tenant_id = $1 and day = $2 and state = 'open'`,
+    [tenantId, day],
+  );
+}
+
+/** Deletes rows of a day, and returns how many; as many as `deleteBatch` when more may be left. */
+async function deleteRows(
+  db: Queryable,
+  { tenantId, day }: TenantDay,
+  kinds: readonly SettledKind[],
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from analytics.settled_usage where ctid = any(array(
+       select ctid from analytics.settled_usage
+       where tenant_id = $1 and kind = any($3::text[]) and bucket >= $2 and bucket < $2::timestamptz + interval '1 day'
+       limit ${deleteBatch}))`,
+    [tenantId, day, kinds],
+  );
+  return rowCount ?? 0;
+}
+
+async function clear(db: Queryable, tenantDay: TenantDay, least: number): Promise<string | null> {
+  if ((await deleteRows(db, tenantDay, allKinds)) === deleteBatch) return 'changed';
+  const { tenantId, day } = tenantDay;
+  // Waits for those that are counting into the day, so that what they add is seen when it is added up.
+  const opened = await db.query<{ state: string }>(
+    `update analytics.settled_days set hours = 0, cut_hours = 0, state = case when $3 <= (
+       select count(*) from (
+         select from analytics.usage
+         where tenant_id = $1 and bucket >= $2 and bucket < $2::timestamptz + interval '1 day' limit $3) as few
+     ) then 'open' else 'small' end
+     where tenant_id = $1 and day = $2 and state = 'changed'
+     returning state`,
+    [tenantId, day, least],
+  );
+  return opened.rows[0]?.state ?? null;
+}
+
+async function addPart(
+  db: Queryable,
+  tenantDay: TenantDay,
+  { hours, most, cut }: { hours: number; most: number; cut: Date | null },
+): Promise<string> {
+  const { tenantId, day } = tenantDay;
+  // The release before leaves them when it clears a day.
+  if (hours === 0 && (await deleteRows(db, tenantDay, ['session'])) === deleteBatch) return 'open';
+  const end = await db.query<{ hours: number }>(
+    `select coalesce((
+       select greatest(floor(extract(epoch from bucket - $2::timestamptz) / 3600), $3 + 1) from analytics.usage
+       where tenant_id = $1 and bucket >= $2::timestamptz + make_interval(hours => $3)
+         and bucket < $2::timestamptz + interval '1 day'
+       order by bucket offset $4 limit 1
+     ), 24)::integer as hours`,
+    [tenantId, day, hours, most],
+  );
+  const until = only(end).hours;
+  const at = (hour: number): Date => new Date(day.getTime() + hour * hourMs);
+  await db.query(addUp, [tenantId, at(hours), at(until), cutWithin({ from: at(hours), to: at(until) }, cut)]);
+  const moved = await db.query<{ state: string }>(
+    `update analytics.settled_days set
+       hours = $4::smallint, state = case when $4::smallint = 24 then 'settled' else 'open' end, cut = $5,
+       cut_hours = case when cut_hours = hours and (hours = 0 or cut is not distinct from $5) then $4::smallint else 0 end
+     where tenant_id = $1 and day = $2 and state = 'open' and hours = $3::smallint
+     returning state`,
+    [tenantId, day, hours, until, cut],
+  );
+  const [row] = moved.rows;
+  if (row === undefined) throw new DayChanged('the day has changed');
+  return row.state;
+}
+
+/** The end of the first rows of a part of a day: its cut, or the end of the part. */
+const cutWithin = ({ from, to }: { from: Date; to: Date }, cut: Date | null): Date =>
+  cut !== null && cut > from && cut < to ? cut : to;

@@ -1,0 +1,150 @@
+import { inBatches } from '@gatehouse/events/batches';
+import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-letters';
+import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { togetherOrAlone } from '@gatehouse/kit/store-batch';
+import { isRefusal } from '@gatehouse/pg/errors';
+import type { Pool } from '@gatehouse/pg/pool';
+import { findForgotten } from '../forgetting/forget-system-store.ts';
+import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
+import { correctEnds } from './correction-system-store.ts';
+import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from './ingest-system-store.ts';
+import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
+
+/** The limits of a batch that one statement writes. */
+const storedAtOnce = { items: 1_000, bytes: 2_000_000 };
+
+/** Stores events from Kafka and from RPCs, each exactly once even when it is delivered again. */
+export class Ingest {
+  readonly #pool: Pool;
+  readonly #log: Logger;
+  readonly #runs: Counter;
+  readonly #deadLetters: DeadLetters;
+  /** The events about runs that were stored, also repeated ones. */
+  stored = 0;
+
+  /** `pool` acts as `analytics_system`. */
+  constructor(options: { pool: Pool; log: Logger; registry: Registry }) {
+    this.#pool = options.pool;
+    this.#log = options.log;
+    this.#runs = new Counter({
+      name: 'gatehouse_events_ingested_total',
+      help: 'Events about runs received, including repeated ones',
+      registers: [options.registry],
+    });
+    this.#deadLetters = new DeadLetters({
+      keep: (letter) => insertDeadLetter(options.pool, letter),
+      ...options,
+    });
+  }
+
+  /** Resolves once all events are durable. Unreadable events become dead letters. Throws during a database outage. */
+  async take(events: readonly Received[]): Promise<void> {
+    // In order: a watermark covers the events before it.
+    for (const batch of inBatches(events, ({ payload }) => payload.length, storedAtOnce))
+      await this.#takeBatch(batch);
+  }
+
+  async #takeBatch(batch: readonly Received[]): Promise<void> {
+    const { runs, corrections, watermarks, rejected } = readEvents(batch);
+    for (const { received, reason } of rejected) await this.#deadLetters.add(received, reason);
+    // Before the watermarks.
+    await this.#correct(corrections);
+    await this.#store(runs, watermarks);
+    this.#runs.inc(runs.length + corrections.length);
+    this.stored += runs.length + corrections.length;
+    // Two calls per run: builds the log fields only when they are written.
+    if (!this.#log.isLevelEnabled('debug')) return;
+    for (const { run } of runs)
+      this.#log.debug(
+        { request_id: run.request_id, trace_id: run.trace_id, run_id: run.run_id, tenant_id: run.tenant_id },
+        'ended_at' in run ? 'stored the end of a run' : 'stored the start of a run',
+      );
+  }
+
+  /** Stores all in one transaction, or each alone when the database rejects one of them; watermarks after the runs. */
+  async #store(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
+    let stored = watermarks.length === 0;
+    if (events.length > 0) {
+      await togetherOrAlone(events, {
+        store: async (some) => {
+          const all = some.length === events.length;
+          const withWatermarks = await this.#insert(some, all ? watermarks : []);
+          stored ||= all && withWatermarks;
+        },
+        isRefusal,
+        refuse: (event, error) => this.#refuse(event, error),
+      });
+    }
+    if (!stored) await this.#insert([], watermarks);
+  }
+
+  /** Stores exact ends, also of runs that have an estimated one: all in one transaction, or each alone. */
+  async #correct(corrections: readonly RunEvent<RunEnded>[]): Promise<void> {
+    if (corrections.length === 0) return;
+    await togetherOrAlone(corrections, {
+      store: async (some) => {
+        const events = await this.#withoutForgotten(some);
+        const runs = events.map(({ run }) => run);
+        await numberUsers(this.#pool, runs);
+        await this.#deadLetterLate(events, await correctEnds(this.#pool, runs));
+      },
+      isRefusal,
+      refuse: (event, error) => this.#refuse(event, error),
+    });
+  }
+
+  async #refuse(event: RunEvent, error: unknown): Promise<void> {
+    const [remaining] = await this.#withoutForgotten([event]);
+    await this.#deadLetters.add((remaining ?? event).received, refusalOf(error));
+  }
+
+  /** Returns whether the watermarks were stored too: they are not when some of the events come too late. */
+  async #insert(received: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<boolean> {
+    const events = await this.#withoutForgotten(received);
+    const runs = events.map(({ run }) => run);
+    await numberUsers(this.#pool, runs);
+    const late = await insertIntake(this.#pool, { runs, watermarks });
+    if (late.length === 0) return true;
+    await this.#storeLate(events.filter(({ run }) => late.includes(run.run_id)));
+    return false;
+  }
+
+  /** Events of users whose data were deleted after the run began lose the user, the session and all texts. */
+  async #withoutForgotten<Run extends RunStarted | RunEnded>(
+    events: readonly RunEvent<Run>[],
+  ): Promise<readonly RunEvent<Run>[]> {
+    const forgotten = await findForgotten(
+      this.#pool,
+      events.map(({ run }) => run),
+    );
+    if (forgotten.size === 0) return events;
+    return events.map((event) => {
+      if (!forgotten.has(event.run.run_id)) return event;
+      const run = { ...withoutTexts(event.run), user_id: null, session_id: null };
+      return { run, received: { ...event.received, payload: Buffer.from(JSON.stringify(run)) } };
+    });
+  }
+
+  /** `retention/trace-ages.ts` explains why late runs get no row. */
+  async #storeLate(runs: readonly RunEvent[]): Promise<void> {
+    await this.#deadLetterLate(
+      runs,
+      await endLateRuns(
+        this.#pool,
+        runs.map(({ run }) => run),
+      ),
+    );
+  }
+
+  async #deadLetterLate(events: readonly RunEvent[], lost: readonly string[]): Promise<void> {
+    for (const { received, run } of events.filter(({ run: { run_id: id } }) => lost.includes(id))) {
+      const payload = Buffer.from(JSON.stringify(withoutTexts(run)));
+      await this.#deadLetters.add(
+        { ...received, payload },
+        `too late: the run is older than ${lateAfterDays} days`,
+      );
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import type { Pool } from '@gatehouse/pg/pool';
+import { addClosedFold, closeFold, foldRuns } from './rollup-system-store.ts';
+
+export interface FoldingOptions {
+  /** Acts as `analytics_system`. */
+  pool: Pool;
+  /** The events that this replica has stored since its start. */
+  stored: () => number;
+  /** The longest time between folds while all is well; half of it at least. Default: a minute. */
+  everyMs?: number | undefined;
+  log: Logger;
+  registry: Registry;
+}
+
+const defaultEveryMs = 60_000;
+/** A fold begins early after so many events: a summary reads the runs of its tenant in it one by one. */
+const mostEvents = 100_000;
+const checkMs = 1_000;
+const retryMs = 10_000;
+/** Events wait that long for a fold to close. Twice as long at each further attempt, so that it does close. */
+const shortestLockMs = 500;
+
+/**
+ * Adds runs to the roll-ups once a minute, so that runs of the same key are one change of a row. Every replica runs it
+ * without coordination: each fold is added once, in one transaction. Closes folds also while one is added, so that none
+ * becomes large.
+ */
+export class Folding {
+  readonly #options: FoldingOptions;
+  readonly #everyMs: number;
+  readonly #runs: Counter;
+  readonly #closing = new BackgroundLoop(() => this.#close());
+  readonly #adding = new BackgroundLoop(() => this.#add());
+  /** At once: a replica that never runs for long would close no fold. */
+  #dueAt = monotonicMs();
+  #dueStored = mostEvents;
+  #lockMs = shortestLockMs;
+
+  constructor(options: FoldingOptions) {
+    this.#options = options;
+    this.#everyMs = options.everyMs ?? defaultEveryMs;
+    this.#runs = new Counter({
+      name: 'gatehouse_folded_runs_total',
+      help: 'Runs added to the roll-ups of usage',
+      registers: [options.registry],
+    });
+  }
+
+  start(): void {
+    this.#closing.start(checkMs);
+    this.#adding.start(checkMs);
+  }
+
+  /** Adds the runs that are left, for replicas of 0.3.0, which don't add them. Call it when no more are stored. */
+  async stop(): Promise<void> {
+    await this.#closing.stop();
+    await this.#adding.stop();
+    try {
+      this.#runs.inc(await foldRuns(this.#options.pool));
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  async #close(): Promise<number> {
+    const stored = this.#options.stored();
+    const isEarly = stored >= this.#dueStored;
+    if (monotonicMs() < this.#dueAt && !isEarly) return checkMs;
+    // Another replica may have closed one.
+    const leastMs = isEarly ? 0 : this.#everyMs / 2;
+    try {
+      if (await closeFold(this.#options.pool, { leastMs, lockMs: this.#lockMs })) {
+        this.#dueAt = monotonicMs() + jittered(this.#everyMs);
+        this.#dueStored = stored + mostEvents;
+        this.#lockMs = shortestLockMs;
+      } else this.#lockMs *= 2;
+      return checkMs;
+    } catch (error) {
+      this.#warn(error);
+      return retryMs;
+    }
+  }
+
+  async #add(): Promise<number> {
+    try {
+      const runs = await addClosedFold(this.#options.pool);
+      if (typeof runs !== 'number') return checkMs;
+      this.#runs.inc(runs);
+      return 0;
+    } catch (error) {
+      this.#warn(error);
+      return retryMs;
+    }
+  }
+
+  #warn(error: unknown): void {
+    this.#options.log.warn({ err: error }, 'failed to add runs to the roll-ups; retrying');
+  }
+}

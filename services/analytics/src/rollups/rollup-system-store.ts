@@ -1,0 +1,94 @@
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { isLockTimeout } from '@gatehouse/pg/errors';
+import type { TimedQuery } from '@gatehouse/pg/patient-client';
+import { only } from '@gatehouse/pg/rows';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { addFold } from './rollup-store.ts';
+
+/** Far more than the largest fold takes: 100,000 runs of each replica, a second for each. */
+const longestMs = 600_000;
+/** Less than a statement may take. */
+const longestLockMs = 4_000;
+const patient = (text: string, ...values: string[]): TimedQuery => ({
+  text,
+  values,
+  giveUpAfterMs: longestMs,
+});
+
+const nextFold = 'select folded_to + 1 as fold from analytics.folds where folded_to + 1 < current_fold';
+
+/**
+ * Closes the current fold if it has runs and is `leastMs` old: later runs get the next one. Waits for statements that store
+ * runs, which hold the row until they commit, so that the fold is complete afterwards. Later statements wait behind the lock
+ * of the table, so it waits for `lockMs` at most. Returns false if that was too short.
+ */
+export async function closeFold(
+  pool: Pool,
+  { leastMs = 0, lockMs = longestLockMs }: { leastMs?: number; lockMs?: number } = {},
+): Promise<boolean> {
+  // A time in the future is from before the clock was set back.
+  const { rows } = await pool.query<{ fold: string }>(
+    `select current_fold as fold from analytics.folds
+     where ($1::float8 = 0
+            or closed_at not between clock_timestamp() - make_interval(secs => $1) and clock_timestamp())
+       and exists (select from analytics.traces where fold = current_fold)`,
+    [leastMs / 1_000],
+  );
+  const [current] = rows;
+  if (current === undefined) return true;
+  try {
+    await withTransaction(pool, async (db) => {
+      await db.query(`select set_config('lock_timeout', $1, true)`, [`${Math.min(lockMs, longestLockMs)}ms`]);
+      await db.query('lock table analytics.folds in exclusive mode');
+      // Another replica may have closed it.
+      await db.query(
+        `update analytics.folds set current_fold = current_fold + 1, closed_at = clock_timestamp()
+         where current_fold = $1`,
+        [current.fold],
+      );
+    });
+    return true;
+  } catch (error) {
+    if (isLockTimeout(error)) return false;
+    throw error;
+  }
+}
+
+/**
+ * Adds the oldest closed fold to the roll-ups, and returns how many runs that were; null when there is none, and `busy`
+ * while another replica does it. One at a time does, and no correction meanwhile. Statements that store runs go on: their
+ * lock of the row allows a change of `folded_to`.
+ */
+export async function addClosedFold(pool: Pool): Promise<number | 'busy' | null> {
+  if ((await pool.query(nextFold)).rows.length === 0) return null;
+  return withTransaction(pool, async (db) => {
+    // The same memory for grouping as for summaries: with less it would sort all rows on disk.
+    await db.query(
+      `select set_config('work_mem', '64MB', true), set_config('statement_timeout', '${longestMs}', true)`,
+    );
+    const turn = await db.query<{ free: boolean }>(
+      `select pg_try_advisory_xact_lock(hashtext('analytics.fold')) as free`,
+    );
+    if (!only(turn).free) return 'busy';
+    await db.query(patient('lock table analytics.usage_totals in row exclusive mode'));
+    const { rows } = await db.query<{ fold: string }>(nextFold);
+    const [next] = rows;
+    if (next === undefined) return null;
+    const { runs } = only(await db.query<{ runs: number }>(patient(addFold, next.fold)));
+    await db.query(patient('update analytics.folds set folded_to = $1', next.fold));
+    return runs;
+  });
+}
+
+/** Adds all runs that are stored to the roll-ups, and returns how many that were. Waits five seconds for another replica. */
+export async function foldRuns(pool: Pool): Promise<number> {
+  const until = monotonicMs() + 5_000;
+  await closeFold(pool);
+  let sum = 0;
+  for (;;) {
+    const runs = await addClosedFold(pool);
+    if (runs === null || (runs === 'busy' && monotonicMs() > until)) return sum;
+    if (runs === 'busy') await sleep(20);
+    else sum += runs;
+  }
+}

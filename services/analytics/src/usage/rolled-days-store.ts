@@ -1,0 +1,50 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import { divide, kindFor, type PeriodParts } from './period-parts.ts';
+import { innerBuckets } from './period.ts';
+import type { SummaryRequest } from './summary.ts';
+import type { Dimension } from '@gatehouse/contract/usage';
+import { type Span, spansOf, starts } from './key-store.ts';
+
+/** The parts of a period and the rows that serve them. Sums over these must be of the same snapshot. */
+export async function readParts(
+  db: Queryable,
+  tenantId: string,
+  request: SummaryRequest,
+): Promise<PeriodParts> {
+  const { period, timezone, groupBy } = request;
+  const inner = innerBuckets(period);
+  const kind = kindFor(request);
+  if (kind === null) return divide(inner, null, { days: [], cuts: [] });
+  const known = only(
+    await db.query<{ days: Date[]; cutsOfDays: (Date | null)[]; haveSessions: boolean[]; cuts: Date[] }>(
+      settledDaysStatement(groupBy),
+      [period.from, period.to, timezone, tenantId, inner.from, inner.to],
+    ),
+  );
+  const days = known.days.map((day, index) => ({ day, cut: known.cutsOfDays[index] ?? null }));
+  const served = days.filter((_, index) => kind !== 'session' || known.haveSessions[index] === true);
+  return divide(inner, kind, { days: served, cuts: known.cuts });
+}
+
+/**
+ * The statement that finds the settled days of the tenant `$4` in the whole quarters of a period, `$5` to `$6`, and the
+ * ends of groups by day or month in it.
+ */
+export function settledDaysStatement(groupBy: readonly Dimension[]): string {
+  const cut = spansOf(groupBy).find((span) => span !== 'hour');
+  const cuts =
+    cut === undefined ? `'{}'::timestamptz[]` : `(${starts[groupBy.includes('day') ? 'day' : cut]})`;
+  const days = (format: string): string => `array(
+      select ${format} from analytics.settled_days
+      where tenant_id = $4 and day > $5::timestamptz - interval '1 day' and day < $6 and state = 'settled'
+        and $1::timestamptz < $2::timestamptz and $3::text is not null
+      order by day)`;
+  return `
+    select ${days('day')} as days, ${days('case when cut_hours = 24 then cut end')} as "cutsOfDays",
+           ${days('cut_hours = 24')} as "haveSessions", ${cuts} as cuts`;
+}
+
+/** The statement that finds the starts of all groups of a time, `$1` to `$2`, in the time zone `$3`. */
+export const startsStatement = (span: Span): string =>
+  `select starts from (${starts[span]}) as known where $3::text is not null`;

@@ -1,0 +1,197 @@
+import type { Dimension } from '@gatehouse/contract/usage';
+import { keys } from './key-store.ts';
+import { innerBuckets, type Period } from './period.ts';
+import { kindFor, type PeriodParts } from './period-parts.ts';
+import type { SummaryRequest, UsageFilter } from './summary.ts';
+import {
+  countedColumns,
+  dimensions,
+  isUnfolded,
+  measures,
+  measuresOfRun,
+  personalDimensions,
+  type Measure,
+} from './measure-store.ts';
+
+/** The rows that summaries and exports add up, as SQL: those of roll-ups, and single runs. */
+
+const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
+  and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)
+  and ($13::text is null or dialect = $13)`;
+
+/** Only the roll-up table `usage` has these columns. */
+const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
+
+interface Reading {
+  table: string;
+  columns: string;
+  condition?: string;
+}
+
+/** The first of the parameters that are the starts and ends of parts of the period. */
+const firstOfParts = 14;
+
+/** The condition for rows in parts of the period, of which `before` others come first among the parameters. */
+function inParts(parts: readonly Period[], before = 0): string {
+  const numbers = parts.map((_, index) => firstOfParts + 2 * (before + index));
+  const ranges = numbers.map((number) => `bucket >= $${number} and bucket < $${number + 1}`);
+  return parts.length === 0 ? 'false' : `(${ranges.join(' or ')})`;
+}
+
+/** Rows of a roll-up table. */
+const rowsOf = ({ table, columns, condition = 'true' }: Reading, isInPart: string): string => `
+  select ${columns}
+  from analytics.${table}
+  where ${isInPart} and ${filters} and ($6::text is null or model = $6) and ${condition}`;
+
+/** Rows of quarters of an hour. */
+const quarters = ({ parts }: Source, reading: Reading): string => rowsOf(reading, inParts(parts.others));
+
+/** Rows of settled days, to add to others. */
+function settled({ parts: { kind, others, settled: days } }: Source, columns: string): string {
+  if (kind === null) return '';
+  const condition = `kind = '${kind}' and ($10::uuid is null or api_key_id = $10)`;
+  return `union all ${rowsOf({ table: 'settled_usage', columns, condition }, inParts(days, others.length))}`;
+}
+
+const runsBetween = (columns: string, from: string, to: string, runs = 'analytics.traces'): string => `
+  select ${columns}
+  from ${runs}
+  where called and ended_at >= ${from} and ended_at < ${to} and ${filters} and ${personFilters}
+    and ($6::text is null or coalesce(model, request_model) = $6)`;
+
+/**
+ * The clause with the runs of the tenant that no roll-up has, for statements with rows of this file. They are read once, and
+ * by themselves, so that an index of them serves any period.
+ */
+export const unfoldedClause = `unfolded as materialized (
+  select ${countedColumns.replace('bucket', 'ended_at')}, request_model, called
+  from analytics.traces where tenant_id = $4 and ${isUnfolded})`;
+
+/**
+ * The runs that are read one by one: those before and after the whole 15-minute buckets of the period, which are `$11` to
+ * `$12`, and those in between that no roll-up has yet.
+ */
+const singleRuns = (columns: string): string =>
+  [
+    runsBetween(columns, '$1', 'least($11::timestamptz, $2)'),
+    runsBetween(columns, '$12', '$2'),
+    runsBetween(columns, '$11', '$12', 'unfolded'),
+  ].join(' union all ');
+
+const dimensionColumns = dimensions.join(', ');
+const personalColumns = personalDimensions.join(', ');
+
+/** The dimensions of a run, in the order of the roll-up columns. */
+const runDimensions = `ended_at as at, coalesce(model, request_model) as model, agent_id,
+  coalesce(provider, '') as provider, channel, dialect, client, ${personalColumns}`;
+
+/** The tables that a summary reads. */
+export interface Source {
+  table: 'usage' | 'usage_totals';
+  parts: PeriodParts;
+}
+
+/** All rows to add up: roll-ups, and single runs. */
+export function units(source: Source): string {
+  const { table } = source;
+  const isPersonal = table === 'usage';
+  const personal = isPersonal
+    ? personalColumns
+    : 'null::text as user_id, null::uuid as api_key_id, null::text as session_id';
+  const columns = `bucket as at, ${dimensionColumns}, ${personal}, ${measures.join(', ')}`;
+  return `
+  ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
+  ${settled(source, `bucket, ${dimensionColumns}, ${personalColumns}, ${measures.join(', ')}`)}
+  union all ${singleRuns(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
+}
+
+/** The users of the runs as bit sets, one for each chunk of 1024 users of the tenant. */
+export const sets = (source: Source): string => `
+  ${quarters(source, { table: 'usage_users', columns: `bucket as at, ${dimensionColumns}, chunk, users` })}
+  ${settled(source, `bucket, ${dimensionColumns}, unnest(chunks), unnest(users)`)}
+  union all
+  select at, ${dimensionColumns}, number / 1024, analytics.user_bit(number)
+  from (${singleRuns(runDimensions)}) as runs join analytics.users using (user_id)
+  where users.tenant_id = $4`;
+
+/** The models of attempts without a price. */
+export const unpricedModels = (source: Source): string => `
+  ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: personFilters })}
+  ${settled(source, 'unnest(unpriced_models)')}
+  union all
+  select unnest(unpriced_models) from (${singleRuns('unpriced_models')}) as runs where unpriced_models is not null`;
+
+/** The groups that only the table `usage` has. */
+const personalGroups: ReadonlySet<Dimension> = new Set(['user', 'api_key', 'session']);
+
+/** Whether only the table `usage` has what the groups and the filter need. */
+function isPersonal(groupBy: readonly Dimension[], { user, apiKeyId }: UsageFilter): boolean {
+  return user !== null || apiKeyId !== null || groupBy.some((dimension) => personalGroups.has(dimension));
+}
+
+/** Whether groups are added up from other rows than totals, which need fewer. */
+export function readsOtherRows(request: SummaryRequest): boolean {
+  const { groupBy, filter } = request;
+  return (
+    isPersonal(groupBy, filter) !== isPersonal([], filter) ||
+    kindFor(request) !== kindFor({ ...request, groupBy: [] })
+  );
+}
+
+/** The tables for a request. */
+export function sourceOf({ groupBy, filter }: SummaryRequest, parts: PeriodParts): Source {
+  return { table: isPersonal(groupBy, filter) ? 'usage' : 'usage_totals', parts };
+}
+
+/** The condition for rows whose first key is one of `firstKeys`. */
+export function hasFirstKey(
+  { groupBy, firstKeys }: SummaryRequest,
+  { others, settled: days }: PeriodParts,
+): string {
+  const [first] = groupBy;
+  if (first === undefined || firstKeys === undefined) return 'true';
+  if (firstKeys === 'none') return `${keys[first]} is null`;
+  const after = firstOfParts + 2 * (others.length + days.length);
+  const type = first === 'agent' || first === 'api_key' ? 'uuid' : 'text';
+  return `($${after}::${type} is null or ${keys[first]} > $${after}::${type}) and ${keys[first]} <= $${after + 1}::${type}`;
+}
+
+/** The values of `$1` to `$13`, the starts and ends of the parts of the period, and those of `firstKeys`. */
+export function summaryValues(
+  tenantId: string,
+  { period, filter, timezone, firstKeys }: SummaryRequest,
+  { others, settled: days }: PeriodParts,
+): unknown[] {
+  const inner = innerBuckets(period);
+  return [
+    ...[period.from, period.to, timezone, tenantId],
+    ...[filter.agentId, filter.model, filter.provider, filter.channel, filter.user, filter.apiKeyId],
+    ...[inner.from, inner.to, filter.dialect],
+    ...[...others, ...days].flatMap(({ from, to }) => [from, to]),
+    ...(typeof firstKeys === 'object' ? [firstKeys.after, firstKeys.upTo] : []),
+  ];
+}
+
+export const sumsOf = (measures: readonly Measure[]): string =>
+  measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
+
+interface Grouping {
+  /** A column that rows are also grouped by. */
+  column?: string;
+  folds?: string;
+  rows: string;
+  condition?: string;
+}
+
+/** Groups `rows` by the keys of `groupBy`. */
+export function grouped(
+  groupBy: readonly Dimension[],
+  { column, folds, rows, condition = 'true' }: Grouping,
+): string {
+  const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}`);
+  const by = [...keyColumns, ...(column === undefined ? [] : [column])];
+  const places = by.map((_, index) => index + 1).join(', ');
+  return `select ${[...by, ...(folds === undefined ? [] : [folds])].join(', ')} from (${rows}) as rows where ${condition}
+    ${by.length === 0 ? '' : `group by ${places}`}`;
+}

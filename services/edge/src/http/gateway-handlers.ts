@@ -1,0 +1,217 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { relayId } from '@gatehouse/contract/console';
+import { dialectHeader } from '@gatehouse/contract/dialects';
+import { RouteMatcher } from '@gatehouse/contract/match';
+import type { Route } from '@gatehouse/contract/routes';
+import { clientIpHeader } from '@gatehouse/http/client-ip';
+import { checkAccess } from '@gatehouse/http/principal-check';
+import { doorHeaders, sendError } from '@gatehouse/http/reply';
+import { requestIdHeader } from '@gatehouse/http/request-context';
+import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
+import type { Principal } from '@gatehouse/identity/principal';
+import type { Signer } from '@gatehouse/identity/signer';
+import { AppError, toAppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import { toTraceparent } from '@gatehouse/kit/trace-context';
+import { withActingUser } from '../auth/acting-user.ts';
+import type { Authenticator } from '../auth/authenticator.ts';
+import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
+import { invalidSession, type SessionReader } from '../auth/session-reader.ts';
+import type { UntrustedProxies } from '../auth/untrusted-proxies.ts';
+import { isOpenToBrowsers, type Cors } from '../cors/cors.ts';
+import { answerPreflight } from '../cors/preflight-handlers.ts';
+import { findPreflight } from '../cors/preflight.ts';
+import type { DocumentHandler } from '../documents/document.ts';
+import { documentHandlers } from '../documents/document-handlers.ts';
+import type { Forwarder } from '../proxy/forwarder-handlers.ts';
+import { requestHeaders, type HeaderList } from '../proxy/headers.ts';
+import { carriedKey } from '../dialects/carried-key.ts';
+import {
+  callsGoogleMethod,
+  clientDialect,
+  dialectOfUnknown,
+  type Asked,
+} from '../dialects/client-dialect.ts';
+import { BrowserRelay } from '../relay/browser-relay.ts';
+import { checkRequest } from './request-check-handlers.ts';
+import { matchRoute, pathOf, queryOf, targetOf, unknownPath, type Target } from '../shared/target.ts';
+import type { AccessEntry, AccessLog } from './access-log-handlers.ts';
+
+export interface GatewayOptions {
+  authenticator: Authenticator;
+  sessions: SessionReader;
+  signer: Signer;
+  forwarder: Forwarder;
+  isTrustedProxy: IsTrustedProxy;
+  untrustedProxies: UntrustedProxies;
+  /** If null, no response has CORS headers. */
+  cors: Cors | null;
+  accessLog: AccessLog;
+  log: Logger;
+}
+
+/**
+ * Handles each public request: it is matched against the route table (404, 405), its key or session is authenticated
+ * (401) and authorised (403) unless the route verifies signatures or tickets, its headers are checked (413, 415, 400),
+ * and it is forwarded to the service of its route.
+ */
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #matcher = new RouteMatcher();
+  readonly #relay = new BrowserRelay(this.#matcher);
+  readonly #documents: ReadonlyMap<string, DocumentHandler>;
+  #draining = false;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#documents = documentHandlers(() => !this.#draining && options.authenticator.ready);
+  }
+
+  /** From now on `/health` says unavailable; requests are served as before. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const entry = this.#options.accessLog.open(request, response);
+    this.#options.untrustedProxies.check(request);
+    const clientRequest = clientRequestOf(request);
+    entry.dialect = clientDialect(clientRequest);
+    try {
+      await this.#serve(request, response, entry);
+    } catch (error) {
+      const known = inDialect(toAppError(error), entry, clientRequest);
+      if (known.code === 'internal')
+        this.#options.log.error({ err: error, request_id: entry.requestId }, 'request failed');
+      sendError(response, known, entry.requestId, entry.dialect);
+    }
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, entry: AccessEntry): Promise<void> {
+    const { cors, forwarder } = this.#options;
+    refuseUpgrade(request);
+    const preflight = cors === null ? null : findPreflight(request, cors, this.#matcher);
+    if (preflight !== null) {
+      entry.route = preflight.route;
+      answerPreflight(response, preflight, entry);
+      return;
+    }
+    const target = this.#route(request, entry);
+    const { route, headers } = target;
+    if (cors !== null && !entry.relayed && isOpenToBrowsers(route))
+      response.setHeaders(new Headers(cors.responseHeaders(request.headers.origin)));
+    const document = this.#documents.get(route.id);
+    if (document !== undefined) {
+      response.setHeaders(new Headers(doorHeaders(entry.requestId)));
+      request.headers = headers;
+      document(request, response);
+      return;
+    }
+    const isAnonymous = needsNoKey(target);
+    let { url } = target;
+    if (!isAnonymous) {
+      const { authorization, url: rest } = carriedKey(entry.dialect, target);
+      url = rest;
+      entry.principal = await this.#authenticate(request, target, { authorization, entry });
+      checkAccess(entry.principal, route.access);
+      entry.principal = withActingUser(entry.principal, route, target.valuesOf);
+    }
+    const { principal } = entry;
+    checkRequest(request, target);
+    return forwarder.forward({
+      request,
+      response,
+      route,
+      url,
+      headers: this.#headersFor(request, target, principal, entry),
+      assertion: this.#assertionOf(principal, route),
+      tenantId: principal?.tenantId ?? null,
+      ...(isAnonymous && {
+        anonymousAddress: clientIp(request, this.#options.isTrustedProxy) ?? '',
+      }),
+      requestId: entry.requestId,
+      dialect: entry.dialect,
+    });
+  }
+
+  /** The principal of the key or session that a request carries. */
+  #authenticate(
+    request: IncomingMessage,
+    target: Target,
+    { authorization, entry }: { authorization: string | undefined; entry: AccessEntry },
+  ): Promise<Principal> {
+    const { authenticator, sessions } = this.#options;
+    const session = sessions.read(target, authorization !== undefined);
+    if (session !== null) return authenticator.authenticateSession(session, request, entry);
+    if (target.route.access.kind === 'session') throw invalidSession();
+    return authenticator.authenticate(authorization, request, entry);
+  }
+
+  /** Finds what a request asks for, itself or through the relay. */
+  #route(request: IncomingMessage, entry: AccessEntry): Target {
+    const { method = '', url = '' } = request;
+    const { route, params } = matchRoute(this.#matcher, method, pathOf(url));
+    entry.route = route;
+    if (route.id !== relayId) return targetOf(request, route);
+    entry.relayed = true;
+    const rest = params['target'] ?? '';
+    // The relay passes on none of the headers that show a dialect.
+    entry.dialect = clientDialect({ method, url: `/${rest}${queryOf(url)}`, headers: {} });
+    const target = this.#relay.targetOf(request, rest);
+    entry.route = target.route;
+    return target;
+  }
+
+  /** Makes the headers for the service: the client's that pass, and what the edge knows of the request. */
+  #headersFor(
+    request: IncomingMessage,
+    target: Target,
+    principal: Principal | null,
+    { requestId, trace, dialect }: AccessEntry,
+  ): HeaderList {
+    const address = clientIp(request, this.#options.isTrustedProxy);
+    return requestHeaders(target.headers, [
+      ...(address === null ? [] : [clientIpHeader, address]),
+      ...(principal === null ? provingHeaders(target) : []),
+      ...(dialect === 'chat' ? [] : [dialectHeader, dialect]),
+      ...[requestIdHeader, requestId],
+      ...['traceparent', toTraceparent(trace)],
+    ]);
+  }
+
+  #assertionOf(principal: Principal | null, route: Route): LocalAssertion {
+    const { signer } = this.#options;
+    return principal === null ? signer.localAnonymous(route.id) : signer.localAssertion(principal);
+  }
+}
+
+function clientRequestOf({ method = '', url = '', headers }: IncomingMessage): Asked {
+  return { method, url, headers };
+}
+
+/** Clients that open a WebSocket first go on by POST after this answer, and end or repeat for seconds after others. */
+function refuseUpgrade({ headers }: IncomingMessage): void {
+  if (headers.upgrade === undefined || !/(^|,)\s*websocket\s*($|,)/i.test(headers.upgrade)) return;
+  throw new AppError('upgrade_required', 'WebSockets are not supported. Send the request by POST.', {
+    headers: { connection: 'close' },
+  });
+}
+
+/** Google's API has no 405 for a method of a resource, and its clients ask for resources that no route has. */
+function inDialect(error: AppError, entry: AccessEntry, request: Asked): AppError {
+  if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(request);
+  const isGoogle = entry.dialect === 'gemini' && callsGoogleMethod(request);
+  return isGoogle && error.code === 'method_not_allowed' ? unknownPath() : error;
+}
+
+/** Whether a request is verified by its handler: by a signature, or by a ticket where it has no key. */
+function needsNoKey({ route: { access }, headers, url }: Target): boolean {
+  if (access.kind !== 'ticket') return access.kind === 'signed';
+  return access.scope === undefined || (headers.authorization === undefined && /[?&]ticket=/.test(url));
+}
+
+/** The client's headers by which the handler verifies a request, each as often as it was sent. */
+function provingHeaders({ route: { access }, valuesOf }: Target): HeaderList {
+  if (access.kind !== 'signed' && access.kind !== 'ticket') return [];
+  return access.headers.flatMap((name) => (valuesOf(name) ?? []).flatMap((value) => [name, value]));
+}

@@ -1,0 +1,119 @@
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
+import type { Answer, AnswerSource } from './answer-handlers.ts';
+import { headerObject } from './headers.ts';
+import { KeptConnections } from './connection-pool.ts';
+import type { RequestBody } from './request-body-handlers.ts';
+import type { Attempt, HttpSender } from './http-client.ts';
+
+/** No route but completions takes longer than this: webhooks answer after a minute at the latest, once they are verified. */
+const defaultSilenceMs = 70_000;
+
+/** The sender for all routes but completions: http-proxy-middleware over a pool of kept connections. */
+export class GeneralProxy implements HttpSender {
+  readonly streamsBodies = false;
+  readonly #silenceMs: number;
+  readonly #agent = new KeptConnections();
+  readonly #middleware: RequestHandler;
+
+  /** `silenceMs`: how long a service may send nothing, before and during its answer. */
+  constructor({ silenceMs = defaultSilenceMs }: { silenceMs?: number } = {}) {
+    this.#silenceMs = silenceMs;
+    this.#middleware = createProxyMiddleware({
+      agent: this.#agent,
+      proxyTimeout: silenceMs,
+      selfHandleResponse: true,
+      router: (_request, response, options) => {
+        const { address, body } = exchangeOf(response).attempt;
+        if (body.bytes !== null) options.buffer = sourceOf(body);
+        return `http://${address}`;
+      },
+      on: {
+        proxyReq: (outgoing, _request, response) => {
+          outgoing.once('finish', () => exchangeOf(response).attempt.body.free());
+        },
+        proxyRes: (incoming, _request, response) => exchangeOf(response).receive(incoming),
+        error: (error, _request, response) => exchangeOf(response).answer.fail(error),
+      },
+    });
+  }
+
+  send(attempt: Attempt, answer: Answer): void {
+    const { request, url } = attempt.forwarded;
+    const { bytes } = attempt.body;
+    const length = Buffer.isBuffer(bytes) ? { 'content-length': String(bytes.length) } : {};
+    request.url = url;
+    request.headers = { ...headerObject(attempt.headers), ...length };
+    const exchange = new Exchange(attempt, answer, this.#silenceMs);
+    answer.start(exchange);
+    void this.#middleware(request, exchange, (error) => answer.fail(error));
+  }
+
+  close(): Promise<void> {
+    this.#agent.destroy();
+    return Promise.resolve();
+  }
+}
+
+/**
+ * One attempt, as the response that the library gets. It belongs to no connection: the library destroys its response
+ * when the service fails, and `Answer` decides what the client gets. A `WeakMap` from responses to attempts would keep
+ * each of them until the whole heap is collected, because attempts refer to their responses.
+ */
+class Exchange extends ServerResponse implements AnswerSource {
+  readonly attempt: Attempt;
+  readonly answer: Answer;
+  readonly #silenceMs: number;
+  #incoming: IncomingMessage | null = null;
+
+  constructor(attempt: Attempt, answer: Answer, silenceMs: number) {
+    super(attempt.forwarded.request);
+    this.attempt = attempt;
+    this.answer = answer;
+    this.#silenceMs = silenceMs;
+  }
+
+  receive(incoming: IncomingMessage): void {
+    this.#incoming = incoming;
+    incoming
+      .on('data', (chunk: Buffer) => this.answer.write(chunk))
+      .on('end', () => this.answer.end())
+      .on('error', (error) => this.answer.fail(error));
+    this.answer.begin(incoming.statusCode ?? 0, incoming.headers);
+    this.answer.flush();
+  }
+
+  /** Meanwhile the service's silence doesn't count. */
+  pause(): void {
+    this.#incoming?.pause();
+    this.#incoming?.socket.setTimeout(0);
+  }
+
+  resume(): void {
+    // After its end the connection may carry another request.
+    if (this.#incoming === null || this.#incoming.readableEnded) return;
+    this.#incoming.resume();
+    this.#incoming.socket.setTimeout(this.#silenceMs);
+  }
+
+  /** Ends the request to the service: the library does that when its response closes. */
+  abort(): void {
+    this.emit('close');
+  }
+}
+
+/** Refers to the body alone: what refers to its bytes would keep them until the answer ends. */
+function sourceOf(body: RequestBody): Readable {
+  return new Readable({
+    read() {
+      this.push(body.bytes);
+      this.push(null);
+    },
+  });
+}
+
+function exchangeOf(response: unknown): Exchange {
+  if (response instanceof Exchange) return response;
+  throw new Error('a response that send() did not make');
+}

@@ -1,0 +1,94 @@
+import type { RequestListener, ServerResponse } from 'node:http';
+import { handOver } from '@gatehouse/http/handed-over';
+import { markCutByStop } from '@gatehouse/http/server';
+import { OpenList } from '@gatehouse/kit/open-list';
+import type { Answer, AnswerSource } from './answer-handlers.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
+import { distinctHeaders, headerObject } from './headers.ts';
+import { LocalResponse } from './local-response-handlers.ts';
+import type { Sender } from './http-client.ts';
+import { unreachable, upstreamError } from './upstream-error.ts';
+
+/** A request to a service of this process. */
+export interface LocalAttempt {
+  forwarded: ForwardedRequest;
+  handler: RequestListener;
+}
+
+/**
+ * The sender for services of this process. A service gets the client's request, with the headers that the edge passes on
+ * and an assertion that no header can hold, and a response of its own. It reads the body itself.
+ */
+export class LocalSender implements Sender<LocalAttempt> {
+  readonly #open = new OpenList<LocalExchange>();
+
+  send({ forwarded, handler }: LocalAttempt, answer: Answer): void {
+    const { request, response: client, url, headers, assertion } = forwarded;
+    const exchange = new LocalExchange(forwarded, answer);
+    client.once('close', this.#open.add(exchange));
+    // `headers` leaves it out, because it is of one connection.
+    const { 'transfer-encoding': encoding } = request.headers;
+    request.headers = {
+      ...headerObject(headers),
+      ...(encoding !== undefined && { 'transfer-encoding': encoding }),
+    };
+    request.headersDistinct = distinctHeaders(headers);
+    request.url = url;
+    handOver(request, assertion);
+    answer.start(exchange);
+    handler(request, exchange.serverResponse);
+  }
+
+  close(): Promise<void> {
+    for (const exchange of this.#open) exchange.stop();
+    return Promise.resolve();
+  }
+}
+
+/** One request and the response to it. */
+class LocalExchange implements AnswerSource {
+  readonly #forwarded: ForwardedRequest;
+  readonly #answer: Answer;
+  readonly #response: LocalResponse;
+
+  constructor(forwarded: ForwardedRequest, answer: Answer) {
+    this.#forwarded = forwarded;
+    this.#answer = answer;
+    this.#response = new LocalResponse(forwarded.response, answer);
+  }
+
+  /** The response as handlers take it. It lacks the members of Node's class that no handler uses. */
+  get serverResponse(): ServerResponse {
+    return this.#response as unknown as ServerResponse;
+  }
+
+  pause(): void {
+    this.#response.writableNeedDrain = true;
+  }
+
+  resume(): void {
+    this.#response.writableNeedDrain = false;
+    this.#response.emit('drain');
+  }
+
+  abort(): void {
+    this.#response.cut();
+  }
+
+  finish(): void {
+    this.#response.finish();
+  }
+
+  /** Fails because the process stops, unless it was answered and only its client has not read all of it. */
+  stop(): void {
+    if (this.#response.writableEnded) return;
+    const { request, route } = this.#forwarded;
+    markCutByStop(this.serverResponse);
+    this.#response.cut();
+    this.#answer.fail(
+      request.complete
+        ? upstreamError(route.service, new Error('the process stops'))
+        : unreachable(route.service),
+    );
+  }
+}

@@ -1,0 +1,111 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Pool, type Dispatcher } from 'undici';
+import type { AddressList } from '../replicas/address-list.ts';
+import type { Answer } from './answer-handlers.ts';
+import type { Attempt, HttpSender } from './http-client.ts';
+import { connectTimeoutMs, idleMs } from './upstream-error.ts';
+
+export interface PassThroughTimeouts {
+  /** Until the answer begins. Chat ends provider calls itself and tries others: a chain with retries may take hours. */
+  headersTimeoutMs: number;
+  /** Between two pieces of an answer. Chat sends a comment every 15 s into a silent stream, so silence means a failure. */
+  bodyTimeoutMs: number;
+}
+
+const defaultTimeouts: PassThroughTimeouts = { headersTimeoutMs: 12 * 3_600_000, bodyTimeoutMs: 60_000 };
+
+/**
+ * The sender for completions and imports: undici's dispatcher and node:http without layers between, half as much again as a general
+ * proxy passes on one core (ADR 6). Streams both ways with back-pressure.
+ */
+export class PassThrough implements HttpSender {
+  readonly streamsBodies = true;
+  readonly #addresses: AddressList;
+  readonly #timeouts: PassThroughTimeouts;
+  readonly #pools = new Map<string, Pool>();
+  /** Pools of replicas that vanished, until their requests are over. */
+  readonly #leaving = new Set<Pool>();
+
+  constructor(addresses: AddressList, timeouts: PassThroughTimeouts = defaultTimeouts) {
+    this.#addresses = addresses;
+    this.#timeouts = timeouts;
+  }
+
+  send({ forwarded, address, headers, body }: Attempt, answer: Answer): void {
+    this.#pool(address).dispatch(
+      {
+        method: forwarded.request.method as Dispatcher.HttpMethod,
+        path: forwarded.url,
+        headers,
+        // undici takes any async iterable, though its types name Node's streams only.
+        body: body.bytes as Buffer | null,
+      },
+      new AnswerHandler(answer),
+    );
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#pools.values(), ...this.#leaving].map((pool) => pool.destroy()));
+  }
+
+  #pool(address: string): Pool {
+    const known = this.#pools.get(address);
+    if (known !== undefined) return known;
+    const pool = new Pool(`http://${address}`, {
+      headersTimeout: this.#timeouts.headersTimeoutMs,
+      bodyTimeout: this.#timeouts.bodyTimeoutMs,
+      keepAliveTimeout: idleMs,
+      // Applies to any Keep-Alive header of the service.
+      keepAliveMaxTimeout: idleMs,
+      connect: { timeout: connectTimeoutMs },
+    });
+    this.#forgetVanished();
+    this.#pools.set(address, pool);
+    return pool;
+  }
+
+  /** Closes the pool of each replica that is no longer listed, once its requests are over. */
+  #forgetVanished(): void {
+    for (const [address, pool] of this.#pools) {
+      if (this.#addresses.all.includes(address)) continue;
+      this.#pools.delete(address);
+      this.#leaving.add(pool);
+      void pool.close().then(() => this.#leaving.delete(pool));
+    }
+  }
+}
+
+/** Reports what undici receives to an answer. */
+class AnswerHandler implements Dispatcher.DispatchHandler {
+  readonly #answer: Answer;
+
+  constructor(answer: Answer) {
+    this.#answer = answer;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#answer.start(controller);
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (status < 200) return;
+    this.#answer.begin(status, headers);
+    this.#answer.flush();
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#answer.write(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#answer.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#answer.fail(error);
+  }
+}

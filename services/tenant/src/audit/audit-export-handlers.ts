@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { exportAuditLog, exportOwnAuditLog } from '@gatehouse/contract/audit';
+import { jsonLines } from '@gatehouse/contract/route';
+import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { ExportTurns } from '@gatehouse/http/export-turns';
+import { doorHeaders } from '@gatehouse/http/reply';
+import { sendPieces } from '@gatehouse/http/streamed-reply';
+import type { PageRows } from '@gatehouse/kit/page';
+import type { z } from 'zod';
+import {
+  filterOf,
+  showEntry,
+  withoutOwnersAddress,
+  type AuditLogDependencies,
+} from './audit-log-handlers.ts';
+import type { AuditFilter, KeptEntry } from './audit-log-store.ts';
+
+type OwnerCall = RawCall<z.output<typeof exportAuditLog>>;
+type OwnCall = RawCall<z.output<typeof exportOwnAuditLog>>;
+
+const pageSize = 200;
+/** Exports that a replica sends at a time. Those of owners have slots of their own. */
+const slots = { ofOwners: 1, ofTenants: 4 };
+
+interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+  call: RawCall;
+}
+
+type Page = Pick<AuditFilter, 'limit' | 'before'>;
+
+/** Entries of an export, and how they are shown until the client has left. */
+interface Entries {
+  read: (page: Page) => Promise<PageRows<KeptEntry>>;
+  show: (entry: KeptEntry) => object;
+  left: AbortSignal;
+}
+
+/** `/v1/audit-log/export`, and the one of owners. A connection is used for a page at a time. */
+export function auditExportHandlers({
+  auditLog,
+  tenantLog: tenantLog,
+}: AuditLogDependencies): Record<string, RawHandler> {
+  const ownerExports = new ExportTurns(slots.ofOwners);
+  const tenantExports = new ExportTurns(slots.ofTenants);
+  return {
+    'owner.audit-log.export': (request, response, call: OwnerCall) => {
+      const filter = { ...filterOf(call.query), tenantId: call.query.tenant_id ?? null };
+      const read = (page: Page) => auditLog.list({ ...filter, ...page });
+      return ownerExports.run(null, response, (left) =>
+        sendEntries({ request, response, call }, { read, left, show: showEntry }),
+      );
+    },
+
+    'audit-log.export': (request, response, call: OwnCall) => {
+      const { tenantId } = tenantOf(call);
+      const filter = { ...filterOf(call.query), tenantId };
+      const read = (page: Page) => tenantLog.list({ ...filter, ...page });
+      const show = (entry: KeptEntry) => withoutOwnersAddress(showEntry(entry));
+      return tenantExports.run(tenantId, response, (left) =>
+        sendEntries({ request, response, call }, { read, left, show }),
+      );
+    },
+  };
+}
+
+async function sendEntries(
+  { request, response, call }: Exchange,
+  { read, show, left }: Entries,
+): Promise<void> {
+  // Before the head, so that an outage has a status.
+  const first = await read({ limit: pageSize, before: null });
+  async function* lines(): AsyncGenerator<string, void> {
+    for (let page = first; ;) {
+      yield page.rows.map((entry) => `${JSON.stringify(show(entry))}\n`).join('');
+      const before = page.rows.at(-1)?.id;
+      if (!page.more || before === undefined) return;
+      page = await read({ limit: pageSize, before });
+    }
+  }
+  const headers = { ...doorHeaders(call.requestId, call.dialect), 'content-type': jsonLines };
+  await sendPieces(request, response, { headers, pieces: lines(), signal: left });
+}

@@ -1,0 +1,103 @@
+import type { Changes } from '@gatehouse/audited-changes/changes';
+import type { rotateApiKey } from '@gatehouse/contract/keys';
+import type { CreateOwnKey, listOwn } from '@gatehouse/contract/personal-keys';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { existing, resourceId } from '@gatehouse/http/resource';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import { nowMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { z } from 'zod';
+import { replaceSecret, revokeApiKey } from './api-key-store.ts';
+import { keyCreated, keyRevoked, keyRotated } from './key-changes.ts';
+import {
+  findAllowance,
+  insertOwnKey,
+  listOwnKeys,
+  lockOwnKey,
+  type NewOwnKey,
+  type OfUser,
+} from './personal-key-store.ts';
+import { assertAllowed, boundUserOf, endOfOwnKey, scopesOfOwnKey, showOwnKey } from './personal-key.ts';
+
+type List = Call<unknown, z.output<typeof listOwn>>;
+type Rotate = Call<z.output<typeof rotateApiKey>>;
+
+export interface OwnKeyDependencies {
+  /** A pool of `tenant_app`. */
+  app: Pool;
+  changes: Changes;
+}
+
+const what = 'own API key';
+
+/** `/v1/me/api-keys*`: people manage the keys that they have made, and end those of programs. */
+export function ownKeyHandlers({ app, changes }: OwnKeyDependencies): Record<string, Handler> {
+  return {
+    'me.api-keys.list': async (call: List) => {
+      const { limit, cursor } = call.query;
+      const user = userOf(call);
+      const page = { limit, before: decodeCursor(cursor) };
+      const rows = await withTenant(app, user.tenantId, (db) => listOwnKeys(db, user, page));
+      return { body: pageOf(rows, limit, showOwnKey) };
+    },
+
+    'me.api-keys.create': async (call: Call<CreateOwnKey>) => {
+      const { text, ...key } = newOwnKey(call);
+      return changes.change(call, async (db) => {
+        const { has, ...allowed } = await findAllowance(db, key);
+        assertAllowed(allowed, has);
+        const made = await insertOwnKey(db, { ...key, expiresAt: endOfOwnKey(call.body, allowed, nowMs()) });
+        if (made === null) throw keyEnded('The key, or the session, that would make it has ended.');
+        return { body: { ...showOwnKey(made), key: text }, changes: [keyCreated(made)] };
+      });
+    },
+
+    'me.api-keys.rotate': async (call: Rotate) => {
+      const [user, id] = [userOf(call), resourceId(call.params, what)];
+      return changes.change(call, async (db) => {
+        const key = existing(await lockOwnKey(db, user, id), what);
+        if (!key.isOwn) throw keyEnded('The key of a program is renewed by the program alone.');
+        assertAllowed({ ...(await findAllowance(db, user)), max: Infinity }, 0);
+        // The caller receives the new secret, so the same rules as for the creation of a key apply.
+        scopesOfOwnKey(tenantOf(call), key.scopes);
+        const { text, secretSha256 } = newKeyText(key.keyId);
+        const overlapSeconds = call.body.overlap_seconds;
+        const changed = await replaceSecret(db, { id, secretSha256, overlapSeconds });
+        if (changed === null) throw keyEnded('A revoked or expired API key cannot be rotated.');
+        const after = { ...changed.after, isOwn: true };
+        return { body: { ...showOwnKey(after), key: text }, changes: [keyRotated(changed)] };
+      });
+    },
+
+    'me.api-keys.revoke': async (call: Call) => {
+      const [user, id] = [userOf(call), resourceId(call.params, what)];
+      return changes.change(call, async (db) => {
+        const { isOwn } = existing(await lockOwnKey(db, user, id), what);
+        const changed = existing(await revokeApiKey(db, id), what);
+        return { body: showOwnKey({ ...changed.after, isOwn }), changes: keyRevoked(changed) };
+      });
+    },
+  };
+}
+
+function userOf(call: Pick<Call, 'principal'>): OfUser {
+  const principal = tenantOf(call);
+  return { tenantId: principal.tenantId, userId: boundUserOf(principal) };
+}
+
+function newOwnKey(call: Call<CreateOwnKey>): Omit<NewOwnKey, 'expiresAt'> & { text: string } {
+  const { name, scopes } = call.body;
+  const principal = tenantOf(call);
+  const { keyId: parentId, sessionId = null } = principal;
+  return {
+    ...{ ...userOf(call), ...newKeyText(), id: newId(), name },
+    ...{ scopes: scopesOfOwnKey(principal, scopes), parentId, sessionId },
+  };
+}
+
+function keyEnded(message: string): AppError {
+  return new AppError('key_revoked', message);
+}

@@ -1,0 +1,107 @@
+import type { PageRequest } from '@gatehouse/kit/page';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import { apiKeyColumns, hasItsKey } from './api-key-store.ts';
+import type { NewApiKey } from './api-key.ts';
+import type { PersonKey, UserKeys } from './personal-key.ts';
+
+/** Statements on keys that people make for themselves. The connection acts as `tenant_app`. */
+
+const personKeyColumns = `${apiKeyColumns}, api_keys.is_own as "isOwn"`;
+
+/** A user of the tenant of the connection. */
+export interface OfUser {
+  tenantId: string;
+  userId: string;
+}
+
+export type NewOwnKey = OfUser &
+  Pick<NewApiKey, 'id' | 'keyId' | 'secretSha256' | 'name' | 'scopes'> & {
+    expiresAt: string;
+    /** The key of the caller, and the session, if it has one. */
+    parentId: string;
+    sessionId: string | null;
+  };
+
+/** Newest first, one more than `limit` when there are more. */
+export async function listOwnKeys(
+  db: Queryable,
+  { tenantId, userId }: OfUser,
+  page: PageRequest,
+): Promise<PersonKey[]> {
+  const { rows } = await db.query<PersonKey>(
+    `select ${personKeyColumns} from tenant.api_keys
+     where tenant_id = $1 and user_id = $2 and confirmed_by is not null and ($3::uuid is null or id < $3)
+     order by id desc limit $4`,
+    [tenantId, userId, page.before, page.limit + 1],
+  );
+  return rows;
+}
+
+/** One of these keys, locked until the transaction ends. */
+export async function lockOwnKey(
+  db: Queryable,
+  { tenantId, userId }: OfUser,
+  id: string,
+): Promise<PersonKey | null> {
+  const { rows } = await db.query<PersonKey>(
+    `select ${personKeyColumns} from tenant.api_keys
+     where id = $1 and tenant_id = $2 and user_id = $3 and confirmed_by is not null for update`,
+    [id, tenantId, userId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The bounds of the tenant, and the number of valid keys that a user has made, whose creations wait for each other from now on. */
+export async function findAllowance(
+  db: Queryable,
+  { tenantId, userId }: OfUser,
+): Promise<UserKeys & { has: number }> {
+  const name = `own keys ${JSON.stringify([tenantId, userId])}`;
+  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+  return only(
+    await db.query<UserKeys & { has: number }>(
+      `select user_keys_enabled as enabled, user_keys_max as max, user_keys_max_days as "maxDays", (
+         select count(*)::integer from tenant.api_keys
+         where tenant_id = $1 and user_id = $2 and confirmed_by is not null and is_own
+           and tenant.api_key_status(api_keys) in ('active', 'expiring')) as has
+       from tenant.tenants where id = $1`,
+      [tenantId, userId],
+    ),
+  );
+}
+
+/**
+ * Makes a key that ends with that of the caller: with the secret that its session was made with, or else with the oldest
+ * one that is valid, since it isn't known by which of them the caller has come. Null if the key of the caller has ended,
+ * or the session, or the secret that the session was made with: the edge may have cached the caller for seconds.
+ */
+export async function insertOwnKey(db: Queryable, key: NewOwnKey): Promise<PersonKey | null> {
+  const { id, tenantId, keyId, secretSha256, name, scopes, userId, expiresAt, parentId, sessionId } = key;
+  // A statement sees what was committed before it began: a rotation, or a logout that ends sessions and bounds own keys.
+  await db.query('select from tenant.api_keys where id = $1 and tenant_id = $2 for no key update', [
+    parentId,
+    tenantId,
+  ]);
+  const { rows } = await db.query<PersonKey>(
+    `with parent as (
+       select api_keys.id, api_keys.secret_sha256, api_keys.previous_valid_until, api_keys.expires_at,
+         coalesce(sessions.key_secret_sha256,
+           case when api_keys.previous_valid_until > now() then api_keys.previous_secret_sha256 end,
+           api_keys.secret_sha256) as given_sha256
+       from tenant.api_keys left join tenant.sessions on sessions.id = $10 and sessions.key_id = api_keys.id
+       where api_keys.id = $9 and api_keys.tenant_id = $2
+         and tenant.api_key_status(api_keys) in ('active', 'expiring')
+         and ($10::uuid is null or (sessions.ends_at > clock_timestamp() and ${hasItsKey})))
+     insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
+       created_by, confirmed_by, confirmed_secret_sha256, is_own)
+     select $1::uuid, $2::uuid, $3::text, $4::bytea, $5::text, 'user', $6::text[], $7::text,
+       least($8::timestamptz, parent.expires_at,
+         case when parent.secret_sha256 <> parent.given_sha256 then parent.previous_valid_until end),
+       parent.id::text, parent.id, parent.given_sha256, true
+     from parent
+     returning ${personKeyColumns}`,
+    [id, tenantId, keyId, secretSha256, name, scopes, userId, expiresAt, parentId, sessionId],
+  );
+  return rows[0] ?? null;
+}
