@@ -1,6 +1,7 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { alertData } from '@gatehouse/contract/alert-types';
 import { routes } from '@gatehouse/contract/routes';
 import { publishersOf, services, topics, type ServiceEntry } from '@gatehouse/contract/services';
 
@@ -86,6 +87,26 @@ it.each(services)('the README and the structure show the service $name', ({ name
 it.each(services)('the page about outages has a row of $name', ({ name }) => {
   const rows = all(read('docs/operators/outages.md'), /^\| ([^|]+) \|/gm);
   expect(rows.filter((row) => new RegExp(`\\b${name}\\b`).test(row))).not.toEqual([]);
+});
+
+it('the README of test-outside has every step', () => {
+  const steps = globSync('test/outside/[0-9]*.sh', { cwd: root }).map((file) => path.basename(file));
+  const listed = all(read('test/outside/README.md'), /`(\d\d-[\w-]+\.sh)`/g);
+  expect(listed.toSorted()).toEqual(steps.toSorted());
+});
+
+it('pages about events have every type', () => {
+  const listed = [
+    ...rowsOf(read('docs/tenants/events.md')).keys(),
+    ...rowsOf(read('docs/operators/webhooks.md')).keys(),
+  ];
+  const types = new Set(listed.filter((name) => /^[a-z_]+\.[a-z_]+$/.test(name)));
+  expect([...types].toSorted()).toEqual(Object.keys(alertData).toSorted());
+});
+
+it('the security policy names the present minor version', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string };
+  expect(read('SECURITY.md')).toContain(`That is ${version.split('.').slice(0, 2).join('.')}.`);
 });
 
 it('the page about size names every topic', () => {
