@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from './examples.ts';
-import { keyHeadersAt } from '../src/dialects.ts';
+import { clientDialects, keyHeadersAt } from '../src/dialects.ts';
 import { formData, jsonLines, MiB, urlEncoded } from '../src/route.ts';
 import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
@@ -107,7 +107,7 @@ function securityOf({ access, path, dialects = [] }: Route): JsonObject {
   if (access.kind === 'session') return { security: [{ session: [] }] };
   const headers = keyHeadersAt(path, dialects);
   if (headers.length === 0) return {};
-  const query = dialects.includes('gemini') ? ['key'] : [];
+  const query = dialects.flatMap((name) => clientDialects[name].keyInQuery ?? []);
   return { security: [bearer, ...[...headers, ...query].map((name) => ({ [name]: [] }))] };
 }
 

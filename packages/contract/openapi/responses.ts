@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { DialectName } from '../src/dialects.ts';
-import { anthropicErrorBody, errorBody, googleErrorBody, providerErrorBody } from '../src/error-body.ts';
+import { clientDialects, defaultDialect, type DialectName } from '../src/dialects.ts';
+import { errorBody, providerErrorBody } from '../src/error-body.ts';
 import { oauthErrorBody } from '../src/oauth.ts';
 import { csv, jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
@@ -225,13 +225,6 @@ function failure(
   };
 }
 
-const errorShapes = {
-  chat: errorBody,
-  responses: errorBody,
-  messages: anthropicErrorBody,
-  gemini: googleErrorBody,
-};
-
 /**
  * The HTTP server writes errors before it knows the path, so those have OpenAI's shape on every route. Some errors of
  * providers keep their own body, for clients that speak their API.
@@ -243,11 +236,14 @@ function errorSchema(
 ): JsonObject {
   const { passThrough } = route;
   const dialects = dialectsOf(route, status);
-  const isKept = passThrough && dialects.some((name) => name !== 'chat') && [400, 413, 422].includes(status);
+  const isKept =
+    passThrough &&
+    dialects.some((name) => clientDialects[name].keepsErrorBodies) &&
+    [400, 413, 422].includes(status);
   const early = codes.some((code) => code === 'invalid_http' || code === 'request_timeout');
   const shapes = new Set([
     ...(early ? [errorBody] : []),
-    ...dialects.map((name) => errorShapes[name]),
+    ...dialects.map((name) => clientDialects[name].errorBody),
     ...(isKept ? [providerErrorBody] : []),
     ...(route.oauthErrors === undefined ? [] : [oauthErrorBody]),
   ]);
@@ -256,7 +252,7 @@ function errorSchema(
 }
 
 /** Under `/v1/models` only a POST shows by its path that it calls Google's API; the others are by the client's headers. */
-function dialectsOf({ path, dialects = ['chat'] }: Route, status: number): readonly DialectName[] {
+function dialectsOf({ path, dialects = [defaultDialect] }: Route, status: number): readonly DialectName[] {
   const isByHeaders = status === 405 && path.startsWith('/v1/models/');
   return isByHeaders ? ['chat', 'messages', 'gemini'] : dialects;
 }

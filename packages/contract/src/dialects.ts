@@ -1,29 +1,58 @@
+import type { z } from 'zod';
+import { anthropicErrorBody, errorBody, googleErrorBody } from './error-body.ts';
+
+/** The contract's entry of a dialect; its routes name it, and `packages/dialects` has everything else. */
+interface ClientDialect {
+  /** The headers in which its clients send their key, besides `Authorization`. */
+  keyHeaders: readonly string[];
+  /** The query parameter in which they may send it; null without one. */
+  keyInQuery: string | null;
+  errorBody: z.ZodType;
+  /** Whether clients get the body of a provider's error that concerns their request as the provider wrote it. */
+  keepsErrorBodies: boolean;
+}
+
 /**
  * The formats in which clients ask, and get answers and errors. `chat` is OpenAI's chat completions; every route that
  * no dialect has of its own writes errors as it does.
  */
-export const dialectNames = ['chat', 'responses', 'messages', 'gemini'] as const;
-export type DialectName = (typeof dialectNames)[number];
+export const clientDialects = {
+  chat: { keyHeaders: [], keyInQuery: null, errorBody, keepsErrorBodies: false },
+  responses: { keyHeaders: [], keyInQuery: null, errorBody, keepsErrorBodies: true },
+  messages: {
+    keyHeaders: ['x-api-key'],
+    keyInQuery: null,
+    errorBody: anthropicErrorBody,
+    keepsErrorBodies: true,
+  },
+  gemini: {
+    keyHeaders: ['x-goog-api-key'],
+    keyInQuery: 'key',
+    errorBody: googleErrorBody,
+    keepsErrorBodies: true,
+  },
+} as const satisfies Record<string, ClientDialect>;
+export type DialectName = keyof typeof clientDialects;
 
-/** The headers in which the clients of a dialect send their key, besides `Authorization`. */
-export const keyHeaders: Readonly<Record<DialectName, readonly string[]>> = {
-  chat: [],
-  responses: [],
-  messages: ['x-api-key'],
-  gemini: ['x-goog-api-key'],
-};
+export const dialectNames = Object.keys(clientDialects) as [DialectName, ...DialectName[]];
+
+/** The dialect of requests that show no other one. */
+export const defaultDialect: DialectName = 'chat';
 
 /** The headers in which the clients of these dialects send their key at a path, besides `Authorization`. */
 export function keyHeadersAt(path: string, dialects: readonly DialectName[]): readonly string[] {
-  return path.startsWith('/openai/') ? ['api-key'] : dialects.flatMap((name) => keyHeaders[name]);
+  return path.startsWith('/openai/')
+    ? ['api-key']
+    : dialects.flatMap((name): readonly string[] => clientDialects[name].keyHeaders);
 }
 
-/** The internal header by which the edge names the dialect of a request to a service; absent for `chat`. */
+/** The internal header by which the edge names the dialect of a request to a service; absent for the default. */
 export const dialectHeader = 'x-gatehouse-dialect';
 
-/** The dialect that a value of `dialectHeader` names; `chat` for any other value. */
+/** The dialect that a value of `dialectHeader` names; the default for any other value. */
 export function dialectNamed(value: unknown): DialectName {
-  return typeof value === 'string' && Object.hasOwn(keyHeaders, value) ? (value as DialectName) : 'chat';
+  const isName = typeof value === 'string' && Object.hasOwn(clientDialects, value);
+  return isName ? (value as DialectName) : defaultDialect;
 }
 
 /** The place in a stream of `responses` behind its last event, which an error goes on from. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DialectName } from '@gatehouse/contract/dialects';
+import { defaultDialect, type DialectName } from '@gatehouse/contract/dialects';
+import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
 import type { AppError } from '@gatehouse/kit/errors';
 import { hasBody } from './body.ts';
 import { writeError } from './dialect-error.ts';
@@ -106,11 +107,13 @@ function isArriving(request: IncomingMessage): boolean {
  * Headers of every response of the gateway, whichever component created it. Answers depend on the key or session, so no
  * cache stores them; streams, documents and their files have a `cache-control` of their own.
  */
-export function doorHeaders(requestId: string, dialect: DialectName = 'chat'): Record<string, string> {
-  const inDialect = dialect === 'messages' ? { 'request-id': requestId } : {};
+export function doorHeaders(
+  requestId: string,
+  dialect: DialectName = defaultDialect,
+): Record<string, string> {
   return {
     [requestIdHeader]: requestId,
-    ...inDialect,
+    ...clientSurfaces[dialect].headers?.(requestId),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
   };
@@ -124,7 +127,7 @@ export function sendError(
   response: AnswerTarget,
   error: AppError,
   requestId: string,
-  dialect: DialectName = 'chat',
+  dialect: DialectName = defaultDialect,
 ): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();

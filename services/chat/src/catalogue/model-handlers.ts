@@ -8,7 +8,8 @@ import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { inSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Catalogue, Model } from './catalogue.ts';
 import { isPattern } from './model-names.ts';
-import { listIn, modelIn, type UsableModel, type UsableModels } from './model-shapes.ts';
+import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
+import type { UsableModel, UsableModels } from '@gatehouse/dialects/model-list';
 import { agentRef, modelNotFound, type AgentName } from './target.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { AgentClient } from './agent-peer.ts';
@@ -32,10 +33,10 @@ export function modelHandlers(dependencies: ModelDependencies): Record<string, H
   const list = async (call: Call<unknown, ModelQuery>): Promise<Reply> => {
     const actor = requestActor({ ...call, principal: tenantOf(call) });
     const found = await lists.get(actor.sees, () => listModels(dependencies, actor));
-    return { body: listIn(call.dialect, found, call.query) };
+    return { body: clientSurfaces[call.dialect].models(found, call.query) };
   };
   const get = async (call: Call): Promise<Reply> => ({
-    body: modelIn(call.dialect, await getModel(dependencies, call)),
+    body: clientSurfaces[call.dialect].model(await getModel(dependencies, call)),
   });
   return {
     'models.list': list,

@@ -1,4 +1,4 @@
-import { keyHeadersAt, type DialectName } from '@gatehouse/contract/dialects';
+import { clientDialects, keyHeadersAt, type DialectName } from '@gatehouse/contract/dialects';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Target } from '../shared/target.ts';
 
@@ -18,7 +18,8 @@ export function carriedKey(dialect: DialectName, { url, valuesOf }: Carrier): Ca
   if (another !== undefined) throw conflictingKeys();
   const names = keyHeadersAt(url, [dialect]);
   if (names.length === 0) return { authorization, url };
-  const query = dialect === 'gemini' ? keysInQuery(url) : { keys: [], rest: url };
+  const { keyInQuery } = clientDialects[dialect];
+  const query = keyInQuery === null ? { keys: [], rest: url } : keysInQuery(url, keyInQuery);
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   // A proxy may have joined the values of a header that came more than once.
   const named = names.flatMap((name) => valuesOf(name) ?? []).flatMap((value) => value.split(','));
@@ -32,8 +33,8 @@ function conflictingKeys(): AppError {
   return new AppError('conflicting_credentials', 'The request carries two API keys that differ.');
 }
 
-/** The values of `key` in the query of a URL, and the URL without them. The name may be percent-encoded. */
-export function keysInQuery(url: string): { keys: string[]; rest: string } {
+/** The values of a parameter in the query of a URL, and the URL without them. The name may be percent-encoded. */
+export function keysInQuery(url: string, parameter: string): { keys: string[]; rest: string } {
   const start = url.indexOf('?');
   if (start < 0) return { keys: [], rest: url };
   const keys: string[] = [];
@@ -42,7 +43,7 @@ export function keysInQuery(url: string): { keys: string[]; rest: string } {
     .split('&')
     .filter((field) => {
       const [[name, value] = []] = new URLSearchParams(field);
-      if (name !== 'key') return true;
+      if (name !== parameter) return true;
       keys.push(value ?? '');
       return false;
     });

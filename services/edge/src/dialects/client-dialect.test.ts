@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
-import { callsGoogleMethod, clientDialect, dialectOfUnknown } from './client-dialect.ts';
+import { clientDialect, dialectOfUnknown, hidesMethods } from './client-dialect.ts';
 
 const anthropic = { 'anthropic-version': '2023-06-01' };
 const google = { 'x-goog-api-client': 'google-genai-sdk/3.3.0' };
@@ -54,9 +54,11 @@ describe('the dialect of a request', () => {
 });
 
 it('a method of Google’s API is called by POST, after a colon', () => {
-  const calls = (method: string, url: string): boolean => callsGoogleMethod({ method, url });
+  const calls = (method: string, url: string): boolean =>
+    hidesMethods('gemini', { method, url, headers: {} });
   expect(calls('POST', '/v1beta/models/m:countTokens?alt=json')).toBe(true);
   expect(calls('GET', '/v1beta/models/m:countTokens')).toBe(false);
   expect(calls('POST', '/v1beta/models/m?x=:countTokens')).toBe(false);
   expect(calls('POST', '/v1beta/m:x/operations')).toBe(false);
+  expect(hidesMethods('chat', { method: 'POST', url: '/v1/agents/a:b', headers: {} })).toBe(false);
 });

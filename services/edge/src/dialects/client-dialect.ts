@@ -1,44 +1,35 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import type { DialectName } from '@gatehouse/contract/dialects';
-import { isAtOrUnder } from '@gatehouse/contract/operator-surface';
+import { defaultDialect, dialectNames, type DialectName } from '@gatehouse/contract/dialects';
+import type { SeenRequest } from '@gatehouse/dialects/client-surface';
+import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
 import { pathOf } from '../shared/target.ts';
-import { keysInQuery } from './carried-key.ts';
 
 /** A request as far as it shows which dialect its client speaks. */
-export interface Asked {
-  method: string;
-  /** Path and query. */
-  url: string;
-  headers: IncomingHttpHeaders;
-}
+export type Asked = Omit<SeenRequest, 'path'>;
+
+/** The last dialect of the registry comes first. */
+const lastFirst = dialectNames.toReversed().map((name) => ({ name, surface: clientSurfaces[name] }));
 
 /**
  * The dialect that a client speaks, by the path, also where no route has it. Lists of models have one path for several
  * dialects: there the client's own headers and query decide.
  */
 export function clientDialect(request: Asked): DialectName {
-  const path = pathOf(request.url);
-  if (isAtOrUnder(path, '/v1beta')) return 'gemini';
-  if (isAtOrUnder(path, '/v1/messages')) return 'messages';
-  if (isAtOrUnder(path, '/v1/responses') || /^\/openai\/(?:v1\/)?responses(?:\/|$)/.test(path))
-    return 'responses';
-  if (!isAtOrUnder(path, '/v1/models')) return 'chat';
-  if (callsGoogleMethod(request) || isOfGoogle(request)) return 'gemini';
-  return request.headers['anthropic-version'] === undefined ? 'chat' : 'messages';
+  const seen = withPath(request);
+  return lastFirst.find(({ surface }) => surface.recognises?.(seen))?.name ?? defaultDialect;
 }
 
-/** The dialect of a request for a path under `/v1` that no route has: there Google's clients ask for more resources. */
+/** The dialect of a request for a path that no route has. */
 export function dialectOfUnknown(request: Asked): DialectName {
-  return isAtOrUnder(pathOf(request.url), '/v1') && isOfGoogle(request) ? 'gemini' : clientDialect(request);
+  const seen = withPath(request);
+  const unknown = lastFirst.find(({ surface }) => surface.recognisesUnknown?.(seen));
+  return unknown?.name ?? clientDialect(request);
 }
 
-/** Whether a client of Google's API sent a request, as far as headers and query show. */
-function isOfGoogle({ headers, url }: Pick<Asked, 'headers' | 'url'>): boolean {
-  const { 'x-goog-api-key': key, 'x-goog-api-client': client } = headers;
-  return key !== undefined || client !== undefined || keysInQuery(url).keys.length > 0;
+/** Whether the client's API reports a wrong method of a resource as an unknown path. */
+export function hidesMethods(dialect: DialectName, request: Asked): boolean {
+  return clientSurfaces[dialect].hidesMethods?.(withPath(request)) === true;
 }
 
-/** Whether a request calls a method of a resource as Google's API does: `…/models/some-model:generateContent`. */
-export function callsGoogleMethod({ method, url }: Pick<Asked, 'method' | 'url'>): boolean {
-  return method === 'POST' && /(:|%3a)[a-z]+$/i.test(pathOf(url));
+function withPath(request: Asked): SeenRequest {
+  return { ...request, path: pathOf(request.url) };
 }

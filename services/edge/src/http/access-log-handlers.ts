@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DialectName } from '@gatehouse/contract/dialects';
+import { defaultDialect, type DialectName } from '@gatehouse/contract/dialects';
 import type { Route } from '@gatehouse/contract/routes';
 import { requestContext, type RequestContext } from '@gatehouse/http/request-context';
 import { requestSpan } from '@gatehouse/http/request-span';
@@ -40,7 +40,7 @@ export class AccessLog {
       arrivedAt: monotonicMs(),
       route: null,
       relayed: false,
-      dialect: 'chat',
+      dialect: defaultDialect,
       principal: null,
     };
     response.on('close', () => this.#record(request, response, entry));

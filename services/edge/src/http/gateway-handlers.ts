@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { relayId } from '@gatehouse/contract/console';
-import { dialectHeader } from '@gatehouse/contract/dialects';
+import { defaultDialect, dialectHeader } from '@gatehouse/contract/dialects';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
@@ -26,12 +26,7 @@ import { documentHandlers } from '../documents/document-handlers.ts';
 import type { Forwarder } from '../proxy/forwarder-handlers.ts';
 import { requestHeaders, type HeaderList } from '../proxy/headers.ts';
 import { carriedKey } from '../dialects/carried-key.ts';
-import {
-  callsGoogleMethod,
-  clientDialect,
-  dialectOfUnknown,
-  type Asked,
-} from '../dialects/client-dialect.ts';
+import { clientDialect, dialectOfUnknown, hidesMethods, type Asked } from '../dialects/client-dialect.ts';
 import { BrowserRelay } from '../relay/browser-relay.ts';
 import { checkRequest } from './request-check-handlers.ts';
 import { matchRoute, pathOf, queryOf, targetOf, unknownPath, type Target } from '../shared/target.ts';
@@ -173,7 +168,7 @@ export class Gateway {
     return requestHeaders(target.headers, [
       ...(address === null ? [] : [clientIpHeader, address]),
       ...(principal === null ? provingHeaders(target) : []),
-      ...(dialect === 'chat' ? [] : [dialectHeader, dialect]),
+      ...(dialect === defaultDialect ? [] : [dialectHeader, dialect]),
       ...[requestIdHeader, requestId],
       ...['traceparent', toTraceparent(trace)],
     ]);
@@ -197,11 +192,11 @@ function refuseUpgrade({ headers }: IncomingMessage): void {
   });
 }
 
-/** Google's API has no 405 for a method of a resource, and its clients ask for resources that no route has. */
+/** Some APIs have no 405 for a method of a resource, and their clients ask for resources that no route has. */
 function inDialect(error: AppError, entry: AccessEntry, request: Asked): AppError {
   if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(request);
-  const isGoogle = entry.dialect === 'gemini' && callsGoogleMethod(request);
-  return isGoogle && error.code === 'method_not_allowed' ? unknownPath() : error;
+  const isWrongMethod = error.code === 'method_not_allowed';
+  return isWrongMethod && hidesMethods(entry.dialect, request) ? unknownPath() : error;
 }
 
 /** Whether a request is verified by its handler: by a signature, or by a ticket where it has no key. */

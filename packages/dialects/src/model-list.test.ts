@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ModelQuery } from '@gatehouse/contract/chat';
 import { AppError } from '@gatehouse/kit/errors';
-import { listIn, modelIn, type UsableModel } from './model-shapes.ts';
+import { clientSurfaces } from './client-surfaces.ts';
+import type { UsableModel } from './model-list.ts';
 
 const made = (id: string, created = 0): UsableModel => ({
   id,
@@ -21,12 +22,15 @@ interface Page {
 }
 
 function anthropicPage(query: Record<string, string>): Page {
-  const { data, ...page } = listIn('messages', list, query) as { data: { id: string }[] } & Omit<Page, 'ids'>;
+  const { data, ...page } = clientSurfaces.messages.models(list, query) as { data: { id: string }[] } & Omit<
+    Page,
+    'ids'
+  >;
   return { ids: data.map(({ id }) => id), ...page };
 }
 
 function googlePage(of: UsableModel[], query: ModelQuery): { ids: string[]; nextPageToken?: string } {
-  const page = listIn('gemini', { models: of, complete: true }, query);
+  const page = clientSurfaces.gemini.models({ models: of, complete: true }, query);
   const { models: shown, ...rest } = page as { models: { name: string }[]; nextPageToken?: string };
   return { ids: shown.map(({ name }) => name.replace(/^models\//, '')), ...rest };
 }
@@ -42,19 +46,19 @@ function code(work: () => unknown): unknown {
 describe('lists of models', () => {
   it('have the shape of each dialect', () => {
     const one = made('agent:x', 1_768_000_000);
-    expect(modelIn('chat', one)).toEqual({
+    expect(clientSurfaces.chat.model(one)).toEqual({
       id: 'agent:x',
       object: 'model',
       created: 1_768_000_000,
       owned_by: 'some',
     });
-    expect(modelIn('messages', one)).toEqual({
+    expect(clientSurfaces.messages.model(one)).toEqual({
       type: 'model',
       id: 'agent:x',
       display_name: 'agent:x',
       created_at: '2026-01-09T23:06:40.000Z',
     });
-    expect(modelIn('gemini', one)).toEqual({
+    expect(clientSurfaces.gemini.model(one)).toEqual({
       name: 'models/agent:x',
       version: '1',
       displayName: 'agent:x',
@@ -63,11 +67,13 @@ describe('lists of models', () => {
   });
 
   it('are OpenAI’s whole, with an empty list of models for clients that send their version', () => {
-    expect(listIn('chat', list, {})).toEqual({
+    expect(clientSurfaces.chat.models(list, {})).toEqual({
       object: 'list',
-      data: models.map((model) => modelIn('chat', model)),
+      data: models.map((model) => clientSurfaces.chat.model(model)),
     });
-    expect(listIn('responses', { models, complete: false }, { client_version: '0.1' })).toMatchObject({
+    expect(
+      clientSurfaces.responses.models({ models, complete: false }, { client_version: '0.1' }),
+    ).toMatchObject({
       has_more: true,
       models: [],
     });
@@ -100,7 +106,8 @@ describe('lists of models', () => {
   it('have 20 models on a page of Anthropic’s, 50 on one of Google’s, and never more than 1,000', () => {
     const many = Array.from({ length: 1_200 }, (_, n) => made(`m${n}`));
     const ofAnthropic = (query: ModelQuery): number =>
-      (listIn('messages', { models: many, complete: true }, query) as { data: unknown[] }).data.length;
+      (clientSurfaces.messages.models({ models: many, complete: true }, query) as { data: unknown[] }).data
+        .length;
     const ofGoogle = (query: ModelQuery): number => googlePage(many, query).ids.length;
     expect([ofAnthropic({}), ofAnthropic({ limit: '1000' })]).toEqual([20, 1_000]);
     expect([ofGoogle({}), ofGoogle({ pageSize: '0' }), ofGoogle({ pageSize: '' })]).toEqual([50, 50, 50]);
@@ -110,11 +117,13 @@ describe('lists of models', () => {
   it('of one client ignore the parameters of another', () => {
     const others = { limit: 'all', after_id: 'x', pageSize: 'all', pageToken: '~', client_version: '1' };
     const { client_version: _version, ...notOpenAis } = others;
-    expect(listIn('chat', list, notOpenAis)).toEqual(listIn('chat', list, {}));
+    expect(clientSurfaces.chat.models(list, notOpenAis)).toEqual(clientSurfaces.chat.models(list, {}));
     const { limit: _limit, after_id: _after, ...notAnthropics } = others;
-    expect(listIn('messages', list, notAnthropics)).toEqual(listIn('messages', list, {}));
+    expect(clientSurfaces.messages.models(list, notAnthropics)).toEqual(
+      clientSurfaces.messages.models(list, {}),
+    );
     const { pageSize: _size, pageToken: _token, ...notGoogles } = others;
-    expect(listIn('gemini', list, notGoogles)).toEqual(listIn('gemini', list, {}));
+    expect(clientSurfaces.gemini.models(list, notGoogles)).toEqual(clientSurfaces.gemini.models(list, {}));
   });
 
   it.each([
@@ -129,6 +138,6 @@ describe('lists of models', () => {
     ['gemini', { pageToken: 'eA' }, 'invalid_cursor', 'pageToken'],
     ['gemini', { pageToken: '~' }, 'invalid_cursor', 'pageToken'],
   ] as const)('refuse a page that is none: %s %j', (dialect, query, expected, param) => {
-    expect(code(() => listIn(dialect, list, query))).toEqual([expected, param]);
+    expect(code(() => clientSurfaces[dialect].models(list, query))).toEqual([expected, param]);
   });
 });
