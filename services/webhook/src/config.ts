@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
+import type { JobTiming } from '@gatehouse/jobs/job-worker';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
@@ -34,6 +35,7 @@ export type WebhookConfig = Readonly<z.output<typeof settings>>;
 export interface WebhookOverrides extends ShellOverrides {
   /** The deadline of one call to chat in a job. */
   inJobMs?: number;
+  jobTiming?: Partial<JobTiming>;
 }
 
 export function loadConfig(environment: Record<string, string | undefined>): WebhookConfig {

@@ -1,6 +1,5 @@
-import { JobWorker } from '@gatehouse/jobs/job-worker';
+import { JobWorker, type JobWorkerOptions } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
-import type { JobHandlers } from '@gatehouse/jobs/task';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import { callTasks } from './calls/call-tasks.ts';
@@ -21,7 +20,7 @@ export function createJobs({ log }: Shell, system: Pool): Jobs<Tasks> {
 export function createJobWorker(
   { log, registry }: Shell,
   { DRAIN_TIMEOUT_MS: drainTimeoutMs }: WebhookConfig,
-  { jobs, handlers }: { jobs: Jobs<Tasks>; handlers: JobHandlers<Tasks> },
+  options: Pick<JobWorkerOptions<Tasks>, 'jobs' | 'handlers' | 'timing'>,
 ): JobWorker<Tasks> {
-  return new JobWorker({ jobs, handlers, log, registry, drainTimeoutMs });
+  return new JobWorker({ ...options, log, registry, drainTimeoutMs });
 }

@@ -21,7 +21,7 @@ import { createTransfers } from './transfers/create-transfers.ts';
 /** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
 export async function createService(
   config: WebhookConfig,
-  { inJobMs, ...overrides }: WebhookOverrides = {},
+  { inJobMs, jobTiming: timing = {}, ...overrides }: WebhookOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('webhook', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing, WEBHOOK_ALLOW_TOKEN } = config;
@@ -62,6 +62,6 @@ export async function createService(
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency: peers.changes.idempotency }),
     rpcs: [participant({ ...createForgetting(app), transfers: transfers.rpcs })],
-    parts: [...parts, createJobWorker(shell, config, { jobs, handlers })],
+    parts: [...parts, createJobWorker(shell, config, { jobs, handlers, timing })],
   });
 }

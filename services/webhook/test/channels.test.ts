@@ -16,6 +16,7 @@ import {
   type TestChannel,
 } from './channels-under-test.ts';
 import { signed } from '@gatehouse/test/webhook-senders';
+import { burst } from '../src/conversations/burst.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -23,17 +24,20 @@ let replica: Service;
 let receiver: Receiver;
 let tenant: TestTenant;
 let channel: TestChannel;
+let burstS: number;
 
 beforeAll(async () => {
   webhooks = await WebhookServiceUnderTest.start({
     EGRESS_ALLOW: '127.0.0.1',
     PUBLIC_URL: 'https://gateway.example.com',
   });
+  burstS = burst.seconds;
   replica = await webhooks.startReplica();
   receiver = await Receiver.start();
   tenant = webhooks.makeTenant();
 });
 beforeEach(async () => {
+  burst.seconds = burstS;
   receiver.received.splice(0);
   receiver.answer = () => ({ status: 200 });
   channel = await generic();
@@ -43,6 +47,11 @@ afterAll(async () => {
   await webhooks.stop();
   await receiver.stop();
 });
+
+/** Makes bursts as long as in production for this test. */
+function longBursts(): void {
+  burst.seconds = 2;
+}
 
 /** A channel whose replies go to a path of its own. */
 const generic = (fields: Record<string, unknown> = {}) =>
@@ -199,6 +208,7 @@ describe('a message', () => {
   });
 
   it('is one turn with those that its sender writes within two seconds', async () => {
+    longBursts();
     await write(webhooks, channel, written('first'));
     await write(webhooks, channel, written('of Bob', { user: { id: 'bob' } }));
     await write(webhooks, channel, written('second'));
@@ -248,6 +258,8 @@ describe('a message', () => {
 });
 
 it('answers a message of a tenant that was suspended meanwhile', async () => {
+  // The service reads settings of a tenant again after a second.
+  longBursts();
   const own = webhooks.makeTenant();
   const config = { callback_url: receiver.url('/suspended') };
   const theirs = await makeChannel(webhooks, own, { type: 'generic', config });

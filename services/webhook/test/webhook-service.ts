@@ -14,6 +14,7 @@ import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As } from '@gatehouse/test/service-under-test';
 import { loadConfig, type WebhookOverrides } from '../src/config.ts';
+import { burst } from '../src/conversations/burst.ts';
 import { createService } from '../src/service.ts';
 import { AnsweringChat } from './answering-chat.ts';
 import { signed, type Signing } from '@gatehouse/test/webhook-senders';
@@ -70,7 +71,10 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<ParticipantSe
     ground.onStop(() => peers.chat.server.stop());
   }
 
-  /** `settings`: those that differ from the defaults. */
+  /**
+   * `settings`: those that differ from the defaults. Jobs that are due are found soon, and a burst of messages is short, so
+   * that tests don't wait for two seconds and a poll at each message.
+   */
   static async start(
     settings: Record<string, string> = {},
     overrides: WebhookOverrides = {},
@@ -81,7 +85,12 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<ParticipantSe
     const chat = await AnsweringChat.start(ground.identity);
     const started = new WebhookServiceUnderTest(ground, { agents, tenant, chat });
     Object.assign(started.#settings, settings);
-    started.#overrides = overrides;
+    started.#overrides = { jobTiming: { pollMs: 200 }, ...overrides };
+    const { seconds } = burst;
+    burst.seconds = 0.5;
+    ground.onStop(() => {
+      burst.seconds = seconds;
+    });
     await started.run();
     return started;
   }

@@ -248,7 +248,7 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
       with made as (
         insert into webhook.channel_messages (id, tenant_id, instance_id, conversation_id, direction, external_id, text,
           text_bytes, user_id, sender_name, status, position, due_at, expires_at, has_attachment, hops)
-        values ($1, $2, $3, $4, 'in', $5, $6, $7, $8, $9, 'received', $10, now() + make_interval(secs => ${burst.seconds}),
+        values ($1, $2, $3, $4, 'in', $5, $6, $7, $8, $9, 'received', $10, now() + make_interval(secs => $15),
           now() + make_interval(days => $11), $13, $14)
         returning id)
       insert into webhook.channel_message_keys (instance_id, key, message_id, expires_at)
@@ -271,6 +271,7 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
       message.keys,
       message.hasAttachment,
       message.hops,
+      burst.seconds,
     ],
   });
   return rowCount === message.keys.length;
