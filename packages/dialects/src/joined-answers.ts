@@ -1,5 +1,5 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { addedUsage } from './usage/added-usage.ts';
+import { sumReports } from './usage/reported-usage.ts';
 import { writeJson, type JsonSource } from './wire/json-text.ts';
 import type { AssistantMessage, ToolAnswers } from './dialect.ts';
 
@@ -20,7 +20,7 @@ export abstract class JoinedAnswers implements ToolAnswers {
   add(parsed: Fields, source?: JsonSource): AssistantMessage | null {
     const answer = source === undefined ? parsed : this.exact(parsed, source);
     const usage = answer[this.usageName];
-    this.#usage = this.#answers === 0 ? usage : this.added(this.#usage, usage);
+    this.#usage = this.#answers === 0 ? usage : sumReports(this.#usage, usage);
     this.#answers += 1;
     this.#last = answer;
     return this.read(answer);
@@ -31,10 +31,6 @@ export abstract class JoinedAnswers implements ToolAnswers {
     if (this.#answers === 1 && isSame) return null;
     const usage = this.#usage !== undefined && { [this.usageName]: this.#usage };
     return Buffer.from(writeJson({ ...answer, ...usage }));
-  }
-
-  protected added(one: unknown, other: unknown): unknown {
-    return addedUsage(one, other);
   }
 
   /** The answer with the inputs of its calls as they are written. */

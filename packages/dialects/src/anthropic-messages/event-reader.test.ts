@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { latestReport } from '../usage/reported-usage.ts';
 import { EventReader } from './event-reader.ts';
-import { mergedUsage } from './events.ts';
 
 const frame = (fields: { type: string } & Record<string, unknown>): Buffer =>
   Buffer.from(`event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
@@ -80,7 +80,7 @@ describe('a stream of events', () => {
       ...{ inputTokens: 6, cacheWriteTokens: 5, parts: { cacheWrite1h: 5 } },
     });
     const names = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`n${n}`, 'x'.repeat(10)]));
-    const first = Object.keys(mergedUsage({ input_tokens: 1 }, { ...names, long: 'x'.repeat(1_000) }));
+    const first = Object.keys(latestReport({ input_tokens: 1 }, { ...names, long: 'x'.repeat(1_000) }));
     expect(first).toHaveLength(64);
   });
 

@@ -1,4 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { latestReport } from '../usage/reported-usage.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import type { Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
@@ -6,7 +7,7 @@ import type { FrameKind, StreamReader } from '../dialect.ts';
 import { StreamMeter } from '../stream-meter.ts';
 import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { contentText, spokenText } from './content.ts';
-import { callsTools, eventOf, firstUsage, hasStopped, isThought, mergedUsage, stopFrame } from './events.ts';
+import { callsTools, eventOf, firstUsage, hasStopped, isThought, stopFrame } from './events.ts';
 
 /**
  * Reads usage, text and the end from the events of a stream. Unknown events pass; a ping passes too, since it may come
@@ -48,7 +49,7 @@ export class EventReader extends StreamMeter implements StreamReader {
         this.begun = true;
         this.complete ||= hasStopped(fields['delta']);
         this.callsTools ||= callsTools(fields['delta']);
-        this.#usage = mergedUsage(this.#usage, fields['usage']);
+        this.#usage = latestReport(this.#usage, fields['usage']);
         return 'chunk';
       case 'message_stop':
         this.#end = frame;
@@ -85,7 +86,7 @@ export class EventReader extends StreamMeter implements StreamReader {
     if (!isFields(message)) return;
     const { model, content } = message;
     this.addModel(model);
-    this.#usage = mergedUsage(this.#usage, firstUsage(message));
+    this.#usage = latestReport(this.#usage, firstUsage(message));
     this.#addContent(content);
   }
 

@@ -1,6 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { latestReport } from '../usage/reported-usage.ts';
 import { publicErrorIn, parsePublicError } from '../public-errors.ts';
-import { eventOf, firstUsage, isThought, mergedUsage } from './events.ts';
+import { eventOf, firstUsage, isThought } from './events.ts';
 import type { ProviderError } from '../dialect.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
@@ -117,7 +118,7 @@ export class MessageSource implements EventSource {
   }
 
   #used(report: unknown): StreamEvent[] {
-    this.#usage = mergedUsage(this.#usage, report);
+    this.#usage = latestReport(this.#usage, report);
     const usage = readUsage(this.#usage);
     const serviceTier = readServiceTier({ usage: this.#usage });
     return usage === null ? [] : [{ type: 'usage', usage, serviceTier }];

@@ -29,35 +29,6 @@ export function frameOf(fields: Fields & { type: string }): Buffer {
 /** The last event of a complete stream, where the provider sent none. */
 export const stopFrame = frameOf({ type: 'message_stop' });
 
-/** More names than any usage has, and longer than any of its texts. */
-const maxNames = 64;
-const maxTextChars = 256;
-
-/**
- * Usage after a further report of it. Reports are cumulative, and the newest figures count, but for zeros: some servers
- * report input at the beginning and output at the end, or zeros in the last event. Lists, long texts and names beyond
- * `maxNames` are left out, so that no number of reports makes it large.
- */
-export function mergedUsage(before: Fields, now: unknown, isNested = false): Fields {
-  if (!isFields(now)) return before;
-  const merged = new Map(Object.entries(before));
-  for (const [name, value] of Object.entries(now)) {
-    const known = merged.get(name);
-    if (name === '__proto__' || (known === undefined && merged.size >= maxNames)) continue;
-    if (isFields(value) && !isNested)
-      merged.set(name, mergedUsage(isFields(known) ? known : {}, value, true));
-    else if (isFigure(value) && (known === undefined || known === null || (value !== null && value !== 0)))
-      merged.set(name, value);
-  }
-  return Object.fromEntries(merged);
-}
-
-function isFigure(value: unknown): boolean {
-  return typeof value === 'string'
-    ? value.length <= maxTextChars
-    : typeof value !== 'object' || value === null;
-}
-
 /** Usage at the beginning of a stream, whose output is that of the first piece alone. */
 export function firstUsage(message: unknown): Fields {
   const { usage } = Object(message) as Fields;

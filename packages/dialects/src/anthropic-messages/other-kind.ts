@@ -1,10 +1,11 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { latestReport } from '../usage/reported-usage.ts';
 import { JsonSource, writeJson } from '../wire/json-text.ts';
 import { assertReadable } from '../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
 import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { ContentBuilder } from './content-builder.ts';
-import { eventOf, firstUsage, frameOf, hasStopped, mergedUsage, stopFrame } from './events.ts';
+import { eventOf, firstUsage, frameOf, hasStopped, stopFrame } from './events.ts';
 import { exactInput, isCall } from './said-content.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
@@ -78,7 +79,7 @@ export class EventAssembler implements AnswerAssembler {
     switch (type) {
       case 'message_start':
         this.#message = isFields(fields['message']) ? { ...fields['message'] } : {};
-        this.#usage = mergedUsage({}, firstUsage(this.#message));
+        this.#usage = latestReport({}, firstUsage(this.#message));
         break;
       case 'content_block_start':
         this.#content.start(index, fields['content_block']);
@@ -88,7 +89,7 @@ export class EventAssembler implements AnswerAssembler {
         break;
       case 'message_delta':
         Object.assign((this.#message ??= {}), fields['delta']);
-        this.#usage = mergedUsage(this.#usage, fields['usage']);
+        this.#usage = latestReport(this.#usage, fields['usage']);
         break;
       case 'message_stop':
         this.#isOver = true;

@@ -1,11 +1,11 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { addedUsage } from '../usage/added-usage.ts';
+import { latestReport, sumReports } from '../usage/reported-usage.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { ContentBuilder } from './content-builder.ts';
-import { callsTools, eventOf, firstUsage, frameOf, mergedUsage, stopFrame } from './events.ts';
+import { callsTools, eventOf, firstUsage, frameOf, stopFrame } from './events.ts';
 import { exactInput, isCall, nameOf, type SaidContent } from './said-content.ts';
 
 /**
@@ -33,7 +33,7 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
     this.#content = new ContentBuilder();
     this.#indexes = new Map();
     this.#hasOwnCall = false;
-    this.#before = addedUsage(this.#before, this.#usage);
+    this.#before = sumReports(this.#before, this.#usage);
     this.#usage = {};
     this.#held = null;
   }
@@ -59,7 +59,7 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
     return {
       ...fields,
       delta: isOver ? { ...delta, stop_reason: 'end_turn' } : delta,
-      usage: addedUsage(this.#before, this.#usage),
+      usage: sumReports(this.#before, this.#usage),
     };
   }
 
@@ -70,7 +70,7 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
     const fields = type === 'content_block_start' ? exactStart(event.fields, frame) : event.fields;
     switch (type) {
       case 'message_start':
-        this.#usage = mergedUsage(this.#usage, firstUsage(fields['message']));
+        this.#usage = latestReport(this.#usage, firstUsage(fields['message']));
         return this.#isFirst ? [frame] : [];
       case 'content_block_start':
         this.#content.start(indexOf(fields), fields['content_block']);
@@ -82,7 +82,7 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
       case 'content_block_stop':
         break;
       case 'message_delta':
-        this.#usage = mergedUsage(this.#usage, fields['usage']);
+        this.#usage = latestReport(this.#usage, fields['usage']);
         this.#hold(frame, fields);
         return [];
       default:
@@ -102,7 +102,7 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
     }
     const merged = {
       ...{ ...before, ...fields, type: 'message_delta', usage: this.#usage },
-      delta: mergedUsage(Object(before['delta']) as Fields, fields['delta']),
+      delta: latestReport(Object(before['delta']) as Fields, fields['delta']),
     };
     this.#held = { frame: frameOf(merged), fields: merged };
   }

@@ -1,10 +1,11 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { latestReport } from '../usage/reported-usage.ts';
 import type { ProviderError } from '../dialect.ts';
 import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { memberIn, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
 import { publicErrorIn } from './google-error.ts';
-import { hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
+import { hasFinished, isBlocked, responseIn } from './responses.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { assertTranslatable } from '../wire/readable.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
@@ -53,7 +54,7 @@ export class GeminiSource implements EventSource {
     const report = valueOf(response, 'usageMetadata');
     if (!isFields(report)) return events;
     this.#hasLastUsage ||= this.#ending !== null;
-    this.#usage = newerMetadata(this.#usage, report);
+    this.#usage = latestReport(this.#usage, report);
     const usage = readUsage(this.#usage);
     return usage === null ? events : [...events, { type: 'usage', usage, serviceTier: null }];
   }

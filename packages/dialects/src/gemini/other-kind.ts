@@ -1,4 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { latestReport } from '../usage/reported-usage.ts';
 import { writeJson } from '../wire/json-text.ts';
 import { assertReadable } from '../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
@@ -6,7 +7,7 @@ import { partsOf } from './content.ts';
 import { objectsIn } from './fields.ts';
 import { publicErrorIn } from './google-error.ts';
 import { PartsBuilder } from './parts-builder.ts';
-import { candidatesIn, frameOf, hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
+import { candidatesIn, frameOf, hasFinished, isBlocked, responseIn } from './responses.ts';
 import { exactResponse } from './said-parts.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
@@ -59,7 +60,7 @@ export class ResponseAssembler implements AnswerAssembler {
     if (this.#error !== null) return;
     const { candidates: _candidates, usageMetadata, ...others } = response;
     Object.assign(this.#others, withValues(others));
-    this.#usage = newerMetadata(this.#usage, usageMetadata);
+    this.#usage = latestReport(this.#usage, usageMetadata);
     for (const { index, candidate } of candidatesIn(response)) this.#addCandidate(index, candidate);
   }
 

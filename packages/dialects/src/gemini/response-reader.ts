@@ -1,4 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { latestReport } from '../usage/reported-usage.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { withToolCalls, type Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
@@ -10,7 +11,7 @@ import { withoutAccount } from '../public-errors.ts';
 import { callIn, partsOf, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './google-error.ts';
 import { searchCalls, searchesIn } from './grounding.ts';
-import { candidatesIn, hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
+import { candidatesIn, hasFinished, isBlocked, responseIn } from './responses.ts';
 
 /**
  * Reads usage, text and the end from the frames of a stream. The end has no mark of its own: once each candidate has its
@@ -41,7 +42,7 @@ export class ResponseReader extends StreamMeter implements StreamReader {
     this.#isBlocked ||= isBlocked(response);
     this.begun ||= this.#isBlocked;
     const { usageMetadata } = response;
-    this.#usage = newerMetadata(this.#usage, usageMetadata);
+    this.#usage = latestReport(this.#usage, usageMetadata);
     this.#hasLastUsage ||= this.complete && isFields(usageMetadata);
     this.addModel(response['modelVersion']);
     return this.complete ? 'last' : 'chunk';

@@ -1,4 +1,4 @@
-import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { writeJson } from '../wire/json-text.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import { objectIn, objectsIn } from './fields.ts';
@@ -45,41 +45,4 @@ const unspecified = 'FINISH_REASON_UNSPECIFIED';
 export function isBlocked(response: Fields): boolean {
   const { blockReason } = objectIn(response, 'promptFeedback');
   return typeof blockReason === 'string' && blockReason !== '';
-}
-
-/** More names and modalities than any usage has, and longer than any of its texts. */
-const maxNames = 64;
-const maxModalities = 32;
-const maxTextChars = 256;
-
-/**
- * Usage after a further report of it. Reports are cumulative, and the newest figures count, but for zeros, which some
- * servers report in the last frame. Long texts and names beyond `maxNames` are left out, so that no number of reports makes
- * it large.
- */
-export function newerMetadata(before: Fields, now: unknown): Fields {
-  if (!isFields(now)) return before;
-  const merged = new Map(Object.entries(before));
-  for (const [name, given] of Object.entries(now)) {
-    const known = merged.get(name);
-    const value = Array.isArray(given) ? modalitiesIn(given) : given;
-    if (name === '__proto__' || (known === undefined && merged.size >= maxNames) || !isFigure(value))
-      continue;
-    if (known === undefined || (value !== null && value !== 0)) merged.set(name, value);
-  }
-  return Object.fromEntries(merged);
-}
-
-/** `ModalityTokenCount`s, by which tokens have prices. */
-export function modalitiesIn(value: unknown): Fields[] {
-  return listOf(value)
-    .slice(0, maxModalities)
-    .filter(isFields)
-    .map(({ modality, tokenCount }) => ({ modality, tokenCount }))
-    .filter((entry) => Object.values(entry).every(isFigure));
-}
-
-function isFigure(value: unknown): boolean {
-  if (typeof value === 'string') return value.length <= maxTextChars;
-  return Array.isArray(value) || typeof value !== 'object' || value === null;
 }

@@ -1,7 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { JsonSource } from '../wire/json-text.ts';
 import { JoinedAnswers } from '../joined-answers.ts';
-import { addedMetadata } from './added-metadata.ts';
 import { calledName, partsOf } from './content.ts';
 import { objectsIn } from './fields.ts';
 import { exactArguments, SaidParts } from './said-parts.ts';
@@ -14,10 +13,6 @@ export class ContentToolAnswers extends JoinedAnswers {
     if (!isFields(first)) return answer;
     const exact = exactArguments(first, () => source.member('candidates')?.element(0) ?? null);
     return exact === first ? answer : { ...answer, candidates: [exact, ...others] };
-  }
-
-  protected override added(one: unknown, other: unknown): unknown {
-    return addedMetadata(one, other);
   }
 
   protected override read(answer: Fields): SaidParts | null {

@@ -1,11 +1,11 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { latestReport, sumReports } from '../usage/reported-usage.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import type { ToolEvent } from '../tool-event.ts';
-import { addedMetadata } from './added-metadata.ts';
 import { partsOf } from './content.ts';
 import { PartsBuilder } from './parts-builder.ts';
-import { frameOf, hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
+import { frameOf, hasFinished, isBlocked, responseIn } from './responses.ts';
 import { exactResponse, type SaidParts } from './said-parts.ts';
 import { withoutOwn } from './tool-answers.ts';
 
@@ -41,7 +41,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
   next(): void {
     const said = this.#held.map(({ response }) => withoutEnd(response)).filter(saysSomething);
     this.send(said.map(frameOf));
-    this.#before = this.#isFirst ? this.#usage : addedMetadata(this.#before, this.#usage);
+    this.#before = this.#isFirst ? this.#usage : sumReports(this.#before, this.#usage);
     this.#isFirst = false;
     this.#parts = new PartsBuilder();
     this.#hasOwn = false;
@@ -71,7 +71,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     const read = responseIn(frame);
     if (read === null) return [frame];
     const response = exactResponse(read, frame);
-    this.#usage = newerMetadata(this.#usage, response['usageMetadata']);
+    this.#usage = latestReport(this.#usage, response['usageMetadata']);
     const candidates = listOf(response['candidates']);
     const [first] = candidates.filter(isFields);
     this.#parts.add(partsOf(first?.['content']));
@@ -112,7 +112,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     const changed = {
       ...response,
       ...(candidates !== null && { candidates }),
-      ...(isLater && { usageMetadata: addedMetadata(this.#before, usageMetadata) }),
+      ...(isLater && { usageMetadata: sumReports(this.#before, usageMetadata) }),
     };
     return { frame: frameOf(changed), response: changed };
   }

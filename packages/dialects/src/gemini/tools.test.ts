@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { latestReport } from '../usage/reported-usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { NoAnswer } from '../dialect.ts';
 import { gemini } from './dialect.ts';
 import { framesOf, ResponseAssembler } from './other-kind.ts';
 import { ResponseReader } from './response-reader.ts';
-import { frameOf, newerMetadata, responseIn } from './responses.ts';
+import { frameOf, responseIn } from './responses.ts';
 import { ContentToolAnswers } from './tool-answers.ts';
 import { ContentToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
@@ -240,7 +241,7 @@ it('usage has no more names, modalities and text than any usage', () => {
     tokenCount: 1,
     more: 'x'.repeat(1_000),
   }));
-  const merged = newerMetadata(
+  const merged = latestReport(
     {},
     { long: 'x'.repeat(1_000), nested: {}, promptTokensDetails: many, ...names },
   );

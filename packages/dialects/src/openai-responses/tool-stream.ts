@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { addedUsage } from '../usage/added-usage.ts';
+import { sumReports } from '../usage/reported-usage.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { eventOf, frameOf, indexOf, isHead, responseIn, type ResponseEvent } from './events.ts';
@@ -45,7 +45,7 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
   /** Calls of the gateway are left out of every answer, so it need not know which may have one. */
   next(): void {
     this.#shown.push(...this.#visible);
-    this.#before = addedUsage(this.#before, this.#response['usage']);
+    this.#before = sumReports(this.#before, this.#response['usage']);
     this.#isFirst = false;
     this.#isChanged = true;
     this.#builder = new ItemBuilder(this.#builder.chars);
@@ -75,7 +75,7 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
       ...this.#response,
       ...this.#head,
       output: [...this.#shown, ...visible],
-      usage: addedUsage(this.#before, this.#response['usage']),
+      usage: sumReports(this.#before, this.#response['usage']),
     };
     return [frameOf({ ...event.fields, ...this.#numbered(event.fields), type: event.type, response })];
   }

@@ -1,0 +1,66 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+
+/** Usage as providers write it: objects of figures, some of them in an object or a list by modality of their own. */
+
+/** More names and modalities than any usage has, and longer than any of its texts. */
+const maxNames = 64;
+const maxModalities = 32;
+const maxTextChars = 256;
+
+/** Adds the figures of two reports, member by member: the first 64 of each, whatever servers send. */
+export function sumReports(one: unknown, other: unknown): unknown {
+  if (typeof one === 'number' && typeof other === 'number') return one + other;
+  if (Array.isArray(one) && Array.isArray(other)) return sumModalities(one, other) ?? one;
+  if (!isFields(one) || !isFields(other)) return one ?? other;
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return Object.fromEntries(
+    [...names].slice(0, maxNames).map((name) => [name, sumReports(one[name], other[name])]),
+  );
+}
+
+function sumModalities(...lists: readonly unknown[]): Fields[] | null {
+  const sums = new Map<unknown, Fields>();
+  for (const { modality, tokenCount } of lists.flatMap(modalitiesIn)) {
+    const before = sums.get(modality)?.['tokenCount'] ?? 0;
+    sums.set(modality, { modality, tokenCount: sumReports(before, tokenCount) });
+  }
+  return sums.size === 0 ? null : [...sums.values()];
+}
+
+/**
+ * The usage of a stream after a further report. Reports are cumulative, and the newest figures count, but for zeros: some
+ * servers report input at the beginning and output at the end, or zeros in the last event. Other lists, long texts and names
+ * beyond `maxNames` are left out, so that no number of reports makes it large.
+ */
+export function latestReport(before: Fields, now: unknown, isNested = false): Fields {
+  if (!isFields(now)) return before;
+  const merged = new Map(Object.entries(before));
+  for (const [name, value] of Object.entries(now)) {
+    const known = merged.get(name);
+    if (name === '__proto__' || (known === undefined && merged.size >= maxNames)) continue;
+    if (isFields(value) && !isNested)
+      merged.set(name, latestReport(isFields(known) ? known : {}, value, true));
+    else if (Array.isArray(value) && modalitiesIn(value).length > 0) merged.set(name, modalitiesIn(value));
+    else if (isFigure(value) && (known === undefined || known === null || (value !== null && value !== 0)))
+      merged.set(name, value);
+  }
+  return Object.fromEntries(merged);
+}
+
+/** Google's `ModalityTokenCount`s, by which tokens have prices. */
+function modalitiesIn(value: unknown): Fields[] {
+  return listOf(value)
+    .slice(0, maxModalities)
+    .filter(isFields)
+    .filter(
+      ({ modality, tokenCount }) =>
+        typeof modality === 'string' && isFigure(modality) && isFigure(tokenCount),
+    )
+    .map(({ modality, tokenCount }) => ({ modality, tokenCount }));
+}
+
+function isFigure(value: unknown): boolean {
+  return typeof value === 'string'
+    ? value.length <= maxTextChars
+    : typeof value !== 'object' || value === null;
+}
