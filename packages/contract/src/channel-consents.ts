@@ -12,7 +12,7 @@ export const zaloConsentLink = z.strictObject({
 
 export const zaloConsent = z.strictObject({
   authorization_url: z.string().describe('To be opened in a browser'),
-  state: z.string().describe('What Zalo gets as `state` when the link is used first'),
+  state: z.string().describe('Random text that Zalo receives as `state`'),
   expires_at: utcTime,
 });
 
@@ -86,6 +86,6 @@ export const pageRoutes: readonly Route[] = [
     path: '/v1/channels/zalo-oa/callback',
     query: callbackQuery,
     response: { status: 200, shape: null },
-    summary: 'Where Zalo sends the browser after the consent',
+    summary: 'Zalo redirects the browser here after the consent',
   }),
 ];

@@ -23,7 +23,7 @@ const nothing = z.strictObject({});
 export const channelShapes = {
   generic: {
     config: z.strictObject({
-      callback_url: storableText(1, 2_000).describe('Where replies are sent, as Standard Webhooks'),
+      callback_url: storableText(1, 2_000).describe('URL to which replies are sent as Standard Webhooks'),
     }),
     credentials: z.strictObject({
       secret: providedSecret
@@ -46,8 +46,8 @@ export const channelShapes = {
   slack: {
     config: nothing,
     credentials: z.strictObject({
-      bot_token: providedSecret.describe('Of the installed app: `xoxb-…`'),
-      signing_secret: providedSecret.describe('Of the app, under Basic Information'),
+      bot_token: providedSecret.describe('Bot token of the installed app: `xoxb-…`'),
+      signing_secret: providedSecret.describe('Signing secret of the app, under Basic Information'),
     }),
   },
   zalo_oa: {
@@ -55,12 +55,12 @@ export const channelShapes = {
       app_id: z
         .string()
         .regex(/^\d{1,32}$/, 'must be digits')
-        .describe('Of the app at developers.zalo.me'),
+        .describe('Id of the app at developers.zalo.me'),
       oa_id: z
         .string()
         .regex(/^\d{1,32}$/, 'must be digits')
         .optional()
-        .describe('Of the Official Account; set by the first consent if it is left out'),
+        .describe('Id of the Official Account; set by the first consent if omitted'),
     }),
     credentials: z.strictObject({
       app_secret: providedSecret.describe('Secret key of the app'),
@@ -100,7 +100,7 @@ const settings = {
     .int()
     .min(0)
     .max(100_000)
-    .describe('How much of the conversation before a message the agent gets, at four characters a token'),
+    .describe('Tokens of earlier conversation that the agent gets, at four characters a token'),
   replies: replies.describe('Texts that are sent in place of a response; null sends nothing'),
 };
 
@@ -110,10 +110,10 @@ export const channelInstance = z.strictObject({
   type: channelType,
   config: z
     .union([channelShapes.generic.config, channelShapes.zalo_oa.config, nothing])
-    .describe('As the type needs it'),
+    .describe('Settings of the type'),
   status: channelStatus,
   status_reason: z.string().nullable().describe('Why the channel is not connected'),
-  webhook_url: z.string().describe('Where the provider sends messages to'),
+  webhook_url: z.string().describe('URL to which the provider sends messages'),
   previous_secret_expires_at: utcTime
     .nullable()
     .describe('Until then messages may prove themselves by the credentials before the last change too'),
@@ -124,7 +124,7 @@ export type ChannelInstance = z.output<typeof channelInstance>;
 
 /** The response to creation, the only one with a secret: of a `generic` channel. */
 export const channelInstanceWithSecret = channelInstance.extend({
-  secret: z.string().optional().describe('Of `generic` channels. Shown only in this response'),
+  secret: z.string().optional().describe('Secret of a `generic` channel. Shown only in this response'),
 });
 
 const forCreation = {
@@ -155,7 +155,7 @@ const credentialMembers = z
   })
   .partial()
   .describe(
-    '`generic`: `secret`, if it is given; `telegram`: `bot_token`, `secret_token`; `slack`: `bot_token`, `signing_secret`; `zalo_oa`: `app_secret`, `oa_secret`. Never shown',
+    '`generic`: `secret` (optional); `telegram`: `bot_token`, `secret_token`; `slack`: `bot_token`, `signing_secret`; `zalo_oa`: `app_secret`, `oa_secret`. Never shown',
   );
 
 export const createChannelInstance = z.strictObject({

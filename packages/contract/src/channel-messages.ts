@@ -37,7 +37,7 @@ export const genericMessage = z.object({
 
 export const messageTaken = z.strictObject({
   status: z.enum(['accepted', 'duplicate', 'ignored']),
-  message_id: uuid.nullable().describe('Of the stored message; null if it is ignored'),
+  message_id: uuid.nullable().describe('Id of the stored message; null if it is ignored'),
 });
 
 /** Slack asks for its challenge back. */

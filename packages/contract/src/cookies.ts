@@ -85,7 +85,7 @@ export const cookieInput = z.object({
   name: text(1_024).refine((name) => name !== '' && !name.includes('='), 'must not be empty or contain "="'),
   value: text(maxValueBytes),
   domain: member(storableText(1, 255)).describe('A leading dot: subdomains too. Required without `url`'),
-  url: member(z.url({ protocol: /^https?$/ }).max(2_048)).describe('Of the page that the cookie is for'),
+  url: member(z.url({ protocol: /^https?$/ }).max(2_048)).describe('URL of the page that the cookie is for'),
   path: member(cookiePath),
   expires: expires.describe('A time, or seconds since the epoch. Without it: the end of the session'),
   expirationDate: expires,
@@ -107,7 +107,7 @@ export const syncCookies = z.strictObject({
     .enum(['merge', 'replace'])
     .default('merge')
     .describe('`replace` deletes the cookies that the request does not have'),
-  source: storableText(0, 100).default('').describe('Where the cookies come from, such as a browser'),
+  source: storableText(0, 100).default('').describe('Source of the cookies, such as a browser'),
   cookies: z.array(cookieInput).min(1).max(500),
 });
 export type SyncCookies = z.output<typeof syncCookies>;
@@ -119,7 +119,7 @@ export const syncedCookies = z.strictObject({
   user_id: z.string(),
   domains: z
     .array(z.strictObject({ domain: z.string(), cookies: count }))
-    .describe('Of those that were stored'),
+    .describe('Domains of the stored cookies'),
 });
 export type SyncedCookies = z.output<typeof syncedCookies>;
 
@@ -209,7 +209,7 @@ export const routes: readonly Route[] = [
     summary: 'List the cookies of the acting user, without their values',
     examples: {
       page: {
-        summary: 'Those of one agent',
+        summary: 'Cookies of one agent',
         query: { agent_id: agentId },
         response: { data: [example], has_more: false, next_cursor: null },
       },
@@ -223,6 +223,6 @@ export const routes: readonly Route[] = [
     query: deleteCookies,
     response: noContent,
     summary: 'Delete cookies of the acting user',
-    examples: { agent: { summary: 'Those of one agent', query: { agent_id: agentId } } },
+    examples: { agent: { summary: 'Cookies of one agent', query: { agent_id: agentId } } },
   }),
 ];

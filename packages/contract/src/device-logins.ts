@@ -32,7 +32,7 @@ export type StartedDeviceLogin = z.output<typeof startedDeviceLogin>;
 
 export const getToken = z.object({
   grant_type: z.string().max(128).describe(`\`${deviceGrant}\` or \`${refreshGrant}\``),
-  device_code: code.optional().describe('Of the answer of `POST /login/device`'),
+  device_code: code.optional().describe('`device_code` of the response of `POST /login/device`'),
   refresh_token: code.optional().describe('The present key, in place of `device_code`'),
   client_id: z.string().max(64).optional().describe('Not used'),
 });

@@ -26,7 +26,7 @@ export const file = z
   .looseObject({
     id: z.string(),
     object: z.literal('file'),
-    bytes: z.int().describe('Of the file as the provider has it'),
+    bytes: z.int().describe('Size of the file at the provider'),
     created_at: z.int().describe('Unix time in seconds'),
     filename: z.string(),
     purpose: z.string().describe('`batch` for requests, `batch_output` for results'),
@@ -158,7 +158,7 @@ export const routes: readonly Route[] = [
     path: '/v1/files/{file_id}/content',
     response: { status: 200, shape: fileLine, lines: true },
     summary: 'The lines of a file',
-    description: 'As the provider has them.',
+    description: 'Returns the bytes that the provider has.',
     examples: { requests: { summary: 'One request', params, response: [request] } },
   }),
 ];

@@ -319,7 +319,7 @@ export const routes: readonly Route[] = [
       'Breadth-first: returns each node once, with its shortest distance from the start, and the relations between the returned nodes. Where `fan_out` or `max_nodes` cut, the strongest relations come first.',
     examples: {
       supplier: {
-        summary: 'What is connected to a product',
+        summary: 'Entities that are connected to a product',
         params,
         body: { start: ['sku-7'], depth: 1, as_of: '2026-06-01T00:00:00Z' },
         response: {

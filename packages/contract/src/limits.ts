@@ -29,7 +29,9 @@ export const limitState = z.strictObject({
     ),
   reserved: z
     .union([count, usdAmount])
-    .describe('Of a budget, for requests under way: what they do not spend becomes free. Otherwise 0'),
+    .describe(
+      'Amount of a budget that requests under way have reserved; the unspent part is released. Otherwise 0',
+    ),
   remaining: z.union([count, usdAmount]).nullable().describe('`null` when `used` is'),
   resets_at: utcTime.nullable(),
 });

@@ -37,8 +37,8 @@ const toolDefinition = {
 };
 
 export const mcpTool = z.strictObject({
-  name: z.string().describe('As the server names it'),
-  model_name: z.string().describe('As models get it: `<server>__<tool>`'),
+  name: z.string().describe('Name of the tool at the server'),
+  model_name: z.string().describe('Name of the tool for models: `<server>__<tool>`'),
   ...toolDefinition,
   enabled: z.boolean().describe('Whether `tool_filter` lets agents use it'),
   usable: z
@@ -65,7 +65,7 @@ const settings = {
   url: storableText(1, 2_000).meta({ format: 'uri', pattern: urlPattern }),
   transport,
   tool_filter: toolFilter,
-  timeout_ms: z.int().min(100).max(300_000).describe('For each call of a tool'),
+  timeout_ms: z.int().min(100).max(300_000).describe('Time-out of each tool call'),
   enabled: z.boolean(),
   trust: z
     .enum(mcpTrusts)
@@ -79,7 +79,7 @@ export const mcpServer = z.strictObject({
   auth: mcpAuthView,
   status: mcpStatus,
   status_reason: z.string().nullable().describe('Why the server is not connected'),
-  protocol_version: z.string().nullable().describe('Of the last connection'),
+  protocol_version: z.string().nullable().describe('Protocol version of the last connection'),
   tools: z.array(mcpTool),
   tools_updated_at: utcTime.nullable(),
   created_at: utcTime,
@@ -120,7 +120,7 @@ export const acceptMcpTool = z.strictObject({
   digest: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be the digest of a tool')
-    .describe('Of the definition that was reviewed'),
+    .describe('Digest of the definition that was reviewed'),
 });
 export type AcceptMcpTool = z.output<typeof acceptMcpTool>;
 
@@ -223,7 +223,7 @@ export const routes: readonly Route[] = [
     actingUser: true,
     response: ok(mcpServer),
     summary: 'Get an MCP server with its tools',
-    description: 'Where each user has a login, the tools are those of the acting user.',
+    description: 'With logins of users, lists the tools of the acting user.',
     examples: { server: { summary: 'A server', params, response: serverExample } },
   }),
   route({
@@ -343,6 +343,6 @@ export const pageRoutes: readonly Route[] = [
     path: '/v1/mcp/oauth/callback',
     query: callbackQuery,
     response: { status: 200, shape: null },
-    summary: 'Where the authorization server sends the browser after the consent',
+    summary: 'The authorization server redirects the browser here after the consent',
   }),
 ];

@@ -119,7 +119,7 @@ export const passage = z.strictObject({
     .number()
     .min(0)
     .max(1)
-    .describe('How well the passage fits, in each mode: 0.9 for one that has each word of the query'),
+    .describe('Relevance of the passage in each mode: 0.9 for one that has each word of the query'),
   scores: z.strictObject({
     lexical: z.number().min(0).max(1).nullable(),
     semantic: z.number().min(0).max(1).nullable(),
@@ -159,7 +159,7 @@ export const memoryCounts = z.strictObject({
 export type MemoryCounts = z.output<typeof memoryCounts>;
 
 export const memoryStats = memoryCounts.extend({
-  bytes: count.describe('Of documents: what counts towards the limit of memory bytes'),
+  bytes: count.describe('Bytes of documents that count towards the limit of memory bytes'),
   pending_embeddings: count.describe('Passages that wait for their embedding'),
 });
 export type MemoryStats = z.output<typeof memoryStats>;
@@ -336,7 +336,7 @@ export const routes: readonly Route[] = [
       'Removes what matches all given fields, of which one is required, and returns how much that was. With an acting user, only what belongs to that user. Without one, needs the scope `agents.write`: `user_id` selects what belongs to one user, `run_id` and `session_id` alone what a run or session left for any user, and `path_prefix` alone documents of the agent.',
     examples: {
       session: {
-        summary: 'What one session left',
+        summary: 'Documents of one session',
         params,
         body: { session_id: 'chat-81' },
         response: counts,

@@ -14,7 +14,7 @@ const modelDeployment = z.object({
       source: z
         .enum(['catalogue', 'genai-prices'])
         .describe("`catalogue`: the operator's, of the model or of the list; `genai-prices`: the public one"),
-      version: z.string().describe('As the spans of runs have it'),
+      version: z.string().describe('Version of the price, as in spans of runs'),
     })
     .nullable()
     .describe(
@@ -29,7 +29,7 @@ const modelDeployment = z.object({
 });
 
 export const ownerModel = z.object({
-  id: z.string().describe('With `*` at its end: all names that begin so'),
+  id: z.string().describe('Model id; with `*` at its end, all names with that prefix'),
   aliases: z.array(z.string()),
   fallbacks: z.array(z.string()),
   deployments: z.array(modelDeployment),
@@ -39,7 +39,7 @@ export type OwnerModel = z.output<typeof ownerModel>;
 export const ownerModelList = z.object({
   object: z.literal('list'),
   data: z.array(ownerModel),
-  has_more: z.literal(true).optional().describe('Present if there are more than fit into an answer of 1 MiB'),
+  has_more: z.literal(true).optional().describe('Present if the list exceeds a response of 1 MiB'),
 });
 
 const example: OwnerModel = {

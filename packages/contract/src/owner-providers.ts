@@ -34,7 +34,7 @@ export type ProviderDeployment = z.output<typeof providerDeployment>;
 export const providerDeploymentList = z.object({
   object: z.literal('list'),
   data: z.array(providerDeployment),
-  has_more: z.literal(true).optional().describe('Present if there are more than fit into an answer of 1 MiB'),
+  has_more: z.literal(true).optional().describe('Present if the list exceeds a response of 1 MiB'),
 });
 
 const example: ProviderDeployment = {

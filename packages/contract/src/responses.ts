@@ -53,7 +53,7 @@ export const responseRequest = z.looseObject({
   include: z.array(z.string()).nullish(),
   store: z.boolean().nullish().describe('Whether Gatehouse stores the response; default true'),
   previous_response_id: z.string().nullish().describe('The stored response that the request continues'),
-  prompt_cache_key: z.string().nullish().describe('Also names the session, where no header does'),
+  prompt_cache_key: z.string().nullish().describe('Session id where no header names one'),
 });
 
 export const inputTokensRequest = responseRequest.omit({

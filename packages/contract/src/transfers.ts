@@ -43,7 +43,7 @@ const counts = z
   .record(z.string().max(32), z.int())
   .meta({ maxProperties: 16 })
   .describe(
-    'What goes with it, by kind, such as `documents`, `relations` or `messages`, when it was counted',
+    'Data that moves with the resource, by kind, such as `documents`, `relations` or `messages`, when it was counted',
   );
 
 const namedRef = z.strictObject({ ...ref, name: z.string() });
@@ -71,7 +71,7 @@ export const transferPreview = z.strictObject({
   dependencies: z
     .array(z.strictObject({ ...namedRef.shape, needs: namedRef, included: z.boolean() }))
     .describe(
-      'What needs something else. `included` is false for what stays in the source and needs something that moves',
+      'Resources that need another one. `included` is false for a resource that stays in the source and needs one that moves',
     ),
   conflicts: z
     .array(

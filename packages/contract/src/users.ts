@@ -13,7 +13,7 @@ export const userDataDeletion = z.strictObject({
     z.strictObject({
       service: z.string(),
       status: deletionStatus,
-      counts: z.record(z.string(), count).describe('What was removed so far, by kind'),
+      counts: z.record(z.string(), count).describe('Rows removed so far, by kind'),
     }),
   ),
 });

@@ -58,7 +58,7 @@ const resultFields = {
   output: z.string().nullable(),
   finish_reason: z.string().nullable(),
   usage: z.record(z.string(), z.unknown()).nullable().describe("The model's, as in a chat completion"),
-  trace_id: z.string().describe('Of the run, in traces'),
+  trace_id: z.string().describe('Trace id of the run'),
 };
 export const webhookResult = z.strictObject({ call_id: uuid, agent_id: uuid, ...resultFields });
 export type WebhookResult = z.output<typeof webhookResult>;
@@ -113,7 +113,7 @@ export const webhookDelivery = z.strictObject({
       number: z.int().min(1),
       at: utcTime,
       duration_ms: z.int().min(0),
-      status: z.int().nullable().describe('Of the response; null without one'),
+      status: z.int().nullable().describe('Status of the response; null without a response'),
       error: z.string().nullable().describe('Why there was no response'),
     }),
   ),
@@ -127,7 +127,7 @@ export const webhookCallWithResult = webhookCall.extend({
   trace_id: resultFields.trace_id.nullable(),
   deliveries: z
     .array(webhookDelivery)
-    .describe('Of the result to `callback_url`: at most 50, the newest first'),
+    .describe('Deliveries of the result to `callback_url`: at most 50, the newest first'),
 });
 export type WebhookCallWithResult = z.output<typeof webhookCallWithResult>;
 

@@ -44,8 +44,15 @@ const settings = {
       `Makes the prompt from any JSON: a Liquid template, or the name of a ready-made one (${readyTemplates.map((name) => `\`${name}\``).join(', ')}). Without one, the body must have \`input\``,
     ),
   mode: webhookMode.describe('Whether a delivery is answered with the result, or at once'),
-  callback_url: storableText(1, 2_000).nullable().describe('Where results of `async` deliveries are sent'),
-  rate_limit_per_minute: z.int().min(1).max(100_000).nullable().describe('Of genuine deliveries'),
+  callback_url: storableText(1, 2_000)
+    .nullable()
+    .describe('URL to which results of `async` deliveries are sent'),
+  rate_limit_per_minute: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .nullable()
+    .describe('Maximum genuine deliveries a minute'),
   allowed_cidrs: setOf(cidr).max(100).describe('Networks that may deliver; empty for any'),
   enabled: z.boolean(),
 };
