@@ -11,7 +11,7 @@ export type ChannelMetrics = ReturnType<typeof channelMetrics>;
 export function channelMetrics(registry: Registry) {
   const messages = new Counter({
     name: 'gatehouse_channel_messages_total',
-    help: 'Genuine messages of channels, by what came of them',
+    help: 'Genuine messages of channels by outcome',
     labelNames: ['type', 'outcome'],
     registers: [registry],
   });
@@ -23,7 +23,7 @@ export function channelMetrics(registry: Registry) {
   });
   const replies = new Counter({
     name: 'gatehouse_channel_replies_total',
-    help: 'Attempts to send replies, by what came of them',
+    help: 'Attempts to send replies by outcome',
     labelNames: ['type', 'outcome'],
     registers: [registry],
   });

@@ -8,7 +8,7 @@ export type DeliveryMetrics = ReturnType<typeof deliveryMetrics>;
 export function deliveryMetrics(registry: Registry) {
   const attempts = new Counter({
     name: 'gatehouse_webhook_attempts_total',
-    help: 'Attempts to send results and events, by what came of them',
+    help: 'Attempts to send results and events by outcome',
     labelNames: ['outcome'],
     registers: [registry],
   });

@@ -2308,8 +2308,8 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): SettleResponse => SettleResponse.decode(value),
   },
   /**
-   * Notes how providers took the own keys of tenants: their last use, and whether they fail. Caller: chat. At most 1,000
-   * uses a call; unknown keys are ignored.
+   * Records the last use of tenants' keys for providers, and whether they fail. Caller: chat. At most 1,000 uses a call;
+   * unknown keys are ignored.
    */
   noteProviderKeys: {
     path: "/gatehouse.tenant.v1.TenantService/NoteProviderKeys" as const,
@@ -2356,8 +2356,8 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    */
   settle: handleUnaryCall<SettleRequest, SettleResponse>;
   /**
-   * Notes how providers took the own keys of tenants: their last use, and whether they fail. Caller: chat. At most 1,000
-   * uses a call; unknown keys are ignored.
+   * Records the last use of tenants' keys for providers, and whether they fail. Caller: chat. At most 1,000 uses a call;
+   * unknown keys are ignored.
    */
   noteProviderKeys: handleUnaryCall<NoteProviderKeysRequest, NoteProviderKeysResponse>;
 }
@@ -2478,8 +2478,8 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: SettleResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Notes how providers took the own keys of tenants: their last use, and whether they fail. Caller: chat. At most 1,000
-   * uses a call; unknown keys are ignored.
+   * Records the last use of tenants' keys for providers, and whether they fail. Caller: chat. At most 1,000 uses a call;
+   * unknown keys are ignored.
    */
   noteProviderKeys(
     request: NoteProviderKeysRequest,
