@@ -95,7 +95,7 @@ export function itemOf(part: AnswerPart, id: string): Fields {
   }
 }
 
-export function contentPart(kind: 'text' | 'refusal', text: string): Fields {
+function contentPart(kind: 'text' | 'refusal', text: string): Fields {
   return kind === 'refusal'
     ? { type: 'refusal', refusal: text }
     : { type: 'output_text', text, annotations: [], logprobs: [] };

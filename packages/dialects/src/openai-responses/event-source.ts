@@ -12,18 +12,9 @@ import { PartSequence } from '../translation/part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, partsOf } from './answer-reader.ts';
 import { callOf } from './input-reader.ts';
+import { textsByDelta } from './item-events.ts';
 
 const maxItems = 4_096;
-
-/** Deltas by the kind of their part. */
-const deltas: Readonly<Record<string, 'text' | 'refusal' | 'thinking' | 'call' | undefined>> = {
-  'response.output_text.delta': 'text',
-  'response.refusal.delta': 'refusal',
-  'response.reasoning_summary_text.delta': 'thinking',
-  'response.reasoning_text.delta': 'thinking',
-  'response.function_call_arguments.delta': 'call',
-  'response.custom_tool_call_input.delta': 'call',
-};
 
 /** Reads the events of responses. */
 export class ResponseSource implements EventSource {
@@ -60,7 +51,7 @@ export class ResponseSource implements EventSource {
       return [...started, ...this.#added(index, item)];
     if (type === 'response.output_item.done' && isFields(item))
       return [...started, ...this.#done(index, item)];
-    const kind = deltas[type];
+    const kind = textsByDelta.get(type)?.kind;
     return kind === undefined ? started : [...started, ...this.#delta(index, kind, fields)];
   }
 

@@ -6,8 +6,9 @@ import type { AnswerPart, Stop } from '../translation/answer.ts';
 import { now } from '../openai-chat/answer-writer.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { contentPart, idOf, itemId, itemOf, responseHead, statusOf } from './answer-writer.ts';
+import { idOf, itemId, itemOf, responseHead, statusOf } from './answer-writer.ts';
 import { writeError } from './errors.ts';
+import { begunItem, itemTexts, type ItemEvent, type ItemText } from './item-events.ts';
 import { writeUsage } from './usage.ts';
 
 /** The last event repeats the whole answer, so that it must be kept. */
@@ -22,6 +23,9 @@ export class ResponseWriter implements EventWriter {
   #id = 'resp_0';
   readonly #output: Fields[] = [];
   #open: AnswerPart | null = null;
+  /** The text of the open part; null before a text of reasoning. */
+  #text: ItemText | null = null;
+  #itemId = '';
   #pieces: string[] = [];
   #chars = 0;
   #usage: Usage | null = null;
@@ -41,8 +45,8 @@ export class ResponseWriter implements EventWriter {
         this.#id = idOf(event.id);
         this.#head = { ...responseHead(this.#id, event.model, now()), ...this.#echoed };
         return [
-          this.#event('response.created', { response: this.#head }),
-          this.#event('response.in_progress', { response: this.#head }),
+          this.#event({ type: 'response.created', response: this.#head }),
+          this.#event({ type: 'response.in_progress', response: this.#head }),
         ];
       case 'open':
         return this.#opened(event.part);
@@ -65,10 +69,7 @@ export class ResponseWriter implements EventWriter {
 
   /** An item that comes whole. */
   writeItem(item: Fields): Buffer[] {
-    const events = [
-      this.#place('response.output_item.added', { item }),
-      this.#place('response.output_item.done', { item }),
-    ];
+    const events = [this.#itemEvent('added', item), this.#itemEvent('done', item)];
     this.#output.push(item);
     return events;
   }
@@ -77,15 +78,15 @@ export class ResponseWriter implements EventWriter {
     const status = statusOf(this.#stop, this.#refuses);
     const usage = this.#usage === null ? null : writeUsage(this.#usage);
     const response = { ...this.#head, ...status, output: this.#output, usage };
-    return [this.#event(`response.${String(status['status'])}`, { response })];
+    return [this.#event({ type: `response.${String(status['status'])}`, response })];
   }
 
   /** SDKs raise the first; clients that follow the response read the second. */
   #failed(error: unknown): Buffer[] {
     const response = { ...this.#head, status: 'failed', error, output: this.#output };
     return [
-      this.#event('error', { ...(Object(error) as Fields), error }),
-      this.#event('response.failed', { response }),
+      this.#event({ ...(Object(error) as Fields), error, type: 'error' }),
+      this.#event({ type: 'response.failed', response }),
     ];
   }
 
@@ -94,117 +95,62 @@ export class ResponseWriter implements EventWriter {
     this.#open = part.kind === 'call' ? { ...part, argumentsText: '' } : begun(part.kind);
     this.#refuses ||= part.kind === 'refusal';
     this.#pieces = [];
+    this.#itemId = itemId(this.#id, part.kind, this.#output.length);
     const item = itemOf(this.#open, this.#itemId);
-    const shown = {
-      ...item,
-      ...(item['status'] !== undefined && { status: 'in_progress' }),
-      ...(item['content'] !== undefined && { content: [] }),
-    };
-    return [this.#place('response.output_item.added', { item: shown }), ...this.#partAdded(part.kind)];
+    return [this.#itemEvent('added', begunItem(item)), ...this.#textBegun(itemTexts(item))];
   }
 
-  #partAdded(kind: AnswerPart['kind']): Buffer[] {
-    if (kind !== 'text' && kind !== 'refusal') return [];
-    return [this.#inItem('response.content_part.added', { content_index: 0, part: contentPart(kind, '') })];
+  #textBegun([text]: readonly ItemText[]): Buffer[] {
+    this.#text = text ?? null;
+    return text === undefined ? [] : text.added.map((event) => this.#textEvent(event));
   }
 
   #delta(text: string): Buffer[] {
     const part = this.#open;
     if (part === null) return [];
-    const isFirst = this.#pieces.length === 0;
     this.#pieces.push(text);
     this.#chars += text.length;
     if (this.#chars > maxChars) throw new Error('the answer is too large to be put together');
-    switch (part.kind) {
-      case 'text':
-        return [this.#inItem('response.output_text.delta', { content_index: 0, delta: text, logprobs: [] })];
-      case 'refusal':
-        return [this.#inItem('response.refusal.delta', { content_index: 0, delta: text })];
-      case 'thinking':
-        return [
-          ...(isFirst ? [this.#summaryAdded()] : []),
-          this.#inItem('response.reasoning_summary_text.delta', { summary_index: 0, delta: text }),
-        ];
-      case 'call':
-        return [this.#inItem(`${callEvent(part)}.delta`, { delta: text })];
-    }
-  }
-
-  #summaryAdded(): Buffer {
-    const part = { type: 'summary_text', text: '' };
-    return this.#inItem('response.reasoning_summary_part.added', { summary_index: 0, part });
+    // An item of reasoning may have a signature alone, so that its summary begins with its first text.
+    const begun = this.#text === null ? this.#textBegun(itemTexts(this.#itemWith(part, text))) : [];
+    if (this.#text !== null) begun.push(this.#textEvent(this.#text.delta(text)));
+    return begun;
   }
 
   #closed(signature: ReasoningSignature | null): Buffer[] {
-    const open = this.#open;
-    if (open === null) return [];
-    const text = this.#pieces.join('');
-    const part = whole(open, text, signature);
-    const item = itemOf(part, this.#itemId);
-    const ends = this.#ends(part, text);
-    const done = this.#place('response.output_item.done', { item });
+    const part = this.#open;
+    if (part === null) return [];
+    const item = this.#itemWith(part, this.#pieces.join(''), signature);
+    const ends = itemTexts(item).flatMap(({ done }) => done.map((event) => this.#textEvent(event)));
+    const done = this.#itemEvent('done', item);
     this.#output.push(item);
     this.#open = null;
     this.#pieces = [];
     return [...ends, done];
   }
 
-  #ends(part: AnswerPart, text: string): Buffer[] {
-    switch (part.kind) {
-      case 'text':
-      case 'refusal': {
-        const name = part.kind === 'text' ? 'output_text' : 'refusal';
-        const said = part.kind === 'text' ? { text, logprobs: [] } : { refusal: text };
-        return [
-          this.#inItem(`response.${name}.done`, { content_index: 0, ...said }),
-          this.#inItem('response.content_part.done', {
-            content_index: 0,
-            part: contentPart(part.kind, text),
-          }),
-        ];
-      }
-      case 'thinking':
-        return text === ''
-          ? []
-          : [
-              this.#inItem('response.reasoning_summary_text.done', { summary_index: 0, text }),
-              this.#inItem('response.reasoning_summary_part.done', {
-                ...{ summary_index: 0, part: { type: 'summary_text', text } },
-              }),
-            ];
-      case 'call':
-        return [
-          this.#inItem(
-            `${callEvent(part)}.done`,
-            part.isFreeform ? { input: text } : { arguments: text, name: part.name },
-          ),
-        ];
-    }
+  #itemWith(part: AnswerPart, text: string, signature: ReasoningSignature | null = null): Fields {
+    return itemOf(whole(part, text, signature), this.#itemId);
   }
 
-  get #itemId(): string {
-    return itemId(this.#id, this.#open?.kind ?? 'text', this.#output.length);
+  #itemEvent(step: 'added' | 'done', item: Fields): Buffer {
+    return this.#event({ type: `response.output_item.${step}`, output_index: this.#output.length, item });
   }
 
-  #inItem(type: string, fields: Fields): Buffer {
-    return this.#place(type, { item_id: this.#itemId, ...fields });
+  /** Adds the place of a text to a new event. */
+  #textEvent(event: ItemEvent): Buffer {
+    event['output_index'] = this.#output.length;
+    event['item_id'] = this.#itemId;
+    return this.#event(event);
   }
 
-  #place(type: string, fields: Fields): Buffer {
-    return this.#event(type, { output_index: this.#output.length, ...fields });
-  }
-
-  #event(type: string, fields: Fields): Buffer {
-    const sequence_number = this.#number;
+  /** Numbers a new event. */
+  #event(event: ItemEvent): Buffer {
+    event['sequence_number'] = this.#number;
     this.#number += 1;
     // Only responses have texts of their request in them.
-    const write = 'response' in fields ? writeJson : undefined;
-    return frameOf({ ...fields, type, sequence_number }, write);
+    return frameOf(event, 'response' in event ? writeJson : undefined);
   }
-}
-
-function callEvent({ isFreeform }: { isFreeform: boolean }): string {
-  return isFreeform ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
 }
 
 function begun(kind: 'text' | 'refusal' | 'thinking'): AnswerPart {
