@@ -223,10 +223,10 @@ export interface AnswerFormat {
   parseError(body: Fields, status: number): ProviderError;
   /** Reads a whole answer, in turns of its tenant at the event loop if it is large. Throws `NoAnswer`. */
   readWhole(bytes: Buffer, options: ReadOptions): Promise<WholeAnswer>;
-  /** The frames of a whole answer that came in place of a stream. Throws if it is no answer. */
-  framesOf(whole: Buffer): Buffer[];
-  /** Puts a stream that came in place of a whole answer together. */
-  assembler(): AnswerAssembler;
+  /** Converts a unary response to the frames of a stream. Throws if it is no answer. */
+  streamFrames(answer: Buffer): Buffer[];
+  /** Converts a stream to a unary response. */
+  answerBuilder(): AnswerBuilder;
   streamReader(choices: number, keepsText?: boolean): StreamReader;
   /** The answers of a turn with calls of tools, as the client gets them. */
   toolAnswers(isOwn: (name: string) => boolean): ToolAnswers;
@@ -299,10 +299,11 @@ export interface WholeAnswer extends MeteredAnswer {
   broken: ProviderError | null;
 }
 
-export interface AnswerAssembler {
+/** Builds a unary response of the frames of a stream. */
+export interface AnswerBuilder {
   /** Throws if the frame can't be read. */
   add(frame: Buffer): void;
-  /** The whole answer; null if none has begun. */
+  /** The response so far; null if none has begun. */
   readonly built: Buffer | null;
 }
 

@@ -26,7 +26,7 @@ export interface StateFormat {
   /** A kept answer as its client may see it: with encrypted thoughts or without. */
   shown(answer: Buffer, options: { encrypted: boolean; tenantId: string }): Promise<Buffer>;
   /** The frames of a kept answer. */
-  framesOf(answer: Buffer): Buffer[];
+  streamFrames(answer: Buffer): Buffer[];
 }
 
 /** The part of a request that concerns kept answers. */

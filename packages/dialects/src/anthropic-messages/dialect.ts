@@ -2,7 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { unsupportedInAnthropic } from './defaults.ts';
 import { parseError } from '../provider-errors.ts';
 import { EventReader } from './event-reader.ts';
-import { EventAssembler, framesOf } from './other-kind.ts';
+import { MessageAnswerBuilder, streamFrames } from './response-mode.ts';
 import { readRequest } from './request.ts';
 import { MessageToolAnswers } from './tool-answers.ts';
 import { MessageToolStream } from './tool-stream.ts';
@@ -19,8 +19,8 @@ export const anthropic = {
   keepsErrorBodies: true,
   parseError,
   readWhole,
-  framesOf,
-  assembler: () => new EventAssembler(),
+  streamFrames,
+  answerBuilder: () => new MessageAnswerBuilder(),
   streamReader: (_choices: number, keepsText?: boolean) => new EventReader(keepsText),
   toolAnswers: (isOwn) => new MessageToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new MessageToolStream(sink, isOwn),

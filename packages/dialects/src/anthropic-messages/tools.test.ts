@@ -7,7 +7,7 @@ import { FrameSplitter } from '../wire/sse-frames.ts';
 import { ContentBuilder } from './content-builder.ts';
 import { EventReader } from './event-reader.ts';
 import { eventOf } from './events.ts';
-import { EventAssembler, framesOf } from './other-kind.ts';
+import { MessageAnswerBuilder, streamFrames } from './response-mode.ts';
 import { MessageToolAnswers } from './tool-answers.ts';
 import { MessageToolStream } from './tool-stream.ts';
 
@@ -32,10 +32,10 @@ const thought = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
 const said = (text: string): Fields => ({ type: 'text', text });
 const isOwn = (name: string): boolean => name.startsWith('own');
 
-function assembled(frames: readonly Buffer[]): Fields {
-  const assembler = new EventAssembler();
-  for (const frame of frames) assembler.add(frame);
-  return JSON.parse(String(assembler.built)) as Fields;
+function built(frames: readonly Buffer[]): Fields {
+  const builder = new MessageAnswerBuilder();
+  for (const frame of frames) builder.add(frame);
+  return JSON.parse(String(builder.built)) as Fields;
 }
 
 const block = fc.oneof(
@@ -48,30 +48,30 @@ const block = fc.oneof(
   }),
 );
 
-describe('an answer of the other kind', () => {
+describe('a response in the other mode', () => {
   it('means the same as frames and as a whole', () => {
     fc.assert(
       fc.property(fc.array(block, { maxLength: 6 }), (content) => {
         const whole = JSON.parse(JSON.stringify(message(content))) as Fields;
-        expect(assembled(framesOf(bytesOf(whole)))).toEqual(whole);
+        expect(built(streamFrames(bytesOf(whole)))).toEqual(whole);
       }),
     );
   });
 
   it('means the same wherever a stream is cut into pieces', () => {
     const whole = message([thought, said('Größe 東京'), callOf('a', 't1', { q: 'é' })], 'tool_use');
-    const bytes = Buffer.concat(framesOf(bytesOf(whole)));
+    const bytes = Buffer.concat(streamFrames(bytesOf(whole)));
     for (let at = 1; at < bytes.length; at += 1) {
       const splitter = new FrameSplitter();
-      expect(
-        assembled([...splitter.push(bytes.subarray(0, at)), ...splitter.push(bytes.subarray(at))]),
-      ).toEqual(whole);
+      expect(built([...splitter.push(bytes.subarray(0, at)), ...splitter.push(bytes.subarray(at))])).toEqual(
+        whole,
+      );
     }
   });
 
   it('that broke off has its content and an error', async () => {
-    const frames = framesOf(bytesOf(message([said('some')]))).slice(0, 3);
-    const answer = assembled(frames);
+    const frames = streamFrames(bytesOf(message([said('some')]))).slice(0, 3);
+    const answer = built(frames);
     expect(answer).toMatchObject({ content: [said('some')], error: { message: 'The stream ended early.' } });
     const read = await readWhole(bytesOf(answer), { tenantId: null });
     expect(read).toMatchObject({
@@ -79,8 +79,7 @@ describe('an answer of the other kind', () => {
       answer: { beginning: 'some' },
     });
     const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
-    expect(assembled([Buffer.from(`event: error\ndata: ${JSON.stringify(error)}\n\n`)])).toEqual({
-      type: 'error',
+    expect(built([Buffer.from(`event: error\ndata: ${JSON.stringify(error)}\n\n`)])).toEqual({
       error: { message: 'The provider failed.', code: 529 },
     });
   });
@@ -106,7 +105,7 @@ describe('a whole answer', () => {
     const whole = message([said('Let me see.'), callOf('a', 't')], 'tool_use');
     expect((await readWhole(bytesOf(whole), { tenantId: null, keepsText: true })).text).toBe('');
     const reader = new EventReader(true);
-    for (const frame of framesOf(bytesOf(whole))) reader.read(frame);
+    for (const frame of streamFrames(bytesOf(whole))) reader.read(frame);
     expect(reader.keptText).toBe('');
   });
 
@@ -157,11 +156,11 @@ describe('numbers that JavaScript would write in another way', () => {
 
   it('stay as they are in a whole answer in place of a stream, and in a stream in place of one', () => {
     const text = `{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"a","input":${input}}]}`;
-    const frames = framesOf(Buffer.from(text));
-    const assembler = new EventAssembler();
-    for (const frame of frames) assembler.add(frame);
+    const frames = streamFrames(Buffer.from(text));
+    const builder = new MessageAnswerBuilder();
+    for (const frame of frames) builder.add(frame);
     expect(Buffer.concat(frames).toString()).toContain(JSON.stringify(input));
-    expect(String(assembler.built)).toContain(input);
+    expect(String(builder.built)).toContain(input);
   });
 
   it('stay as they are in streams, in pieces and in the start of a call', () => {
@@ -225,7 +224,7 @@ describe('streamed answers of a turn with tools', () => {
     for (const [index, answer] of answers.entries()) {
       if (index > 0) stream.next();
       const reader = new EventReader();
-      const frames = framesOf(bytesOf(answer)).filter((frame) => reader.read(frame) === 'chunk');
+      const frames = streamFrames(bytesOf(answer)).filter((frame) => reader.read(frame) === 'chunk');
       for (const frame of frames) stream.write([frame]);
     }
     stream.finish();
@@ -238,7 +237,7 @@ describe('streamed answers of a turn with tools', () => {
       message([said('It is 4.'), callOf('theirs', 't2', { n: 4 })], 'tool_use'),
     );
     expect(shown.filter((frame) => eventOf(frame)?.type === 'message_start')).toHaveLength(1);
-    expect(assembled(shown)).toEqual(
+    expect(built(shown)).toEqual(
       message(
         [thought, said('Let me see.'), said('It is 4.'), callOf('theirs', 't2', { n: 4 })],
         'tool_use',
@@ -254,7 +253,7 @@ describe('streamed answers of a turn with tools', () => {
   });
 
   it('end as a turn when only calls of the gateway were left out', () => {
-    expect(assembled(streamed(message([said('x'), callOf('own_a', 't')], 'tool_use')).shown)).toMatchObject({
+    expect(built(streamed(message([said('x'), callOf('own_a', 't')], 'tool_use')).shown)).toMatchObject({
       content: [said('x')],
       stop_reason: 'end_turn',
     });
@@ -262,7 +261,7 @@ describe('streamed answers of a turn with tools', () => {
 
   it('of one call without tools of the gateway stay byte for byte', () => {
     const whole = message([thought, said('x'), callOf('theirs', 't', { a: 1 })], 'tool_use');
-    expect(Buffer.concat(streamed(whole).shown)).toEqual(Buffer.concat(framesOf(bytesOf(whole))));
+    expect(Buffer.concat(streamed(whole).shown)).toEqual(Buffer.concat(streamFrames(bytesOf(whole))));
   });
 
   it('keep why they stopped, in however many events it is said', () => {

@@ -2,7 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { unsupportedInGemini } from './defaults.ts';
 import { parseError } from './google-error.ts';
 import { readCountRequest } from './count-request.ts';
-import { framesOf, ResponseAssembler } from './other-kind.ts';
+import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
 import { readRequest } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
 import { ContentToolAnswers } from './tool-answers.ts';
@@ -20,8 +20,8 @@ export const gemini = {
   keepsErrorBodies: true,
   parseError,
   readWhole,
-  framesOf,
-  assembler: () => new ResponseAssembler(),
+  streamFrames,
+  answerBuilder: () => new GeminiAnswerBuilder(),
   streamReader: (_choices: number, keepsText?: boolean) => new ResponseReader(keepsText),
   toolAnswers: (isOwn) => new ContentToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ContentToolStream(sink, isOwn),

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { JsonSource } from '../wire/json-text.ts';
-import { ResponseAssembler } from './other-kind.ts';
+import { GeminiAnswerBuilder } from './response-mode.ts';
 import { ContentToolAnswers } from './tool-answers.ts';
 import { ContentToolStream } from './tool-stream.ts';
 
@@ -24,9 +24,9 @@ it('keeps numbers in arguments that JavaScript would write in another way', () =
       },
       isOwn,
     );
-    const assembler = new ResponseAssembler();
-    assembler.add(Buffer.from(`data: ${text}\n\n`));
-    expect(String(assembler.built).split(args)).toHaveLength(3);
+    const builder = new GeminiAnswerBuilder();
+    builder.add(Buffer.from(`data: ${text}\n\n`));
+    expect(String(builder.built).split(args)).toHaveLength(3);
     stream.write([Buffer.from(`data: ${text}\n\n`)]);
     expect(stream.message.text.split(args)).toHaveLength(3);
     expect([...frames, ...stream.endFrames().map(String)].join('').split(args)).toHaveLength(2);

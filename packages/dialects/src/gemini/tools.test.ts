@@ -4,7 +4,7 @@ import { latestReport } from '../usage/reported-usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { NoAnswer } from '../dialect.ts';
 import { gemini } from './dialect.ts';
-import { framesOf, ResponseAssembler } from './other-kind.ts';
+import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
 import { ResponseReader } from './response-reader.ts';
 import { frameOf, responseIn } from './responses.ts';
 import { ContentToolAnswers } from './tool-answers.ts';
@@ -31,10 +31,10 @@ const signed = { thoughtSignature: 'c2ln' };
 const said = (text: string): Fields => ({ text });
 const isOwn = (name: string): boolean => name.startsWith('own');
 
-function assembled(frames: readonly Buffer[]): Fields {
-  const assembler = new ResponseAssembler();
-  for (const frame of frames) assembler.add(frame);
-  return JSON.parse(String(assembler.built)) as Fields;
+function built(frames: readonly Buffer[]): Fields {
+  const builder = new GeminiAnswerBuilder();
+  for (const frame of frames) builder.add(frame);
+  return JSON.parse(String(builder.built)) as Fields;
 }
 
 /** The frames of an answer, one for each of its parts, in which texts are cut into pieces of a size. */
@@ -78,14 +78,14 @@ const contentParts = fc.array(part, { maxLength: 6 }).map((parts) =>
   }),
 );
 
-describe('an answer of the other kind', () => {
+describe('a response in the other mode', () => {
   it('means the same as frames and as a whole', () => {
     fc.assert(
       fc.property(contentParts, fc.integer({ min: 1, max: 5 }), (parts, size) => {
         const whole = JSON.parse(JSON.stringify(response(parts))) as Fields;
-        expect(assembled(framesFor(whole, size))).toEqual(whole);
-        expect(framesOf(bytesOf(whole)).map(String)).toEqual([`data: ${JSON.stringify(whole)}\n\n`]);
-        expect(assembled(framesOf(bytesOf(whole)))).toEqual(whole);
+        expect(built(framesFor(whole, size))).toEqual(whole);
+        expect(streamFrames(bytesOf(whole)).map(String)).toEqual([`data: ${JSON.stringify(whole)}\n\n`]);
+        expect(built(streamFrames(bytesOf(whole)))).toEqual(whole);
       }),
     );
   });
@@ -97,7 +97,7 @@ describe('an answer of the other kind', () => {
       for (let at = 1; at < bytes.length; at += 1) {
         const splitter = new FrameSplitter();
         const frames = [...splitter.push(bytes.subarray(0, at)), ...splitter.push(bytes.subarray(at))];
-        expect(assembled(frames)).toEqual(whole);
+        expect(built(frames)).toEqual(whole);
         const reader = new ResponseReader(true);
         for (const frame of frames) reader.read(frame);
         expect([reader.complete, reader.answer.beginning]).toEqual([true, 'hmGröße 東京a{"q":"é"}']);
@@ -108,15 +108,15 @@ describe('an answer of the other kind', () => {
   it('keeps its bytes as a frame, but for line ends', () => {
     const pretty =
       '{\r\n "candidates": [ {"content": {"parts": [{"text": "a\\nb"}]}, "n": 12345678901234567890 }]\n}';
-    expect(String(framesOf(Buffer.from(pretty))[0])).toBe(
+    expect(String(streamFrames(Buffer.from(pretty))[0])).toBe(
       'data: {   "candidates": [ {"content": {"parts": [{"text": "a\\nb"}]}, "n": 12345678901234567890 }] }\n\n',
     );
-    expect(() => framesOf(bytesOf({ models: [] }))).toThrow('no candidates');
-    expect(() => framesOf(bytesOf([1]))).toThrow('not an object');
+    expect(() => streamFrames(bytesOf({ models: [] }))).toThrow('no candidates');
+    expect(() => streamFrames(bytesOf([1]))).toThrow('not an object');
   });
 
   it('that broke off has its candidates and an error', async () => {
-    const answer = assembled(framesFor(response([said('some')])).slice(0, 1));
+    const answer = built(framesFor(response([said('some')])).slice(0, 1));
     expect(answer).toMatchObject({
       candidates: [{ content: { parts: [said('some')] } }],
       error: { message: 'The stream ended early.' },
@@ -125,28 +125,28 @@ describe('an answer of the other kind', () => {
       ...{ broken: {}, answer: { beginning: 'some' } },
     });
     const error = { error: { code: 429, message: 'projects/1 is slow', status: 'RESOURCE_EXHAUSTED' } };
-    expect(assembled([frameOf(error)])).toEqual({ error: { message: 'The provider failed.', code: 429 } });
+    expect(built([frameOf(error)])).toEqual({ error: { message: 'The provider failed.', code: 429 } });
     const both = { ...response([said('some')]), ...error };
     const reader = new ResponseReader();
-    expect(framesOf(bytesOf(both)).map((frame) => reader.read(frame))).toEqual(['last', 'error']);
+    expect(streamFrames(bytesOf(both)).map((frame) => reader.read(frame))).toEqual(['last', 'error']);
     expect(reader.error).toEqual({ status: 429 });
-    expect(new ResponseAssembler().built).toBeNull();
+    expect(new GeminiAnswerBuilder().built).toBeNull();
   });
 
   it('of a prompt that was blocked is put together, too', () => {
     const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 5 } };
-    expect(assembled([frameOf(blocked)])).toEqual(blocked);
-    expect(String(framesOf(bytesOf(blocked))[0])).toBe(`data: ${JSON.stringify(blocked)}\n\n`);
+    expect(built([frameOf(blocked)])).toEqual(blocked);
+    expect(String(streamFrames(bytesOf(blocked))[0])).toBe(`data: ${JSON.stringify(blocked)}\n\n`);
   });
 
   it('is put together within bounds', () => {
-    const assembler = new ResponseAssembler();
+    const builder = new GeminiAnswerBuilder();
     const parts = Array.from({ length: 1_000 }, () => ({ executableCode: { code: 'x' } }));
     expect(() => {
-      for (let times = 0; times < 5; times += 1) assembler.add(frameOf(response(parts)));
+      for (let times = 0; times < 5; times += 1) builder.add(frameOf(response(parts)));
     }).toThrow('too many parts');
     const adding = (part: Fields, times: number) => () => {
-      const large = new ResponseAssembler();
+      const large = new GeminiAnswerBuilder();
       for (let done = 0; done < times; done += 1) large.add(frameOf(response([part])));
     };
     const data = (chars: number): Fields => ({ inlineData: { data: 'x'.repeat(chars) } });
@@ -333,7 +333,7 @@ describe('streamed answers of a turn with tools', () => {
     );
     expect(last).toHaveLength(1);
     expect(finishes(shown)).toEqual(['STOP']);
-    expect(assembled(shown)).toEqual(
+    expect(built(shown)).toEqual(
       response([thought, said('Let me see.It is 4.'), callOf('theirs', { n: 4 })], usageOf(10, 6)),
     );
   });
@@ -347,7 +347,7 @@ describe('streamed answers of a turn with tools', () => {
       usageOf(5, 4),
       usageOf(11, 6),
     ]);
-    expect(assembled(shown)).toMatchObject({
+    expect(built(shown)).toMatchObject({
       candidates: [{ content: { parts: [said('First. Second.')] } }],
     });
   });

@@ -1,6 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { ChunkReader } from './chunk-reader.ts';
+import type { FrameKind } from '../dialect.ts';
 import { noUsage } from '../usage/usage.ts';
+
+/** `data`: null for a comment. */
+function readData(reader: ChunkReader, data: string | null, event?: string): FrameKind {
+  const name = event === undefined ? '' : `event: ${event}\n`;
+  return reader.read(Buffer.from(data === null ? ': comment\n\n' : `${name}data: ${data}\n\n`));
+}
 
 const head = { id: 'c1', object: 'chat.completion.chunk', created: 7, model: 'm-2026' };
 const chunk = (choices: unknown, more: object = {}): string => JSON.stringify({ ...head, choices, ...more });
@@ -25,7 +32,7 @@ describe('a stream that is read along', () => {
       chunk([], { usage }),
       JSON.stringify({ no: 'choices' }),
       '[DONE]',
-    ].map((data) => reader.readData(data));
+    ].map((data) => readData(reader, data));
     expect(kinds).toEqual([
       'other',
       'other',
@@ -56,9 +63,9 @@ describe('a stream that is read along', () => {
       chunk([null, delta({ content: 7 })]),
     ];
     const [keeps, keepsNot] = [new ChunkReader(1, true), new ChunkReader(1)];
-    for (const data of said) for (const reader of [keeps, keepsNot]) reader.readData(data);
+    for (const data of said) for (const reader of [keeps, keepsNot]) readData(reader, data);
     expect([keeps.keptText, keepsNot.keptText]).toEqual(['It is sunny.', '']);
-    for (let n = 0; n < 40; n += 1) keeps.readData(chunk([delta({ content: '🐘'.repeat(500) })]));
+    for (let n = 0; n < 40; n += 1) readData(keeps, chunk([delta({ content: '🐘'.repeat(500) })]));
     expect(keeps.keptText.length).toBe(32_768);
     expect(keeps.keptText.isWellFormed()).toBe(true);
   });
@@ -82,14 +89,14 @@ describe('a stream that is read along', () => {
     [{ choices: [delta({}, 'network_error')] }, undefined, undefined],
   ])('that reports an error says so: %j', (data, message, status) => {
     const reader = new ChunkReader(1);
-    expect(reader.readData(JSON.stringify(data))).toBe('error');
+    expect(readData(reader, JSON.stringify(data))).toBe('error');
     expect([reader.error?.message, reader.error?.status]).toEqual([message, status]);
   });
 
   it('that names an event an error is one, whatever its data', () => {
     for (const data of ['Internal error', '{"message":"Internal error"}', '"x"']) {
       const reader = new ChunkReader(1);
-      expect(reader.readData(data, 'error')).toBe('error');
+      expect(readData(reader, data, 'error')).toBe('error');
       expect(typeof reader.error?.message).toBe('string');
     }
   });
@@ -98,7 +105,7 @@ describe('a stream that is read along', () => {
     'with %j as its error beside a choice is good',
     (error) => {
       const reader = new ChunkReader(1);
-      expect(reader.readData(chunk([delta({ content: 'x' })], { error }))).toBe('chunk');
+      expect(readData(reader, chunk([delta({ content: 'x' })], { error }))).toBe('chunk');
     },
   );
 
@@ -106,7 +113,7 @@ describe('a stream that is read along', () => {
     'that holds %j holds nothing for the client',
     (data) => {
       const reader = new ChunkReader(1);
-      expect(reader.readData(JSON.stringify(data))).toBe('foreign');
+      expect(readData(reader, JSON.stringify(data))).toBe('foreign');
       expect(reader.begun).toBe(false);
     },
   );
@@ -114,12 +121,12 @@ describe('a stream that is read along', () => {
   it('begins with its first choice, and takes its id, time and model where they first come', () => {
     const reader = new ChunkReader(1);
     const empty = { id: '', object: '', created: 0, model: '' };
-    expect(reader.readData(JSON.stringify({ ...empty, choices: [], prompt_filter_results: [] }))).toBe(
+    expect(readData(reader, JSON.stringify({ ...empty, choices: [], prompt_filter_results: [] }))).toBe(
       'chunk',
     );
     expect([reader.begun, reader.responseModel]).toEqual([false, null]);
-    reader.readData(chunk([delta({ content: 'x' })]));
-    reader.readData(JSON.stringify({ ...empty, choices: [{ index: 0, content_filter_offsets: {} }] }));
+    readData(reader, chunk([delta({ content: 'x' })]));
+    readData(reader, JSON.stringify({ ...empty, choices: [{ index: 0, content_filter_offsets: {} }] }));
     expect([reader.begun, reader.responseModel]).toEqual([true, head.model]);
     const added = JSON.parse(String(reader.endFrames({ ...reader.usage, ...noUsage })[0]).slice(6)) as object;
     expect(added).toMatchObject({ id: head.id, created: head.created, model: head.model });
@@ -127,12 +134,12 @@ describe('a stream that is read along', () => {
 
   it.each(['', 'null', 'None', false, 0, {}])('is not complete with %j as its reason to finish', (reason) => {
     const reader = new ChunkReader(1);
-    reader.readData(chunk([{ index: 0, delta: { content: 'x' }, finish_reason: reason }]));
+    readData(reader, chunk([{ index: 0, delta: { content: 'x' }, finish_reason: reason }]));
     expect(reader.complete).toBe(false);
   });
 
   it.each(['{"a":', 'text', '"text"', '7', 'null', '[DONE', 'true'])('that holds %s is broken', (data) => {
-    expect(() => new ChunkReader(1).readData(data)).toThrow();
+    expect(() => readData(new ChunkReader(1), data)).toThrow();
   });
 
   it.each<[string, unknown, string?]>([
@@ -144,26 +151,26 @@ describe('a stream that is read along', () => {
     ['no choices', undefined, 'foreign'],
   ])('with %s is taken as it comes', (_name, choices, kind = 'chunk') => {
     const reader = new ChunkReader(1);
-    expect(reader.readData(chunk(choices))).toBe(kind);
+    expect(readData(reader, chunk(choices))).toBe(kind);
     expect(reader).toMatchObject({ answer: { beginning: '', chars: 0 }, complete: false });
   });
 
   it('is complete when every answer that was asked for has its reason to finish', () => {
     const reader = new ChunkReader(2);
-    reader.readData(chunk([delta({ content: 'a' }, 'stop', 0)]));
-    reader.readData(chunk([delta({}, 'stop', 0)]));
+    readData(reader, chunk([delta({ content: 'a' }, 'stop', 0)]));
+    readData(reader, chunk([delta({}, 'stop', 0)]));
     expect(reader.complete).toBe(false);
-    reader.readData(chunk([delta({ content: 'b' }, null, 1)]));
+    readData(reader, chunk([delta({ content: 'b' }, null, 1)]));
     expect(reader.complete).toBe(false);
-    reader.readData(chunk([delta({}, 'length', 1)]));
+    readData(reader, chunk([delta({}, 'length', 1)]));
     expect(reader.complete).toBe(true);
   });
 
   it('takes the newest of running totals', () => {
     const reader = new ChunkReader(1);
     for (const completion_tokens of [1, 2, 3])
-      reader.readData(chunk([delta({})], { usage: { ...usage, completion_tokens } }));
-    reader.readData(chunk([delta({}, 'stop')], { usage: null }));
+      readData(reader, chunk([delta({})], { usage: { ...usage, completion_tokens } }));
+    readData(reader, chunk([delta({}, 'stop')], { usage: null }));
     expect(reader.usage?.outputTokens).toBe(3);
   });
 
@@ -174,7 +181,7 @@ describe('a stream that is read along', () => {
       { output_tokens: 9 },
       { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
     ];
-    for (const report of reports) reader.readData(chunk([delta({})], { usage: report }));
+    for (const report of reports) readData(reader, chunk([delta({})], { usage: report }));
     expect(reader.usage).toMatchObject({ inputTokens: 100, cachedInputTokens: 60, outputTokens: 9 });
   });
 
@@ -189,13 +196,13 @@ describe('a stream that is read along', () => {
     ],
   ])('finds its usage in %s', (_where, data) => {
     const reader = new ChunkReader(1);
-    expect(reader.readData(JSON.stringify({ ...head, ...data }))).toBe('chunk');
+    expect(readData(reader, JSON.stringify({ ...head, ...data }))).toBe('chunk');
     expect(reader.usage).toMatchObject({ inputTokens: 5, cachedInputTokens: 4, outputTokens: 3 });
   });
 
   it('gets a usage chunk in its own name when the provider sent none', () => {
     const reader = new ChunkReader(1);
-    reader.readData(chunk([delta({ content: 'x' })]));
+    readData(reader, chunk([delta({ content: 'x' })]));
     const [frame, end] = reader.endFrames({
       inputTokens: 5,
       cacheWriteTokens: 0,
@@ -221,7 +228,7 @@ describe('a stream that is read along', () => {
   it('keeps so much text and no more', () => {
     const reader = new ChunkReader(1);
     const piece = '\ud800x'.repeat(15_000);
-    for (let round = 0; round < 8; round += 1) reader.readData(chunk([delta({ content: piece })]));
+    for (let round = 0; round < 8; round += 1) readData(reader, chunk([delta({ content: piece })]));
     expect(reader.answer).toEqual({ beginning: piece.repeat(2).slice(0, 50_000), chars: 240_000 });
   });
 });

@@ -1,13 +1,12 @@
-import { isFields } from '@gatehouse/kit/fields';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { StreamMeter } from '../stream-meter.ts';
+import { ChunkHead, endFrames, doneFrame, parseFrame } from './chunks.ts';
 import { messageText, spokenText } from './message-text.ts';
-import { errorIn, errorInEvent } from '../provider-errors.ts';
 import { errorInChoice, hasFinished } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';
 import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
 import { assertReadable } from '../wire/readable.ts';
-import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';
 
 /** Reads usage, text and finish reasons from a stream of OpenAI chunks. */
@@ -32,27 +31,30 @@ export class ChunkReader extends StreamMeter implements StreamReader {
 
   read(frame: Buffer): FrameKind {
     assertReadable(frame);
-    const { usage } = this;
-    const kind = this.readData(frameData(frame), frameEvent(frame));
-    this.#hasLastUsage ||= this.complete && this.usage !== usage;
-    if (kind === 'usage') this.#usageFrame = frame;
-    return kind;
+    const parsed = parseFrame(frame);
+    switch (parsed.type) {
+      case 'empty':
+        return 'other';
+      case 'done':
+        return 'done';
+      case 'error':
+        return this.failed(parsed.error);
+      case 'chunk': {
+        const { usage } = this;
+        const kind = this.#readChunk(parsed.chunk);
+        this.#hasLastUsage ||= this.complete && this.usage !== usage;
+        if (kind === 'usage') this.#usageFrame = frame;
+        return kind;
+      }
+    }
   }
 
-  /** Reads the data of one frame, whose event has a name or none. Throws if it is not the JSON of an object. */
-  readData(data: string | null, event?: string): FrameKind {
-    if (data === null || data === '') return 'other';
-    if (data === '[DONE]') return 'done';
-    if (event === 'error') return this.failed(errorInEvent(data));
-    const fields: unknown = JSON.parse(data);
-    if (!isFields(fields)) throw new Error('a chunk of the stream is not an object');
-    const error = errorIn(fields);
-    if (error !== null) return this.failed(error);
-    const { choices, usage } = fields;
-    this.usage = laterUsage(this.usage, usageIn(fields));
-    this.serviceTier = readServiceTier(fields) ?? this.serviceTier;
+  #readChunk(chunk: Fields): FrameKind {
+    const { choices, usage } = chunk;
+    this.usage = laterUsage(this.usage, usageIn(chunk));
+    this.serviceTier = readServiceTier(chunk) ?? this.serviceTier;
     if (!Array.isArray(choices)) return isFields(usage) ? 'usage' : 'foreign';
-    this.#head.add(fields);
+    this.#head.add(chunk);
     if (this.responseModel === null) this.addModel(this.#head.built['model']);
     for (const choice of choices) {
       const broken = isFields(choice) ? this.#readChoice(choice) : null;
@@ -71,13 +73,13 @@ export class ChunkReader extends StreamMeter implements StreamReader {
   }
 
   endFrames(usage: Usage | null): Buffer[] {
-    return usage === null
-      ? [doneFrame]
-      : [this.#usageFrame ?? usageChunk(this.#head.built, usage), doneFrame];
+    return usage === null || this.#usageFrame === null
+      ? endFrames(this.#head.built, usage)
+      : [this.#usageFrame, doneFrame];
   }
 
   /** Returns the error of a choice that broke off. */
-  #readChoice(choice: Record<string, unknown>): ProviderError | null {
+  #readChoice(choice: Fields): ProviderError | null {
     const { index, finish_reason: finishReason } = choice;
     const error = errorInChoice(choice);
     if (error !== null) return error;
@@ -104,42 +106,4 @@ export class ChunkReader extends StreamMeter implements StreamReader {
   #finish(index: number): void {
     if (index >= 0 && index < this.#choices) this.#finished.add(index);
   }
-}
-
-/** The id, time and model of a stream: the first of each that is not empty. Azure's first chunk has none of them. */
-export class ChunkHead {
-  readonly #head: Record<string, unknown> = {};
-
-  add(chunk: Record<string, unknown>): void {
-    for (const name of ['id', 'created', 'model']) this.#head[name] ||= chunk[name];
-  }
-
-  get built(): Record<string, unknown> {
-    return this.#head;
-  }
-}
-
-/** The end of a stream. */
-export const doneFrame = Buffer.from('data: [DONE]\n\n');
-
-/** A usage chunk in the id, time and model of `head`. */
-export function usageChunk(head: object, usage: Usage): Buffer {
-  const chunk = {
-    ...head,
-    object: 'chat.completion.chunk',
-    choices: [],
-    usage: shownUsage(usage),
-  };
-  return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
-}
-
-/** Usage as OpenAI writes it. */
-export function shownUsage(usage: Usage): Record<string, unknown> {
-  return {
-    prompt_tokens: usage.inputTokens,
-    completion_tokens: usage.outputTokens,
-    total_tokens: usage.inputTokens + usage.outputTokens,
-    prompt_tokens_details: { cached_tokens: usage.cachedInputTokens },
-    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-  };
 }

@@ -1,7 +1,7 @@
 import type { Dialect, ServiceFormat } from '../dialect.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { readEmbeddings } from './embeddings-answer.ts';
-import { ChunkAssembler, framesOf } from './other-kind.ts';
+import { ChatAnswerBuilder, streamFrames } from './response-mode.ts';
 import { plainAnswer } from './plain-answer.ts';
 import { parseError } from '../provider-errors.ts';
 import { readRequest } from './request.ts';
@@ -21,8 +21,8 @@ export const openai = {
   keepsErrorBodies: false,
   parseError,
   readWhole,
-  framesOf,
-  assembler: () => new ChunkAssembler(),
+  streamFrames,
+  answerBuilder: () => new ChatAnswerBuilder(),
   streamReader: (choices: number, keepsText?: boolean) => new ChunkReader(choices, keepsText),
   toolAnswers: (isOwn) => new WholeToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ChunkToolStream(sink, isOwn),

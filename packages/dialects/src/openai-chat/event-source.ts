@@ -1,5 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { errorIn, errorInEvent } from '../provider-errors.ts';
+import { parseFrame } from './chunks.ts';
 import { MessageBuilder } from './message-builder.ts';
 import { errorInChoice, hasFinished } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';
@@ -8,7 +8,6 @@ import type { TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';
 import { assertTranslatable } from '../wire/readable.ts';
-import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import { hasMedia, type Ending } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { newCallId } from '../translation/call-ids.ts';
@@ -49,14 +48,21 @@ export class ChunkSource implements EventSource {
 
   read(frame: Buffer): StreamEvent[] {
     assertTranslatable(frame);
-    const data = this.#isOver ? null : frameData(frame);
-    if (data === null || data === '') return [];
-    if (data === '[DONE]') return this.#finished();
-    if (frameEvent(frame) === 'error') return this.#failed(errorInEvent(data));
-    const chunk: unknown = JSON.parse(data);
-    if (!isFields(chunk)) throw new Error('a chunk of the stream is not an object');
-    const error = errorIn(chunk);
-    if (error !== null) return this.#failed(error);
+    if (this.#isOver) return [];
+    const parsed = parseFrame(frame);
+    switch (parsed.type) {
+      case 'empty':
+        return [];
+      case 'done':
+        return this.#finished();
+      case 'error':
+        return this.#failed(parsed.error);
+      case 'chunk':
+        return this.#chunk(parsed.chunk);
+    }
+  }
+
+  #chunk(chunk: Fields): StreamEvent[] {
     const usage = laterUsage(this.#usage, usageIn(chunk));
     this.#serviceTier = readServiceTier(chunk) ?? this.#serviceTier;
     const events: StreamEvent[] = [];

@@ -1,12 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { doneFrame } from './chunk-reader.ts';
-import { frameOf } from './tool-calls.ts';
+import { endFrames, frameOf } from './chunks.ts';
 import type { Usage } from '../usage/usage.ts';
 import { chatIds, fittingId } from '../translation/call-ids.ts';
 import type { EventWriter, OpenCall, OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { finishReasons, idOf, now } from './answer-writer.ts';
 import { writeError } from './errors.ts';
-import { writeUsage } from './usage.ts';
 
 /** Writes the chunks of chat completions. */
 export class ChunkWriter implements EventWriter {
@@ -34,7 +32,7 @@ export class ChunkWriter implements EventWriter {
       case 'stop':
         return [this.#chunk({}, finishReasons[event.stop.reason])];
       case 'end':
-        return this.#usage === null ? [doneFrame] : [this.#usageChunk(this.#usage), doneFrame];
+        return endFrames(this.#head, this.#usage);
       case 'error':
         return [frameOf(writeError(event.error))];
     }
@@ -70,9 +68,5 @@ export class ChunkWriter implements EventWriter {
   #chunk(delta: Fields, reason: string | null = null): Buffer {
     const choice = { index: 0, delta, logprobs: null, finish_reason: reason };
     return frameOf({ ...this.#head, object: 'chat.completion.chunk', choices: [choice] });
-  }
-
-  #usageChunk(usage: Usage): Buffer {
-    return frameOf({ ...this.#head, object: 'chat.completion.chunk', choices: [], usage: writeUsage(usage) });
   }
 }

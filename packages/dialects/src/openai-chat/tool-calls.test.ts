@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { parseFrame } from './chunks.ts';
 import { MessageBuilder } from './message-builder.ts';
 import { argumentsObject } from '../tool-arguments.ts';
-import { chunkOf, readMessage, type ChatAssistantMessage } from './tool-calls.ts';
+import { readMessage, type ChatAssistantMessage } from './tool-calls.ts';
 
 it('pieces of an answer never reach the prototype of all objects', () => {
   const frame = (delta: string) => Buffer.from(`data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`);
@@ -11,7 +12,9 @@ it('pieces of an answer never reach the prototype of all objects', () => {
     '{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","__proto__":{"polluted":true}}}]}',
     '{"constructor":{"prototype":{"polluted":true}}}',
   ]) {
-    const chunk = chunkOf(frame(delta)) as { choices: { delta: Record<string, unknown> }[] };
+    const chunk = (parseFrame(frame(delta)) as { chunk: unknown }).chunk as {
+      choices: { delta: Record<string, unknown> }[];
+    };
     answer.add(chunk.choices[0]?.delta ?? {});
   }
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined();

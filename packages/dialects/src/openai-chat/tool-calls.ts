@@ -2,7 +2,6 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
 import { argumentsObject, argumentsObjects } from '../tool-arguments.ts';
-import { frameData } from '../wire/sse-frames.ts';
 
 interface FunctionCall extends ToolCall {
   /** The call in OpenAI's shape, for the next request. Servers refuse arguments there that are no JSON object. */
@@ -122,18 +121,6 @@ export function argumentsOf(call: Fields): string {
 export function indexOf({ index }: Fields): number | null {
   const number = typeof index === 'string' && index !== '' ? Number(index) : index;
   return typeof number === 'number' && Number.isInteger(number) ? number : null;
-}
-
-/** The chunk in a frame; null for a comment. */
-export function chunkOf(frame: Buffer): Fields | null {
-  const data = frameData(frame);
-  if (data === null || data === '') return null;
-  const chunk: unknown = JSON.parse(data);
-  return isFields(chunk) ? chunk : null;
-}
-
-export function frameOf(chunk: Fields): Buffer {
-  return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
 }
 
 function textOf(value: unknown): string {

@@ -2,9 +2,9 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { MessageBuilder } from './message-builder.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
-import { chunkOf, frameOf, type ChatAssistantMessage } from './tool-calls.ts';
+import { ChunkHead, endFrames, frameOf, parseFrame } from './chunks.ts';
+import type { ChatAssistantMessage } from './tool-calls.ts';
 import { hasFinished } from './provider-error.ts';
-import { ChunkHead, doneFrame, usageChunk } from './chunk-reader.ts';
 import type { Usage } from '../usage/usage.ts';
 
 /** Pieces of a call before its name. */
@@ -47,12 +47,13 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
   }
 
   endFrames(usage: Usage | null): Buffer[] {
-    return usage === null ? [doneFrame] : [usageChunk(this.#head.built, usage), doneFrame];
+    return endFrames(this.#head.built, usage);
   }
 
   protected override passed(frame: Buffer): Buffer[] {
-    const chunk = chunkOf(frame);
-    if (chunk === null) return [frame];
+    const parsed = parseFrame(frame);
+    if (parsed.type !== 'chunk') return [frame];
+    const { chunk } = parsed;
     this.#head.add(chunk);
     const { choices } = chunk;
     if (!Array.isArray(choices)) return this.#isFirst ? [frame] : [];

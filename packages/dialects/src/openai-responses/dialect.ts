@@ -2,7 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { unsupportedInResponses } from './defaults.ts';
 import { parseError } from '../provider-errors.ts';
 import { EventReader } from './event-reader.ts';
-import { EventAssembler, framesOf } from './other-kind.ts';
+import { ResponseBuilder, streamFrames } from './response-mode.ts';
 import { readCompaction, readRequest } from './request.ts';
 import { ResponseFollower } from './response-follower.ts';
 import { state } from './state.ts';
@@ -23,8 +23,8 @@ export const responses = {
   keepsErrorBodies: true,
   parseError,
   readWhole,
-  framesOf,
-  assembler: () => new EventAssembler(),
+  streamFrames,
+  answerBuilder: () => new ResponseBuilder(),
   streamReader: (_choices: number, keepsText?: boolean) => new EventReader(keepsText),
   toolAnswers: (isOwn) => new ResponseToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ResponseToolStream(sink, isOwn),

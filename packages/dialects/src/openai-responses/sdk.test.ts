@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { errorEvent, writeError } from '@gatehouse/http/dialect-error';
 import { AppError } from '@gatehouse/kit/errors';
 import OpenAI from 'openai';
-import { framesOf } from './other-kind.ts';
+import { streamFrames } from './response-mode.ts';
 import { ResponseFollower } from './response-follower.ts';
 import { responses } from './dialect.ts';
 
@@ -31,7 +31,7 @@ afterAll(() => {
 const events = 'text/event-stream';
 const asked = { model: 'm', input: 'hi' };
 const failure = new AppError('provider_error', 'The provider failed.');
-const frames = framesOf(
+const frames = streamFrames(
   Buffer.from(
     JSON.stringify({
       ...{ id: 'resp_1', object: 'response', created_at: 7, status: 'completed', model: 'm' },

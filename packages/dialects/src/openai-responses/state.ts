@@ -7,7 +7,7 @@ import type { StateFormat } from '../state-format.ts';
 import { ClientView } from './client-view.ts';
 import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
 import { isCompaction, isEmptyThought, sealedSummary, summaryMessage, triggerType } from './items.ts';
-import { framesOf } from './other-kind.ts';
+import { streamFrames } from './response-mode.ts';
 
 /** The input of a request that has one: its last member of that name counts. */
 function inputIn(members: readonly Member[]): Member {
@@ -114,5 +114,5 @@ export const state: StateFormat = {
     new ClientView({
       ...{ store: false, encrypted, systemPrompt: null, toolNames: new Set<string>(), kept: null },
     }).whole(answer, tenantId),
-  framesOf,
+  streamFrames,
 };

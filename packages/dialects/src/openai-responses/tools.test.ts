@@ -4,7 +4,7 @@ import { ResponseStream } from 'openai/lib/responses/ResponseStream';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { EventReader } from './event-reader.ts';
 import { eventOf } from './events.ts';
-import { EventAssembler, framesOf } from './other-kind.ts';
+import { ResponseBuilder, streamFrames } from './response-mode.ts';
 import { ResponseToolAnswers } from './tool-answers.ts';
 import { ResponseToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
@@ -32,10 +32,10 @@ const callOf = (name: string, call_id: string, args = '{}'): Fields => ({
 });
 const isOwn = (name: string): boolean => name.startsWith('own');
 
-function assembled(frames: readonly Buffer[]): Fields {
-  const assembler = new EventAssembler();
-  for (const frame of frames) assembler.add(frame);
-  return JSON.parse(String(assembler.built)) as Fields;
+function built(frames: readonly Buffer[]): Fields {
+  const builder = new ResponseBuilder();
+  for (const frame of frames) builder.add(frame);
+  return JSON.parse(String(builder.built)) as Fields;
 }
 
 /** The same without the output in the last event, so that it comes of the pieces. */
@@ -43,10 +43,7 @@ function ofPieces(frames: readonly Buffer[]): Fields {
   const last = frames.at(-1) ?? Buffer.alloc(0);
   const { type, fields } = eventOf(last) ?? { type: '', fields: {} };
   const bare = { ...fields, response: { ...(fields['response'] as Fields), output: [] } };
-  return assembled([
-    ...frames.slice(0, -1),
-    Buffer.from(`event: ${type}\ndata: ${JSON.stringify(bare)}\n\n`),
-  ]);
+  return built([...frames.slice(0, -1), Buffer.from(`event: ${type}\ndata: ${JSON.stringify(bare)}\n\n`)]);
 }
 
 /** The response that OpenAI's SDK puts together. */
@@ -84,13 +81,13 @@ const item = fc.oneof(
   fc.record({ id: fc.uuid(), type: fc.constant('newer_call'), value: fc.jsonValue({ maxDepth: 1 }) }),
 );
 
-describe('an answer of the other kind', () => {
+describe('a response in the other mode', () => {
   it('means the same as frames and as a whole', () => {
     fc.assert(
       fc.property(fc.array(item, { maxLength: 6 }), (output) => {
         const whole = JSON.parse(JSON.stringify(response(output))) as Fields;
-        const frames = framesOf(bytesOf(whole));
-        expect(assembled(frames)).toEqual(whole);
+        const frames = streamFrames(bytesOf(whole));
+        expect(built(frames)).toEqual(whole);
         expect(ofPieces(frames)).toEqual(whole);
         const unfinished = frames.filter((frame) => eventOf(frame)?.type !== 'response.output_item.done');
         const texts = (made: Fields): unknown[] =>
@@ -109,23 +106,23 @@ describe('an answer of the other kind', () => {
 
   it('means the same to OpenAI’s SDK', async () => {
     const output = [thought(), said('Größe 東京'), callOf('a', 't1', '{"q":"é"}')];
-    const read = await readBySdk(framesOf(bytesOf(response(output))));
+    const read = await readBySdk(streamFrames(bytesOf(response(output))));
     expect(read).toMatchObject({ id: 'resp_1', output, output_text: 'Größe 東京' });
   });
 
   it('means the same wherever a stream is cut into pieces', () => {
     const whole = response([thought(), said('Größe 東京'), callOf('a', 't1', '{"q":"é"}')]);
-    const bytes = Buffer.concat(framesOf(bytesOf(whole)));
+    const bytes = Buffer.concat(streamFrames(bytesOf(whole)));
     for (let at = 1; at < bytes.length; at += 1) {
       const splitter = new FrameSplitter();
       const frames = [...splitter.push(bytes.subarray(0, at)), ...splitter.push(bytes.subarray(at))];
-      if (JSON.stringify(assembled(frames)) !== JSON.stringify(whole)) throw new Error(`cut at ${at}`);
+      if (JSON.stringify(built(frames)) !== JSON.stringify(whole)) throw new Error(`cut at ${at}`);
     }
   });
 
   it('that broke off has its output and an error', async () => {
-    const frames = framesOf(bytesOf(response([said('some')]))).slice(0, 5);
-    const answer = assembled(frames);
+    const frames = streamFrames(bytesOf(response([said('some')]))).slice(0, 5);
+    const answer = built(frames);
     expect(answer).toMatchObject({
       ...{ output: [{ content: [{ text: 'some' }] }], status: 'failed' },
       error: { message: 'The stream ended early.' },
@@ -140,20 +137,20 @@ describe('an answer of the other kind', () => {
       status: 'failed',
       error: { code: 'server_error', message: 'org-1' },
     });
-    const frames = framesOf(bytesOf(failed));
+    const frames = streamFrames(bytesOf(failed));
     expect(frames.map((frame) => eventOf(frame)?.type).slice(-2)).toEqual([
       ...['response.output_item.done', 'response.failed'],
     ]);
-    expect(assembled(frames)).toMatchObject({
+    expect(built(frames)).toMatchObject({
       ...{ status: 'failed', output: [said('some')], error: { message: 'The provider failed.', code: null } },
     });
-    const error = (type: string): Buffer[] => framesOf(bytesOf({ error: { type, message: 'Words' } }));
-    expect(assembled(error('rate_limit_error'))).toEqual({
+    const error = (type: string): Buffer[] => streamFrames(bytesOf({ error: { type, message: 'Words' } }));
+    expect(built(error('rate_limit_error'))).toEqual({
       error: { message: 'The provider failed.', code: 429 },
     });
-    expect(assembled(error('invalid_request_error'))).toEqual({ error: { message: 'Words', code: 400 } });
-    expect(() => framesOf(bytesOf({}))).toThrow('no output');
-    expect(() => framesOf(bytesOf([]))).toThrow('not an object');
+    expect(built(error('invalid_request_error'))).toEqual({ error: { message: 'Words', code: 400 } });
+    expect(() => streamFrames(bytesOf({}))).toThrow('no output');
+    expect(() => streamFrames(bytesOf([]))).toThrow('not an object');
   });
 });
 
@@ -232,7 +229,7 @@ describe('whole answers of a turn with tools', () => {
 
 describe('streamed answers of a turn with tools', () => {
   function streamed(...answers: readonly Fields[]): { shown: Buffer[]; stream: ResponseToolStream } {
-    return passed(answers.map((answer) => framesOf(bytesOf(answer))));
+    return passed(answers.map((answer) => streamFrames(bytesOf(answer))));
   }
 
   function passed(answers: readonly (readonly Buffer[])[]): { shown: Buffer[]; stream: ResponseToolStream } {
@@ -272,7 +269,7 @@ describe('streamed answers of a turn with tools', () => {
       callOf('theirs', 't2', '{"n":4}'),
     ];
     const expected = response(output, { usage: usageOf(10, 2, 6, 4) });
-    expect(assembled(shown)).toEqual(expected);
+    expect(built(shown)).toEqual(expected);
     expect(ofPieces(shown)).toEqual(expected);
     expect(await readBySdk(shown)).toMatchObject({ ...expected, output_text: 'Let me see.It is 4.' });
     expect(numbersOf(shown)).toEqual(shown.map((_frame, index) => index));
@@ -285,20 +282,20 @@ describe('streamed answers of a turn with tools', () => {
       response([said('one'), callOf('own_a', 't1')]),
       response([said('two'), callOf('theirs', 't2')]),
     );
-    const { output } = assembled(shown) as { output: Fields[] };
+    const { output } = built(shown) as { output: Fields[] };
     expect(output.map(({ id }) => id)).toEqual(['msg_1', expect.stringMatching(/^msg_1_\w{32}$/), 'fc_t2']);
     expect(await readBySdk(shown)).toMatchObject({ output_text: 'onetwo' });
   });
 
   it('leave a call of the gateway out of the last answer', () => {
     const { shown } = streamed(response([callOf('own_a', 't'), said('x')]));
-    expect(assembled(shown)).toEqual(response([said('x')]));
+    expect(built(shown)).toEqual(response([said('x')]));
     expect(numbersOf(shown)).toEqual(shown.map((_frame, index) => index));
   });
 
   it('of one call without tools of the gateway stay byte for byte', () => {
     const whole = response([thought(), said('x'), callOf('theirs', 't', '{"a":1}')]);
-    const frames = framesOf(bytesOf(whole));
+    const frames = streamFrames(bytesOf(whole));
     expect(Buffer.concat(passed([frames]).shown)).toEqual(Buffer.concat(frames));
   });
 
@@ -310,7 +307,7 @@ describe('streamed answers of a turn with tools', () => {
   });
 
   it('are bounded in their items and texts, those of earlier answers included', () => {
-    const [created = Buffer.alloc(0), , added = Buffer.alloc(0), ...others] = framesOf(
+    const [created = Buffer.alloc(0), , added = Buffer.alloc(0), ...others] = streamFrames(
       bytesOf(response([said('x')])),
     );
     const many = Array.from({ length: 5_000 }, (_none, index) =>
@@ -337,14 +334,14 @@ describe('streamed answers of a turn with tools', () => {
   });
 
   it('give calls that come in the last event alone', () => {
-    const frames = framesOf(bytesOf(response([callOf('own_a', 't1')])));
+    const frames = streamFrames(bytesOf(response([callOf('own_a', 't1')])));
     const { stream, shown } = passed([[...frames.slice(0, 2), ...frames.slice(-1)]]);
     expect(stream.message.calls.map(({ name }) => name)).toEqual(['own_a']);
-    expect(assembled(shown)['output']).toEqual([]);
+    expect(built(shown)['output']).toEqual([]);
   });
 
   it('keep the numbers of a server that begins with 1, and have none where it has none', () => {
-    const frames = framesOf(bytesOf(response([said('x'), callOf('own_a', 't')])));
+    const frames = streamFrames(bytesOf(response([said('x'), callOf('own_a', 't')])));
     const numbered = (frame: Buffer, text: (number: number) => string): Buffer =>
       Buffer.from(
         String(frame).replace(/,"sequence_number":(\d+)\}/, (_all, number) => text(Number(number))),

@@ -112,15 +112,15 @@ async function streamOf(
   answer: Fields,
 ): Promise<Said | undefined> {
   const stream = translationBetween(client, upstream, facts).stream();
-  const frames = dialects[upstream].framesOf(Buffer.from(JSON.stringify(answer)));
+  const frames = dialects[upstream].streamFrames(Buffer.from(JSON.stringify(answer)));
   const written = [...frames.flatMap((frame) => stream.frames(frame)), ...stream.end()];
   const reader = dialects[client].streamReader(1, true);
   const kinds = written.map((frame) => reader.read(frame));
   if (kinds.includes('error')) return 'error';
   expect(reader.complete || kinds.includes('done')).toBe(true);
-  const assembler = dialects[client].assembler();
-  for (const frame of written) assembler.add(frame);
-  return readers[client](JSON.parse(String(assembler.built)) as Fields);
+  const builder = dialects[client].answerBuilder();
+  for (const frame of written) builder.add(frame);
+  return readers[client](JSON.parse(String(builder.built)) as Fields);
 }
 
 describe('the end of an answer', () => {

@@ -139,7 +139,7 @@ async function send(
     throw new AppError('invalid_value', 'The response is too large for a stream: read it whole.', {
       param: 'stream',
     });
-  const frames = await readPart(shown, tenantId, () => format.framesOf(shown));
+  const frames = await readPart(shown, tenantId, () => format.streamFrames(shown));
   // An empty stream would look like a response that broke off.
   if (after >= frames.length - 1) throw noSuchEvent();
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });

@@ -86,7 +86,10 @@ export interface StreamSplitter {
 }
 
 /** The part of an API's format that calls need. */
-export interface CallFormat extends Pick<AnswerFormat, 'keepsErrorBodies' | 'framesOf' | 'assembler'> {
+export interface CallFormat extends Pick<
+  AnswerFormat,
+  'keepsErrorBodies' | 'streamFrames' | 'answerBuilder'
+> {
   /** Reads the body of an error that came with a status. */
   parseError(body: Fields, status: number, headers: ResponseHeaders): ProviderError;
   /** Whether a body of an error is one of the API's own, so that its clients can read it. */

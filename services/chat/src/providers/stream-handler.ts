@@ -129,7 +129,7 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
   #takeWhole(answer: Buffer): void {
     this.#begun = new ChunkList();
     assertReadable(answer);
-    this.#take(this.format.framesOf(answer));
+    this.#take(this.format.streamFrames(answer));
   }
 
   #take(frames: Buffer[]): void {

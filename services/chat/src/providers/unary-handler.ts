@@ -1,6 +1,6 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { answerKind, withoutMark } from '@gatehouse/dialects/wire/answer-kind';
-import type { AnswerAssembler } from '@gatehouse/dialects/dialect';
+import type { AnswerBuilder } from '@gatehouse/dialects/dialect';
 import { FrameSplitter } from '@gatehouse/dialects/wire/sse-frames';
 import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
@@ -20,7 +20,7 @@ export class UnaryHandler extends ResponseHandler {
   #chunks = new ChunkList();
   #bytes = 0;
   #isKnown = false;
-  #assembler: AnswerAssembler | null = null;
+  #builder: AnswerBuilder | null = null;
   #resolve!: (answer: Buffer) => void;
   #reject!: (failure: ProviderFailure) => void;
 
@@ -38,7 +38,7 @@ export class UnaryHandler extends ResponseHandler {
   }
 
   protected override data(chunk: Buffer): void {
-    if (this.#assembler !== null) this.#assemble(this.#splitter.push(chunk));
+    if (this.#builder !== null) this.#build(this.#splitter.push(chunk));
     else {
       this.#chunks.push(chunk);
       // By its first bytes: content types are often wrong.
@@ -50,13 +50,13 @@ export class UnaryHandler extends ResponseHandler {
   }
 
   protected override end(): void {
-    if (this.#assembler === null) {
+    if (this.#builder === null) {
       this.#resolve(withoutMark(this.#chunks.concat()));
       return;
     }
     const { rest } = this.#splitter;
-    if (rest.length > 0) this.#assemble([Buffer.concat([rest, Buffer.from('\n\n')])]);
-    const answer = this.#assembler.built;
+    if (rest.length > 0) this.#build([Buffer.concat([rest, Buffer.from('\n\n')])]);
+    const answer = this.#builder.built;
     if (answer === null) throw new ProviderFailure('connection', this.provider);
     this.#resolve(answer);
   }
@@ -67,18 +67,18 @@ export class UnaryHandler extends ResponseHandler {
     if (kind === null) return;
     this.#isKnown = true;
     if (kind !== 'events') return;
-    this.#assembler = this.format.assembler();
+    this.#builder = this.format.answerBuilder();
     this.#chunks = new ChunkList();
-    this.#assemble(this.#splitter.push(begun));
+    this.#build(this.#splitter.push(begun));
   }
 
-  #assemble(frames: readonly Buffer[]): void {
-    for (const frame of frames) this.#assembler?.add(frame);
+  #build(frames: readonly Buffer[]): void {
+    for (const frame of frames) this.#builder?.add(frame);
   }
 
   protected override fail(failure: ProviderFailure): void {
     // Generated text is to be paid for.
-    const broken = paidFor.has(failure.kind) ? this.#assembler?.built : null;
+    const broken = paidFor.has(failure.kind) ? this.#builder?.built : null;
     if (broken) this.#resolve(broken);
     else this.#reject(failure);
   }

@@ -111,10 +111,10 @@ const converseFormat: CallFormat = {
   ...errors,
   // Its errors are translated, also those that the client heals itself by.
   parseError: (body, status) => converseWords(bedrockWords(body, status)),
-  framesOf: () => {
+  streamFrames: () => {
     throw new Error('a whole answer came in place of a stream');
   },
-  assembler: () => {
+  answerBuilder: () => {
     throw new Error('a stream came in place of a whole answer');
   },
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { answerKind } from '../wire/answer-kind.ts';
-import { ChunkAssembler, framesOf } from './other-kind.ts';
+import { ChatAnswerBuilder, streamFrames } from './response-mode.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { readWhole } from './whole-answer.ts';
@@ -47,23 +47,23 @@ const whole = {
 };
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-function assembled(frames: readonly (object | string)[]): unknown {
-  const assembler = new ChunkAssembler();
+function built(frames: readonly (object | string)[]): unknown {
+  const builder = new ChatAnswerBuilder();
   for (const frame of frames)
-    assembler.add(Buffer.from(typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}\n\n`));
-  const { built } = assembler;
+    builder.add(Buffer.from(typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}\n\n`));
+  const { built } = builder;
   return built === null ? null : JSON.parse(built.toString());
 }
 
-describe('an answer of the other kind', () => {
+describe('a response in the other mode', () => {
   it('becomes frames that a stream would have, and these the same answer', () => {
-    const frames = framesOf(bytesOf(whole));
+    const frames = streamFrames(bytesOf(whole));
     const reader = new ChunkReader(2);
     const kinds = frames.map((frame) => reader.read(frame));
     expect(kinds).toEqual(['chunk', 'chunk', 'usage', 'done']);
     expect(reader).toMatchObject({ complete: true, begun: true, responseModel: 'm-1', serviceTier: 'flex' });
     expect(reader.usage).toMatchObject({ inputTokens: 9, outputTokens: 2 });
-    expect(assembled(frames.map(String))).toEqual(whole);
+    expect(built(frames.map(String))).toEqual(whole);
   });
 
   it('that has no choices is one frame, which says what it is', () => {
@@ -73,9 +73,9 @@ describe('an answer of the other kind', () => {
       { choices: [{ message: null, error: 'no' }] },
       {},
     ])
-      expect(framesOf(bytesOf(odd)).map(frameData)).toEqual([JSON.stringify(odd)]);
+      expect(streamFrames(bytesOf(odd)).map(frameData)).toEqual([JSON.stringify(odd)]);
     for (const none of ['[]', 'null', '{', '7', '{"choices":[{"message":null,"finish_reason":"stop"}]}'])
-      expect(() => framesOf(Buffer.from(none))).toThrow();
+      expect(() => streamFrames(Buffer.from(none))).toThrow();
   });
 
   it('that broke off is broken in its frames', () => {
@@ -85,7 +85,7 @@ describe('an answer of the other kind', () => {
     };
     const reader = new ChunkReader(1);
     expect(
-      framesOf(bytesOf(broken))
+      streamFrames(bytesOf(broken))
         .slice(0, 2)
         .map((frame) => reader.read(frame)),
     ).toEqual(['chunk', 'error']);
@@ -98,7 +98,7 @@ describe('an answer of the other kind', () => {
   });
 
   it('is put together of pieces, without pings, nulls and comments', () => {
-    const said = assembled([
+    const said = built([
       ': wait\n\n',
       { id: '', created: 0, model: '', choices: [], prompt_filter_results: [] },
       { type: 'ping' },
@@ -126,32 +126,32 @@ describe('an answer of the other kind', () => {
       [[{ ...begun, usage }, late], 'late'],
       [[begun, 'event: error\ndata: {"message":"late"}\n\n'], 'late'],
     ] as const) {
-      const answer = await readWhole(bytesOf(assembled(frames)), { tenantId: null });
+      const answer = await readWhole(bytesOf(built(frames)), { tenantId: null });
       expect(answer.broken?.message).toContain(message);
       expect(answer.answer.beginning).toBe('x');
     }
-    expect(assembled([{ ...begun, usage }, late])).toMatchObject({ usage });
-    expect(assembled([chunk({ content: 'x' }, 'stop')])).not.toHaveProperty('choices.0.error');
+    expect(built([{ ...begun, usage }, late])).toMatchObject({ usage });
+    expect(built([chunk({ content: 'x' }, 'stop')])).not.toHaveProperty('choices.0.error');
   });
 
   it('that did not begin is its error, or nothing', async () => {
-    expect(assembled(['data: [DONE]\n\n'])).toBeNull();
-    expect(assembled([])).toBeNull();
+    expect(built(['data: [DONE]\n\n'])).toBeNull();
+    expect(built([])).toBeNull();
     for (const frame of [
       { error: { code: 429, message: 'no' } },
       'event: error\ndata: {"code":429,"message":"no"}\n\n',
     ])
-      await expect(readWhole(bytesOf(assembled([frame])), { tenantId: null })).rejects.toMatchObject({
+      await expect(readWhole(bytesOf(built([frame])), { tenantId: null })).rejects.toMatchObject({
         error: { status: 429, message: 'no' },
       });
-    expect(() => assembled(['data: {"a"\n\n'])).toThrow();
-    expect(() => assembled(['data: 7\n\n'])).toThrow();
+    expect(() => built(['data: {"a"\n\n'])).toThrow();
+    expect(() => built(['data: 7\n\n'])).toThrow();
   });
 
   it('keeps lists of parts whole, and calls however they are written', () => {
     const parts = (text: string) => chunk({ content: [{ type: 'text', text }] });
     const calls = chunk({ function_call: { name: 'f', arguments: '{}' } });
-    expect(assembled([parts('Hel'), parts('lo'), calls, 'data: [DONE]\n\n'])).toMatchObject({
+    expect(built([parts('Hel'), parts('lo'), calls, 'data: [DONE]\n\n'])).toMatchObject({
       choices: [
         {
           message: {
@@ -163,7 +163,7 @@ describe('an answer of the other kind', () => {
       ],
     });
     const odd = { choices: [{ message: { content: null, tool_calls: call('1', '{}') } }] };
-    const [first = Buffer.of(), second = Buffer.of()] = framesOf(bytesOf(odd));
+    const [first = Buffer.of(), second = Buffer.of()] = streamFrames(bytesOf(odd));
     expect(JSON.parse(frameData(first) ?? '')).toMatchObject({
       choices: [{ delta: { tool_calls: [{ id: '1', index: 0 }] } }],
     });
@@ -172,6 +172,6 @@ describe('an answer of the other kind', () => {
 
   it('has no more choices than a model gives', () => {
     const many = Array.from({ length: 200 }, (_, index) => ({ index, delta: { content: 'x' } }));
-    expect(() => assembled([{ ...head, choices: many }])).toThrow('too many');
+    expect(() => built([{ ...head, choices: many }])).toThrow('too many');
   });
 });
