@@ -80,8 +80,6 @@ export interface RequestHead {
   compaction?: Compaction | undefined;
   /** Seals a summary that the gateway lets a model write, for such a request. */
   sealSummary?: ((summary: string) => string) | undefined;
-  /** Shows the client what it asked for, once `viewWith` has said how; without it the bytes stay. */
-  view?: AnswerView | undefined;
 }
 
 /** The parts of an agent that a provider repeats in its answer. */

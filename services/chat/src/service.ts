@@ -50,8 +50,8 @@ export async function createService(
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const { responses, ...kept } = createKeptResponses(shell, base);
   const completions = createCompletions(shell, {
-    ...{ app, system, keyRing, instance, peers, silenceMs },
-    turns: { ...work, ...memory, catalogue, answers, telemetry, agents, recorder, responses },
+    ...{ app, system, keyRing, instance, peers, silenceMs, ...memory },
+    turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses },
   });
   const batchDeps = { ...work, catalogue, telemetry, pace: overrides.batchPace };
   const { idempotency, ...batches } = createBatches(shell, batchDeps);

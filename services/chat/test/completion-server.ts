@@ -26,6 +26,7 @@ import { ProviderRegistry } from '../src/providers/registry.ts';
 import type { EndRow } from '../src/recording/run-rows.ts';
 import { RunTelemetry } from '../src/recording/run-telemetry.ts';
 import { ToolSet } from '../src/tools/tool-set.ts';
+import { turnStages, type StageDependencies } from '../src/turns/turn-stages.ts';
 
 const budget = { perTenant: 2 ** 30, perProcess: 2 ** 30 };
 
@@ -101,7 +102,6 @@ export class CompletionServer {
   ): Promise<CompletionDependencies> {
     const telemetry = new RunTelemetry(registry, undefined, undefined);
     const open = { allowedModels: null, previewChars: 100, limited: [], keyLimited: [], ownKeys: [] };
-    const recall = (): Promise<RecallResponse> => Promise.resolve({ mode: 'words', passages: this.passages });
     const dependencies = {
       catalogue,
       providers: this.#providers,
@@ -118,6 +118,18 @@ export class CompletionServer {
       }),
       agents: { resolve: (_actor: unknown, key: string) => Promise.resolve(this.agents.get(key) ?? null) },
       settings: { getForKey: () => Promise.resolve(open) },
+      stages: this.#stages(telemetry),
+      answers: new AnswerBudget(budget),
+      bodyBudget: new BodyBudget(budget),
+      silenceMs: 100,
+    };
+    // The clients of other services are classes, of which handlers use these methods.
+    return dependencies as unknown as CompletionDependencies;
+  }
+
+  #stages(telemetry: RunTelemetry): ReturnType<typeof turnStages> {
+    const recall = (): Promise<RecallResponse> => Promise.resolve({ mode: 'words', passages: this.passages });
+    const dependencies = {
       recall: new RecallStep({ memory: { recall, isUnreachable: () => false }, telemetry }),
       remember: { add: () => undefined },
       tools: {
@@ -129,13 +141,11 @@ export class CompletionServer {
         find: () => Promise.resolve({ thoughts: new Map(), bytes: 0 }),
         keep: () => Promise.resolve(),
       },
-      // Without a database, no responses are kept.
-      responses: { summaries: null },
-      answers: new AnswerBudget(budget),
-      bodyBudget: new BodyBudget(budget),
-      silenceMs: 100,
+      // Without a database, no responses are stored.
+      responses: { summaries: { seal: (summary: string) => summary } },
+      ...{ providers: this.#providers, signatures: { of: () => null }, log: createLogger('test', 'silent') },
     };
-    // The clients of other services are classes, of which handlers use these methods.
-    return dependencies as unknown as CompletionDependencies;
+    // As above.
+    return turnStages(dependencies as unknown as StageDependencies);
   }
 }

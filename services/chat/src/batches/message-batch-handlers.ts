@@ -17,7 +17,7 @@ import type { Rewrite } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { objectId, uuidIn } from '../shared/object-id.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
-import { withSignatures, type SignatureDependencies } from '../turns/turn-signatures.ts';
+import { signatureOrigins, type SignatureDependencies } from '../turns/signature-stage.ts';
 import { nameOfFirst } from './anthropic-batch-peer.ts';
 import { batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
 import { passedHeaders } from '../completions/client-headers.ts';
@@ -248,15 +248,10 @@ async function checked(
   const targetFor = (model: string) => targets(model, messagesKind.api);
   const { providers } = dependencies;
   const signaturesFor = async (text: Buffer, target: Target): Promise<Pick<Rewrite, 'keepsSignature'>> => {
-    const asked = { target, tenantId };
-    const signatures = await withSignatures(dependencies, {
-      ...asked,
-      dialect: dialects.messages,
-      text,
-      settings,
-    });
+    const api = dialects.messages.name;
+    const signatures = await signatureOrigins(dependencies, { api, text, target, tenantId, settings });
     // All keys of a provider read the same.
-    return providers.signaturesFor(target.chain[0], null, { ...asked, api: 'messages', signatures });
+    return providers.signaturesFor(target.chain[0], null, { api, target, tenantId, signatures });
   };
   const options = { tenantId, targetFor, headers, signaturesFor };
   const messages = await new MessageRequests(held.body, options).checked(firstName);

@@ -13,20 +13,20 @@ import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { Completions } from './known-calls-job.ts';
-import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
+import { findTarget, type AgentResolver, type TargetDependencies } from '../turns/find-target.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import {
-  answerAsAgent,
   answerInside,
   charged,
   memoryChannel,
-  type AgentTurnDependencies,
   type InnerTurn,
+  type InnerTurnDependencies,
 } from './inner-turn.ts';
 import { RequestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 
-export interface CompleteDependencies extends AgentTurnDependencies, TargetDependencies {
+export interface CompleteDependencies extends InnerTurnDependencies, TargetDependencies {
+  agents: AgentResolver;
   signer: Signer;
   settings: TenantSettingsClient;
   completions: Completions;
@@ -56,71 +56,65 @@ const refused = [
  * agent's prompt, memory and tools.
  */
 export function complete(dependencies: CompleteDependencies): Rpc<CompleteRequest, CompleteResponse> {
-  const { settings, completions } = dependencies;
+  const { completions } = dependencies;
   return {
     callers: ['memory', 'webhook'],
     acceptsDelegation: true,
-    async handle(asked, context) {
-      const { agent, callId, requestJson } = asked;
+    async handle(request, context) {
+      const { agent, callId, requestJson } = request;
       const actor = callerOf(dependencies, context, agent);
       const { tenantId, userId, requestId, trace } = actor;
       if (!isUuid(callId))
         throw new AppError('invalid_value', 'call_id must be a UUID.', { param: 'call_id' });
-      const asAgent = context.delegation === null ? null : channelOf(asked);
-      const rights = asked.group === true ? withoutUser(dependencies, context, actor) : actor;
-      const call = { tenantId, userId, callId, fingerprint: fingerprintOf(asked, userId), longestMs };
+      const asAgent = context.delegation === null ? null : channelOf(request);
+      const member = request.group === true ? withoutUser(dependencies, context, actor) : actor;
+      const call = { tenantId, userId, callId, fingerprint: fingerprintOf(request, userId), longestMs };
       return completions.once(call, async (store, act) => {
-        const ofTenant = await settings.getForTenant(tenantId, { requestId, trace });
-        const asking = { agent, requestJson, actor, settings: ofTenant, asAgent };
+        const tenantSettings = await dependencies.settings.getForTenant(tenantId, { requestId, trace });
+        // Texts of memory are stored, and forgotten, there.
+        const settings = asAgent === null ? { ...tenantSettings, previewChars: 0 } : tenantSettings;
         // The message of the call, and the request that is made of it.
         const bytes = 2 * Buffer.byteLength(requestJson);
         await charged(dependencies.bodyBudget, { tenantId, bytes }, async (share) => {
-          const accepted = await acceptedRequest(dependencies, asking, share);
-          const turn = {
-            ...accepted,
-            actor,
-            settings: ofTenant,
-            signal: AbortSignal.timeout(longestMs),
-            store,
-          };
-          if (asAgent === null) await answerInside(dependencies, { ...turn, channel: memoryChannel });
-          else await answerAsAgent(dependencies, { ...turn, rights, act, ...asAgent });
+          const accepted = await acceptedRequest(dependencies, {
+            ...{ agent, requestJson, actor, settings, asAgent, share },
+          });
+          const signal = AbortSignal.timeout(longestMs);
+          const turn = { ...accepted, share, actor, settings, signal, store, channel: memoryChannel };
+          await answerInside(dependencies, asAgent === null ? turn : { ...turn, ...asAgent, member, act });
         });
       });
     },
   };
 }
 
-interface Asking {
+interface CompleteCall {
   agent: string;
   requestJson: string;
   actor: ProvenActor;
   settings: KeySettings;
   /** Null for a call of memory. */
   asAgent: { channel: string; sessionId: string | null } | null;
+  share: Share;
 }
 
 /** The request and its models. The values of a large one are in memory while it is read here, and no longer. */
 async function acceptedRequest(
   dependencies: CompleteDependencies,
-  { agent, requestJson, actor, settings, asAgent }: Asking,
-  share: Share,
-): Promise<Pick<InnerTurn, 'request' | 'source' | 'target'>> {
+  { agent: ref, requestJson, actor, settings, asAgent, share }: CompleteCall,
+): Promise<Pick<InnerTurn, 'facts' | 'source' | 'target'>> {
   const { tenantId } = actor;
   const bytes = Buffer.byteLength(requestJson);
-  // The agent service is asked before the turn of large requests. Its error is thrown where the agent is needed.
-  const found = dependencies.agents.resolve(actor, agent);
-  await Promise.allSettled([found]);
-  const agents = { resolve: () => found };
+  // The agent service is asked before the turn of large requests.
+  const agent = await dependencies.agents.resolve(actor, ref);
   return LargeWork.during({ tenantId, bytes }, async () => {
-    const request = await readRequest(agent, Buffer.from(requestJson), tenantId);
+    const request = await readRequest(ref, Buffer.from(requestJson), tenantId);
     const sessionId = asAgent?.sessionId ?? null;
-    const asked = { api: 'chat', request, actor, settings, sessionId } as const;
-    const named = plain(await findTarget({ ...dependencies, agents }, asked));
+    const query = { api: 'chat', request, agent, actor, settings, sessionId } as const;
+    const named = plain(findTarget(dependencies, query));
     const target = asAgent === null ? modelOnly(named) : named;
-    const previewChars = asAgent === null ? 0 : settings.previewChars;
-    const facts = new RequestFacts(request, { target, previewChars });
-    return { target, request: facts, source: request.source(share) };
+    const facts = new RequestFacts(request, { target, previewChars: settings.previewChars });
+    return { target, facts, source: request.source(share) };
   });
 }
 
@@ -161,17 +155,17 @@ function withoutUser({ signer }: CompleteDependencies, context: RpcContext, acto
 const requestJsonParam = { what: 'request_json', param: 'request_json' };
 
 async function readRequest(agent: string, text: Buffer, tenantId: string): Promise<CompletionRequest> {
-  const given = await parseBody(text, tenantId, requestJsonParam);
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
+  const fields = await parseBody(text, tenantId, requestJsonParam);
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
     throw new AppError('invalid_type', 'request_json must be a JSON object.', { param: 'request_json' });
   for (const param of refused)
-    if (Object.hasOwn(given, param))
+    if (Object.hasOwn(fields, param))
       throw new AppError('unknown_parameter', `The field ${param} is not allowed here.`, { param });
   const model = `agent:${agent}`;
   const members = text.subarray(text.indexOf('{') + 1);
   const separator = members[skipSpace(members, 0)] === closeBrace ? '' : ',';
   const body = Buffer.concat([Buffer.from(`{"model":${JSON.stringify(model)}${separator}`), members]);
-  return readPart(body, tenantId, () => dialects.chat.readRequest('chat', body, { model, ...given }));
+  return readPart(body, tenantId, () => dialects.chat.readRequest('chat', body, { model, ...fields }));
 }
 
 /** Without parameters of the agent that have no use here. */
@@ -181,5 +175,5 @@ function plain(target: Target): Target {
 }
 
 function modelOnly(target: Target): Target {
-  return { ...target, systemPrompt: null, memory: null };
+  return { ...target, systemPrompt: null, memory: null, tools: null };
 }

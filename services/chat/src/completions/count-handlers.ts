@@ -1,41 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
-import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
-import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
+import { checkBodyHeaders, readBody } from '@gatehouse/http/body';
+import type { BodyBudget } from '@gatehouse/kit/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { jsonText, sendJsonText } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { addedTexts } from '../catalogue/target.ts';
-import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
-import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
-import type { Limiter } from '../limits/limiter.ts';
+import { Admission } from '../limits/admission.ts';
 import { countAtProvider } from '../providers/count-call.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
-import type { ProviderRegistry } from '../providers/registry.ts';
-import { requestActor, type ProvenActor } from '../shared/actor.ts';
-import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
+import { requestActor } from '../shared/actor.ts';
+import { clientNamed } from '../shared/client-name.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { accountOf } from '../providers/origins.ts';
-import { withTools, type ToolDependencies } from '../tools/tools.ts';
-import { withSignatures, type SignatureDependencies } from '../turns/turn-signatures.ts';
-import { findNamedTarget, type TargetDependencies } from '../turns/find-target.ts';
+import { prepareTurn, type TurnDependencies } from '../turns/start-turn.ts';
+import { turnContext } from '../turns/turn-stage.ts';
 import { estimateTokens } from '@gatehouse/dialects/usage/token-estimate';
 import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
-import { continuedTarget, continuedText } from './continued-request-http.ts';
-import { RequestFacts } from './request-facts.ts';
-import type { LargeWork } from '../shared/large-work.ts';
-import { readInTurn, RequestLookups } from './request-lookups-http.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
+import { readNamed, type ReaderDependencies, type RequestBody } from './read-named-http.ts';
 
-export interface CountDependencies extends TargetDependencies, ToolDependencies, SignatureDependencies {
+export interface CountDependencies extends ReaderDependencies, Pick<TurnDependencies, 'stages' | 'limiter'> {
   settings: TenantSettingsClient;
-  responses: KeptResponses;
-  limiter: Limiter;
-  providers: ProviderRegistry;
   answers: AnswerBudget;
   bodyBudget: BodyBudget;
 }
@@ -126,91 +117,36 @@ async function readCounted(
 ): Promise<Counted> {
   const { dialect } = call;
   const principal = tenantOf(call);
-  const { tenantId, userId } = principal;
+  const { tenantId } = principal;
   const share = openShare(dependencies.bodyBudget, tenantId, response);
   const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
-  const sessionId = sessionOf(incoming);
-  const large = { tenantId, bytes: body.length, signal: leaving(response) };
   const actor = requestActor({ ...call, principal });
   const settings = await dependencies.settings.getForKey(principal, call);
-  const days = keptDays(settings);
-  const lookups = new RequestLookups(dependencies, { actor, reader: { tenantId, userId, days } });
-  const { text, ...read } = await readInTurn(large, lookups, (work) =>
-    readNamed(dependencies, call, { body, share, work, sessionId, actor, settings, days, lookups }),
-  );
-  const tools = await withTools(dependencies, { dialect, actor, ...read });
-  const signatures = await withSignatures(dependencies, {
-    dialect,
-    text,
-    target: read.target,
-    tenantId,
-    settings,
+  const signal = leaving(response);
+  const { facts, text, ...request } = await readNamed(dependencies, {
+    ...{ dialect, body, share, parse: parserOf(call), actor, settings, signal, isAnswered: false },
+    sessionId: sessionOf(incoming),
   });
-  return { dialect, ...read, tools, signatures, macs: dependencies.providers.signatureMacs(tenantId) };
-}
-
-interface Naming {
-  body: Buffer;
-  share: TenantShare;
-  work: LargeWork;
-  sessionId: string | null;
-  actor: ProvenActor;
-  settings: KeySettings;
-  days: number;
-  lookups: RequestLookups;
-}
-
-/** The request with everything that it names, and its models. */
-async function readNamed(
-  dependencies: CountingDependencies,
-  { dialect, ...call }: CountingCall,
-  { sessionId, actor, settings, ...given }: Naming,
-) {
-  const { body, share, work, lookups } = given;
-  const principal = tenantOf(call);
-  const { tenantId } = principal;
-  const read = await readRequest(body, tenantId, { ...call, dialect });
-  const unread = lookups.unread(read, work);
-  if (unread !== null) return unread;
-  const { state: format } = dialect;
-  const { state } = read;
-  const target = await continuedTarget(
-    lookups,
-    await findNamedTarget(
-      { ...dependencies, agents: lookups.agents },
-      { ...{ request: read, actor, settings }, sessionId: sessionId ?? read.session },
-    ),
-    state?.previousId ?? null,
+  const client = { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) };
+  const entrance = { channel: 'api', client, arrivedAt: monotonicMs(), admission: new Admission() };
+  const turn = turnContext(
+    { ...request, ...entrance, dialect, actor, member: actor, settings, signal },
+    facts,
   );
-  const { text } =
-    format === undefined || state === undefined
-      ? { text: body }
-      : await continuedText(dependencies.responses, {
-          ...{ ...given, principal, state, format },
-          provider: target.chain[0].provider.name,
-        });
-  const request = text === body ? read : await readRequest(text, tenantId, { ...call, dialect });
-  return readPart(text, tenantId, () => ({
-    ...{ text, target },
-    source: request.source(share),
-    request: new RequestFacts(request, { target: { ...target, memory: null }, previewChars: 0 }),
-  }));
+  await prepareTurn(dependencies.stages, turn, { facts, text, share });
+  const { source, target, tools, signatures } = turn;
+  return {
+    ...{ dialect, request: facts, source, target, tools, signatures },
+    macs: dependencies.providers.signatureMacs(tenantId),
+  };
 }
 
-async function readRequest(
-  text: Buffer,
-  tenantId: string,
-  { dialect, params }: Pick<CountingCall, 'dialect' | 'params'>,
-): Promise<CompletionRequest> {
-  const parsed = await parseBody(text, tenantId);
-  // Some APIs have the model in the path.
+/** Some APIs have the model in the path. */
+function parserOf({ dialect, params }: CountingCall): RequestBody['parse'] {
   const inPath = { model: params['id'] ?? '', stream: false };
   const { counts } = dialect;
-  return readPart(
-    text,
-    tenantId,
-    () => counts.readRequest?.(text, parsed, inPath) ?? dialect.readRequest('chat', text, parsed, inPath),
-  );
+  return (text, parsed) =>
+    counts.readRequest?.(text, parsed, inPath) ?? dialect.readRequest('chat', text, parsed, inPath);
 }
 
 /** Tokens of a picture or a file in an estimate: the most that Anthropic's documentation has for a picture. */

@@ -8,7 +8,7 @@ import { translatedFailure, translationFor } from '../providers/call-translation
 import type { CountRequest } from '../providers/count-call.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
-import type { TurnTools } from '../tools/tools.ts';
+import type { TurnTools } from '../tools/tool-loop.ts';
 import type { Translation, ProviderRequest } from '@gatehouse/dialects/translation/translation';
 import { LargeWork } from '../shared/large-work.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';

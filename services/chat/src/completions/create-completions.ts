@@ -6,7 +6,10 @@ import type { Peers } from '../shared/peers.ts';
 import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
 import { ReasoningStore } from '../reasoning/reasoning-store.ts';
 import { KeptRowsCleaning } from '../shared/kept-rows-job.ts';
+import type { RecallStep } from '../memory/recall.ts';
+import type { RememberQueue } from '../memory/remember-queue.ts';
 import { ToolClient } from '../tools/tool-peer.ts';
+import { turnStages } from '../turns/turn-stages.ts';
 import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
 import { countHandlers } from './count-handlers.ts';
@@ -22,10 +25,10 @@ export interface CompletionsOptions {
   /** Silence of a provider after which the client gets a sign of life. */
   silenceMs?: number | undefined;
   /** Dependencies of turns. */
-  turns: Omit<
-    CompletionDependencies,
-    'tools' | 'thoughts' | 'signatures' | 'log' | 'bodyBudget' | 'silenceMs'
-  >;
+  turns: Omit<CompletionDependencies, 'stages' | 'log' | 'bodyBudget' | 'silenceMs'>;
+  /** The memory of agents. */
+  recall: RecallStep;
+  remember: RememberQueue;
 }
 
 const mostReasoningOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
@@ -34,11 +37,13 @@ const mostOriginsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
 /** Turns of clients, and of services that ask for one. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
-  const { app, system, keyRing, instance, peers, silenceMs } = options;
+  const { app, system, keyRing, instance, peers, silenceMs, recall, remember } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
   const thoughts = new ReasoningStore({ pool: app, keyRing, log });
   const signatures = new SignatureOriginStore(app);
-  const turns = { ...options.turns, tools, thoughts, signatures, log, bodyBudget };
+  const { providers, responses } = options.turns;
+  const stages = turnStages({ providers, responses, signatures, thoughts, recall, remember, tools, log });
+  const turns = { ...options.turns, stages, log, bodyBudget };
   const completions = new Completions({ app, system, instance, keyRing, log });
   return {
     rawHandlers: {

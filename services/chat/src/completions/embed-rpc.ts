@@ -30,18 +30,18 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
       const { requestId, trace } = context;
       const actor = callerOf(context, agentId);
       checkTexts(texts);
-      const ofTenant = await settings.getForTenant(actor.tenantId, { requestId, trace });
-      const model = embeddingModel(catalogue, ofTenant);
+      const tenantSettings = await settings.getForTenant(actor.tenantId, { requestId, trace });
+      const model = embeddingModel(catalogue, tenantSettings);
       const { tenantId } = actor;
       const { body, request } = requestOf(model, texts);
       const answer = await charged(dependencies.bodyBudget, { tenantId, bytes: body.length }, (share) =>
         answerInside(dependencies, {
-          ...{ request, source: request.source(share), actor },
-          settings: ofTenant,
+          ...{ facts: request, source: request.source(share), share, actor },
+          settings: { ...tenantSettings, previewChars: 0 },
           // Without fallbacks: vectors of another model could not be compared with those that are stored.
           target: ofOnePayer(
             { ...soleTarget(model, inTurn(dependencies)), agentId },
-            { keys: ofTenant.ownKeys, userId: actor.userId },
+            { keys: tenantSettings.ownKeys, userId: actor.userId },
           ),
           channel: memoryChannel,
           signal: signalUntil(context),

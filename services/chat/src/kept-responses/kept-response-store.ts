@@ -44,10 +44,12 @@ export interface Reader extends Holder {
   days: number;
 }
 
-interface Asking {
+interface Reading extends Holder {
   format: StateFormat;
+  /** The one that gets the items. */
   provider: string;
-  reserve: Reserve;
+  /** Counts the bytes that are read, before they are. */
+  grow: (bytes: number) => void;
 }
 
 /** A response and those that it went on from, the newest first. */
@@ -55,9 +57,6 @@ export type Chain = readonly ResponseRow[];
 
 /** Responses with items that a client names, each with the ids that are to be read of it. */
 export type Holders = ReadonlyMap<HeldRow, ReadonlySet<string>>;
-
-/** Waits until so many bytes may be read, and counts them. */
-export type Reserve = (bytes: number) => Promise<void>;
 
 export interface KeptResponse {
   /** The items of its request's own input: a JSON array. */
@@ -109,18 +108,15 @@ export class KeptResponses {
 
   /**
    * The items of responses, oldest first, as a provider gets them: with the newest summary in place of what it
-   * summarises. `rows`: of `chain`. `provider`: the one that gets them. `reserve` is called with the bytes that are read, before they are. Throws what it throws, and `previous_response_not_found` if a
-   * response is gone, in the same words for every reason.
+   * summarises. `rows`: of `chain`. Throws what `grow` throws, and `previous_response_not_found` if a response is gone, in
+   * the same words for every reason.
    */
-  async conversation(
-    rows: Chain,
-    { format, provider, reserve, ...reader }: Reader & Asking,
-  ): Promise<Buffer[]> {
+  async conversation(rows: Chain, { format, provider, grow, ...reader }: Reading): Promise<Buffer[]> {
     const isWhole = rows.length > 0 && rows.at(-1)?.previous_id === null;
     if (rows.length === most.responses && !isWhole) throw tooLong();
     if (!isWhole) throw previousNotFound();
     if (bytesOf(rows) > most.bytes) throw tooLong();
-    await reserve(bytesOf(rows));
+    grow(bytesOf(rows));
     let items: Conversed[] = [];
     for await (const [row, content] of readContents(this.#pool, reader.tenantId, rows.toReversed())) {
       if (content === null) throw previousNotFound();
@@ -136,7 +132,11 @@ export class KeptResponses {
   }
 
   /** An item as a provider gets it. */
-  #shown(text: Buffer, sealed: string | null, { tenantId, format }: Reader & Pick<Asking, 'format'>): Buffer {
+  #shown(
+    text: Buffer,
+    sealed: string | null,
+    { tenantId, format }: Pick<Reading, 'tenantId' | 'format'>,
+  ): Buffer {
     const param = 'previous_response_id';
     return sealed === null ? text : format.summaryItem(this.summaries.open(sealed, { tenantId, param }));
   }
@@ -166,11 +166,11 @@ export class KeptResponses {
    */
   async items(
     rows: Holders,
-    { format, provider, reserve, ...reader }: Reader & Asking,
+    { format, provider, grow, ...reader }: Reading,
   ): Promise<ReadonlyMap<string, NamedItem | null>> {
     const holders = [...rows.keys()];
     if (bytesOf(holders) > most.bytes) throw tooMuch();
-    await reserve(bytesOf(holders));
+    grow(bytesOf(holders));
     const found = new Map<string, NamedItem | null>();
     for await (const [row, content] of readContents(this.#pool, reader.tenantId, holders)) {
       if (content === null) continue;
@@ -212,8 +212,12 @@ export class KeptResponses {
     return id !== null && (await findResponses(this.#pool, [id], reader)).length > 0;
   }
 
-  /** Null for a response that is not there, or not the reader's. `reserve`: see `conversation`. */
-  async find(responseId: string, reader: Reader, reserve: Reserve): Promise<KeptResponse | null> {
+  /** Null for a response that is not there, or not the reader's. `reserve` waits until so many bytes may be read, and counts them. */
+  async find(
+    responseId: string,
+    reader: Reader,
+    reserve: (bytes: number) => Promise<void>,
+  ): Promise<KeptResponse | null> {
     const id = runIdOf(responseId);
     const rows = id === null ? [] : await findResponses(this.#pool, [id], reader);
     await reserve(bytesOf(rows));
@@ -289,7 +293,8 @@ async function keptItem(text: Buffer, tenantId: string): Promise<KeptItem> {
   return { text, value, id: typeof id === 'string' ? id : null };
 }
 
-function bytesOf(rows: readonly HeldRow[]): number {
+/** The bytes of the contents of responses. */
+export function bytesOf(rows: readonly HeldRow[]): number {
   return rows.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 

@@ -3,6 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { pooledRandom } from '@gatehouse/kit/random';
+import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import { atProvider } from '../catalogue/target.ts';
@@ -28,14 +29,28 @@ import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
 import type { SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
-import type { TurnTools } from './tools.ts';
+import type { ServerTool, ToolDefinitions } from './tool-set.ts';
+
+/** Tools that the gateway calls itself in a turn. */
+export interface TurnTools {
+  /** By the names that models get. */
+  byName: ReadonlyMap<string, ServerTool>;
+  /** The definitions that each request gets. */
+  definitions: ToolDefinitions;
+  /** Ids of the calls in the client's request. */
+  callIds: readonly string[];
+  maxIterations: number;
+  /** Once the run has cost so much, it calls no more tools; null for no limit. */
+  maxCostPico: bigint | null;
+  /** Whether a stream shows the calls of tools as events. */
+  shown: boolean;
+  call: (tool: ServerTool, argumentsJson: string, signal: AbortSignal) => Promise<CallToolResponse>;
+}
 
 export interface ToolLoopOptions {
   dialect: Dialect;
   /** Options of each call of the model. */
   chain: Omit<ProviderChainOptions, 'record' | 'tools'>;
-  /** Ids of the calls in the client's request. */
-  callIds: readonly string[];
   run: ActiveRun;
   tools: TurnTools;
   /**
@@ -85,7 +100,7 @@ export class ToolLoop {
 
   constructor(options: ToolLoopOptions) {
     this.#options = options;
-    this.#ids = new Set(options.callIds);
+    this.#ids = new Set(options.tools.callIds);
     this.#thoughts = new Map(options.chain.thoughts);
   }
 

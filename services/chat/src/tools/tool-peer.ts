@@ -9,8 +9,7 @@ import type {
   ListToolsResponse,
 } from '@gatehouse/proto/agent/v1/agent';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
-import { ToolSet, type ToolDialect } from './tool-set.ts';
-import type { ToolCallOf } from './tools.ts';
+import { ToolSet, type AgentToolCall, type ToolDialect } from './tool-set.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 
 /** A list that is too old may be fetched first. */
@@ -66,7 +65,7 @@ export class ToolClient {
   /** Throws the reason of `signal`, with which the call of the server ends too. */
   async call(
     { requestId, trace, proofFor }: ProvenActor,
-    { agentId, analyser, tool: { tool, serverId, timeoutMs, executor }, argumentsJson }: ToolCallOf,
+    { agentId, analyser, tool: { tool, serverId, timeoutMs, executor }, argumentsJson }: AgentToolCall,
     signal: AbortSignal,
   ): Promise<CallToolResponse> {
     const service = executor === 'memory' ? 'memory' : 'agent';

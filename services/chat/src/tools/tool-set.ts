@@ -5,6 +5,15 @@ import { sampleOf, type TextSample } from '@gatehouse/dialects/usage/token-estim
 /** A tool that another service calls. */
 export type ServerTool = Omit<Tool, 'schemaJson' | 'description'>;
 
+/** A call of a tool of an agent. */
+export interface AgentToolCall {
+  agentId: string;
+  /** The analyser of the agent's memory. */
+  analyser: string;
+  tool: ServerTool;
+  argumentsJson: string;
+}
+
 /** A dialect as far as it defines tools. */
 export type ToolDialect = Pick<Dialect, 'name' | 'toolText'>;
 

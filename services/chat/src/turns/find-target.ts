@@ -20,47 +20,42 @@ import type { TenantSettings } from '../shared/tenant-settings.ts';
 export interface TargetDependencies {
   catalogue: Catalogue;
   providers: ProviderRegistry;
-  agents: {
-    /** The agent with this id or key; null when the caller can't see one. */
-    resolve: (actor: ProvenActor, ref: string) => Promise<ResolvedAgent | null>;
-  };
 }
 
-/**
- * The models behind a request's `model`, as far as they are reached in its API: those of a catalogue entry, or of an
- * agent. Throws 404 `model_not_found`, and 400 if none is.
- */
-export async function findTarget(
-  dependencies: TargetDependencies,
-  asked: Asked & { api: ApiName },
-): Promise<Target> {
-  return targetIn(asked.api, await findNamedTarget(dependencies, asked), asked.request);
+/** Finds the agent with an id or key; null when the caller can't see one. */
+export interface AgentResolver {
+  resolve: (actor: ProvenActor, ref: string) => Promise<ResolvedAgent | null>;
 }
 
-interface Asked {
+interface TargetQuery {
+  api: ApiName;
   request: CompletionRequest;
+  /** The agent that the request names; null where it names none, or one that the caller can't see. */
+  agent: ResolvedAgent | null;
   actor: ProvenActor;
   settings: TenantSettings;
   sessionId: string | null;
 }
 
-/** The models behind a request's `model`, in any API, of one payer. Throws 404 `model_not_found`. */
-export async function findNamedTarget(dependencies: TargetDependencies, asked: Asked): Promise<Target> {
-  const { userId } = asked.actor;
-  return ofOnePayer(await anyPayersTarget(dependencies, asked), { keys: asked.settings.ownKeys, userId });
+/**
+ * The models behind a request's `model`, of one payer and as far as they are reached in its API: those of a catalogue
+ * entry, or of an agent. Throws 404 `model_not_found`, and 400 if no model is reached.
+ */
+export function findTarget(dependencies: TargetDependencies, query: TargetQuery): Target {
+  const { api, request, actor, settings } = query;
+  const payer = { keys: settings.ownKeys, userId: actor.userId };
+  return targetIn(api, ofOnePayer(anyPayersTarget(dependencies, query), payer), request);
 }
 
-async function anyPayersTarget(
-  { catalogue, agents, providers }: TargetDependencies,
-  { request, actor, settings, sessionId }: Asked,
-): Promise<Target> {
+function anyPayersTarget(
+  { catalogue, providers }: TargetDependencies,
+  { request, agent, actor, settings, sessionId }: TargetQuery,
+): Target {
   const affinity = catalogue.divides ? affinityOf(actor.tenantId, sessionId, request) : null;
   const choosing = { affinity, ordered: (model: Model) => providers.ordered(model, affinity) };
-  const ref = agentRef(request.model);
-  if (ref === null) return modelTarget(catalogue, request.model, settings.allowedModels, choosing);
-  if (request.operation !== 'chat' || request.model.length > textLimits.request_model)
-    throw modelNotFound(request.model);
-  const agent = await agents.resolve(actor, ref);
-  if (agent === null) throw modelNotFound(request.model);
+  if (agentRef(request.model) === null)
+    return modelTarget(catalogue, request.model, settings.allowedModels, choosing);
+  const isTooLong = request.model.length > textLimits.request_model;
+  if (request.operation !== 'chat' || isTooLong || agent === null) throw modelNotFound(request.model);
   return agentTarget(catalogue, agent, settings.allowedModels, choosing);
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AppError } from '@gatehouse/kit/errors';
+import { AppError } from '@gatehouse/kit/errors';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
@@ -21,6 +21,7 @@ import { ActiveRun } from '../recording/active-run.ts';
 import { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { AnswerSink, TurnFailure } from './answer-sink.ts';
 import { Turn } from './turn.ts';
+import { turnContext, type TurnStage } from './turn-stage.ts';
 
 let fixture: ProviderFixture;
 let providers: ProviderRegistry;
@@ -86,7 +87,7 @@ class Collecting implements AnswerSink {
 async function setUp(
   x_simulator: object,
   fields: object = {},
-  overrides: { pricing?: Pricing; recorded?: (row: EndRow) => void } = {},
+  overrides: { pricing?: Pricing; recorded?: (row: EndRow) => void; stages?: TurnStage[] } = {},
 ): Promise<{ turn: Turn; delivery: Collecting }> {
   const catalogue = Catalogue.parse({
     providers: [
@@ -144,24 +145,19 @@ async function setUp(
   const source = request.source({ release: () => undefined });
   const target = modelTarget(catalogue, 'm', null);
   const log = createLogger('test', 'silent');
-  const turn = new Turn({
-    dialect: dialects.chat,
-    headers: {},
-    request,
-    source,
-    target,
-    run,
-    maxTokens: null,
-    unpricedTools: () => [],
-    limitHeaders: {},
-    providers,
-    log,
-    onAnswer: null,
-    kept: null,
-    tools: null,
-    thoughts: null,
-    signatures: null,
-  });
+  const actor = { ...run.identity, trace };
+  const settings = { allowedModels: null, previewChars: 0, retentionDays: 30, limited: [], keyLimited: [] };
+  const entrance = {
+    ...{ dialect: dialects.chat, source, target, actor, channel: 'webhook', arrivedAt: monotonicMs() },
+    settings: { ...settings, unleasedRequests: 0n, ownKeys: [] },
+    ...{ admission: new Admission(), signal: new AbortController().signal },
+  };
+  const started = {
+    ...turnContext(entrance, request),
+    ...{ run, maxTokens: null, unpricedTools: () => [], limitHeaders: {}, admitMore: null, isStored: false },
+  };
+  const stages = overrides.stages ?? [];
+  const turn = new Turn({ providers, log, stages }, started);
   return { turn, delivery: new Collecting(steps) };
 }
 
@@ -208,4 +204,58 @@ describe('a turn', () => {
       expect(rows).toMatchObject([{ end: { status }, attempts: [{ status, number: 1, cost: null }] }]);
     },
   );
+
+  describe('with stages', () => {
+    /** Adds its name to each frame and each whole answer, and notes when it is called. */
+    const stage = (name: string, calls: string[]): TurnStage => ({
+      answer: () => ({
+        filter: {
+          stream: (next) => ({
+            write: (frames) => next.write([...frames, Buffer.from(name)]),
+            onDrain: (listener) => next.onDrain(listener),
+          }),
+          lastFrames: (frames) => [...frames, Buffer.from(`last ${name}`)],
+          whole: (bytes) => Promise.resolve(Buffer.concat([bytes, Buffer.from(name)])),
+        },
+        complete: async ({ bytes, lastFrames }) =>
+          void calls.push(`${name} completes ${(bytes ?? Buffer.concat(lastFrames())).toString().slice(-3)}`),
+      }),
+      ended: (_turn, outcome) => void calls.push('text' in outcome ? `${name} ends` : outcome.error.code),
+    });
+
+    it('passes a whole answer through them in their order, each after those before', async () => {
+      const calls: string[] = [];
+      const stages = [stage('A', calls), stage('B', calls)];
+      const { turn, delivery } = await setUp({ content: 'hello' }, {}, { stages });
+      await turn.complete(delivery);
+      expect(delivery.text).toMatch(/hello[^]*\}AB$/);
+      expect(calls).toEqual([
+        expect.stringMatching(/^A completes .*\}$/s),
+        expect.stringMatching(/^B completes .*}A$/s),
+        'A ends',
+        'B ends',
+      ]);
+    });
+
+    it('passes a stream through them', async () => {
+      const calls: string[] = [];
+      const stages = [stage('A', calls), stage('B', calls)];
+      const { turn, delivery } = await setUp({ content: 'hello' }, { stream: true }, { stages });
+      await turn.complete(delivery);
+      expect(delivery.text).toMatch(/hello[^]*AB[^]*last Alast B$/);
+      expect(calls.slice(1)).toEqual(['B completes t A', 'A ends', 'B ends']);
+    });
+
+    it('fails with the error of one, with which its run ends', async () => {
+      const calls: string[] = [];
+      const refusing: TurnStage = {
+        answer: () => ({ complete: () => Promise.reject(new AppError('service_unavailable', 'no')) }),
+      };
+      const stages = [refusing, stage('A', calls)];
+      const { turn, delivery } = await setUp({ content: 'hello' }, {}, { stages });
+      await turn.complete(delivery);
+      expect(delivery.steps).toEqual(['start 1', 'end error', 'failed run', 'closed']);
+      expect(calls).toEqual(['service_unavailable']);
+    });
+  });
 });

@@ -1,9 +1,12 @@
+import { createLogger } from '@gatehouse/kit/log';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import { describe, expect, it } from '@jest/globals';
+import { Admission } from '../limits/admission.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
-import { withReasoning } from './turn-reasoning.ts';
+import { reasoningStage } from './reasoning-stage.ts';
+import { turnContext } from './turn-stage.ts';
 
 const catalogue = Catalogue.parse({
   providers: [
@@ -29,26 +32,32 @@ const text = [{ role: 'user', content: 'hi' }];
 async function lookedUp(model: string, messages: object[], name: ApiName = 'chat'): Promise<unknown[]> {
   const found: unknown[] = [];
   const body = { model, messages, max_tokens: 1 };
-  await withReasoning(
-    {
-      thoughts: {
-        find: (ids) => {
-          found.push(ids);
-          return Promise.resolve({ thoughts: new Map(), bytes: 7 });
-        },
-        keep: () => Promise.resolve(),
+  const facts = dialects[name].readRequest('chat', Buffer.from(JSON.stringify(body)), body);
+  const stage = reasoningStage({
+    thoughts: {
+      find: (ids) => {
+        found.push(ids);
+        return Promise.resolve({ thoughts: new Map(), bytes: 7 });
       },
+      keep: () => Promise.resolve(),
     },
+    log: createLogger('test', 'silent'),
+  });
+  const settings = { allowedModels: null, previewChars: 0, retentionDays: 30, limited: [], keyLimited: [] };
+  const turn = turnContext(
     {
-      ...{ actor, dialect: { name }, target: modelTarget(catalogue, model, null) },
-      request: dialects[name].readRequest('chat', Buffer.from(JSON.stringify(body)), body),
-      share: { grow: (bytes) => found.push(bytes) },
+      ...{ dialect: dialects[name], target: modelTarget(catalogue, model, null), actor, channel: 'api' },
+      source: facts.source({ release: () => undefined }),
+      settings: { ...settings, unleasedRequests: 0n, ownKeys: [] },
+      ...{ arrivedAt: 0, admission: new Admission(), signal: new AbortController().signal },
     },
+    facts,
   );
+  await stage.prepare?.(turn, { facts, text: null, share: { grow: (bytes) => found.push(bytes) } });
   return found;
 }
 
-describe('the thoughts of a turn', () => {
+describe('the reasoning stage', () => {
   it.each(['thinks', 'falls-back'])(
     'are looked up once for calls of tools and the model %s',
     async (model) => {

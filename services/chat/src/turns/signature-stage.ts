@@ -4,25 +4,38 @@ import { readsSignatures } from '../providers/origins.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
+import type { TurnStage } from './turn-stage.ts';
 
 export interface SignatureDependencies {
   providers: ProviderRegistry;
   signatures: { of: (api: ApiName, text: Buffer, tenantId: string) => Promise<SignatureOrigins> };
 }
 
-interface SignatureTurn {
-  dialect: { name: ApiName };
-  /** The text of the request, with everything that it goes on from. */
+interface SignedRequest {
+  api: ApiName;
+  /** The text of the request, with everything that it continues. */
   text: Buffer;
   target: Target;
   tenantId: string;
   settings: Pick<TenantSettings, 'ownKeys'>;
 }
 
-/** The origins of the signatures of a turn; null where no model gets any as the client has them, or all have one origin. */
-export async function withSignatures(
+/** Looks up the origins of the reasoning signatures in a client's request. Services send none. */
+export function signatureStage(dependencies: SignatureDependencies): TurnStage {
+  return {
+    async prepare(turn, { text }) {
+      const { dialect, target, settings, actor } = turn;
+      if (text === null) return;
+      const signed = { api: dialect.name, text, target, tenantId: actor.tenantId, settings };
+      turn.signatures = await signatureOrigins(dependencies, signed);
+    },
+  };
+}
+
+/** The origins of signatures; null where no model gets any as the client has them, or all share one. */
+export async function signatureOrigins(
   { providers, signatures }: SignatureDependencies,
-  { dialect: { name: api }, text, target, tenantId, settings }: SignatureTurn,
+  { api, text, target, tenantId, settings }: SignedRequest,
 ): Promise<SignatureOrigins | null> {
   const isDivided = providers.dividesSignatures(api, settings.ownKeys.length > 0);
   return isDivided && target.chain.some((model) => readsSignatures(api, model))

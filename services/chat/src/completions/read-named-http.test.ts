@@ -1,0 +1,66 @@
+import { expect, it } from '@jest/globals';
+import { dialects } from '@gatehouse/dialects/dialects';
+import { continueTrace } from '@gatehouse/kit/trace-context';
+import { Catalogue } from '../catalogue/catalogue.ts';
+import type { Model } from '../catalogue/catalogue.ts';
+import { LargeWork } from '../shared/large-work.ts';
+import { readNamed, type ReaderDependencies, type RequestBody } from './read-named-http.ts';
+
+const large = 2 * 1024 * 1024;
+const catalogue = Catalogue.parse({
+  providers: [{ name: 'openai', kind: 'openai', base_url: 'http://127.0.0.1:1' }],
+  models: [{ id: 'm', provider: 'openai', api: 'responses' }],
+});
+const actor = {
+  ...{ tenantId: 't', userId: 'ann', apiKeyId: null, sees: '', proofFor: () => Promise.resolve('') },
+  ...{ requestId: 'r', trace: continueTrace(undefined) },
+};
+
+/** Resolves once another tenant's large request has had its turn. */
+const othersTurn = (): Promise<void> =>
+  LargeWork.during({ tenantId: 'another', bytes: large }, () => Promise.resolve());
+
+it('looks up all names of a request before it takes the turn of large ones, also for a small body', async () => {
+  const steps: string[] = [];
+  const row = { id: 'one', provider: 'openai', bytes: large };
+  const fields = {
+    ...{ model: 'm', store: false, previous_response_id: 'resp_1' },
+    input: [{ type: 'item_reference', id: 'msg_1' }],
+  };
+  const responses = {
+    chain: () => othersTurn().then(() => (steps.push('chain'), [{ ...row, previous_id: null }])),
+    holders: () => othersTurn().then(() => (steps.push('holders'), new Map([[row, new Set(['msg_1'])]]))),
+    items: () => {
+      // Other large requests wait for this one now.
+      const waiting = othersTurn().then(() => steps.push('other'));
+      steps.push(`items, ${LargeWork.waiting} waits`);
+      void waiting;
+      const text = Buffer.from('{"role":"user","content":"one"}');
+      return Promise.resolve(new Map([['msg_1', { text, summary: null }]]));
+    },
+    conversation: () => Promise.resolve([Buffer.from('{"role":"user","content":"earlier"}')]),
+  };
+  const dependencies = { catalogue, responses, providers: { ordered: (model: Model) => [model] } };
+  let charged = 0;
+  const input: RequestBody = {
+    ...{ dialect: dialects.responses, body: Buffer.from(JSON.stringify(fields)), actor, sessionId: null },
+    share: { release: () => undefined, grow: (bytes) => (charged += bytes) },
+    parse: (text, parsed) => dialects.responses.readRequest('chat', text, parsed),
+    settings: {
+      ...{ allowedModels: null, previewChars: 0, retentionDays: 30, limited: [] },
+      ownKeys: [],
+      unleasedRequests: 0n,
+    },
+    ...{ isAnswered: true, signal: new AbortController().signal },
+  };
+  // The reader uses these methods of the stores and clients.
+  const read = await readNamed(dependencies as unknown as ReaderDependencies, input);
+  await othersTurn();
+  expect(steps.slice(0, 2).toSorted()).toEqual(['chain', 'holders']);
+  expect(steps.slice(2)).toEqual(['items, 1 waits', 'other']);
+  expect(JSON.parse(read.text.toString())).toMatchObject({
+    previous_response_id: null,
+    input: [{ content: 'earlier' }, { content: 'one' }],
+  });
+  expect(charged).toBeGreaterThan(0);
+});

@@ -1,0 +1,197 @@
+import { parseBody, readPart } from '@gatehouse/http/body';
+import { agentRef, startingAt, type ResolvedAgent, type Target } from '../catalogue/target.ts';
+import type { CompletionRequest, Dialect, RequestSource } from '@gatehouse/dialects/dialect';
+import type { ApiName } from '@gatehouse/dialects/dialects';
+import { bytesOf, type KeptResponses } from '../kept-responses/kept-response-store.ts';
+import type { ProvenActor } from '../shared/actor.ts';
+import { LargeWork } from '../shared/large-work.ts';
+import { keptDays, type TenantSettings } from '../shared/tenant-settings.ts';
+import { findTarget, type AgentResolver, type TargetDependencies } from '../turns/find-target.ts';
+import type { StoredState } from '../turns/turn-stage.ts';
+import {
+  continuedText,
+  continuedTarget,
+  maxReferences,
+  unknownIds,
+  type Named,
+} from './continued-request-http.ts';
+import { RequestFacts } from './request-facts.ts';
+import type { Share } from '@gatehouse/dialects/wire/request-text';
+
+export interface ReaderDependencies extends TargetDependencies {
+  agents: AgentResolver;
+  responses: KeptResponses;
+}
+
+/** A client's request as its body arrived. */
+export interface RequestBody {
+  dialect: Dialect & { name: ApiName };
+  body: Buffer;
+  /** Is charged for the text that goes out. */
+  share: Share & { grow(bytes: number): void };
+  /** Reads a text whose JSON is parsed. Throws 400s that name the field. */
+  parse: (text: Buffer, parsed: unknown) => CompletionRequest;
+  actor: ProvenActor;
+  settings: TenantSettings;
+  /** The session that a header names. */
+  sessionId: string | null;
+  /** Whether it gets an answer, which may be stored; otherwise its tokens are counted. */
+  isAnswered: boolean;
+  /** Aborts when the request is no longer wanted. */
+  signal: AbortSignal;
+}
+
+/** A request with everything that it names. */
+export interface NamedRequest {
+  facts: RequestFacts;
+  source: RequestSource;
+  target: Target;
+  /** Its text with everything that it continues. */
+  text: Buffer;
+  sessionId: string | null;
+  /** Null where the dialect stores no answers. */
+  stored: StoredState | null;
+}
+
+/** The names in a request whose meaning another service or the database knows. */
+interface Names {
+  agent: string | null;
+  previousId: string | null;
+  itemIds: readonly string[];
+}
+
+/** Longer ids are in no use. */
+const maxIdChars = 200;
+
+/**
+ * Reads a request with what it names, in the turn of large ones: the values of a large body are in memory while it is read,
+ * and no longer. It looks up names outside of that turn, and reads a large body again afterwards, so that no other request
+ * waits for another service or for the database of its tenant.
+ */
+export async function readNamed(dependencies: ReaderDependencies, input: RequestBody): Promise<NamedRequest> {
+  const { body, actor, signal } = input;
+  const { tenantId } = actor;
+  const large = { tenantId, bytes: body.length, signal };
+  const first = await LargeWork.during(large, async (work) => {
+    const request = await parsed(input, body);
+    const names = namesIn(request);
+    if (names === null) return complete(dependencies, input, { request, known: nothing });
+    return { names, request: work.key === undefined ? request : null };
+  });
+  if (!('names' in first)) return first;
+  const known = await lookUp(dependencies, input, first.names);
+  const bytes = body.length + bytesOf(known.chain) + bytesOf([...known.holders.keys()]);
+  return LargeWork.during({ ...large, bytes }, async () =>
+    complete(dependencies, input, { request: first.request ?? (await parsed(input, body)), known }),
+  );
+}
+
+interface Known extends Named {
+  agent: ResolvedAgent | null;
+}
+
+const nothing: Known = { agent: null, chain: [], holders: new Map() };
+
+async function lookUp(
+  { agents, responses }: ReaderDependencies,
+  { actor, settings }: RequestBody,
+  { agent, previousId, itemIds }: Names,
+): Promise<Known> {
+  const { tenantId, userId } = actor;
+  const reader = { tenantId, userId, days: keptDays(settings) };
+  const [found, chain, holders] = await Promise.all([
+    agent === null ? nothing.agent : agents.resolve(actor, agent),
+    previousId === null ? nothing.chain : responses.chain(previousId, reader),
+    itemIds.length === 0 ? nothing.holders : responses.holders(itemIds, reader),
+  ]);
+  return { agent: found, chain, holders };
+}
+
+/** The request with what its names mean, and its models. */
+async function complete(
+  dependencies: ReaderDependencies,
+  input: RequestBody,
+  { request, known }: { request: CompletionRequest; known: Known },
+): Promise<NamedRequest> {
+  const { body, dialect, actor, settings, isAnswered } = input;
+  const sessionId = input.sessionId ?? request.session;
+  const query = { api: dialect.name, agent: known.agent, actor, settings, sessionId };
+  const find = (each: CompletionRequest): Target => findTarget(dependencies, { ...query, request: each });
+  const found = find(request);
+  const { state: format } = dialect;
+  const { state } = request;
+  if (format === undefined || state === undefined)
+    return reduced(input, { request, target: found, text: body, sessionId, stored: null });
+  const { previousId } = state;
+  const target = previousId === null ? found : continuedTarget(found, known.chain);
+  const provider = target.chain[0].provider.name;
+  const naming = { ...input, state, format, provider, ...known };
+  const { own, text } = await continuedText(dependencies.responses, naming);
+  const { tenantId, userId } = actor;
+  const store =
+    state.keeps && isAnswered
+      ? dependencies.responses.keeping({
+          ...{ tenantId, userId, days: keptDays(settings), previousId },
+          input: await readPart(own, tenantId, () => format.inputOf(own)),
+          itemIds: [...state.places.keys(), ...state.references.values()],
+        })
+      : null;
+  const stored = { previousId, store };
+  if (text === body) return reduced(input, { request, target, text, sessionId, stored });
+  const continued = await parsed(input, text);
+  return reduced(input, {
+    ...{ request: continued, target: startingAt(find(continued), provider), text, sessionId, stored },
+  });
+}
+
+/** Everything of a request that its turn needs, without its values. */
+async function reduced(
+  { share, actor, settings, isAnswered }: RequestBody,
+  {
+    request,
+    target: found,
+    ...read
+  }: Omit<NamedRequest, 'facts' | 'source'> & { request: CompletionRequest },
+): Promise<NamedRequest> {
+  // A summary needs no memory and no tools, and is not remembered; nor does a count search in memory.
+  const isSummary = request.compaction !== undefined;
+  const target = {
+    ...found,
+    memory: isSummary || !isAnswered ? null : found.memory,
+    tools: isSummary ? null : found.tools,
+  };
+  // Stored answers and summaries repeat parts of the text.
+  const isHeld = (read.stored?.store ?? null) !== null || request.compaction === 'path';
+  const previewChars = isAnswered ? settings.previewChars : 0;
+  return readPart(read.text, actor.tenantId, () => ({
+    ...read,
+    target,
+    source: request.source(isHeld ? heldShare(share) : share),
+    facts: new RequestFacts(request, { target, previewChars }),
+  }));
+}
+
+/** For a request whose answer is stored: its text counts until the response closes, which releases the share itself. */
+function heldShare(share: Share): Share {
+  return { release: () => undefined, copied: (bytes) => share.copied?.(bytes) };
+}
+
+async function parsed({ actor, parse }: RequestBody, text: Buffer): Promise<CompletionRequest> {
+  const { tenantId } = actor;
+  const value = await parseBody(text, tenantId);
+  return readPart(text, tenantId, () => parse(text, value));
+}
+
+/** Null for a request that names nothing. */
+function namesIn({ model, operation, state }: CompletionRequest): Names | null {
+  const fits = (id: string): boolean => id.length <= maxIdChars;
+  const agent = operation === 'chat' ? agentRef(model) : null;
+  const previousId = state?.previousId ?? null;
+  const itemIds = state === undefined || state.references.size > maxReferences ? [] : unknownIds(state);
+  const names = {
+    agent: agent !== null && fits(agent) ? agent : null,
+    previousId: previousId !== null && fits(previousId) ? previousId : null,
+    itemIds: itemIds.filter(fits),
+  };
+  return names.agent === null && names.previousId === null && names.itemIds.length === 0 ? null : names;
+}

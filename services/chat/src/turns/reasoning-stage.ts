@@ -1,0 +1,84 @@
+import type { Logger } from '@gatehouse/kit/log';
+import type { RequestSource } from '@gatehouse/dialects/dialect';
+import {
+  withoutOwn,
+  type CallReasoning,
+  type SignedReasoning,
+} from '@gatehouse/dialects/translation/signed-reasoning';
+import { losesSignatures } from '@gatehouse/dialects/translation/translation';
+import type { LastingRun } from '../runs/run.ts';
+import type { Actor } from '../shared/actor.ts';
+import type { TurnContext, TurnStage } from './turn-stage.ts';
+
+type ReasoningOwner = Pick<Actor, 'tenantId' | 'userId'>;
+
+export interface ReasoningDependencies {
+  thoughts: {
+    find: (
+      callIds: readonly string[],
+      owner: ReasoningOwner,
+    ) => Promise<{ thoughts: Map<string, readonly SignedReasoning[]>; bytes: number }>;
+    keep: (calls: readonly CallReasoning[], run: LastingRun, owner: ReasoningOwner) => Promise<void>;
+  };
+  log: Logger;
+}
+
+/**
+ * Stores the reasoning before calls of tools for clients whose API has no place for it, and adds it to their next request:
+ * one look-up for a conversation with calls of tools, and none for others.
+ */
+export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnStage {
+  return {
+    async prepare(turn, { facts: { callIds }, share }) {
+      if (!losesReasoning(turn) || callIds.length === 0) return;
+      const found = await thoughts.find(callIds, ownerOf(turn));
+      share.grow(found.bytes);
+      turn.thoughts = found.thoughts;
+      turn.source = releasingBoth(turn.source, found.thoughts);
+    },
+    answer(turn) {
+      if (!losesReasoning(turn)) return null;
+      const { run, tools } = turn;
+      return {
+        async complete(answer) {
+          // The client sees no calls of the gateway's tools, so reasoning before one belongs to the next of its own.
+          const calls = withoutOwn(answer.thoughts, (name) => tools?.byName.has(name) === true);
+          if (calls.length === 0) return;
+          const { id, requestId } = run.identity;
+          await thoughts.keep(calls, { id, ageMs: run.ageMs }, ownerOf(turn)).catch((error: unknown) => {
+            log.warn(
+              { err: error, request_id: requestId, run_id: id },
+              'failed to keep thoughts for the next request',
+            );
+          });
+        },
+      };
+    },
+  };
+}
+
+/** Whether a model of another API may reason, in answers to a client whose API has no place for that. */
+function losesReasoning({ request, target, dialect }: TurnContext): boolean {
+  const mayThink = target.chain.some(({ api, reasoning }) => api !== dialect.name && reasoning !== false);
+  return request.operation === 'chat' && mayThink && losesSignatures(dialect.name);
+}
+
+function ownerOf({ actor: { tenantId, userId } }: TurnContext): ReasoningOwner {
+  return { tenantId, userId };
+}
+
+/** No provider call needs the reasoning once it needs the request no more. */
+function releasingBoth(source: RequestSource, thoughts: Map<string, unknown>): RequestSource {
+  return {
+    get bytes(): number {
+      return source.bytes;
+    },
+    rewritten: (rewrite) => source.rewritten(rewrite),
+    copied: (bytes) => source.copied(bytes),
+    droppedFields: (model) => source.droppedFields?.(model) ?? [],
+    release: () => {
+      thoughts.clear();
+      source.release();
+    },
+  };
+}

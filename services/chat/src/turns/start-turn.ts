@@ -1,0 +1,158 @@
+import { newId } from '@gatehouse/kit/ids';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import { addedTexts } from '../catalogue/target.ts';
+import type { Admission } from '../limits/admission.ts';
+import { leastTokens, mostTokens } from '../limits/bounds.ts';
+import { answerBounds } from '../limits/hidden-tokens.ts';
+import type { CallAmounts, Limiter, Payer } from '../limits/limiter.ts';
+import { RequestAmounts } from '../limits/request-amounts.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
+import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
+import { withoutLimits } from '../shared/tenant-settings.ts';
+import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
+import type { RunTelemetry } from '../recording/run-telemetry.ts';
+import { Turn, type AnswerDependencies } from './turn.ts';
+import type { StartedTurn, TurnContext, TurnInput, TurnStage } from './turn-stage.ts';
+
+export interface TurnDependencies extends AnswerDependencies {
+  recorder: RunWriter;
+  pricing: Pricing;
+  telemetry: RunTelemetry;
+  limiter: Limiter;
+}
+
+/** Takes what limits count of a request that arrives, and returns it if the request is not accepted. */
+export async function arrive(
+  { limiter }: Pick<TurnDependencies, 'limiter'>,
+  payer: Payer,
+  accept: (admission: Admission) => Promise<Turn>,
+): Promise<Turn> {
+  const admission = await limiter.arrive(payer);
+  try {
+    return await accept(admission);
+  } catch (error) {
+    admission.release({ tokens: 0, costPico: 0n });
+    throw error;
+  }
+}
+
+/** Lets every stage look up what it adds to a request. */
+export async function prepareTurn(
+  stages: readonly TurnStage[],
+  turn: TurnContext,
+  input: TurnInput,
+): Promise<void> {
+  await Promise.all(stages.map(async (stage) => stage.prepare?.(turn, input)));
+}
+
+/**
+ * Prepares the stages of a turn, and checks every limit that the body of its request decides. Throws as they and
+ * `Limiter.admit` do. `input` is in memory no longer than this, and the text no longer than a provider call may need it.
+ */
+export async function startTurn(
+  dependencies: TurnDependencies,
+  turn: TurnContext,
+  input: TurnInput,
+): Promise<Turn> {
+  await prepareTurn(dependencies.stages, turn, input);
+  const { limiter, pricing } = dependencies;
+  const { actor, settings, target, admission, headers, tools, signal } = turn;
+  const { tenantId, apiKeyId } = actor;
+  const { facts } = input;
+  const amountsAsSent = new RequestAmounts(() => mostTokens(facts, target, headers), pricing);
+  const amounts = tools === null ? amountsAsSent : amountsAsSent.grown(tools.definitions.text.length);
+  const payer = {
+    tenantId,
+    apiKeyId,
+    // A run that the tenant pays itself counts for no budget.
+    settings: target.ownKeys === null ? settings : withoutLimits(settings, [Resource.BUDGET]),
+  };
+  const callAmounts = { amounts, leastTokens: leastTokens(facts, target), signal };
+  const maxTokens = await limiter.admit(admission, payer, callAmounts);
+  const { feeTools = [] } = facts.requestedAmounts(target.defaults);
+  const started: StartedTurn = {
+    ...turn,
+    run: createRun(dependencies, turn, { facts, feeTools }),
+    maxTokens,
+    unpricedTools: unpricedBy(pricing, admission, feeTools),
+    limitHeaders: {
+      ...admission.headers,
+      ...(maxTokens !== null && { 'x-gateway-max-tokens': String(maxTokens) }),
+    },
+    admitMore: tools === null ? null : furtherCalls(limiter, { admission, payer, call: callAmounts }),
+    isStored: false,
+  };
+  for (const stage of dependencies.stages) await stage.request?.(started, input);
+  return new Turn(dependencies, started);
+}
+
+/** Not part of `startTurn`, whose closures keep the facts of the request. */
+function furtherCalls(
+  limiter: Limiter,
+  { admission, payer, call }: { admission: Admission; payer: Payer; call: CallAmounts },
+): StartedTurn['admitMore'] {
+  return (addedBytes) =>
+    limiter.admit(admission, payer, { ...call, amounts: call.amounts.grown(addedBytes) });
+}
+
+/** A budget pays for no tool without a price. Prices may change while the turn is under way. */
+function unpricedBy(
+  pricing: Pricing,
+  { charges }: Admission,
+  tools: readonly FeeTool[],
+): (model: Model) => readonly FeeTool[] {
+  const at = new Date();
+  const hints = charges === null ? [] : tools.filter(({ isHint }) => isHint);
+  return (model) => (hints.length === 0 ? hints : pricing.unpricedTools(model, hints, at));
+}
+
+function createRun(
+  { recorder, pricing, telemetry, log }: TurnDependencies,
+  turn: TurnContext,
+  { facts, feeTools }: { facts: AcceptedRequest; feeTools: readonly FeeTool[] },
+): ActiveRun {
+  const { actor, target, client, admission, arrivedAt, channel, sessionId, tools } = turn;
+  const { tenantId, apiKeyId, userId, requestId } = actor;
+  const { previewChars } = turn.settings;
+  const trace = telemetry.within(actor.trace);
+  return new ActiveRun({
+    identity: {
+      id: newId(),
+      tenantId,
+      operation: facts.operation,
+      channel,
+      dialect: client?.dialect ?? null,
+      client: client?.name ?? null,
+      requestId,
+      traceId: trace.traceId,
+      spanId: trace.spanId,
+      apiKeyId,
+      userId,
+      sessionId,
+      agentId: target.agentId,
+      requestModel: facts.model,
+      streamed: facts.stream,
+      ownKey: target.ownKeys !== null,
+      inputPreview: previewChars === 0 ? null : facts.inputPreview(previewChars),
+      recall: turn.recall,
+      charges: admission.charges,
+    },
+    recorder,
+    pricing,
+    telemetry,
+    log,
+    trace,
+    prompt: facts.promptSample([
+      ...addedTexts(target),
+      ...(tools === null ? [] : [tools.definitions.sample]),
+    ]),
+    previewChars,
+    arrivedAt,
+    admission,
+    bounds: answerBounds(facts, target, turn.headers),
+    feeTools: admission.charges === null ? [] : feeTools,
+    signatures: turn.signatures,
+  });
+}

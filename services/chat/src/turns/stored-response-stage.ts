@@ -1,0 +1,69 @@
+import type { Additions, AnswerView } from '@gatehouse/dialects/dialect';
+import { responseId } from '../kept-responses/response-id.ts';
+import type { SummarySeals } from '../kept-responses/summary-seals.ts';
+import type { AnswerFilter, StartedTurn, TurnStage } from './turn-stage.ts';
+
+export interface StoredResponseDependencies {
+  responses: { summaries: Pick<SummarySeals, 'seal'> };
+}
+
+/**
+ * Shows answers as their clients asked for them and under the ids by which they are stored, stores them, and seals the
+ * summaries of conversations. The reader of a request has added the stored responses that it names (`readNamed`).
+ */
+export function storedResponseStage({ responses }: StoredResponseDependencies): TurnStage {
+  return {
+    request({ request, actor: { tenantId } }) {
+      if (request.compaction === undefined) return;
+      const seal = (summary: string): string => responses.summaries.seal(summary, tenantId);
+      request.sealSummary = seal;
+    },
+    answer(turn) {
+      const { request, run, stored, dialect } = turn;
+      const { tenantId } = run.identity;
+      const additions = additionsOf(turn);
+      const view = request.viewWith?.(additions) ?? null;
+      const filter = view && shownBy(view, tenantId);
+      const store = stored?.store ?? null;
+      const storedView = store === null ? undefined : request.keptView?.(additions);
+      if (store === null || storedView === undefined) return { filter };
+      return {
+        filter,
+        async complete({ bytes, model, lastFrames }) {
+          const frames = (): Buffer[] => lastFrames().map((frame) => storedView.frame(frame));
+          const answer =
+            bytes === null
+              ? (dialect.state?.endOf(frames()) ?? null)
+              : await storedView.whole(bytes, tenantId, model);
+          // A stream that broke off is not stored.
+          if (answer === null) return;
+          await store(answer, { id: run.identity.id, ageMs: run.ageMs, provider: model.provider.name });
+          turn.isStored = true;
+        },
+      };
+    },
+  };
+}
+
+/** The parts of an answer that the gateway adds, or hides since a provider repeats them. */
+function additionsOf({ target, tools, stored, run }: StartedTurn): Additions {
+  const { previousId = null, store = null } = stored ?? {};
+  const isNamed = store !== null || previousId !== null;
+  return {
+    systemPrompt: target.systemPrompt,
+    toolNames: new Set(tools?.byName.keys()),
+    kept: isNamed ? { id: store === null ? null : responseId(run.identity.id), previousId } : null,
+  };
+}
+
+function shownBy(view: AnswerView, tenantId: string): AnswerFilter {
+  const shown = (frames: readonly Buffer[]): Buffer[] => frames.map((frame) => view.frame(frame));
+  return {
+    stream: (next) => ({
+      write: (frames) => next.write(shown(frames)),
+      onDrain: (listener) => next.onDrain(listener),
+    }),
+    lastFrames: shown,
+    whole: (bytes, model) => view.whole(bytes, tenantId, model),
+  };
+}

@@ -1,0 +1,51 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
+import type { AgentToolCall, ToolDialect, ToolSet } from '../tools/tool-set.ts';
+import type { ProvenActor } from '../shared/actor.ts';
+import type { TurnStage } from './turn-stage.ts';
+
+export interface ToolDependencies {
+  tools: {
+    list: (actor: ProvenActor, agentId: string, dialect: ToolDialect) => Promise<ToolSet>;
+    call: (actor: ProvenActor, call: AgentToolCall, signal: AbortSignal) => Promise<CallToolResponse>;
+  };
+  log: Logger;
+}
+
+/**
+ * Adds the tools of an agent to a request. A tool of the client with the same name replaces that of the agent. While the
+ * agent service is away, the agent answers without its tools. Throws a 400 for several answers at once.
+ */
+export function toolStage({ tools, log }: ToolDependencies): TurnStage {
+  return {
+    async prepare(turn, { facts }) {
+      const { target, member, dialect, showsTools: shown, act } = turn;
+      const { agentId, tools: settings } = target;
+      if (settings === null || agentId === null || member === null) return;
+      const { analyser, ...limits } = settings;
+      if (facts.choicesWith(target.defaults) > 1)
+        throw new AppError('invalid_value', 'An agent with tools gives one answer: n must be 1.', {
+          param: 'n',
+        });
+      const offered = await tools.list(member, agentId, dialect).catch((error: unknown) => {
+        log.warn(
+          { err: error, request_id: member.requestId, agent_id: agentId },
+          'an agent answers without its tools',
+        );
+        return null;
+      });
+      const set = offered?.without(facts.toolNames);
+      if (set === undefined || set.byName.size === 0) return;
+      turn.tools = {
+        ...{ byName: set.byName, definitions: set.definitions, callIds: facts.callIds },
+        ...limits,
+        shown,
+        call: async (tool, argumentsJson, signal) => {
+          if (!tool.repeatable) await act?.();
+          return tools.call(member, { agentId, analyser, tool, argumentsJson }, signal);
+        },
+      };
+    },
+  };
+}
