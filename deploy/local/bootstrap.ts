@@ -1,15 +1,15 @@
-import type { Credentials } from './credentials.ts';
+import type { LocalCredentials } from './credentials.ts';
 import { expectSuccess, type GatewayClient } from './gateway-client.ts';
 
 export interface BootstrapOptions {
   gateway: GatewayClient;
   url: string;
   /** Credentials that earlier starts created. */
-  known: Partial<Credentials>;
+  known: Partial<LocalCredentials>;
   /** Creates an owner key and returns its text. */
   createOwnerKey: () => Promise<string>;
   /** Called after each step, so that the next start can continue from there. */
-  keep: (known: Partial<Credentials>) => Promise<void>;
+  keep: (known: Partial<LocalCredentials>) => Promise<void>;
   log: (message: string) => void;
 }
 
@@ -20,10 +20,10 @@ const agentKey = 'assistant';
  * Creates the owner key, the demo tenant with an admin and a user key, and the demo agent. Skips each step whose result
  * exists and is valid, so it works for the first start, for later ones and after an interruption at any point.
  */
-export async function bootstrap(options: BootstrapOptions): Promise<Credentials> {
+export async function bootstrap(options: BootstrapOptions): Promise<LocalCredentials> {
   const { gateway } = options;
   let known = options.known;
-  const keep = async (more: Partial<Credentials>): Promise<void> => {
+  const keep = async (more: Partial<LocalCredentials>): Promise<void> => {
     known = { ...known, ...more };
     await options.keep(known);
   };
@@ -64,7 +64,7 @@ async function validKey(
   return create();
 }
 
-type DemoTenant = Pick<Credentials, 'tenant_id' | 'tenant_slug' | 'admin_key'>;
+type DemoTenant = Pick<LocalCredentials, 'tenant_id' | 'tenant_slug' | 'admin_key'>;
 
 async function demoTenant(gateway: GatewayClient, ownerKey: string): Promise<DemoTenant> {
   const tenants = '/internal/v1/owner/tenants';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { readJson, writePrivateJson } from './private-file.ts';
 
 /** `<state>/credentials.json`: the URL of the gateway and its keys. */
-export interface Credentials {
+export interface LocalCredentials {
   url: string;
   owner_key: string;
   tenant_id: string;
@@ -27,20 +27,20 @@ export class CredentialsFile {
     this.#draft = path.join(stateFolder, 'credentials.draft.json');
   }
 
-  async read(): Promise<Partial<Credentials>> {
+  async read(): Promise<Partial<LocalCredentials>> {
     // Only this class writes both files, so their shape is known.
     const [written, draft] = (await Promise.all([readJson(this.#file), readJson(this.#draft)])) as [
-      Partial<Credentials> | undefined,
-      Partial<Credentials> | undefined,
+      Partial<LocalCredentials> | undefined,
+      Partial<LocalCredentials> | undefined,
     ];
     return { ...written, ...draft };
   }
 
-  async keep(known: Partial<Credentials>): Promise<void> {
+  async keep(known: Partial<LocalCredentials>): Promise<void> {
     await writePrivateJson(this.#draft, known);
   }
 
-  async write(credentials: Credentials): Promise<void> {
+  async write(credentials: LocalCredentials): Promise<void> {
     await writePrivateJson(this.#file, credentials);
     await rm(this.#draft, { force: true });
   }

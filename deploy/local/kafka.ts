@@ -92,7 +92,7 @@ export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
   };
 }
 
-interface Place {
+interface KafkaInstallation {
   /** Without symbolic links. */
   directory: string;
   host: string;
@@ -109,7 +109,7 @@ function logFile(directory: string): string {
 }
 
 /** `server.properties`. All other settings have the defaults of Kafka. */
-function properties({ host, port, controllerPort }: Place, data: string): string {
+function properties({ host, port, controllerPort }: KafkaInstallation, data: string): string {
   const settings = {
     'process.roles': 'broker,controller',
     'node.id': 1,
@@ -151,7 +151,7 @@ function escaped(value: string): string {
     .replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-async function isFormatted({ directory }: Place): Promise<boolean> {
+async function isFormatted({ directory }: KafkaInstallation): Promise<boolean> {
   return stat(path.join(dataFolder(directory), 'meta.properties')).then(
     () => true,
     () => false,
@@ -159,7 +159,7 @@ async function isFormatted({ directory }: Place): Promise<boolean> {
 }
 
 /** Formats the folder, which gives it a permanent cluster id. Uses a temporary folder and renames it when complete. */
-async function format(program: KafkaProgram, place: Place): Promise<void> {
+async function format(program: KafkaProgram, place: KafkaInstallation): Promise<void> {
   const unfinished = `${dataFolder(place.directory)}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   const file = path.join(place.directory, 'format.properties');
@@ -178,7 +178,7 @@ async function format(program: KafkaProgram, place: Place): Promise<void> {
   await rm(file);
 }
 
-async function spawnServer(program: KafkaProgram, place: Place): Promise<ChildProcess> {
+async function spawnServer(program: KafkaProgram, place: KafkaInstallation): Promise<ChildProcess> {
   const file = path.join(place.directory, 'server.properties');
   await writeFile(file, properties(place, dataFolder(place.directory)));
   const options = [...javaOptions, ...logOptions, '-cp', program.classPath, 'kafka.Kafka', file];
@@ -202,7 +202,7 @@ function environment(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '', LC_ALL: 'C.UTF-8', TZ: 'UTC' };
 }
 
-async function answers(child: ChildProcess, { host, port }: Place): Promise<void> {
+async function answers(child: ChildProcess, { host, port }: KafkaInstallation): Promise<void> {
   const deadline = Date.now() + startTimeoutMs;
   for (;;) {
     if (child.exitCode !== null || child.signalCode !== null)

@@ -41,13 +41,13 @@ export function formatLine(processName: string, line: string, style: LogStyle): 
   ];
 }
 
-export interface Message {
+export interface LogMessage {
   level: Level;
   time: Date;
   message: string;
 }
 
-export function formatMessage(name: string, entry: Message, style: LogStyle): string {
+export function formatMessage(name: string, entry: LogMessage, style: LogStyle): string {
   const level = paint(entry.level.padEnd(5), levelColours[entry.level], style);
   return `${nameColumn(name, style)}${clockOf(entry.time)} ${level} ${entry.message}`;
 }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { services, topics } from '@gatehouse/contract/services';
 import { migrateTopic } from '@gatehouse/events/migrate-command';
 import { bootstrap } from './bootstrap.ts';
-import { CredentialsFile, type Credentials } from './credentials.ts';
+import { CredentialsFile, type LocalCredentials } from './credentials.ts';
 import { prepareDatabase, serviceUrl, type DatabaseOptions } from './database.ts';
 import { serviceEnvironment, sharedEnvironment, type EnvironmentOptions } from './environment.ts';
 import { GatewayClient } from './gateway-client.ts';
@@ -72,14 +72,14 @@ export class LocalSystem {
   }
 
   /** Resolves when the system is ready. Throws a `StartError` for problems that the operator can solve. */
-  async start(): Promise<Credentials> {
+  async start(): Promise<LocalCredentials> {
     const starting = this.#start();
     this.#starting = starting;
     return starting;
   }
 
   /** A link that logs a browser in once, within a minute, with the admin key of the demo tenant. */
-  async makeLoginLink({ url, admin_key: key }: Credentials): Promise<string> {
+  async makeLoginLink({ url, admin_key: key }: LocalCredentials): Promise<string> {
     if (this.#database === undefined) throw new Error('the system has not been started');
     // The public half of the key: arguments of processes are no place for secrets.
     const prefix = key.split('_', 2).join('_');
@@ -115,7 +115,7 @@ export class LocalSystem {
     for (const member of this.#groups.flat()) member.kill();
   }
 
-  async #start(): Promise<Credentials> {
+  async #start(): Promise<LocalCredentials> {
     const { settings, log } = this.#options;
     await this.#prepareState();
     const secrets = await loadSecrets(

@@ -1,4 +1,4 @@
-import type { Credentials } from './credentials.ts';
+import type { LocalCredentials } from './credentials.ts';
 import { LogStream } from './log-stream.ts';
 import { restartOnChange } from './restart-on-change.ts';
 import { loadSettings } from './settings.ts';
@@ -68,7 +68,7 @@ function stopOnSignal(system: LocalSystem, log: LogStream): { requested: () => b
   return { requested: () => requestedAt !== undefined };
 }
 
-function announce(credentials: Credentials, log: LogStream, stateFolder: string): void {
+function announce(credentials: LocalCredentials, log: LogStream, stateFolder: string): void {
   const { url } = credentials;
   const body = JSON.stringify({
     model: `agent:${credentials.agent_key}`,
@@ -84,7 +84,11 @@ function announce(credentials: Credentials, log: LogStream, stateFolder: string)
 }
 
 /** Last, because the link is good for a minute. A revoked key has none. */
-async function announceLogin(system: LocalSystem, credentials: Credentials, log: LogStream): Promise<void> {
+async function announceLogin(
+  system: LocalSystem,
+  credentials: LocalCredentials,
+  log: LogStream,
+): Promise<void> {
   try {
     log.plain(`log in, once and within a minute: ${await system.makeLoginLink(credentials)}`);
   } catch (error) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { readProcessList } from '@gatehouse/local/process-list';
 import { stringify } from 'yaml';
@@ -24,7 +24,7 @@ export interface Contest {
 
 export interface Gateway {
   target: Target;
-  credentials: Credentials;
+  credentials: LocalCredentials;
   processes: Process[];
   stateFolder: string;
 }
@@ -134,7 +134,7 @@ export async function startGateway({
   pin(up.pid ?? 0, otherCore);
   const credentials = JSON.parse(
     await readFile(path.join(stateFolder, 'credentials.json'), 'utf8'),
-  ) as Credentials;
+  ) as LocalCredentials;
   const processes = readProcessList(stateFolder).map(({ name, pid }) => ({ name, pid: pid ?? 0 }));
   return {
     credentials,

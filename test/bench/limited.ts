@@ -1,4 +1,4 @@
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { makeTenant } from '@gatehouse/test/tenants';
 import { closedLoop, type Target } from './load.ts';
 
@@ -7,7 +7,7 @@ const limits = { requests_per_minute: 10_000_000, tokens_per_minute: 1_000_000_0
 const budget = { usd: '1000000', period: 'day' };
 
 /** A tenant with limits, through its user's key. */
-export async function limitedTenant({ url, owner_key: ownerKey }: Credentials): Promise<Target> {
+export async function limitedTenant({ url, owner_key: ownerKey }: LocalCredentials): Promise<Target> {
   const { userKey } = await makeTenant({ url, ownerKey }, { limits, budget });
   return { name: 'gateway, limited', url, headers: { authorization: `Bearer ${userKey}` } };
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { sleep } from '@gatehouse/kit/clock';
 import { freePort } from '@gatehouse/local/ports';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -22,7 +22,7 @@ const pollMs = 100;
 export class ChaosSystem {
   readonly local: LocalSystem;
   readonly simulator: ProviderSimulator;
-  readonly credentials: Credentials;
+  readonly credentials: LocalCredentials;
   /** With the demo tenant's user key. */
   readonly client: GatewayClient;
   readonly #database: Pool;

@@ -1,11 +1,11 @@
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import type { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { personConsents } from '@gatehouse/test/person-consent';
 import { actingUser } from './openapi-replay.ts';
 
 /** Registers an MCP server where each user has a login; returns its id. */
 export async function registerLoginServer(
-  { url: gateway, admin_key: key }: Credentials,
+  { url: gateway, admin_key: key }: LocalCredentials,
   url: string,
 ): Promise<string> {
   const response = await fetch(`${gateway}/v1/mcp/servers`, {
@@ -18,7 +18,7 @@ export async function registerLoginServer(
 
 /** The acting user of the replay logs in there. */
 export async function logInAtServer(
-  { url, user_key: key }: Credentials,
+  { url, user_key: key }: LocalCredentials,
   login: AuthorizationServer,
 ): Promise<void> {
   const made = await fetch(`${url}/v1/mcp/servers/login/consent-links`, {

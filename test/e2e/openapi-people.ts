@@ -1,7 +1,7 @@
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 
 /** Makes a key that is bound to a user, and returns its text. */
-export async function makePersonKey({ url, admin_key: key }: Credentials): Promise<string> {
+export async function makePersonKey({ url, admin_key: key }: LocalCredentials): Promise<string> {
   const body = { name: 'A person', role: 'user', user_id: 'grace' };
   const made = await fetch(`${url}/v1/api-keys`, {
     method: 'POST',
@@ -12,7 +12,7 @@ export async function makePersonKey({ url, admin_key: key }: Credentials): Promi
 }
 
 /** Opens one more session of the user's key, and returns its id. */
-export async function openSession({ url, user_key: key }: Credentials): Promise<string> {
+export async function openSession({ url, user_key: key }: LocalCredentials): Promise<string> {
   await fetch(`${url}/login/key`, {
     method: 'POST',
     headers: { 'sec-fetch-site': 'same-origin', 'x-gatehouse-page': '1', 'content-type': 'application/json' },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openApiFile } from '@gatehouse/contract/openapi';
 import { newId } from '@gatehouse/kit/ids';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
@@ -34,7 +34,7 @@ const startTimeoutMs = 90_000;
 
 let system: LocalSystem;
 let removeState: () => Promise<void>;
-let credentials: Credentials;
+let credentials: LocalCredentials;
 let login: AuthorizationServer;
 let loginServer: TestMcpServer;
 

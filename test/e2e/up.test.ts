@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { services } from '@gatehouse/contract/services';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
 import { serversIn } from '@gatehouse/local/postgres-leftovers';
@@ -33,7 +33,7 @@ describe('make up', () => {
   let folder: string;
   let remove: () => Promise<void>;
   let system: LocalSystem;
-  let first: Credentials;
+  let first: LocalCredentials;
 
   beforeAll(async () => {
     ({ folder, remove } = await makeStateFolder());
@@ -46,7 +46,7 @@ describe('make up', () => {
     await remove();
   }, startTimeoutMs);
 
-  async function restart(settings: Record<string, string> = {}): Promise<Credentials> {
+  async function restart(settings: Record<string, string> = {}): Promise<LocalCredentials> {
     system = new LocalSystem(folder, { PORT: new URL(first.url).port, ...settings });
     return system.ready();
   }

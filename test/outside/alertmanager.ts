@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
@@ -17,7 +17,7 @@ const [alertmanager = ''] = process.argv.slice(2);
 const state = process.env['GATEHOUSE_STATE'] ?? '';
 const { url, owner_key: ownerKey } = JSON.parse(
   readFileSync(path.join(state, 'credentials.json'), 'utf8'),
-) as Credentials;
+) as LocalCredentials;
 
 interface Made {
   id: string;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import type { ElementHandle, Page } from 'puppeteer-core';
 import { launchBrowser, picture } from './browser.ts';
 import { PageWatch } from './page-watch.ts';
@@ -9,7 +9,9 @@ import { check, mustHold, setting } from './step.ts';
 /** A step of `make test-outside` (30-console.sh): see test/outside/README.md. */
 
 const state = setting('GATEHOUSE_STATE');
-const credentials = JSON.parse(readFileSync(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
+const credentials = JSON.parse(
+  readFileSync(path.join(state, 'credentials.json'), 'utf8'),
+) as LocalCredentials;
 const { origin } = new URL(credentials.url);
 
 /** The block of an operation, opened. */

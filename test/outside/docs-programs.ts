@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { programOf, readPages, shown, withoutSpace } from '@gatehouse/test/examples';
 
 /**
@@ -24,7 +24,7 @@ function variables(): Record<string, string> {
   const state = process.env['GATEHOUSE_STATE'];
   if (state === undefined) return {};
   const file = path.join(state, 'credentials.json');
-  const { url, user_key: key } = JSON.parse(readFileSync(file, 'utf8')) as Credentials;
+  const { url, user_key: key } = JSON.parse(readFileSync(file, 'utf8')) as LocalCredentials;
   return { GATEHOUSE_URL: url, GATEHOUSE_KEY: key };
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { problemsOf } from '../conformance/conformance.ts';
@@ -41,7 +41,7 @@ function openApiCheck(file: string): SchemaCheck {
 }
 
 const file = path.join(setting('GATEHOUSE_STATE'), 'credentials.json');
-const { url, user_key: key, agent_key: agent } = JSON.parse(readFileSync(file, 'utf8')) as Credentials;
+const { url, user_key: key, agent_key: agent } = JSON.parse(readFileSync(file, 'utf8')) as LocalCredentials;
 const target: Target = { url, key, models: ['gpt-4.1-mini'], agent: `agent:${agent}` };
 const check = openApiCheck(setting('OPENAPI_DOCUMENT'));
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import type { Page } from 'puppeteer-core';
 import { mustHold, setting } from './step.ts';
 
@@ -10,7 +10,7 @@ import { mustHold, setting } from './step.ts';
 const state = setting('GATEHOUSE_STATE');
 export const credentials = JSON.parse(
   readFileSync(path.join(state, 'credentials.json'), 'utf8'),
-) as Credentials;
+) as LocalCredentials;
 export const { origin } = new URL(credentials.url);
 export const patience = { timeout: 60_000 };
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');

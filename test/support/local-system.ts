@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { readProcessList, type ListedProcess } from '@gatehouse/local/process-list';
 import { isAlive } from '@gatehouse/local/processes';
 import { eventually } from './eventually.ts';
@@ -52,7 +52,7 @@ export class LocalSystem {
   }
 
   /** Waits for the line `ready: …`. Rejects with the output when the supervisor exits instead. */
-  async ready(): Promise<Credentials> {
+  async ready(): Promise<LocalCredentials> {
     await this.waitForOutput(/^ready: .*\ncurl .*\n/m, readyTimeoutMs);
     return this.credentials();
   }
@@ -66,8 +66,10 @@ export class LocalSystem {
     if (!printed) throw new Error(`make up exited:\n${this.output}`);
   }
 
-  async credentials(): Promise<Credentials> {
-    return JSON.parse(await readFile(path.join(this.stateFolder, 'credentials.json'), 'utf8')) as Credentials;
+  async credentials(): Promise<LocalCredentials> {
+    return JSON.parse(
+      await readFile(path.join(this.stateFolder, 'credentials.json'), 'utf8'),
+    ) as LocalCredentials;
   }
 
   processes(): ListedProcess[] {

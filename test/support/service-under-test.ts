@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import { routes } from '@gatehouse/contract/routes';
-import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
+import { RpcClient, type RpcOptions, type RpcStub } from '@gatehouse/grpc/client';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { EventsServiceClient, type TakeRequest } from '@gatehouse/proto/events/v1/events';
@@ -144,7 +144,7 @@ export abstract class ServiceUnderTest<Caller extends { close(): void }, Body> {
   }
 
   /** Its part in deletions and transfers, as `caller` sees it over gRPC. */
-  async participant(caller: string): Promise<Peer<ParticipantServiceClient>> {
+  async participant(caller: string): Promise<RpcClient<ParticipantServiceClient>> {
     return this.#shared(caller, ParticipantServiceClient);
   }
 
@@ -154,9 +154,12 @@ export abstract class ServiceUnderTest<Caller extends { close(): void }, Body> {
     await peer.call('take', request, { deadlineMs: 5_000 });
   }
 
-  async #shared<Stub extends PeerStub>(caller: string, stub: PeerOptions<Stub>['stub']): Promise<Peer<Stub>> {
+  async #shared<Stub extends RpcStub>(
+    caller: string,
+    stub: RpcOptions<Stub>['stub'],
+  ): Promise<RpcClient<Stub>> {
     const signer = await this.identity.signer(caller);
-    const peer = new Peer<Stub>({
+    const peer = new RpcClient<Stub>({
       ...{ peer: this.#name, addresses: [`${host}:${this.service.grpcPort}`], stub, signer },
     });
     this.ground.onStop(() => peer.close());

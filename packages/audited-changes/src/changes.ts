@@ -8,7 +8,7 @@ import { auditEntryOf, type Change, type Circumstances } from './audit-entry.ts'
 import { Idempotency } from './idempotency.ts';
 
 /** The reply to a request, and the changes that it made. */
-export interface Outcome extends Reply {
+export interface ChangeOutcome extends Reply {
   changes: readonly Change[];
 }
 
@@ -48,7 +48,7 @@ export class Changes {
    * Runs `work` in a transaction that sees the rows of the caller's tenant or, for an owner, of all tenants.
    * Commits the effect, the changes and the reply together. Rolls back if `work` throws.
    */
-  async change(call: ChangeCall, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
+  async change(call: ChangeCall, work: (db: Queryable) => Promise<ChangeOutcome>): Promise<Reply> {
     const { app, system } = this.#options;
     const whole = (db: Queryable): Promise<Reply> => this.#commit(call, db, work);
     const { access } = call.route;
@@ -64,7 +64,11 @@ export class Changes {
     await this.#options.record(db, auditEntryOf(change, circumstances));
   }
 
-  async #commit(call: ChangeCall, db: Queryable, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
+  async #commit(
+    call: ChangeCall,
+    db: Queryable,
+    work: (db: Queryable) => Promise<ChangeOutcome>,
+  ): Promise<Reply> {
     const { changes, ...reply } = await work(db);
     const { principal, clientIp, requestId, claim } = call;
     const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.userId };

@@ -20,7 +20,7 @@ import {
 const replayedHeader = 'idempotency-replayed';
 
 /** A complete response, as stored and replayed. */
-export interface Answer extends Reply {
+export interface StoredReply extends Reply {
   status: number;
 }
 
@@ -93,7 +93,7 @@ export class Idempotency implements RepeatGuard {
    * Stores the response of a claimed request. Throws when a repeat has taken over the claim, so that the effect is
    * rolled back.
    */
-  async store(db: Queryable, claim: Claim, answer: Answer): Promise<void> {
+  async store(db: Queryable, claim: Claim, answer: StoredReply): Promise<void> {
     const fingerprint = knownFingerprint(claim.request);
     if (fingerprint === null) throw new Error('the response was stored before the end of the body');
     const response = this.#seal(claim, answer);
@@ -160,12 +160,12 @@ export class Idempotency implements RepeatGuard {
     }
   }
 
-  #seal(claim: Pick<Claim, 'id' | 'request'>, answer: Answer): Buffer {
+  #seal(claim: Pick<Claim, 'id' | 'request'>, answer: StoredReply): Buffer {
     return this.#keyRing.seal(Buffer.from(JSON.stringify(answer)), this.#context(claim));
   }
 
-  #open(claim: Pick<Claim, 'id' | 'request'>, sealed: Buffer): Answer {
-    return JSON.parse(this.#keyRing.open(sealed, this.#context(claim)).toString()) as Answer;
+  #open(claim: Pick<Claim, 'id' | 'request'>, sealed: Buffer): StoredReply {
+    return JSON.parse(this.#keyRing.open(sealed, this.#context(claim)).toString()) as StoredReply;
   }
 
   /** The context that the encryption authenticates. */

@@ -6,7 +6,7 @@ import type { Surroundings } from './context.ts';
 import { forTerminal } from './output.ts';
 import { UsageError } from './usage-error.ts';
 
-export interface Target {
+export interface DownloadTarget {
   /** The file; standard output if absent or `-`. */
   out: string | undefined;
   surroundings: Pick<Surroundings, 'write' | 'isTerminal' | 'drain'>;
@@ -19,7 +19,11 @@ const modeOfNew = 0o600;
 type Pieces = () => AsyncIterable<Uint8Array>;
 
 /** Writes an answer that is a stream of text. Throws what {@link save} throws, and `UnreachableError` when it is cut off. */
-export async function download(client: ApiClient, request: ApiRequest, target: Target): Promise<void> {
+export async function download(
+  client: ApiClient,
+  request: ApiRequest,
+  target: DownloadTarget,
+): Promise<void> {
   await save(async function* pieces() {
     yield* piecesOf(await client.send(request));
   }, target);
@@ -29,7 +33,7 @@ export async function download(client: ApiClient, request: ApiRequest, target: T
  * Writes text piece by piece. A file appears when all of it has come, and one of that name stays until then. Throws
  * `UsageError` for a file that can't be written, and what the pieces throw.
  */
-export async function save(pieces: Pieces, { out, surroundings }: Target): Promise<void> {
+export async function save(pieces: Pieces, { out, surroundings }: DownloadTarget): Promise<void> {
   if (out !== undefined && out !== '-') {
     await writeFile(out, pieces).catch((error: unknown) => unwritable(out, error));
     return;

@@ -121,13 +121,13 @@ function takesCsv({ content }: { content?: Record<string, unknown> }): boolean {
   return content !== undefined && Object.hasOwn(content, 'text/csv');
 }
 
-interface FoundOperation extends Pick<Operation, 'id' | 'method' | 'path' | 'answer'> {
+interface DocumentedOperation extends Pick<Operation, 'id' | 'method' | 'path' | 'answer'> {
   operation: DocumentOperation;
 }
 
 function operationOf(
   document: OpenApiDocument,
-  { id, method, path, operation, answer }: FoundOperation,
+  { id, method, path, operation, answer }: DocumentedOperation,
 ): Operation {
   const parameters = (operation.parameters ?? []).map((parameter) => resolved(document, parameter));
   const schema = operation.requestBody?.content?.['application/json']?.schema;

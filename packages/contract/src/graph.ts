@@ -181,7 +181,7 @@ const suppliedBy = {
   valid_from: '2026-01-01T00:00:00.000Z',
   valid_to: null,
 };
-const withoutId = <Given extends object>({ id: _id, ...rest }: Given & { id: string }) => rest;
+const withoutId = <Item extends object>({ id: _id, ...rest }: Item & { id: string }) => rest;
 const scopeNote =
   'Writes to the user of `X-Service-User-Id` or, with the scope `agents.write`, to the agent.';
 

@@ -7,7 +7,7 @@ export type Match =
   | { kind: 'none' };
 
 /** A route with the names of its parameters in path order. */
-interface End {
+interface MatchedRoute {
   route: Route;
   names: readonly string[];
   /** The value of the last parameter, if it is not all that is left of the path. */
@@ -18,11 +18,11 @@ interface Node {
   literal: Map<string, Node>;
   param: Node | null;
   /** Routes that end at this node, by method. */
-  ends: Map<string, End>;
+  ends: Map<string, MatchedRoute>;
   /** Routes whose last parameter takes the rest of the path, by method. */
-  rest: Map<string, End>;
+  rest: Map<string, MatchedRoute>;
   /** The same for paths that end with a colon and a name, by this name. */
-  called: Map<string, Map<string, End>>;
+  called: Map<string, Map<string, MatchedRoute>>;
 }
 
 const emptyNode = (): Node => ({
@@ -71,13 +71,13 @@ export class RouteMatcher {
       return;
     }
     const names = [...route.path.matchAll(/\{(\w+)\+?\}/g)].map(([, parameter = '']) => parameter);
-    const end: End = { route, names };
+    const end: MatchedRoute = { route, names };
     let node = this.#root;
     const segments = route.path.split('/').slice(1);
     for (const segment of segments) {
       const [isRest, called = ''] = /^\{\w+\+\}(?::(\w+))?$/.exec(segment) ?? [];
       if (isRest !== undefined) {
-        const ends = called === '' ? node.rest : (node.called.get(called) ?? new Map<string, End>());
+        const ends = called === '' ? node.rest : (node.called.get(called) ?? new Map<string, MatchedRoute>());
         ends.set(route.method, end);
         if (called !== '') node.called.set(called, ends);
         return;
@@ -140,7 +140,7 @@ function isUnsafe(segment: string): boolean {
   }
 }
 
-function nameValues({ names, value }: End, values: readonly string[]): Record<string, string> {
+function nameValues({ names, value }: MatchedRoute, values: readonly string[]): Record<string, string> {
   const params: Record<string, string> = {};
   const all = value === undefined ? values : [...values.slice(0, -1), value];
   names.forEach((name, index) => (params[name] = decodeURIComponent(all[index] ?? '')));

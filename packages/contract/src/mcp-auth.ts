@@ -83,4 +83,4 @@ export const mcpAuthView = z.discriminatedUnion('type', [
     scope: z.string().nullable(),
   }),
 ]);
-export type ShownMcpAuth = z.output<typeof mcpAuthView>;
+export type McpAuthView = z.output<typeof mcpAuthView>;

@@ -7,29 +7,29 @@ import { session } from './sessions.ts';
 
 /** Keys and sessions of the caller: `/v1/me/*`. */
 
-export const createOwnKey = z.strictObject({
+export const createPersonalKey = z.strictObject({
   name: storableText(1, 200),
   scopes: z.array(z.enum(scopes)).max(scopes.length).optional().describe('Default: all that the caller has'),
   expires_at: timestamp.optional().describe('Default: the longest that the tenant allows'),
 });
-export type CreateOwnKey = z.output<typeof createOwnKey>;
+export type CreatePersonalKey = z.output<typeof createPersonalKey>;
 
-export const ownKey = apiKey.extend({
+export const personalKey = apiKey.extend({
   program: z.boolean().describe('Whether the device grant issued it: the program alone renews it'),
 });
-export type OwnKey = z.output<typeof ownKey>;
-export const ownKeyWithText = apiKeyWithText.extend({ program: ownKey.shape.program });
+export type PersonalKey = z.output<typeof personalKey>;
+export const personalKeyWithText = apiKeyWithText.extend({ program: personalKey.shape.program });
 export const listOwn = z.strictObject(page);
-export const ownKeyList = listOf(ownKey);
+export const personalKeyList = listOf(personalKey);
 
-export const ownSession = session.extend({
+export const memberSession = session.extend({
   current: z.boolean().describe('Whether it is the session of this request'),
 });
-export type OwnSession = z.output<typeof ownSession>;
-export const ownSessionList = listOf(ownSession);
+export type MemberSession = z.output<typeof memberSession>;
+export const memberSessionList = listOf(memberSession);
 
 const textExample = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
-const keyExample: OwnKey = {
+const keyExample: PersonalKey = {
   id: '0198c2d0-5e7f-7b38-a9d4-3c6e8f1a2b77',
   name: 'Notebook',
   role: 'user',
@@ -46,7 +46,7 @@ const keyExample: OwnKey = {
   revoked_at: null,
   program: false,
 };
-const sessionExample: OwnSession = {
+const sessionExample: MemberSession = {
   id: '0198c35c-1d2e-7f30-9a41-5b6c7d8e9f01',
   key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
   name: "Ada's key",
@@ -71,7 +71,7 @@ export const routes: readonly Route[] = [
     method: 'GET',
     path: '/v1/me/api-keys',
     query: listOwn,
-    response: ok(ownKeyList),
+    response: ok(personalKeyList),
     summary: 'List the keys that the user has made or given to programs',
     description: 'For sessions and keys that are bound to a user.',
     examples: {
@@ -88,8 +88,8 @@ export const routes: readonly Route[] = [
     method: 'POST',
     path: '/v1/me/api-keys',
     idempotencyKey: true,
-    body: createOwnKey,
-    response: created(ownKeyWithText),
+    body: createPersonalKey,
+    response: created(personalKeyWithText),
     summary: 'Create a key for oneself; its text is shown only in this response',
     description:
       'For sessions and keys that are bound to a user, as far as the tenant allows (`user_keys`). The key has the role `user` and no scope that the caller lacks. Its requests count as those of the key that it was made with, and it ends with that key. Keys of this kind and of programs create none.',
@@ -108,7 +108,7 @@ export const routes: readonly Route[] = [
     path: '/v1/me/api-keys/{id}/rotate',
     idempotencyKey: true,
     body: rotateApiKey,
-    response: ok(ownKeyWithText),
+    response: ok(personalKeyWithText),
     summary: 'Rotate the secret of a key of the caller; the old secret works during the overlap',
     examples: {
       overlap: {
@@ -125,7 +125,7 @@ export const routes: readonly Route[] = [
     method: 'POST',
     path: '/v1/me/api-keys/{id}/revoke',
     body: z.strictObject({}),
-    response: ok(ownKey),
+    response: ok(personalKey),
     summary: 'Revoke a key of the caller, or of a program',
     description: 'Takes effect within 5 seconds; running streams finish.',
     examples: {
@@ -143,7 +143,7 @@ export const routes: readonly Route[] = [
     method: 'GET',
     path: '/v1/me/sessions',
     query: listOwn,
-    response: ok(ownSessionList),
+    response: ok(memberSessionList),
     summary: 'List the open sessions of the caller: all that were opened with the same key',
     examples: {
       page: {

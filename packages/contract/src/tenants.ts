@@ -137,8 +137,8 @@ export type PatchTenant = z.output<typeof patchTenant>;
 
 /** The settings that admins of a tenant read and change. */
 const adminSettings = { timezone: true, previews: true, user_keys: true } as const;
-export const ownSettings = tenant.pick(adminSettings);
-export type OwnSettings = z.output<typeof ownSettings>;
+export const adminTenantSettings = tenant.pick(adminSettings);
+export type AdminTenantSettings = z.output<typeof adminTenantSettings>;
 export const patchOwnSettings = patchTenant.pick(adminSettings);
 export type PatchOwnSettings = z.output<typeof patchOwnSettings>;
 
@@ -182,7 +182,7 @@ const settingsRoute = {
   path: '/v1/tenant/settings',
   service: 'tenant',
   access: scope('keys.write'),
-  response: ok(ownSettings),
+  response: ok(adminTenantSettings),
 } as const;
 
 export const routes: readonly Route[] = [

@@ -95,7 +95,7 @@ const secretExample = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
 type Shapes = typeof tenantShapes | typeof ownerShapes;
 
-interface Of {
+interface Audience {
   prefix: string;
   path: string;
   whose: string;
@@ -104,7 +104,7 @@ interface Of {
 }
 
 /** The same routes for a tenant and for the owner. */
-function routesOf(shapes: Shapes, audience: Of): Route[] {
+function routesOf(shapes: Shapes, audience: Audience): Route[] {
   const example = {
     id: '0198c2d4-3e4f-7a5b-8c6d-7e8f9a0b1c2d',
     url: 'https://ops.example.com/gatehouse',
@@ -122,7 +122,7 @@ type SubscriptionExample = Readonly<Record<string, unknown>> & { id: string; url
 
 function routesOfAll(
   { list, create, withSecret }: Shapes,
-  { prefix, path, whose, types, access }: Of,
+  { prefix, path, whose, types, access }: Audience,
   example: SubscriptionExample,
 ): Route[] {
   const entry = { service: 'webhook', access, path } as const;
@@ -163,7 +163,7 @@ function routesOfAll(
 
 function routesOfOne(
   { patch, subscription }: Shapes,
-  { prefix, path, whose, access }: Of,
+  { prefix, path, whose, access }: Audience,
   example: SubscriptionExample,
 ): Route[] {
   const entry = { service: 'webhook', access, path: `${path}/{id}` } as const;

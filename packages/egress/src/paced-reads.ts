@@ -64,12 +64,12 @@ class LoopShare {
 const share = new LoopShare();
 
 /** The party that reads an answer on a connection. */
-interface Reader {
+interface ReadingParty {
   party: string;
 }
 
 interface Connection {
-  reader: Reader | null;
+  reader: ReadingParty | null;
 }
 
 /** The connection whose piece the parser reads at the moment. */

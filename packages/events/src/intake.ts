@@ -1,6 +1,6 @@
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
-import { togetherOrAlone } from '@gatehouse/kit/store-batch';
+import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isRefusal } from '@gatehouse/pg/errors';
 import { DeadLetters, refusalOf, type DeadLetter, type Received } from './dead-letters.ts';
 
@@ -38,7 +38,7 @@ export class EventIntake<Entry> {
       }
     }
     if (readable.length === 0) return;
-    await togetherOrAlone(readable, {
+    await storeBatchThenEach(readable, {
       store: (events) => store(events.map(({ entry }) => entry)),
       isRefusal,
       refuse: ({ received }, error) => this.#deadLetters.add(received, refusalOf(error)),

@@ -7,7 +7,7 @@ import type { Received } from './dead-letters.ts';
 import { kafkaClient } from './kafka-client.ts';
 
 /** A message as read from the topic. */
-export interface Message extends Received {
+export interface TopicMessage extends Received {
   partition: number;
 }
 
@@ -20,7 +20,7 @@ export interface KafkaConsumerOptions {
    * Handles messages of one partition, in order. They are delivered again if it throws, and may be delivered again in
    * any case.
    */
-  handle: (messages: readonly Message[]) => Promise<void>;
+  handle: (messages: readonly TopicMessage[]) => Promise<void>;
   log: Logger;
   registry: Registry;
 }

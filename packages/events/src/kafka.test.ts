@@ -5,7 +5,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { eventually } from '@gatehouse/test/eventually';
 import { kafkaBrokers, withoutKafka } from '@gatehouse/test/kafka';
 import { maxEventBytes } from './cloud-event.ts';
-import { KafkaConsumer, type Message } from './kafka-consumer.ts';
+import { KafkaConsumer, type TopicMessage } from './kafka-consumer.ts';
 import { KafkaSink } from './kafka-sink.ts';
 import { partitionCount } from './partitions.ts';
 import { RejectedBatchError } from './sink.ts';
@@ -28,7 +28,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     await createTopic(place, log);
     return place;
   };
-  const startConsumer = (place: KafkaPlace, handle: (messages: readonly Message[]) => Promise<void>) => {
+  const startConsumer = (place: KafkaPlace, handle: (messages: readonly TopicMessage[]) => Promise<void>) => {
     const consumer = new KafkaConsumer({
       ...place,
       groupId: `${place.prefix}group`,
@@ -39,7 +39,8 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
     consumer.start();
     return consumer;
   };
-  const texts = (messages: readonly Message[]): string[] => messages.map(({ payload }) => payload.toString());
+  const texts = (messages: readonly TopicMessage[]): string[] =>
+    messages.map(({ payload }) => payload.toString());
   const stops: (() => Promise<void>)[] = [];
   afterAll(async () => {
     for (const stop of stops.splice(0).reverse()) await stop();
@@ -117,7 +118,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   it('shares partitions among consumers that come and go, and loses nothing', async () => {
     const place = await makePlace();
     const seen: string[] = [];
-    const take = (messages: readonly Message[]): Promise<void> => {
+    const take = (messages: readonly TopicMessage[]): Promise<void> => {
       seen.push(...texts(messages));
       return Promise.resolve();
     };

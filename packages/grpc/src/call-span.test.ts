@@ -11,7 +11,7 @@ import {
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { testIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
-import { Peer } from './client.ts';
+import { RpcClient } from './client.ts';
 import { GrpcServer } from './server.ts';
 
 describe('spans of calls', () => {
@@ -22,7 +22,7 @@ describe('spans of calls', () => {
   let answer: () => Promise<GetTenantSettingsResponse>;
   let seen: TraceContext | null = null;
   let server: GrpcServer;
-  let client: Peer<TenantServiceClient>;
+  let client: RpcClient<TenantServiceClient>;
   beforeAll(async () => {
     const identity = await testIdentity();
     const verifier = await Verifier.create(identity.publicKeys);
@@ -43,7 +43,7 @@ describe('spans of calls', () => {
     await server.start();
     const addresses = [`127.0.0.1:${server.port}`];
     const signer = await identity.signer('chat');
-    client = new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer, tracer });
+    client = new RpcClient({ peer: 'tenant', addresses, stub: TenantServiceClient, signer, tracer });
   });
   afterAll(async () => {
     client.close();

@@ -16,7 +16,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import type { ServiceError } from '@grpc/grpc-js';
-import { Peer, type CallContext } from './client.ts';
+import { RpcClient, type CallContext } from './client.ts';
 import { isMessageTooLarge } from './errors.ts';
 import { LocalServer } from './local-server.ts';
 import { rpcService, type RpcContext } from './rpc.ts';
@@ -34,7 +34,7 @@ let seen: { request: GetTenantSettingsRequest; context: RpcContext }[] = [];
 let answer: (context: RpcContext) => Promise<GetTenantSettingsResponse>;
 let local: LocalServer;
 let remote: GrpcServer;
-const peers: Peer<TenantServiceClient>[] = [];
+const peers: RpcClient<TenantServiceClient>[] = [];
 
 const rpcs = tenantRpcs({
   authenticate: { callers: ['edge'], handle: () => Promise.resolve({ result: undefined }) },
@@ -72,14 +72,17 @@ beforeEach(() => {
   answer = () => Promise.resolve(settings);
 });
 
-function makePeer(addresses: readonly string[] | LocalServer, signer: Signer): Peer<TenantServiceClient> {
-  const made = new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer });
+function makePeer(
+  addresses: readonly string[] | LocalServer,
+  signer: Signer,
+): RpcClient<TenantServiceClient> {
+  const made = new RpcClient({ peer: 'tenant', addresses, stub: TenantServiceClient, signer });
   peers.push(made);
   return made;
 }
 
 const ask = (
-  from: Peer<TenantServiceClient>,
+  from: RpcClient<TenantServiceClient>,
   context: Partial<CallContext> = {},
 ): Promise<GetTenantSettingsResponse> =>
   from.call('getTenantSettings', { tenantId: 't1' }, { deadlineMs: 2_000, ...context });

@@ -32,9 +32,9 @@ type RequestOf<Method> = Method extends UnaryMethod<infer Request, infer _Respon
 type ResponseOf<Method> = Method extends UnaryMethod<infer _Request, infer Response> ? Response : never;
 
 /** A client that ts-proto generated. */
-export type PeerStub = Client;
+export type RpcStub = Client;
 
-export interface PeerOptions<Stub extends Client> {
+export interface RpcOptions<Stub extends Client> {
   /** The name of the peer: the audience of the service token, and the name in errors. */
   peer: string;
   /** A list of `host:port`, or one `dns:///name:port`; or the peer's RPCs in this process. */
@@ -63,14 +63,14 @@ const hopMs = 20;
  * A client of a peer service, wherever that runs. Calls carry the caller's identity, a deadline, the request id and the
  * trace context, and throw `AppError`.
  */
-export class Peer<Stub extends Client> {
+export class RpcClient<Stub extends Client> {
   readonly #channel: Channel;
   readonly #peer: string;
   readonly #tracer: Tracer | undefined;
-  readonly #duration: PeerOptions<Stub>['duration'];
+  readonly #duration: RpcOptions<Stub>['duration'];
   readonly #methods: ServiceDefinition;
 
-  constructor({ peer, addresses, stub, signer, tracer, duration }: PeerOptions<Stub>) {
+  constructor({ peer, addresses, stub, signer, tracer, duration }: RpcOptions<Stub>) {
     this.#peer = peer;
     this.#tracer = tracer;
     this.#duration = duration;

@@ -17,7 +17,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { credentials, Metadata, status, type ServiceError } from '@grpc/grpc-js';
-import { Peer, type CallContext } from './client.ts';
+import { RpcClient, type CallContext } from './client.ts';
 import { target } from './grpc-channel.ts';
 import { hangIsOutage, isOutage } from './errors.ts';
 import type { RpcContext } from './rpc.ts';
@@ -31,7 +31,7 @@ let verifier: Verifier;
 let server: GrpcServer;
 let seen: { request: GetTenantSettingsRequest; context: RpcContext }[] = [];
 let answer: () => Promise<GetTenantSettingsResponse>;
-const peers: Peer<TenantServiceClient>[] = [];
+const peers: RpcClient<TenantServiceClient>[] = [];
 
 async function serve(port = 0, counted = { calls: 0 }): Promise<GrpcServer> {
   const made = new GrpcServer({
@@ -62,8 +62,8 @@ async function serve(port = 0, counted = { calls: 0 }): Promise<GrpcServer> {
 
 async function peer(
   options: { as?: string; port?: number; peer?: string; signer?: Signer } = {},
-): Promise<Peer<TenantServiceClient>> {
-  const made = new Peer({
+): Promise<RpcClient<TenantServiceClient>> {
+  const made = new RpcClient({
     peer: options.peer ?? 'tenant',
     addresses: [`127.0.0.1:${options.port ?? server.port}`],
     stub: TenantServiceClient,
@@ -74,7 +74,7 @@ async function peer(
 }
 
 const ask = (
-  from: Peer<TenantServiceClient>,
+  from: RpcClient<TenantServiceClient>,
   context: Partial<CallContext> = {},
 ): Promise<GetTenantSettingsResponse> =>
   from.call('getTenantSettings', { tenantId: 't1' }, { deadlineMs: 2_000, ...context });
@@ -225,7 +225,7 @@ describe('addresses', () => {
   it('are spread over in turn, and those that are gone are passed over', async () => {
     const counts = [{ calls: 0 }, { calls: 0 }];
     const servers = await Promise.all(counts.map((counted) => serve(0, counted)));
-    const spread = new Peer({
+    const spread = new RpcClient({
       peer: 'tenant',
       addresses: servers.map((one) => `127.0.0.1:${one.port}`),
       stub: TenantServiceClient,

@@ -16,7 +16,7 @@ import {
 import { testIdentity } from '@gatehouse/test/identity';
 import { tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import type { StubClass } from './channel.ts';
-import { Peer } from './client.ts';
+import { RpcClient } from './client.ts';
 import { idempotentRpcs } from './idempotent.ts';
 
 const running: (() => void)[] = [];
@@ -61,10 +61,10 @@ async function peerOf<Stub extends Client>(
   address: string,
   peerName: string,
   stub: StubClass<Stub>,
-): Promise<Peer<Stub>> {
+): Promise<RpcClient<Stub>> {
   const identity = await testIdentity();
   const signer = await identity.signer('chat');
-  const peer = new Peer({ peer: peerName, addresses: [address], stub, signer });
+  const peer = new RpcClient({ peer: peerName, addresses: [address], stub, signer });
   running.push(() => peer.close());
   return peer;
 }

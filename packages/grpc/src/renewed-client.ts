@@ -17,7 +17,7 @@ const renewalEveryMs = 10_000;
 /** Addresses whose times are remembered. */
 const maxAddresses = 1_000;
 
-interface OpenCall {
+interface PendingCall {
   /** Its address is known once the server has sent anything, as it does for each call that lasts. */
   sent: ClientUnaryCall;
   beganAt: number;
@@ -52,7 +52,7 @@ export class RenewedClient {
   readonly #calls = new Map<Client, number>();
   /** When an address of a replica has last answered. */
   readonly #answeredAt = new Map<string, number>();
-  readonly #open = new OpenList<OpenCall>();
+  readonly #open = new OpenList<PendingCall>();
   /** When the host of an address was last looked for. */
   readonly #lookedAt = new Map<string, number>();
   readonly #isGone: (address: string) => Promise<boolean>;
@@ -88,7 +88,7 @@ export class RenewedClient {
       this.#end(error, { client, address: sent.getPeer(), beganAt });
       return call.isCut && error !== null ? connectionDropped(error) : error;
     });
-    const call: OpenCall = { sent, beganAt, isCut: false };
+    const call: PendingCall = { sent, beganAt, isCut: false };
     const remove = this.#open.add(call);
     return sent;
   }
@@ -135,7 +135,7 @@ export class RenewedClient {
     const now = monotonicMs();
     if (now - (this.#lookedAt.get(address) ?? -Infinity) < this.#everyMs) return;
     noteTime(this.#lookedAt, address);
-    const calls = (): OpenCall[] =>
+    const calls = (): PendingCall[] =>
       [...this.#open].filter(({ sent, beganAt }) => beganAt < now && sent.getPeer() === address);
     if (calls().length === 0 || !(await this.#isGone(address)) || this.#hasAnswered(address, since)) return;
     for (const call of calls()) {

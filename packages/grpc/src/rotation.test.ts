@@ -8,7 +8,7 @@ import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tena
 import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
-import { Peer } from './client.ts';
+import { RpcClient } from './client.ts';
 import { GrpcServer, type GrpcServerOptions } from './server.ts';
 
 const log = createLogger('test', 'silent');
@@ -86,11 +86,11 @@ class Load {
   readonly failures: unknown[] = [];
   /** `reachable` before each call, from the first time it was true. */
   readonly reachable = new Set<boolean>();
-  readonly #peer: Peer<TenantServiceClient>;
+  readonly #peer: RpcClient<TenantServiceClient>;
   readonly #workers: Promise<void>[];
   #over = false;
 
-  private constructor(peer: Peer<TenantServiceClient>, callMs: number) {
+  private constructor(peer: RpcClient<TenantServiceClient>, callMs: number) {
     this.#peer = peer;
     this.#workers = Array.from({ length: 4 }, () => this.#work(callMs));
     running.push({ stop: () => this.end() });
@@ -99,7 +99,10 @@ class Load {
   static async start(callMs = 1): Promise<Load> {
     const signer = await identity.signer('chat');
     const addresses = [`dns:///tenant.test:${port}`];
-    const load = new Load(new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer }), callMs);
+    const load = new Load(
+      new RpcClient({ peer: 'tenant', addresses, stub: TenantServiceClient, signer }),
+      callMs,
+    );
     await eventually(() => expect(load.answered).toBeGreaterThan(0));
     return load;
   }
@@ -163,7 +166,7 @@ it('a peer whose name does not exist yet is reached soon after it does', async (
   await new Replica('127.0.0.1').start();
   const signer = await identity.signer('chat');
   const addresses = [`dns:///tenant.test:${port}`];
-  const early = new Peer({ peer: 'tenant', addresses, stub: TenantServiceClient, signer });
+  const early = new RpcClient({ peer: 'tenant', addresses, stub: TenantServiceClient, signer });
   running.push({ stop: () => early.close() });
   const asking = setInterval(() => early.reached, 50);
   await eventually(() => expect(lookups).toBeGreaterThan(1));

@@ -9,7 +9,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { Metadata, status, type ClientUnaryCall } from '@grpc/grpc-js';
-import { Peer } from './client.ts';
+import { RpcClient } from './client.ts';
 import { isLost } from './errors.ts';
 import { callerTokenKey } from './metadata.ts';
 import { RenewedClient } from './renewed-client.ts';
@@ -28,7 +28,7 @@ afterEach(async () => {
 /** A server whose calls take the milliseconds that they name as their tenant, and a client of it. */
 async function serve(
   connectionAgeMs?: number,
-): Promise<{ port: number; peer: Peer<TenantServiceClient>; begun: (tenantId?: string) => number }> {
+): Promise<{ port: number; peer: RpcClient<TenantServiceClient>; begun: (tenantId?: string) => number }> {
   const begun: string[] = [];
   const server = new GrpcServer({
     ...{ service: 'tenant', host: '127.0.0.1', port: 0, drainTimeoutMs: 200 },
@@ -52,7 +52,7 @@ async function serve(
   running.push(server);
   const { port } = server;
   const signer = await identity.signer('chat');
-  const peer = new Peer({
+  const peer = new RpcClient({
     peer: 'tenant',
     addresses: [`127.0.0.1:${port}`],
     stub: TenantServiceClient,

@@ -10,7 +10,7 @@ import { forCaller } from '@gatehouse/kit/caller-signal';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { isLongAsJson } from '@gatehouse/kit/json-size';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
@@ -293,7 +293,7 @@ const shortChars = 64 * 1024;
 
 /** The text of a body. A long one, such as a page of 4 MiB, waits for the turn of its tenant at the event loop. */
 function textOf(body: unknown, tenantId: string | null): Buffer | Promise<Buffer> {
-  return isLongAsJson(body, shortChars) ? inLoopTurn(tenantId, () => jsonText(body)) : jsonText(body);
+  return isLongAsJson(body, shortChars) ? runCooperatively(tenantId, () => jsonText(body)) : jsonText(body);
 }
 
 /** Whether the route only reads, by POST too. */

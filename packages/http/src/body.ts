@@ -6,10 +6,10 @@ import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { parsedAtOnce, scanPieces, type JsonScan } from '@gatehouse/kit/json-scan';
 import { isLarger } from '@gatehouse/kit/json-size';
-import { scanInTurns } from '@gatehouse/kit/cooperative-scan';
+import { scanCooperatively } from '@gatehouse/kit/cooperative-scan';
 import { parsedByTexts } from '@gatehouse/kit/json-long-texts';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
-import { inSteps, turnsOf } from '@gatehouse/kit/cooperative-steps';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { runSteps, cooperativeFor } from '@gatehouse/kit/cooperative-steps';
 import type { AnonymousShare } from './anonymous-budget.ts';
 import type { BodyShare, TenantShare } from '@gatehouse/kit/body-budget';
 import { PaceWatch, type PaceOptions } from './pace-check.ts';
@@ -148,12 +148,12 @@ export async function parseBody(
   named: NamedJson = wholeBody,
 ): Promise<unknown> {
   if (body.length <= smallBytes) return parsedSoon(body, named);
-  const longTexts = await scanInTurns(body, tenantId, (scan) => assertWithin(scan, named));
+  const longTexts = await scanCooperatively(body, tenantId, (scan) => assertWithin(scan, named));
   const reader = {
     decode: (json: Buffer): string => textOf(json, named),
     parse: (text: string): unknown => parsed(text, named),
   };
-  return inSteps(parsedByTexts(body, longTexts, reader), turnsOf(body, tenantId));
+  return runSteps(parsedByTexts(body, longTexts, reader), cooperativeFor(body, tenantId));
 }
 
 function parsedSoon(body: Buffer, named: NamedJson): unknown {
@@ -196,7 +196,7 @@ export function readPart<Result>(
   tenantId: string | null,
   part: () => Result,
 ): Result | Promise<Result> {
-  return length <= smallBytes ? part() : inLoopTurn(tenantId, part);
+  return length <= smallBytes ? part() : runCooperatively(tenantId, part);
 }
 
 /** Whether a `content-type` header means JSON: `application/json` or a `+json` suffix (RFC 6839). */

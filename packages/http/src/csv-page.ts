@@ -2,7 +2,7 @@ import { csv, type Route } from '@gatehouse/contract/route';
 import { cellsOf, type Table } from '@gatehouse/contract/table';
 import { csvLine, type Cell } from '@gatehouse/kit/csv';
 import { isLongAsJson } from '@gatehouse/kit/json-size';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import type { Page } from './pagination.ts';
 import type { Written } from './reply.ts';
 
@@ -54,7 +54,7 @@ export async function csvPage(
   };
   const pieces: Buffer[] = [Buffer.from(csvLine(table.columns.map((column) => column.name)))];
   const isLong = isLongAsJson(items, turnChars);
-  const turn = <Result>(piece: () => Result) => (isLong ? inLoopTurn(tenantId, piece) : piece());
+  const turn = <Result>(piece: () => Result) => (isLong ? runCooperatively(tenantId, piece) : piece());
   for (let next = 0; next < items.length;) {
     const rows = await turn(() => rowsFrom(table, items, next));
     next += rows.length;

@@ -22,7 +22,7 @@ export function pathParameter<Shape extends z.ZodType>(
 }
 
 /** The row that was found, or the 404 that foreign and missing resources share: `There is no such <what>.` */
-export function existing<Row>(row: Row | null, what: string): Row {
+export function orNotFound<Row>(row: Row | null, what: string): Row {
   if (row === null) throw notFound(what);
   return row;
 }

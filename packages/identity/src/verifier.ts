@@ -21,7 +21,7 @@ const delegationIssuers: ReadonlyMap<string, readonly string[]> = new Map([
 /** Tolerated clock difference between nodes, so that a replica with a wrong clock is not locked out. */
 const clockToleranceS = 60;
 
-interface Verified {
+interface VerifiedToken {
   token: string;
   audience: string;
   payload: JWTPayload;
@@ -35,7 +35,7 @@ export class Verifier {
    * Keyed by the last characters of the token, part of its signature: hashing the whole token for each request would
    * cost more.
    */
-  readonly #verified = new LRUCache<string, Verified>({ max: 20_000 });
+  readonly #verified = new LRUCache<string, VerifiedToken>({ max: 20_000 });
 
   private constructor(keys: Map<string, CryptoKey>) {
     this.#keys = keys;

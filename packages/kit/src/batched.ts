@@ -42,11 +42,11 @@ export class Batched<Item, Result> {
 }
 
 /** Finds things by their key, with one call for all that are wanted meanwhile. */
-export function batchedFinder<Found>(
-  find: (keys: readonly string[]) => Promise<readonly Found[]>,
-  keyOf: (value: Found) => string,
-): (key: string) => Promise<Found | null> {
-  const batched = new Batched<string, Found | null>(async (keys) => {
+export function batchedFinder<Value>(
+  find: (keys: readonly string[]) => Promise<readonly Value[]>,
+  keyOf: (value: Value) => string,
+): (key: string) => Promise<Value | null> {
+  const batched = new Batched<string, Value | null>(async (keys) => {
     const byKey = new Map((await find([...new Set(keys)])).map((each) => [keyOf(each), each]));
     return keys.map((key) => byKey.get(key) ?? null);
   });

@@ -70,7 +70,7 @@ interface Body {
 }
 
 /** Bytes and places that one tenant has, or all of them. */
-interface Held {
+interface HeldBytes {
   bytes: number;
   copies: number;
   promised: number;
@@ -88,10 +88,10 @@ interface Held {
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
   /** Has no entry for a tenant without bytes, promises and bodies that wait. */
-  readonly #tenants = new Map<string, Held>();
+  readonly #tenants = new Map<string, HeldBytes>();
   /** In the order in which they came. */
   readonly #waiting = new Set<Body>();
-  readonly #all: Held = { bytes: 0, copies: 0, promised: 0, waiting: 0 };
+  readonly #all: HeldBytes = { bytes: 0, copies: 0, promised: 0, waiting: 0 };
 
   constructor(options: BodyBudgetOptions) {
     this.#options = options;
@@ -146,7 +146,7 @@ export class BodyBudget {
     };
   }
 
-  #tenantOf({ tenantId }: Body): Held {
+  #tenantOf({ tenantId }: Body): HeldBytes {
     return this.#tenants.get(tenantId) ?? { bytes: 0, copies: 0, promised: 0, waiting: 0 };
   }
 
@@ -242,7 +242,7 @@ export class BodyBudget {
       : null;
   }
 
-  #change(body: Body, { bytes = 0, copies = 0, promised = 0, waiting = 0 }: Partial<Held>): void {
+  #change(body: Body, { bytes = 0, copies = 0, promised = 0, waiting = 0 }: Partial<HeldBytes>): void {
     const tenant = this.#tenantOf(body);
     body.bytes += bytes;
     body.copies += copies;
@@ -266,7 +266,7 @@ export class BodyBudget {
   }
 }
 
-type Level = Omit<Held, 'waiting'>;
+type Level = Omit<HeldBytes, 'waiting'>;
 
 /** Bytes that count against limits. */
 function levelOf({ bytes, copies, promised }: Level): number {

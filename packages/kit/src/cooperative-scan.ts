@@ -1,11 +1,11 @@
 import { scanPieces, type JsonScan, type TextPlace } from './json-scan.ts';
-import { inLoopTurn } from './cooperative.ts';
+import { runCooperatively } from './cooperative.ts';
 
 /**
  * Scans a document in turns of `tenantId` at the event loop (see `scanPieces`). `check` gets the counts so far, and may throw.
  * Returns its long texts and names.
  */
-export async function scanInTurns(
+export async function scanCooperatively(
   json: Buffer,
   tenantId: string | null,
   check: (scan: JsonScan) => void = () => undefined,
@@ -20,6 +20,6 @@ export async function scanInTurns(
     }
     return done;
   };
-  while (!(await inLoopTurn(tenantId, next)));
+  while (!(await runCooperatively(tenantId, next)));
   return longTexts;
 }

@@ -1,6 +1,6 @@
 import { monotonicMs } from './clock.ts';
 import { smallBytes } from './json-bytes.ts';
-import { inLoopTurn } from './cooperative.ts';
+import { runCooperatively } from './cooperative.ts';
 
 /** Work that gives way to other work wherever it yields. A step takes a few milliseconds at most, and in no case over 50. */
 export type Steps<Result> = Generator<unknown, Result>;
@@ -12,8 +12,8 @@ export type InTurn = <Result>(piece: () => Result) => Promise<Result>;
 const turnMs = 10;
 
 /** Runs pieces of work on a text: each in a turn of the tenant if it is large. */
-export function turnsOf({ length }: { length: number }, tenantId: string | null): InTurn {
-  return async (piece) => (length <= smallBytes ? piece() : inLoopTurn(tenantId, piece));
+export function cooperativeFor({ length }: { length: number }, tenantId: string | null): InTurn {
+  return async (piece) => (length <= smallBytes ? piece() : runCooperatively(tenantId, piece));
 }
 
 /** The result of steps that are all taken at once. */
@@ -25,7 +25,7 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
 }
 
 /** Runs steps in as many turns as they need. An error that keeps them from a turn is also thrown where they yielded. */
-export async function inSteps<Result>(steps: Steps<Result>, inTurn: InTurn): Promise<Result> {
+export async function runSteps<Result>(steps: Steps<Result>, inTurn: InTurn): Promise<Result> {
   try {
     for (;;) {
       const step = await inTurn(() => stepsOfTurn(steps));

@@ -18,16 +18,19 @@ const share = 0.25;
 const savedMs = 200;
 
 /** Work whose pieces have turns of their own. */
-export interface OwnTurns {
+export interface SchedulingKey {
   /** The key in place of that of each piece; undefined while they have none of their own. */
   readonly key: string | undefined;
 }
 
-const ownTurns = new AsyncLocalStorage<OwnTurns>();
+const schedulingKeys = new AsyncLocalStorage<SchedulingKey>();
 
 /** Runs work that others wait for: under a key of its own, its pieces do not wait behind all those of its tenant. */
-export function withOwnTurns<Result>(own: OwnTurns, work: () => Promise<Result>): Promise<Result> {
-  return ownTurns.run(own, work);
+export function withSchedulingKey<Result>(
+  scheduling: SchedulingKey,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return schedulingKeys.run(scheduling, work);
 }
 
 let leftMs = savedMs;
@@ -39,7 +42,7 @@ let countedAt = monotonicMs();
  * when too many pieces of `key` wait, and the reason of `signal` (by default that of the caller, see `forCaller`) if it
  * aborts before the turn has come.
  */
-export function inLoopTurn<Result>(
+export function runCooperatively<Result>(
   key: string | null,
   piece: () => Result,
   signal?: AbortSignal,
@@ -53,7 +56,7 @@ export function inLoopTurn<Result>(
     }
     await rest();
   };
-  turns.run(ownTurns.getStore()?.key ?? key, work, signal).catch(reject);
+  turns.run(schedulingKeys.getStore()?.key ?? key, work, signal).catch(reject);
   return promise;
 }
 

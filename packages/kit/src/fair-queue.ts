@@ -31,10 +31,10 @@ interface Line {
   /** Time that ended work has taken, in ms, beyond what all keys with work have had. */
   usedMs: number;
   /** In order of arrival. */
-  waiting: Waiting[];
+  waiting: WaitingPiece[];
 }
 
-interface Waiting {
+interface WaitingPiece {
   begin: () => void;
   refuse: (error: Error) => void;
 }

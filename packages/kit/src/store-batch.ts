@@ -11,7 +11,7 @@ export interface TogetherOrAlone<Item> {
  * Stores all items at once, or each alone when one of them is refused, so that a bad item harms no other. Throws what
  * is no refusal: it may pass when all of it is tried again.
  */
-export async function togetherOrAlone<Item>(
+export async function storeBatchThenEach<Item>(
   items: readonly Item[],
   how: TogetherOrAlone<Item>,
 ): Promise<void> {
@@ -21,6 +21,6 @@ export async function togetherOrAlone<Item>(
     const [first, ...others] = items;
     if (first === undefined || !how.isRefusal(error)) throw error;
     if (others.length === 0) await how.refuse(first, error);
-    else for (const item of items) await togetherOrAlone([item], how);
+    else for (const item of items) await storeBatchThenEach([item], how);
   }
 }

@@ -8,7 +8,7 @@ export interface TenantCacheOptions<Value> {
 /** Overhead of an entry in bytes, without key and value; so the bytes limit the number of entries too. */
 const entryBytes = 500;
 
-interface Held<Value> {
+interface TenantEntries<Value> {
   bytes: number;
   /** The least recently used comes first. */
   entries: Map<string, { value: Value; bytes: number }>;
@@ -20,7 +20,7 @@ interface Held<Value> {
  */
 export class TenantCache<Value> {
   readonly #options: TenantCacheOptions<Value>;
-  readonly #tenants = new Map<string, Held<Value>>();
+  readonly #tenants = new Map<string, TenantEntries<Value>>();
   #bytes = 0;
 
   constructor(options: TenantCacheOptions<Value>) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { togetherOrAlone } from './store-batch.ts';
+import { storeBatchThenEach } from './store-batch.ts';
 
 class Refusal extends Error {}
 
@@ -26,20 +26,20 @@ function storing() {
 describe('storing together or alone', () => {
   it('stores all at once', async () => {
     const { how, stored } = storing();
-    await togetherOrAlone([1, 2, 3], how);
+    await storeBatchThenEach([1, 2, 3], how);
     expect(stored).toEqual([[1, 2, 3]]);
   });
 
   it('stores each alone when one is refused, which is reported', async () => {
     const { how, stored, refused } = storing();
-    await togetherOrAlone([1, -2, 3], how);
+    await storeBatchThenEach([1, -2, 3], how);
     expect(stored).toEqual([[1], [3]]);
     expect(refused).toEqual([-2]);
   });
 
   it('throws what is no refusal, and refuses nothing for it', async () => {
     const { how, stored, refused } = storing();
-    await expect(togetherOrAlone([1, 0], how)).rejects.toThrow('away');
+    await expect(storeBatchThenEach([1, 0], how)).rejects.toThrow('away');
     expect([stored, refused]).toEqual([[], []]);
   });
 });

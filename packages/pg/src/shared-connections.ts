@@ -7,7 +7,7 @@ import { databaseBusy } from './errors.ts';
 const longestWait = { ms: 7_000, error: databaseBusy };
 const longestCloseMs = 1_000;
 
-interface Member {
+interface PoolMember {
   waiting: number;
   /** Work that has a connection, or is about to get one. */
   running: number;
@@ -22,7 +22,7 @@ export class SharedConnections {
   readonly slots: number;
   readonly #queue: FairQueue;
   /** Work of each pool. The pool that was used last comes last. */
-  readonly #members = new Map<Pool, Member>();
+  readonly #members = new Map<Pool, PoolMember>();
   /** Connections that have left their pool, and may be open at the server. */
   #closing = 0;
 

@@ -5,16 +5,16 @@ import type { Logger } from '@gatehouse/kit/log';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import type { Pool, Queryable } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { ConsentStore, type AskedBy, type NewState } from './store/consent-store.ts';
+import { ConsentStore, type Requester, type NewState } from './store/consent-store.ts';
 import {
   deleteOldTickets,
   findTickets,
   findTicketsOfStates,
-  type FoundTicket,
+  type TicketWithDigest,
   type StoredTicket,
 } from './store/consent-system-store.ts';
 
-export type { AskedBy } from './store/consent-store.ts';
+export type { Requester as AskedBy } from './store/consent-store.ts';
 
 /** How long a link and its state are valid. */
 export const consentMinutes = 10;
@@ -35,7 +35,7 @@ export interface ConsentLink {
 export interface ConsentOf {
   tenantId: string;
   subjectId: string;
-  askedBy: AskedBy;
+  askedBy: Requester;
   /** Kept with the ticket. Stored encrypted. */
   details?: string;
 }
@@ -65,14 +65,14 @@ const deletion = { everyMs: 600_000, batch: 500 };
 export class ConsentTickets {
   readonly #store: ConsentStore;
   readonly #options: ConsentTicketsOptions;
-  readonly #findTicket: (digest: string) => Promise<FoundTicket | null>;
-  readonly #findTicketOfState: (digest: string) => Promise<FoundTicket | null>;
+  readonly #findTicket: (digest: string) => Promise<TicketWithDigest | null>;
+  readonly #findTicketOfState: (digest: string) => Promise<TicketWithDigest | null>;
   readonly #deleting: PeriodicWork;
 
   constructor(options: ConsentTicketsOptions) {
     this.#options = options;
     const { app, system, service, log } = options;
-    const byDigest = ({ digest }: FoundTicket): string => digest;
+    const byDigest = ({ digest }: TicketWithDigest): string => digest;
     this.#findTicket = batchedFinder((digests) => findTickets(system, service, digests), byDigest);
     this.#findTicketOfState = batchedFinder(
       (digests) => findTicketsOfStates(system, service, digests),
@@ -136,7 +136,7 @@ export class ConsentTickets {
    * Uses a ticket up for what `exchange` does with the provider's code. While it runs no other consent of the ticket is
    * exchanged; if it fails or throws, the ticket is good again. Null if another consent came first.
    */
-  async use<Given>(ticket: Ref, exchange: () => Promise<Given>): Promise<Given | null> {
+  async use<Exchanged>(ticket: Ref, exchange: () => Promise<Exchanged>): Promise<Exchanged | null> {
     if (!(await this.#store.useTicket(ticket))) return null;
     try {
       return await exchange();

@@ -1,15 +1,15 @@
 import { totalmem } from 'node:os';
 
 /** A process that counts: how much it holds alone, whether it has no work, and the tenant that it last worked for. */
-export interface Holder {
+export interface MemoryHolder {
   readonly heldBytes: number;
   readonly free: boolean;
   readonly tenantId: string | null;
   kill(): unknown;
 }
 
-interface Held {
-  holder: Holder;
+interface HeldMemory {
+  holder: MemoryHolder;
   bytes: number;
 }
 
@@ -27,7 +27,7 @@ const checkMs = 50;
  */
 export class MemoryShare {
   readonly #bytes: number;
-  readonly #holders = new Set<Holder>();
+  readonly #holders = new Set<MemoryHolder>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(bytes: number) {
@@ -35,12 +35,12 @@ export class MemoryShare {
   }
 
   /** Counts until `leave`. */
-  join(holder: Holder): void {
+  join(holder: MemoryHolder): void {
     this.#holders.add(holder);
     this.#timer ??= setInterval(() => this.#check(), checkMs).unref();
   }
 
-  leave(holder: Holder): void {
+  leave(holder: MemoryHolder): void {
     this.#holders.delete(holder);
     if (this.#holders.size > 0) return;
     clearInterval(this.#timer);
@@ -49,7 +49,8 @@ export class MemoryShare {
 
   #check(): void {
     const left = new Set([...this.#holders].map((holder) => ({ holder, bytes: holder.heldBytes })));
-    const sumOf = (held: Iterable<Held>): number => [...held].reduce((sum, { bytes }) => sum + bytes, 0);
+    const sumOf = (held: Iterable<HeldMemory>): number =>
+      [...held].reduce((sum, { bytes }) => sum + bytes, 0);
     while (sumOf(left) > this.#bytes) {
       const free = [...left].filter(({ holder }) => holder.free);
       const tenants = [...Map.groupBy(left, ({ holder }) => holder.tenantId).values()];

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Task } from '../test/tasks.ts';
-import { MemoryShare, type Holder } from './memory-share.ts';
+import { MemoryShare, type MemoryHolder } from './memory-share.ts';
 import { Sandbox, type SandboxOptions } from './sandbox.ts';
 
 setFlagsFromString('--expose-gc');
@@ -97,9 +97,9 @@ describe('a sandbox', () => {
   });
 
   it('counts for the tenant that it works for', async () => {
-    const joined: Holder[] = [];
+    const joined: MemoryHolder[] = [];
     class Watched extends MemoryShare {
-      override join(holder: Holder): void {
+      override join(holder: MemoryHolder): void {
         joined.push(holder);
         super.join(holder);
       }

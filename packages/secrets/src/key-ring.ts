@@ -78,7 +78,7 @@ export class KeyRing {
    */
   open(sealed: Buffer, context: string): Buffer {
     if (sealed[0] !== version) throw new Error('not a sealed value');
-    const reader = new Reader(sealed, 2);
+    const reader = new ByteReader(sealed, 2);
     const id = reader.take(sealed[1] ?? 0).toString();
     const wrapped = {
       nonce: reader.take(nonceBytes),
@@ -96,7 +96,7 @@ export class KeyRing {
    */
   rewrap(sealed: Buffer, context: string): { head: Buffer; replacedBytes: number } {
     if (sealed[0] !== version) throw new Error('not a sealed value');
-    const reader = new Reader(sealed, 2);
+    const reader = new ByteReader(sealed, 2);
     const id = reader.take(sealed[1] ?? 0).toString();
     const old = { nonce: reader.take(nonceBytes), text: reader.take(keyBytes), tag: reader.take(tagBytes) };
     const dataKey = decrypt(this.#keyOf(id), old, context);
@@ -210,7 +210,7 @@ function* piecesOf(parts: readonly Buffer[]): Generator<Buffer, void> {
     for (let from = 0; from < part.length; from += pieceBytes) yield part.subarray(from, from + pieceBytes);
 }
 
-class Reader {
+class ByteReader {
   readonly #bytes: Buffer;
   #at: number;
 

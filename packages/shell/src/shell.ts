@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { ServiceName } from '@gatehouse/contract/services';
-import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
+import { RpcClient, type RpcOptions, type RpcStub } from '@gatehouse/grpc/client';
 import type { RpcService } from '@gatehouse/grpc/rpc';
 import { createApp, type AppOptions } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
@@ -122,15 +122,22 @@ export class Shell implements ServiceBase {
    * Creates the client of another service, which closes with this one. It calls a neighbour directly, and connects to
    * one of another process at the first call.
    */
-  peer<Stub extends PeerStub>(
+  peer<Stub extends RpcStub>(
     peer: ServiceName,
     addresses: readonly string[],
-    stub: PeerOptions<Stub>['stub'],
-  ): Peer<Stub> {
+    stub: RpcOptions<Stub>['stub'],
+  ): RpcClient<Stub> {
     this.#rpcDuration ??= rpcDuration(this.registry);
     const { signer, tracer } = this;
     const at = this.neighbours?.find(peer)?.rpcs ?? addresses;
-    const made = new Peer<Stub>({ peer, addresses: at, stub, signer, tracer, duration: this.#rpcDuration });
+    const made = new RpcClient<Stub>({
+      peer,
+      addresses: at,
+      stub,
+      signer,
+      tracer,
+      duration: this.#rpcDuration,
+    });
     this.add({ stop: () => made.close() });
     return made;
   }

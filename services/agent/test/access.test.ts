@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { newId } from '@gatehouse/kit/ids';
 import { makePrincipal, testIdentity } from '@gatehouse/test/identity';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
@@ -144,7 +144,7 @@ describe('other paths', () => {
   });
 });
 
-type Rpc = (peer: Peer<AgentServiceClient>, context: { assertion?: string }) => Promise<unknown>;
+type Rpc = (peer: RpcClient<AgentServiceClient>, context: { assertion?: string }) => Promise<unknown>;
 
 describe.each<[string, string[], Rpc]>([
   [

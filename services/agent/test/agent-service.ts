@@ -3,7 +3,7 @@ import type { Agent } from '@gatehouse/contract/agents';
 import type { BrowserCookie, SyncedCookies } from '@gatehouse/contract/cookies';
 import type { McpLogin } from '@gatehouse/contract/mcp-logins';
 import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
-import { Peer, type CallContext } from '@gatehouse/grpc/client';
+import { RpcClient, type CallContext } from '@gatehouse/grpc/client';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
@@ -47,7 +47,7 @@ export interface TestTenant {
 }
 
 /** The agent service, its peers, and the means to call it and look into it. */
-export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceClient>, AnswerBody> {
+export class AgentServiceUnderTest extends ServiceUnderTest<RpcClient<AgentServiceClient>, AnswerBody> {
   /** Stands in for chat. */
   readonly chat: ModelCatalogue;
   readonly memory: MemoryOfAgents;
@@ -106,8 +106,8 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
     };
   }
 
-  protected connect(address: string, signer: Signer): Peer<AgentServiceClient> {
-    return new Peer({ peer: 'agent', addresses: [address], stub: AgentServiceClient, signer });
+  protected connect(address: string, signer: Signer): RpcClient<AgentServiceClient> {
+    return new RpcClient({ peer: 'agent', addresses: [address], stub: AgentServiceClient, signer });
   }
 
   /** Waits until agents can be created again after chat was away. */

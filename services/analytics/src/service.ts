@@ -4,12 +4,12 @@ import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
-import { createFolding } from './rollups/create-rollups.ts';
+import { createRollups } from './rollups/create-rollups.ts';
 import { createForgetting } from './forgetting/create-forgetting.ts';
 import { createIngest } from './ingest/create-ingest.ts';
 import { createRetention } from './retention/create-retention.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
-import { createSettling } from './daily-rollups/create-daily-rollups.ts';
+import { createDailyRollups } from './daily-rollups/create-daily-rollups.ts';
 import { createTraces } from './traces/create-traces.ts';
 import { createUsage } from './usage/create-usage.ts';
 import { exportConnections } from './usage/export-handlers.ts';
@@ -54,8 +54,8 @@ export async function createService(
   const retention = createRetention(shell, { config, system, times: overrides.retentionTimes });
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
   const usage = createUsage(shell, { system, summaries, exports });
-  const settling = createSettling(shell, { config, system });
-  createFolding(shell, { system, stored: () => ingest.stored, everyMs: overrides.foldEveryMs });
+  const settling = createDailyRollups(shell, { config, system });
+  createRollups(shell, { system, stored: () => ingest.stored, everyMs: overrides.foldEveryMs });
   const ingest = createIngest(shell, { config, system });
   const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);
   return shell.createService({

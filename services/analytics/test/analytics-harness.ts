@@ -1,6 +1,6 @@
 import { topics } from '@gatehouse/contract/services';
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
-import { Peer } from '@gatehouse/grpc/client';
+import { RpcClient } from '@gatehouse/grpc/client';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { AppError } from '@gatehouse/kit/errors';
@@ -26,7 +26,7 @@ const log = createLogger('analytics-test', 'silent');
 const dayMs = 86_400_000;
 
 /** The analytics service, and a tenant service that answers what a test sets. */
-export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceClient>, unknown> {
+export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServiceClient>, unknown> {
   /** Days by tenant id; a tenant that is not here is unknown. */
   readonly retentionDays = new Map<string, number>();
   /** Errors with which the tenant service refuses to answer about a tenant, by id. */
@@ -62,8 +62,8 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceCl
     return { ...super.environment(), DATABASE_POOL: '4', TENANT_GRPC: this.#tenantAddress };
   }
 
-  protected connect(address: string, signer: Signer): Peer<ParticipantServiceClient> {
-    return new Peer({ peer: 'analytics', addresses: [address], stub: ParticipantServiceClient, signer });
+  protected connect(address: string, signer: Signer): RpcClient<ParticipantServiceClient> {
+    return new RpcClient({ peer: 'analytics', addresses: [address], stub: ParticipantServiceClient, signer });
   }
 
   /** Sends events as chat does when there is no Kafka, and adds all runs to the roll-ups. */
@@ -136,7 +136,7 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceCl
 
   /** The retention job of one more replica; the test starts its sweeps. */
   async retention(batchSize?: number): Promise<Retention> {
-    const tenant = new Peer({
+    const tenant = new RpcClient({
       peer: 'tenant',
       addresses: [this.#tenantAddress],
       stub: TenantServiceClient,

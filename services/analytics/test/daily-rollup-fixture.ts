@@ -6,7 +6,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { withTenantSnapshot } from '@gatehouse/pg/pool';
 import { Client } from 'pg';
-import { Settling } from '../src/daily-rollups/daily-rollup-job.ts';
+import { DailyRollupJob } from '../src/daily-rollups/daily-rollup-job.ts';
 import type { PeriodParts } from '../src/usage/period-parts.ts';
 import type { Period } from '../src/usage/period.ts';
 import { readParts } from '../src/usage/rolled-days-store.ts';
@@ -131,8 +131,8 @@ export class SettlingGround {
   }
 
   /** The job of a replica. Its parts of days have `most` rows. */
-  makeSettling(most = 40, least = 1): Settling {
-    return new Settling({
+  makeSettling(most = 40, least = 1): DailyRollupJob {
+    return new DailyRollupJob({
       pool: this.fixture.writing,
       zones: { zoneOf },
       log,

@@ -6,7 +6,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import fc from 'fast-check';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { deleteTraces } from '../src/retention/retention-system-store.ts';
-import { Settling } from '../src/daily-rollups/daily-rollup-job.ts';
+import { DailyRollupJob } from '../src/daily-rollups/daily-rollup-job.ts';
 import { settlePart } from '../src/daily-rollups/daily-rollup-system-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
 import { correction, makeEnd, received } from './event-fixture.ts';
@@ -187,7 +187,7 @@ describe('settling', () => {
     });
     const runs = makeRuns(String(tenantId), 50);
     await ground.fixture.count(eventsOf(runs.slice(0, 1)));
-    const settling = new Settling({
+    const settling = new DailyRollupJob({
       ...{ pool, zones: { zoneOf }, log, registry: createRegistry('test') },
       sizes: { least: 1 },
     });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createRegistry } from '@gatehouse/kit/metrics';
-import { Settling } from '../src/daily-rollups/daily-rollup-job.ts';
+import { DailyRollupJob } from '../src/daily-rollups/daily-rollup-job.ts';
 import { addUp } from '../src/daily-rollups/daily-rollup-store.ts';
 import { settlePart } from '../src/daily-rollups/daily-rollup-system-store.ts';
 import { noFilter } from './ingest-fixture.ts';
@@ -67,7 +67,7 @@ describe('a day of the time zone of the tenant', () => {
     const zoneOf = (tenantId: string): Promise<string> =>
       Promise.resolve(read.push(tenantId) > 0 ? 'UTC' : '');
     const options = { pool: ground.fixture.writing, log, registry: createRegistry('test') };
-    await new Settling({ ...options, zones: { zoneOf } }).settle();
+    await new DailyRollupJob({ ...options, zones: { zoneOf } }).settle();
     expect([read.includes(few), read.includes(many)]).toEqual([false, true]);
   });
 

@@ -6,7 +6,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { addClosedFold, closeFold, foldRuns } from '../src/rollups/rollup-system-store.ts';
-import { Folding } from '../src/rollups/rollup-job.ts';
+import { RollupJob } from '../src/rollups/rollup-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { deleteTraces } from '../src/retention/retention-system-store.ts';
@@ -45,8 +45,8 @@ async function foldedOf(tenantId: string): Promise<number> {
   return rows[0]?.requests ?? NaN;
 }
 
-const folding = (stored: () => number): Folding =>
-  new Folding({
+const folding = (stored: () => number): RollupJob =>
+  new RollupJob({
     ...{ pool: fixture.writing, stored },
     ...{ log: createLogger('test', 'silent'), registry: createRegistry('test') },
   });

@@ -9,7 +9,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { AgentServiceService, type Agent, type CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import { EventsServiceService } from '@gatehouse/proto/events/v1/events';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
-import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
+import { RpcClient, type RpcOptions, type RpcStub } from '@gatehouse/grpc/client';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import {
   TenantServiceService,
@@ -221,17 +221,17 @@ export class ChatHarness {
   }
 
   /** The first replica as the service `caller` sees it over gRPC. */
-  peer(caller: string): Promise<Peer<ChatServiceClient>> {
+  peer(caller: string): Promise<RpcClient<ChatServiceClient>> {
     return this.#peerOf(caller, ChatServiceClient);
   }
 
   /** Its part in deletions of users' data. */
-  participant(caller: string): Promise<Peer<ParticipantServiceClient>> {
+  participant(caller: string): Promise<RpcClient<ParticipantServiceClient>> {
     return this.#peerOf(caller, ParticipantServiceClient);
   }
 
-  async #peerOf<Stub extends PeerStub>(caller: string, stub: PeerOptions<Stub>['stub']): Promise<Peer<Stub>> {
-    const made = new Peer<Stub>({
+  async #peerOf<S extends RpcStub>(caller: string, stub: RpcOptions<S>['stub']): Promise<RpcClient<S>> {
+    const made = new RpcClient<S>({
       peer: 'chat',
       addresses: [`127.0.0.1:${this.#services[0]?.grpcPort ?? 0}`],
       stub,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { Delegation } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
 import type { ChatServiceClient, CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
@@ -8,7 +8,7 @@ import { ChatHarness, makeAgent } from './chat-harness.ts';
 import { makePassage } from './memory-stand-in.ts';
 
 let harness: ChatHarness;
-let webhook: Peer<ChatServiceClient>;
+let webhook: RpcClient<ChatServiceClient>;
 const agent = makeAgent({
   key: 'pirate',
   systemPrompt: 'Talk like a pirate.',

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Principal } from '@gatehouse/identity/principal';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { newId } from '@gatehouse/kit/ids';
 import type { ChatServiceClient, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import { eventually } from '@gatehouse/test/eventually';
@@ -8,7 +8,7 @@ import { makePrincipal } from '@gatehouse/test/identity';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
 
 let harness: ChatHarness;
-let memory: Peer<ChatServiceClient>;
+let memory: RpcClient<ChatServiceClient>;
 beforeAll(async () => {
   harness = await ChatHarness.start();
   memory = await harness.peer('memory');

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { newId } from '@gatehouse/kit/ids';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ChatServiceClient, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
@@ -11,7 +11,7 @@ import { ChatHarness } from './chat-harness.ts';
 const agentId = newId();
 
 let harness: ChatHarness;
-let memory: Peer<ChatServiceClient>;
+let memory: RpcClient<ChatServiceClient>;
 beforeAll(async () => {
   harness = await ChatHarness.start();
   memory = await harness.peer('memory');
@@ -26,7 +26,7 @@ interface Ask {
   texts?: string[];
   agentId?: string;
   assertion?: string | undefined;
-  peer?: Peer<ChatServiceClient>;
+  peer?: RpcClient<ChatServiceClient>;
   deadlineMs?: number;
 }
 

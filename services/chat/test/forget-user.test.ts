@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import type {
@@ -15,7 +15,7 @@ const secret = 'my secret is 4711';
 const settleMs = 300;
 
 let harness: ChatHarness;
-let tenant: Peer<ParticipantServiceClient>;
+let tenant: RpcClient<ParticipantServiceClient>;
 beforeAll(async () => {
   harness = await ChatHarness.start({ forgetSettleMs: settleMs });
   tenant = await harness.participant('tenant');

@@ -6,7 +6,7 @@ import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { followTenants } from '@gatehouse/shell/tenant-changes';
 import { Authenticator } from './auth/authenticator.ts';
 import { clientIp } from './auth/client-ip.ts';
-import { KeyPeer } from './auth/key-client.ts';
+import { KeyClient } from './auth/key-client.ts';
 import { SessionReader } from './auth/session-reader.ts';
 import { UntrustedProxies } from './auth/untrusted-proxies.ts';
 import type { EdgeConfig } from './config.ts';
@@ -29,7 +29,7 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const isTrustedProxy = config.TRUSTED_PROXIES;
   const authenticator = new Authenticator({
-    source: new KeyPeer(tenant),
+    source: new KeyClient(tenant),
     changes: followTenants(shell, tenant),
     networkOf: (request) => wideNetworkOf(clientIp(request, isTrustedProxy) ?? ''),
   });

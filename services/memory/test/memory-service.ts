@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { DocumentWithText, MemoryStats, SearchResult } from '@gatehouse/contract/memory';
-import { Peer } from '@gatehouse/grpc/client';
+import { RpcClient } from '@gatehouse/grpc/client';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
@@ -36,7 +36,7 @@ export interface TestTenant {
 }
 
 /** The memory service, its peers, and the means to call it and look into it. */
-export class MemoryServiceUnderTest extends ServiceUnderTest<Peer<MemoryServiceClient>, AnswerBody> {
+export class MemoryServiceUnderTest extends ServiceUnderTest<RpcClient<MemoryServiceClient>, AnswerBody> {
   readonly agents: AgentDirectory;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
@@ -84,8 +84,8 @@ export class MemoryServiceUnderTest extends ServiceUnderTest<Peer<MemoryServiceC
     };
   }
 
-  protected connect(address: string, signer: Signer): Peer<MemoryServiceClient> {
-    return new Peer({ peer: 'memory', addresses: [address], stub: MemoryServiceClient, signer });
+  protected connect(address: string, signer: Signer): RpcClient<MemoryServiceClient> {
+    return new RpcClient({ peer: 'memory', addresses: [address], stub: MemoryServiceClient, signer });
   }
 
   makeTenant({ analyser = 'english', agent = newId() } = {}): TestTenant {

@@ -14,7 +14,7 @@ import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
 import { rewrapColumns } from './sealed-columns.ts';
 import { createSessions } from './sessions/create-sessions.ts';
-import { createPeers } from './shared/clients.ts';
+import { createClients } from './shared/clients.ts';
 import { createSystem } from './system/create-system.ts';
 import { createTenants } from './tenants/create-tenants.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
@@ -38,7 +38,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
     },
   });
-  const { participants, systems, memory, chat, raise } = createPeers(shell, config);
+  const { participants, systems, memory, chat, raise } = createClients(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
   const jobs = createJobs(shell, system);

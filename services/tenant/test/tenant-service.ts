@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { Peer } from '@gatehouse/grpc/client';
+import { RpcClient } from '@gatehouse/grpc/client';
 import { parseKeyText } from '@gatehouse/identity/key-text';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
@@ -53,7 +53,7 @@ interface StartOptions extends RunOptions {
 }
 
 /** The tenant service, and the means to call it and look into it. */
-export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceClient>, AnswerBody> {
+export class TenantServiceUnderTest extends ServiceUnderTest<RpcClient<TenantServiceClient>, AnswerBody> {
   /** Stand in for the services that tenant calls. */
   readonly others: UserDataServices;
   readonly #settings: Record<string, string> = {};
@@ -95,8 +95,8 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
     return createService(loadConfig(environment), this.#overrides);
   }
 
-  protected connect(address: string, signer: Signer): Peer<TenantServiceClient> {
-    return new Peer({ peer: 'tenant', addresses: [address], stub: TenantServiceClient, signer });
+  protected connect(address: string, signer: Signer): RpcClient<TenantServiceClient> {
+    return new RpcClient({ peer: 'tenant', addresses: [address], stub: TenantServiceClient, signer });
   }
 
   /** As an owner, unless said otherwise. */

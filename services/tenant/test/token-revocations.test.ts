@@ -4,7 +4,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
-import { LoginLookSystemStore } from '../src/sessions/revalidation-system-store.ts';
+import { RevalidationSystemStore } from '../src/sessions/revalidation-system-store.ts';
 import { TokenRevocationSystemStore } from '../src/sessions/token-revocation-system-store.ts';
 import { IssuerGround } from './issuer-ground.ts';
 import { Programs } from './programs.ts';
@@ -152,7 +152,7 @@ describe('a logout', () => {
     const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
     const tokens = revoked();
     // The last statement of the lost replica.
-    expect(await new LoginLookSystemStore(pool, 60).drop(login?.id ?? '')).toBe('main');
+    expect(await new RevalidationSystemStore(pool, 60).drop(login?.id ?? '')).toBe('main');
     await pool.end();
     await (await ground.logIn()).browser.visit('/logout', { method: 'POST' });
     await eventually(async () => expect(await waitingOf(sub)).toEqual([]));

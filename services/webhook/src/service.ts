@@ -11,7 +11,7 @@ import { createDeliveries } from './deliveries/create-deliveries.ts';
 import { createEndpoints } from './endpoints/create-endpoints.ts';
 import { createForgetting } from './forgetting/create-forgetting.ts';
 import { createJobs, createJobWorker } from './jobs.ts';
-import { createPeers } from './clients/create-clients.ts';
+import { createClients } from './clients/create-clients.ts';
 import { rewrapColumns } from './sealed-columns.ts';
 import { createSecrets } from './secrets/create-secrets.ts';
 import { createGuards } from './shared/guards.ts';
@@ -37,7 +37,7 @@ export async function createService(
   });
   const { app, system, gate } = pools;
   const jobs = createJobs(shell, system);
-  const peers = createPeers(shell, { config, app, system, inJobMs });
+  const peers = createClients(shell, { config, app, system, inJobMs });
   const guards = createGuards(shell, config, gate);
   const sealing = createSecrets(shell, { app, system, keyRing });
   const common = { ...pools, ...peers, config, keyRing, jobs, guards, secrets: sealing.secrets };

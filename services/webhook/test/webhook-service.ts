@@ -3,7 +3,7 @@ import type { ChannelMessage, Conversation } from '@gatehouse/contract/channel-m
 import type { WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
 import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
 import type { WebhookSubscription } from '@gatehouse/contract/webhook-subscriptions';
-import { Peer } from '@gatehouse/grpc/client';
+import { RpcClient } from '@gatehouse/grpc/client';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
@@ -50,7 +50,10 @@ export const owner: As = { tenantId: null, tenantSlug: null, role: 'owner', scop
 const endpoints = '/v1/webhooks/endpoints';
 
 /** The webhook service, its peers, and the means to call it and look into it. */
-export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<ParticipantServiceClient>, AnswerBody> {
+export class WebhookServiceUnderTest extends ServiceUnderTest<
+  RpcClient<ParticipantServiceClient>,
+  AnswerBody
+> {
   readonly agents: AgentDirectory;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
@@ -109,8 +112,8 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<ParticipantSe
     };
   }
 
-  protected connect(address: string, signer: Signer): Peer<ParticipantServiceClient> {
-    return new Peer({ peer: 'webhook', addresses: [address], stub: ParticipantServiceClient, signer });
+  protected connect(address: string, signer: Signer): RpcClient<ParticipantServiceClient> {
+    return new RpcClient({ peer: 'webhook', addresses: [address], stub: ParticipantServiceClient, signer });
   }
 
   makeTenant(): TestTenant {

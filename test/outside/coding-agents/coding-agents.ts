@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { instructionText } from '@gatehouse/test/provider-simulator/faults';
 import { check, setting } from '../step.ts';
 import { keyHelper, logInByBrowser } from './command-line-login.ts';
@@ -22,7 +22,7 @@ const models = {
 };
 const { url, user_key: key } = JSON.parse(
   readFileSync(path.join(setting('GATEHOUSE_STATE'), 'credentials.json'), 'utf8'),
-) as Credentials;
+) as LocalCredentials;
 
 /** Makes the simulator call this tool in the first turn of a session. */
 const calling = { x_simulator: { tool_calls: [{ name: 'Bash', arguments: { command: 'echo hi' } }] } };

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Credentials } from '@gatehouse/local/credentials';
+import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { setting } from '../step.ts';
 
 /** The gateway of `make test-outside`, as its demo tenant uses it. */
 
 export const credentials = JSON.parse(
   readFileSync(path.join(setting('GATEHOUSE_STATE'), 'credentials.json'), 'utf8'),
-) as Credentials;
+) as LocalCredentials;
 
 /** Calls the API as an administrator. Throws for any answer but a success. */
 export async function call<Body = Record<string, string>>(

@@ -11,7 +11,7 @@ export interface KnownUse {
 }
 
 /** The response to a claimed request. */
-export interface Completion {
+export interface ClaimResponse {
   /** The claim. */
   id: string;
   fingerprint: Buffer;
@@ -72,7 +72,7 @@ export class IdempotencySystemStore {
    * Stores the response of a claim in the transaction of its effect. Returns false if another request has taken over
    * the claim.
    */
-  async complete(db: Queryable, { id, fingerprint, response }: Completion): Promise<boolean> {
+  async complete(db: Queryable, { id, fingerprint, response }: ClaimResponse): Promise<boolean> {
     const { rowCount } = await db.query(
       `update ${this.#table} set response = $2, fingerprint = $3, expires_at = now() + make_interval(secs => $4)
        where id = $1 and response is null`,
@@ -93,7 +93,7 @@ export class IdempotencySystemStore {
   }
 
   /** Stores the response of a claim without effect, unless it has a response already. */
-  async completeAlone(tenantId: string | null, completion: Completion): Promise<void> {
+  async completeAlone(tenantId: string | null, completion: ClaimResponse): Promise<void> {
     await this.#transaction(tenantId, (db) => this.complete(db, completion));
   }
 

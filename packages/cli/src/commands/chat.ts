@@ -13,7 +13,7 @@ interface ChatOptions extends SharedOptions {
   session?: string;
 }
 
-interface Message {
+interface ChatMessage {
   role: 'system' | 'user' | 'assistant';
   content: string;
 }
@@ -35,7 +35,7 @@ export function addChat(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  gatehouse chat -m agent:clerk "Where is the key?"\n')
     .action(async (words: string[], options: ChatOptions) => {
       const client = await context.client(options);
-      const messages: Message[] = [];
+      const messages: ChatMessage[] = [];
       if (options.system !== undefined) messages.push({ role: 'system', content: options.system });
       const { stdin, signal } = context.surroundings;
       const prompt = words.length === 1 && words[0] === '-' ? await readAll(stdin) : words.join(' ');
@@ -61,7 +61,7 @@ export function addChat(program: Command, context: Context): void {
 /** Prints an answer as it comes, and returns its text. */
 async function answer(
   client: ApiClient,
-  call: { messages: readonly Message[]; options: ChatOptions; context: Context },
+  call: { messages: readonly ChatMessage[]; options: ChatOptions; context: Context },
 ): Promise<string> {
   const { model, user, session, json = false } = call.options;
   const output = call.context.output(call.options);

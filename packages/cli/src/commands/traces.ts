@@ -22,7 +22,7 @@ interface Trace {
   error: { type: string } | null;
 }
 
-interface Page {
+interface TracePage {
   traces: Trace[];
   next_cursor: string;
   has_more: boolean;
@@ -51,7 +51,7 @@ export function addTraces(program: Command, context: Context): void {
       for (;;) {
         const query = { ...filters, ...(cursor === undefined ? { since } : { cursor }) };
         const path = withQuery('/v1/traces/follow', query);
-        const page = await client.json<Page>({ method: 'GET', path });
+        const page = await client.json<TracePage>({ method: 'GET', path });
         for (const trace of page.traces)
           if (json) output.json(trace);
           else output.line(lineOf(trace));

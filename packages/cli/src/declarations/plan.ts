@@ -42,10 +42,10 @@ export function setsOfKinds(operations: readonly Operation[]): SetsOfKinds {
 }
 
 /** The things that there are, by kind and identity. */
-export type Present = ReadonlyMap<Kind, ReadonlyMap<string, Found>>;
+export type Present = ReadonlyMap<Kind, ReadonlyMap<string, ExistingResource>>;
 
 /** A thing that there is. */
-type Found = Members & { [ambiguous]?: true };
+type ExistingResource = Members & { [ambiguous]?: true };
 
 /** Asks for all things of the kinds that matter: of agents always, since others refer to them. */
 export async function readPresent(
@@ -53,7 +53,7 @@ export async function readPresent(
   declared: Declared,
   { prune }: Pick<PlanOptions, 'prune'>,
 ): Promise<Present> {
-  const present = new Map<Kind, Map<string, Found>>();
+  const present = new Map<Kind, Map<string, ExistingResource>>();
   const refersToAgents = (kind: Kind): boolean => ['agents', 'channels', 'endpoints'].includes(kind.name);
   const isAsked = (kind: Kind): boolean => (declared.get(kind)?.length ?? 0) > 0;
   const agentsMatter = prune || kinds.some((kind) => refersToAgents(kind) && isAsked(kind));
@@ -82,8 +82,8 @@ async function listAll(client: ApiClient, path: string): Promise<Members[]> {
 }
 
 /** Marks those that several have the name of. Keys that are over don't count. */
-function byIdentity(kind: Kind, things: readonly Members[]): Map<string, Found> {
-  const grouped = new Map<string, Found>();
+function byIdentity(kind: Kind, things: readonly Members[]): Map<string, ExistingResource> {
+  const grouped = new Map<string, ExistingResource>();
   for (const thing of things) {
     if (kind.name === 'api_keys' && ['revoked', 'expired'].includes(String(thing['status']))) continue;
     const identity = String(thing[kind.identity]);

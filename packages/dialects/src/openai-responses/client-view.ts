@@ -1,4 +1,4 @@
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { applyEdits, removeFrom, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, objectMembers, type Member } from '../wire/json-members.ts';
 import { isParsable, memberRanges, wholeOf } from '../wire/json-parts.ts';
@@ -37,7 +37,7 @@ export class ClientView implements AnswerView {
   async whole(bytes: Buffer, tenantId: string): Promise<Buffer> {
     if (this.#options.kept === null && !this.#mayDiffer(bytes)) return bytes;
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) return this.#large(bytes, tenantId);
-    return inLoopTurn(tenantId, () => applyEdits(bytes, this.#ofResponse(bytes, 0)).whole);
+    return runCooperatively(tenantId, () => applyEdits(bytes, this.#ofResponse(bytes, 0)).whole);
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
-import { scanInTurns } from '@gatehouse/kit/cooperative-scan';
+import { scanCooperatively } from '@gatehouse/kit/cooperative-scan';
 import type { ProviderError } from '../dialect.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import type { Usage } from '../usage/usage.ts';
@@ -34,7 +34,7 @@ import {
   type CallReasoning,
   type KnownReasoning,
 } from './signed-reasoning.ts';
-import { inSteps, turnsOf, type InTurn, type Steps } from '@gatehouse/kit/cooperative-steps';
+import { runSteps, cooperativeFor, type InTurn, type Steps } from '@gatehouse/kit/cooperative-steps';
 import type { StreamEvent } from './stream-events.ts';
 import { summarising } from './summarising.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
@@ -141,8 +141,8 @@ class ApiTranslation implements Translation {
   }
 
   async request(body: Pieces, asked: TranslatedRequest): Promise<ProviderRequest> {
-    const inTurn = turnsOf(body, asked.tenantId);
-    const texts = await inSteps(CutTexts.of(body), inTurn);
+    const inTurn = cooperativeFor(body, asked.tenantId);
+    const texts = await runSteps(CutTexts.of(body), inTurn);
     try {
       return await this.#written(texts, asked, inTurn);
     } finally {
@@ -160,7 +160,7 @@ class ApiTranslation implements Translation {
     const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
     const left = new DroppedFields(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
     const source = new JsonSource(short);
-    const asked = await inSteps(this.#client.readRequest(fields, source, left), inTurn);
+    const asked = await runSteps(this.#client.readRequest(fields, source, left), inTurn);
     this.#echoed = await inTurn(() => this.#client.echoedFields?.(fields, source, texts) ?? {});
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);
@@ -168,22 +168,22 @@ class ApiTranslation implements Translation {
     const given =
       signaturePlace === undefined
         ? read.turns
-        : await inSteps(checkedTurns(read.turns, this.#facts.macs, signaturePlace), inTurn);
+        : await runSteps(checkedTurns(read.turns, this.#facts.macs, signaturePlace), inTurn);
     const turns =
       thoughts === undefined || thoughts.size === 0
         ? given
         : await inTurn(() => thinkingTurns(given, thoughts));
     const own = await inTurn(() => turnsAt(turns, this.#facts.account));
     const asking = { ...read, turns: own, stream: isStream ?? read.stream };
-    const flat = await inSteps(this.#names.flat(asking), inTurn);
-    const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
+    const flat = await runSteps(this.#names.flat(asking), inTurn);
+    const request = await runSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
-    const written = await inSteps(writtenIn(counted ?? request, short.length), inTurn);
-    return { ...(await inSteps(texts.restored(written), inTurn)), ignored: left.ignored };
+    const written = await runSteps(writtenIn(counted ?? request, short.length), inTurn);
+    return { ...(await runSteps(texts.restored(written), inTurn)), ignored: left.ignored };
   }
 
   async whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError> {
-    const inTurn = turnsOf(bytes, tenantId);
+    const inTurn = cooperativeFor(bytes, tenantId);
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) throw new Error('the answer is too large');
     const fields = await parsedPart(bytes, wholeOf(bytes), tenantId);
     if (!isFields(fields)) throw new Error('the answer is not an object');
@@ -285,7 +285,7 @@ class ApiTranslation implements Translation {
 const spareBytes = 1024;
 
 async function parsedFields(body: Buffer, tenantId: string | null, inTurn: InTurn): Promise<Fields> {
-  if (body.length > smallBytes) await scanInTurns(body, tenantId);
+  if (body.length > smallBytes) await scanCooperatively(body, tenantId);
   // Nothing holds the text while its values are used.
   return inTurn(() => body.toString()).then((text) => inTurn(() => JSON.parse(text) as Fields));
 }

@@ -9,7 +9,7 @@ import {
   quote,
 } from '@gatehouse/kit/json-bytes';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 
 /** The place of a value in its JSON text. */
 export interface Range {
@@ -40,7 +40,7 @@ export async function isParsable(
   if (until - from > parsedBytes) return false;
   const scan = new JsonScan();
   for (let at = from; at < until; at += pieceBytes) {
-    await inLoopTurn(tenantId, () => scan.add(bytes, at, Math.min(until, at + pieceBytes)));
+    await runCooperatively(tenantId, () => scan.add(bytes, at, Math.min(until, at + pieceBytes)));
     if (scan.exceeds(parsedAtOnce) !== undefined) return false;
   }
   return true;
@@ -55,7 +55,7 @@ export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: stri
       return undefined;
     }
   };
-  return until - from <= smallBytes ? Promise.resolve(parse()) : inLoopTurn(tenantId, parse);
+  return until - from <= smallBytes ? Promise.resolve(parse()) : runCooperatively(tenantId, parse);
 }
 
 /**
@@ -124,7 +124,7 @@ async function scanned(
 ): Promise<{ start: number; parts: readonly Part[] } | null> {
   const scan = new PartScan(max);
   for (let at = from; at < until; at += pieceBytes)
-    await inLoopTurn(tenantId, () => scan.add(json, at, Math.min(until, at + pieceBytes)));
+    await runCooperatively(tenantId, () => scan.add(json, at, Math.min(until, at + pieceBytes)));
   return scan.isComplete ? { start: scan.start, parts: scan.parts } : null;
 }
 

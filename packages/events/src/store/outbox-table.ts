@@ -14,7 +14,7 @@ const maxDeadLetterChars = 2_000_000;
 const inPartition = 'where partition between wanted.number and wanted.number order by partition, id';
 
 /** `content` is null when it is larger than an event may be. */
-interface Row {
+interface OutboxRow {
   id: string;
   partition: number;
   content: unknown;
@@ -79,7 +79,7 @@ export class OutboxTable<Content> implements Outbox {
   }
 
   async read(client: Queryable, partitions: readonly number[], limits: PageLimits): Promise<OutboxPage> {
-    const { rows } = await client.query<Row>({
+    const { rows } = await client.query<OutboxRow>({
       name: `read ${this.#table}`,
       text: this.#read,
       values: [partitions, limits.rows, limits.bytes, maxEventBytes],
@@ -155,7 +155,7 @@ export class OutboxTable<Content> implements Outbox {
     this.#relay?.wake();
   }
 
-  #entryOf(row: Row): OutboxEntry {
+  #entryOf(row: OutboxRow): OutboxEntry {
     const { id, partition } = row;
     const common = { id, partition };
     if (row.content === null) return { ...common, json: null, problem: tooLarge(row.bytes) };

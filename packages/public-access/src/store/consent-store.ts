@@ -3,7 +3,7 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 
 /** The key and user that have made a link, as the page names them. */
-export interface AskedBy {
+export interface Requester {
   tenant: string;
   key_id: string | null;
   user_id: string | null;
@@ -16,7 +16,7 @@ export interface NewTicket {
   /** The subject of the consent. */
   subjectId: string;
   ticketSha256: Buffer;
-  askedBy: AskedBy;
+  askedBy: Requester;
   /** Encrypted: what the kind of consent keeps with the ticket. */
   details: Buffer | null;
 }
@@ -29,7 +29,7 @@ export interface NewState {
   verifier: Buffer;
 }
 
-interface Ref {
+interface TicketRef {
   tenantId: string;
   id: string;
 }
@@ -65,7 +65,7 @@ export class ConsentStore {
   }
 
   /** Takes the state that was made with the ticket, for the first browser; null if one has it. */
-  async takeFirstState({ tenantId, id }: Ref): Promise<NewState | null> {
+  async takeFirstState({ tenantId, id }: TicketRef): Promise<NewState | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<NewState>(
         `with first as (select state_sha256, state from ${this.#states}
@@ -80,7 +80,7 @@ export class ConsentStore {
   }
 
   /** Adds a state for a further browser; nothing beyond `most` of a ticket. Returns whether it was added. */
-  async addState({ tenantId, id }: Ref, state: NewState, most: number): Promise<boolean> {
+  async addState({ tenantId, id }: TicketRef, state: NewState, most: number): Promise<boolean> {
     return withTenant(this.#pool, tenantId, async (db) => {
       await db.query(`select from ${this.#tickets} where id = $1 for no key update`, [id]);
       const { rows } = await db.query(`select from ${this.#states} where ticket_id = $1`, [id]);
@@ -91,7 +91,7 @@ export class ConsentStore {
   }
 
   /** Uses a ticket up. Returns false if it was used or is over: another consent came first. */
-  async useTicket({ tenantId, id }: Ref): Promise<boolean> {
+  async useTicket({ tenantId, id }: TicketRef): Promise<boolean> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update ${this.#tickets} set used_at = now() where id = $1 and used_at is null and expires_at > now()`,
@@ -102,14 +102,14 @@ export class ConsentStore {
   }
 
   /** Makes a ticket usable again, because its consent came to nothing. */
-  async releaseTicket({ tenantId, id }: Ref): Promise<void> {
+  async releaseTicket({ tenantId, id }: TicketRef): Promise<void> {
     await withTenant(this.#pool, tenantId, (db) =>
       db.query(`update ${this.#tickets} set used_at = null where id = $1`, [id]),
     );
   }
 
   /** Uses a state up. Returns its verifier; null if another request has done so. */
-  async useState({ tenantId }: Pick<Ref, 'tenantId'>, stateSha256: Buffer): Promise<Buffer | null> {
+  async useState({ tenantId }: Pick<TicketRef, 'tenantId'>, stateSha256: Buffer): Promise<Buffer | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<{ verifier: Buffer }>(
         `delete from ${this.#states} where state_sha256 = $1 returning verifier`,
@@ -121,7 +121,7 @@ export class ConsentStore {
 
   async #insertState(
     db: Queryable,
-    { tenantId, id }: Ref,
+    { tenantId, id }: TicketRef,
     { stateSha256, state, verifier }: NewState,
   ): Promise<void> {
     await db.query(

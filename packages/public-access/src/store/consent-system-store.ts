@@ -1,12 +1,12 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { AskedBy } from './consent-store.ts';
+import type { Requester } from './consent-store.ts';
 
 /** A ticket that can still be used. */
 export interface StoredTicket {
   id: string;
   tenantId: string;
   subjectId: string;
-  askedBy: AskedBy;
+  askedBy: Requester;
   details: Buffer | null;
   createdAt: Date;
 }
@@ -15,15 +15,15 @@ const columns = `t.id, t.tenant_id as "tenantId", t.subject_id as "subjectId", t
 const isOpen = 't.used_at is null and t.expires_at > now()';
 
 /** By the hexadecimal digest of its ticket or state. */
-export type FoundTicket = StoredTicket & { digest: string };
+export type TicketWithDigest = StoredTicket & { digest: string };
 
 /** The tickets with these digests, of whatever tenants, that are neither used nor over. */
 export async function findTickets(
   pool: Pool,
   service: string,
   digests: readonly string[],
-): Promise<FoundTicket[]> {
-  const { rows } = await pool.query<FoundTicket>(
+): Promise<TicketWithDigest[]> {
+  const { rows } = await pool.query<TicketWithDigest>(
     `select encode(t.ticket_sha256, 'hex') as digest, ${columns} from ${service}.consent_tickets as t
      where t.ticket_sha256 = any ($1::bytea[]) and ${isOpen}`,
     [digests.map((digest) => Buffer.from(digest, 'hex'))],
@@ -36,8 +36,8 @@ export async function findTicketsOfStates(
   pool: Pool,
   service: string,
   digests: readonly string[],
-): Promise<FoundTicket[]> {
-  const { rows } = await pool.query<FoundTicket>(
+): Promise<TicketWithDigest[]> {
+  const { rows } = await pool.query<TicketWithDigest>(
     `select encode(s.state_sha256, 'hex') as digest, ${columns} from ${service}.consent_states as s
        join ${service}.consent_tickets as t on t.id = s.ticket_id
      where s.state_sha256 = any ($1::bytea[]) and ${isOpen}`,

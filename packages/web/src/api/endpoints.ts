@@ -27,14 +27,14 @@ import type {
   searchMemory,
   SearchResult,
 } from '@gatehouse/contract/memory';
-import type { CreateOwnKey, OwnKey, OwnSession } from '@gatehouse/contract/personal-keys';
+import type { CreatePersonalKey, PersonalKey, MemberSession } from '@gatehouse/contract/personal-keys';
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import type { SystemState } from '@gatehouse/contract/owner-system';
 import type { CurrentSession, Session } from '@gatehouse/contract/sessions';
 import type {
   createTenant,
-  OwnSettings,
+  AdminTenantSettings,
   PatchOwnSettings,
   PatchTenant,
   Tenant,
@@ -114,14 +114,17 @@ export interface Endpoints {
   'POST /v1/api-keys/{id}/revoke': { body: object; answer: ApiKey };
   'GET /v1/sessions': { query: Query<Paged>; answer: List<Session> };
   'DELETE /v1/sessions/{id}': { answer: undefined };
-  'GET /v1/me/api-keys': { query: Query<Paged>; answer: List<OwnKey> };
-  'POST /v1/me/api-keys': { body: CreateOwnKey; answer: OwnKey & { key: string } };
-  'POST /v1/me/api-keys/{id}/rotate': { body: { overlap_seconds: number }; answer: OwnKey & { key: string } };
-  'POST /v1/me/api-keys/{id}/revoke': { body: object; answer: OwnKey };
-  'GET /v1/me/sessions': { query: Query<Paged>; answer: List<OwnSession> };
+  'GET /v1/me/api-keys': { query: Query<Paged>; answer: List<PersonalKey> };
+  'POST /v1/me/api-keys': { body: CreatePersonalKey; answer: PersonalKey & { key: string } };
+  'POST /v1/me/api-keys/{id}/rotate': {
+    body: { overlap_seconds: number };
+    answer: PersonalKey & { key: string };
+  };
+  'POST /v1/me/api-keys/{id}/revoke': { body: object; answer: PersonalKey };
+  'GET /v1/me/sessions': { query: Query<Paged>; answer: List<MemberSession> };
   'DELETE /v1/me/sessions/{id}': { answer: undefined };
-  'GET /v1/tenant/settings': { answer: OwnSettings };
-  'PATCH /v1/tenant/settings': { body: PatchOwnSettings; answer: OwnSettings };
+  'GET /v1/tenant/settings': { answer: AdminTenantSettings };
+  'PATCH /v1/tenant/settings': { body: PatchOwnSettings; answer: AdminTenantSettings };
   'GET /v1/audit-log': {
     query: Query<Paged | 'actor' | 'action' | 'from' | 'to'>;
     answer: List<AuditEntry>;

@@ -9,7 +9,7 @@ export interface ListFile extends Download {
   hasMore: boolean;
 }
 
-interface Progress {
+interface CsvProgress {
   /** Is called after each page with the rows so far. */
   onRows: (rows: number) => void;
   signal: AbortSignal;
@@ -19,7 +19,7 @@ interface Progress {
 export async function listAsCsv<Name extends CsvName>(
   name: Name,
   { params, query }: InputOf<Name>,
-  { onRows, signal }: Progress,
+  { onRows, signal }: CsvProgress,
 ): Promise<ListFile> {
   const [method = '', path = ''] = name.split(' ');
   const first = urlOf(path, { ...params }, { ...query, limit: '200' });
@@ -36,7 +36,7 @@ const longestNames = 16 * 1024;
 export async function joinPages(
   first: string,
   read: (url: string) => Promise<Response>,
-  { onRows, most = mostHeld }: Pick<Progress, 'onRows'> & { most?: typeof mostHeld },
+  { onRows, most = mostHeld }: Pick<CsvProgress, 'onRows'> & { most?: typeof mostHeld },
 ): Promise<ListFile> {
   const parts: Blob[] = [];
   let [name, columns, rows, bytes] = ['', '', 0, 0];

@@ -4,7 +4,7 @@ import { call } from './call.ts';
 import type { AnswerOf, EndpointName, InputOf } from './endpoints.ts';
 
 /** An answer of the API as far as it is known. The last answer stays while the next one loads. */
-export interface Known<Answer> {
+export interface CurrentAnswer<Answer> {
   answer: Answer | null;
   error: ApiError | null;
   isLoading: boolean;
@@ -15,7 +15,7 @@ export interface Known<Answer> {
 export function useAnswer<Name extends EndpointName>(
   name: Name,
   input: InputOf<Name> | null,
-): Known<AnswerOf<Name>> {
+): CurrentAnswer<AnswerOf<Name>> {
   const [answer, setAnswer] = useState<AnswerOf<Name> | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [isLoading, setLoading] = useState(input !== null);

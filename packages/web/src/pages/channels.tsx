@@ -6,7 +6,7 @@ import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewChannelForm } from '../parts/new-channel-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { ShownSecret } from '../parts/new-secret.tsx';
+import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import { usePerson } from '../shell/session.tsx';
@@ -22,7 +22,7 @@ export function Channels() {
       title="Create a channel"
       createdTitle="The new channel"
       form={(onCreated) => <NewChannelForm onCreated={onCreated} />}
-      shown={(secret) => <ShownSecret label="Secret that signs messages." secret={secret} />}
+      shown={(secret) => <NewSecret label="Secret that signs messages." secret={secret} />}
     >
       {(_show, round) => <ChannelList key={round} />}
     </Creation>

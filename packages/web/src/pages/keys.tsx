@@ -6,7 +6,7 @@ import { NewKeyForm } from '../parts/new-key-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
 import { RotateKeyButton } from '../parts/rotate-key-button.tsx';
-import { ShownKey } from '../parts/new-key.tsx';
+import { NewKey } from '../parts/new-key.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
@@ -21,7 +21,7 @@ export function Keys() {
       title="Create a key"
       createdTitle="The new key"
       form={(onCreated) => <NewKeyForm onCreated={onCreated} />}
-      shown={(secret, close) => <ShownKey secret={secret} close={close} />}
+      shown={(secret, close) => <NewKey secret={secret} close={close} />}
     >
       {(show, round) => (
         <>

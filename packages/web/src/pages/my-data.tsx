@@ -1,6 +1,6 @@
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { DeleteOwnData } from '../parts/delete-account-data.tsx';
-import { OwnLogins } from '../parts/personal-logins.tsx';
+import { PersonalLogins } from '../parts/personal-logins.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
 import { may } from '../shell/rights.ts';
@@ -19,7 +19,7 @@ export function MyData() {
     );
   return (
     <>
-      {may(person, { scope: 'chat' }) ? <OwnLogins /> : null}
+      {may(person, { scope: 'chat' }) ? <PersonalLogins /> : null}
       {mayGiveCookies ? <Cookies /> : null}
       {mayGiveCookies && may(person, { scope: 'memory.write' }) ? <DeleteOwnData user={user} /> : null}
     </>

@@ -1,11 +1,11 @@
-import type { OwnKey, OwnSession } from '@gatehouse/contract/personal-keys';
+import type { PersonalKey, MemberSession } from '@gatehouse/contract/personal-keys';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { Creation } from '../parts/creation.tsx';
-import { OwnKeyForm } from '../parts/personal-key-form.tsx';
+import { PersonalKeyForm } from '../parts/personal-key-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
 import { RotateKeyButton } from '../parts/rotate-key-button.tsx';
-import { ShownKey } from '../parts/new-key.tsx';
+import { NewKey } from '../parts/new-key.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
@@ -15,7 +15,7 @@ import { usePerson } from '../shell/session.tsx';
 export function OwnAccess() {
   return (
     <>
-      {usePerson().user_id === null ? null : <OwnKeys />}
+      {usePerson().user_id === null ? null : <PersonalKeys />}
       <ResourceList
         name="GET /v1/me/sessions"
         input={{}}
@@ -29,14 +29,14 @@ export function OwnAccess() {
   );
 }
 
-function OwnKeys() {
+function PersonalKeys() {
   return (
     <Creation
       label="Create a key"
       title="Create a key of your own"
       createdTitle="Your new key"
-      form={(onCreated) => <OwnKeyForm onCreated={onCreated} />}
-      shown={(secret, close) => <ShownKey secret={secret} close={close} />}
+      form={(onCreated) => <PersonalKeyForm onCreated={onCreated} />}
+      shown={(secret, close) => <NewKey secret={secret} close={close} />}
     >
       {(show, round) => (
         <ResourceList
@@ -53,7 +53,7 @@ function OwnKeys() {
   );
 }
 
-function keyColumns(show: (key: string) => void, reload: () => void): Column<OwnKey>[] {
+function keyColumns(show: (key: string) => void, reload: () => void): Column<PersonalKey>[] {
   return [
     { header: 'Name', cell: ({ name }) => name },
     { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
@@ -81,7 +81,7 @@ function keyColumns(show: (key: string) => void, reload: () => void): Column<Own
   ];
 }
 
-function sessionColumns(reload: () => void): Column<OwnSession>[] {
+function sessionColumns(reload: () => void): Column<MemberSession>[] {
   return [
     { header: 'Name', cell: ({ name, current }) => (current ? `${name} (this browser)` : name) },
     { header: 'Opened by', cell: ({ opened_by: by }) => by },

@@ -1,4 +1,4 @@
-import type { OwnSettings, PatchOwnSettings } from '@gatehouse/contract/tenants';
+import type { AdminTenantSettings, PatchOwnSettings } from '@gatehouse/contract/tenants';
 import { useState } from 'preact/hooks';
 import { useAction } from '../api/use-action.ts';
 import { useAnswer } from '../api/use-answer.ts';
@@ -17,7 +17,7 @@ export function Settings() {
 /** The fields as text. */
 type Draft = ReturnType<typeof draftOf>;
 
-function draftOf({ timezone, previews, user_keys: keys }: OwnSettings) {
+function draftOf({ timezone, previews, user_keys: keys }: AdminTenantSettings) {
   return {
     timezone,
     previews: previews.enabled ? 'on' : 'off',
@@ -46,7 +46,7 @@ function changesOf(before: Draft, draft: Draft): PatchOwnSettings {
   };
 }
 
-function SettingsForm({ settings }: { settings: OwnSettings }) {
+function SettingsForm({ settings }: { settings: AdminTenantSettings }) {
   const [stored, setStored] = useState(() => draftOf(settings));
   const [draft, setDraft] = useState(stored);
   const [note, setNote] = useState('');

@@ -4,7 +4,7 @@ import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewSubscriptionForm } from '../parts/new-subscription-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { ShownSecret } from '../parts/new-secret.tsx';
+import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 
@@ -16,7 +16,7 @@ export function Subscriptions() {
       title="Subscribe to events"
       createdTitle="The new subscription"
       form={(onCreated) => <NewSubscriptionForm onCreated={onCreated} />}
-      shown={(secret) => <ShownSecret label="Secret that signs the events." secret={secret} />}
+      shown={(secret) => <NewSecret label="Secret that signs the events." secret={secret} />}
     >
       {(_show, round) => <SubscriptionList key={round} />}
     </Creation>

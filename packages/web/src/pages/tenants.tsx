@@ -7,7 +7,7 @@ import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { NewTenantForm } from '../parts/new-tenant-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { ShownSecret } from '../parts/new-secret.tsx';
+import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
 import { TenantLimitsButton } from '../parts/tenant-limits-button.tsx';
@@ -26,7 +26,7 @@ export function Tenants() {
       title="Create a tenant"
       createdTitle="The new tenant"
       form={(onCreated) => <NewTenantForm onCreated={onCreated} />}
-      shown={(secret) => <ShownSecret label="Key of its first admin." secret={secret} />}
+      shown={(secret) => <NewSecret label="Key of its first admin." secret={secret} />}
     >
       {(_show, round) => (
         <>

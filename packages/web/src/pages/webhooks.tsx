@@ -2,7 +2,7 @@ import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewEndpointForm, type EndpointSecrets } from '../parts/new-endpoint-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { ShownSecret } from '../parts/new-secret.tsx';
+import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 
 /** The endpoints at which senders of webhooks ask agents. */
@@ -15,8 +15,8 @@ export function Webhooks() {
       form={(onCreated) => <NewEndpointForm onCreated={onCreated} />}
       shown={({ secret, callback_secret: callback }) => (
         <>
-          <ShownSecret label="Secret by which the sender proves itself." secret={secret} />
-          <ShownSecret label="Secret that signs results." secret={callback} />
+          <NewSecret label="Secret by which the sender proves itself." secret={secret} />
+          <NewSecret label="Secret that signs results." secret={callback} />
         </>
       )}
     >

@@ -5,7 +5,7 @@ const maxDrawn = 150;
 const [width, height] = [960, 540];
 const centre = { x: width / 2, y: height / 2 };
 
-interface Place {
+interface Point {
   x: number;
   y: number;
 }
@@ -44,7 +44,7 @@ export function GraphDrawing({ graph }: { graph: Subgraph }) {
   );
 }
 
-function Entity({ node: { name, type, distance }, place: { x, y } }: { node: GraphNode; place: Place }) {
+function Entity({ node: { name, type, distance }, place: { x, y } }: { node: GraphNode; place: Point }) {
   const shown = name.length > 24 ? `${name.slice(0, 23)}…` : name;
   return (
     <g>
@@ -59,13 +59,13 @@ function Entity({ node: { name, type, distance }, place: { x, y } }: { node: Gra
 }
 
 /** The places of nodes by their ids: one that stands alone in the middle, others evenly on their rings. */
-function placesOf(nodes: readonly GraphNode[]): Map<string, Place> {
+function placesOf(nodes: readonly GraphNode[]): Map<string, Point> {
   const rings = Map.groupBy(nodes, ({ distance }) => distance);
   const first = rings.get(0)?.length === 1 ? 0 : 1;
   const farthest = Math.max(0, ...rings.keys()) + first;
   // Names need more room at the sides.
   const step = { x: (centre.x - 100) / Math.max(1, farthest), y: (centre.y - 40) / Math.max(1, farthest) };
-  const places = new Map<string, Place>();
+  const places = new Map<string, Point>();
   for (const [distance, ring] of rings)
     ring.forEach(({ id }, index) => {
       // Each ring begins a little later, so that names do not stand in one line.

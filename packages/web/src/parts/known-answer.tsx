@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import type { Known } from '../api/use-answer.ts';
+import type { CurrentAnswer } from '../api/use-answer.ts';
 import { Problem } from './problem.tsx';
 
 interface KnownAnswerProps<Answer> {
-  known: Known<Answer>;
+  known: CurrentAnswer<Answer>;
   children: (answer: Answer) => ComponentChildren;
 }
 

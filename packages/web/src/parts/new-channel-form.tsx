@@ -12,12 +12,12 @@ const types: Record<ChannelType, string> = {
   zalo_oa: 'Zalo Official Account',
 };
 
-interface Member {
+interface ChannelField {
   label: string;
   hint?: string;
   isOptional?: true;
 }
-type Members = Readonly<Record<string, Member>>;
+type Members = Readonly<Record<string, ChannelField>>;
 
 /** The members that each type asks for. */
 const members: Record<ChannelType, { config: Members; credentials: Members }> = {

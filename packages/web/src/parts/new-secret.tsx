@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 /** A secret that no one can see again. */
-export function ShownSecret({ label, secret }: { label: string; secret: string }) {
+export function NewSecret({ label, secret }: { label: string; secret: string }) {
   return (
     <div class="secret">
       <p>

@@ -10,7 +10,7 @@ const lives = { '': 'as late as the tenant allows', '1': 'tomorrow', '7': 'in 7 
 const dayMs = 86_400_000;
 
 /** Creates a key of the person's own. */
-export function OwnKeyForm({ onCreated }: { onCreated: (key: string) => void }) {
+export function PersonalKeyForm({ onCreated }: { onCreated: (key: string) => void }) {
   const { scopes } = usePerson();
   const offered = scopesOf('user').filter((scope) => scopes.includes(scope));
   const [name, setName] = useState('');

@@ -7,7 +7,7 @@ import { Status } from './status.tsx';
 import { Time } from './time.tsx';
 
 /** The MCP servers where a person has a login, or can have one. */
-export function OwnLogins() {
+export function PersonalLogins() {
   const [link, setLink] = useState<GivenLink | null>(null);
   const [isOpened, setOpened] = useState(false);
   const [round, setRound] = useState(0);

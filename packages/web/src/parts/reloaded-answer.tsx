@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import type { Known } from '../api/use-answer.ts';
+import type { CurrentAnswer } from '../api/use-answer.ts';
 import { KnownAnswer } from './known-answer.tsx';
 
 interface ReloadedAnswerProps<Answer> {
-  known: Known<Answer>;
+  known: CurrentAnswer<Answer>;
   children: (answer: Answer) => ComponentChildren;
 }
 

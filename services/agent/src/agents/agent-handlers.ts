@@ -2,7 +2,7 @@ import type { Agent as WireAgent, CreateAgent, listAgents, PatchAgent } from '@g
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing } from '@gatehouse/http/resource';
+import { orNotFound } from '@gatehouse/http/resource';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
@@ -55,7 +55,7 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
 
     'agents.get': async (call: Call) => {
       const agent = await agents.find(viewerOf(tenantOf(call)), refOf(call));
-      return { body: showAgent(existing(agent, what)) };
+      return { body: showAgent(orNotFound(agent, what)) };
     },
 
     'agents.patch': async (call: Patch) => {
@@ -63,7 +63,7 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
       // Models are checked before the row is locked: no transaction waits for another service.
       await assertNewModelsUsable(call, { agents, models });
       return changes.change(call, async (db) => {
-        const before = existing(await lockAgent(db, viewerOf(principal), refOf(call)), what);
+        const before = orNotFound(await lockAgent(db, viewerOf(principal), refOf(call)), what);
         const settings = patchedSettings(before, call.body, principal.userId);
         const after = await updateAgent(db, principal.tenantId, { before, settings });
         return {
@@ -79,7 +79,7 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
       const principal = tenantOf(call);
       const { tenantId } = principal;
       return changes.change(call, async (db) => {
-        const agent = existing(await lockAgent(db, viewerOf(principal), refOf(call)), what);
+        const agent = orNotFound(await lockAgent(db, viewerOf(principal), refOf(call)), what);
         await deleteAgent(db, agent.id);
         await jobs.add(db, { task: 'forget_agent', tenantId, ids: { agentId: agent.id } });
         return {
@@ -97,7 +97,7 @@ async function assertNewModelsUsable(
 ): Promise<void> {
   const named = modelsOf(call.body);
   if (named.length === 0) return;
-  const agent = existing(await agents.find(viewerOf(tenantOf(call)), refOf(call)), what);
+  const agent = orNotFound(await agents.find(viewerOf(tenantOf(call)), refOf(call)), what);
   const known = new Set(modelsOf(agent).map(({ model }) => model));
   await models.assertUsable(
     call,

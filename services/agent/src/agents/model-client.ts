@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
@@ -10,9 +10,9 @@ export type ModelCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'>;
 
 /** Checks models with chat, which owns the catalogue. */
 export class ModelClient {
-  readonly #peer: Peer<ChatServiceClient>;
+  readonly #peer: RpcClient<ChatServiceClient>;
 
-  constructor(peer: Peer<ChatServiceClient>) {
+  constructor(peer: RpcClient<ChatServiceClient>) {
     this.#peer = peer;
   }
 

@@ -1,7 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler, type RawHandler } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';
-import { existing } from '@gatehouse/http/resource';
+import { orNotFound } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { requesterOf, ConsentFlow } from '@gatehouse/public-access/consent-flow';
 import type { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
@@ -46,7 +46,7 @@ export function consentPageHandlers(options: {
 async function createLink(call: Call, dependencies: ConsentLinkDependencies): Promise<Reply> {
   const { servers, logins, tickets, changes, publicUrl } = dependencies;
   const { tenantId } = tenantOf(call);
-  const server = existing(await servers.findByRef(tenantId, call.params['id'] ?? ''), 'MCP server');
+  const server = orNotFound(await servers.findByRef(tenantId, call.params['id'] ?? ''), 'MCP server');
   const { auth, id: subjectId, connectionId } = server;
   if (auth.type !== 'oauth')
     throw new AppError('invalid_value', 'Only MCP servers with the auth type oauth need a consent.');

@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { listMcpLogins, McpLogin } from '@gatehouse/contract/mcp-logins';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import type { Logins } from '../logins/logins.ts';
@@ -11,7 +11,7 @@ import { actingUserOf } from '../shared/acting-user.ts';
 import {
   deleteLogin,
   listServersWithLogin,
-  type OwnEndedLogin,
+  type EndedMemberLogin,
   type ServerWithLogin,
 } from './member-login-store.ts';
 
@@ -46,9 +46,9 @@ export function loginHandlers({
     'mcp.logins.delete': async (call: Call) => {
       const { userId } = actingUserOf(call, needsUser);
       const serverId = resourceId({ id: call.params['server_id'] ?? '' }, what);
-      const ended: OwnEndedLogin[] = [];
+      const ended: EndedMemberLogin[] = [];
       const reply = await changes.change(call, async (db) => {
-        const login = existing(await deleteLogin(db, { userId, serverId }), what);
+        const login = orNotFound(await deleteLogin(db, { userId, serverId }), what);
         ended.push(login);
         const before = { name: login.serverName, user_id: userId };
         return { changes: [{ action: 'mcp_server.disconnected', id: serverId, before, after: null }] };

@@ -22,7 +22,7 @@ export interface ServerWithLogin {
 }
 
 /** A login that its user has ended. */
-export interface OwnEndedLogin extends EndedLogin {
+export interface EndedMemberLogin extends EndedLogin {
   serverName: string;
   connectionId: string;
 }
@@ -61,14 +61,14 @@ export async function listServersWithLogin(
 export async function deleteLogin(
   db: Queryable,
   { userId, serverId }: { userId: string; serverId: string },
-): Promise<OwnEndedLogin | null> {
+): Promise<EndedMemberLogin | null> {
   // A consent, or the deletion of the server, locks it first, too.
   await db.query('select from agent.mcp_servers where id = $1 for key share', [serverId]);
   await db.query(`delete from agent.consent_tickets where subject_id = $1 and asked_by ->> 'user_id' = $2`, [
     serverId,
     userId,
   ]);
-  const { rows } = await db.query<OwnEndedLogin>(
+  const { rows } = await db.query<EndedMemberLogin>(
     `delete from agent.mcp_logins as l using agent.mcp_servers as s
      where l.server_id = $1 and l.user_id = $2 and s.id = l.server_id
      returning l.id, l.tenant_id as "tenantId", l.server_id as "serverId", l.user_id as "userId", l.secrets,

@@ -1,10 +1,10 @@
 import type { BrowserCookie, deleteCookies, listCookies, SyncCookies } from '@gatehouse/contract/cookies';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing } from '@gatehouse/http/resource';
+import { orNotFound } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import type { AgentStore } from '../agents/agent-store.ts';
@@ -43,7 +43,7 @@ export function cookieHandlers({
     'browser.cookies.sync': async (call: Sync) => {
       const { tenantId, userId } = actingUserOf(call, needsUser);
       const { mode, source, agent_id: ref } = call.body;
-      const { id: agentId } = existing(await agents.find(viewerOf(tenantOf(call)), ref), 'agent');
+      const { id: agentId } = orNotFound(await agents.find(viewerOf(tenantOf(call)), ref), 'agent');
       const read = await readAll(call.body);
       const [expired, live] = [read.filter((each) => each.isExpired), read.filter((each) => !each.isExpired)];
       const sealed = await sealAll(live, tenantId, values);
@@ -114,7 +114,7 @@ async function sealAll(
       const id = newId();
       return { ...cookie, id, value: values.seal({ tenantId, id }, cookie.value) };
     };
-    sealed.push(...(await inLoopTurn(tenantId, () => some.map(seal))));
+    sealed.push(...(await runCooperatively(tenantId, () => some.map(seal))));
   }
   return sealed;
 }

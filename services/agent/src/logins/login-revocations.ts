@@ -8,7 +8,7 @@ import type { RevokedToken } from '../mcp/token-revocation.ts';
 import type { LoginOf } from './login.ts';
 
 /** Tokens of a consent, and its terms. */
-export interface GivenTokens extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
+export interface RevocableTokens extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
   binding: OAuthBinding;
 }
 
@@ -41,7 +41,7 @@ export class LoginRevocations {
    * Revokes tokens that no login has any more. Not if the client has others of their owner: some authorization servers
    * revoke all tokens that a person gave to a client, by any of them. Returns at once.
    */
-  revoke(owner: TokenOwner, tokens: () => GivenTokens): void {
+  revoke(owner: TokenOwner, tokens: () => RevocableTokens): void {
     const work = (): Promise<void> => this.#queue.run(owner.tenantId, () => this.#revokeAll(owner, tokens()));
     this.#work.begin(work, (error) => this.#warn(owner, { err: error }));
   }
@@ -50,7 +50,10 @@ export class LoginRevocations {
     return this.#work.stop();
   }
 
-  async #revokeAll(owner: TokenOwner, { binding, accessToken, refreshToken }: GivenTokens): Promise<void> {
+  async #revokeAll(
+    owner: TokenOwner,
+    { binding, accessToken, refreshToken }: RevocableTokens,
+  ): Promise<void> {
     if (await this.#options.isInUse(owner, binding.client.client_id)) return;
     // The first one could get more of the second kind.
     if (refreshToken !== null)

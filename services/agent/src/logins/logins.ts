@@ -14,12 +14,12 @@ import {
   type Tokens,
 } from '../mcp/mcp-oauth.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
-import type { GivenTokens, LoginRevocations, TokenOwner } from './login-revocations.ts';
+import type { RevocableTokens, LoginRevocations, TokenOwner } from './login-revocations.ts';
 import type { BindIssuer, EndedLogin, Login, LoginOf, LoginRef, NewLogin } from './login.ts';
 import type { ServerSecrets } from './server-secrets.ts';
 
 /** The secret parts of a login. */
-interface LoginSecrets extends GivenTokens {
+interface LoginSecrets extends RevocableTokens {
   grant: 'authorization_code' | 'client_credentials';
 }
 

@@ -1,7 +1,7 @@
 import { AnswerBudget, type AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { AppError } from '@gatehouse/kit/errors';
 import { JsonScan } from '@gatehouse/kit/json-scan';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { McpFailure } from './failure.ts';
 import { rpcMessage, type RpcMessage } from './rpc-message.ts';
 
@@ -64,7 +64,7 @@ async function inTurnOf<Result>(
   signal: AbortSignal | undefined,
 ): Promise<Result> {
   try {
-    return await inLoopTurn(tenantId, piece, signal);
+    return await runCooperatively(tenantId, piece, signal);
   } catch (error) {
     throw error instanceof AppError ? new McpFailure('busy') : error;
   }

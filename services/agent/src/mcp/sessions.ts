@@ -1,7 +1,7 @@
 import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import type { McpConnection } from './connection.ts';
 
-interface Held {
+interface HeldSession {
   tenantId: string;
   connection: Promise<McpConnection>;
   /** The same, once there is one. */
@@ -32,7 +32,7 @@ const maxHeld = { all: 256, ofTenant: 32 };
  * can begin another one. Beyond the limits the one that was idle for the longest time is closed.
  */
 export class McpSessions {
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldSession>();
   #sweep: NodeJS.Timeout | undefined;
 
   start(): void {
@@ -88,13 +88,13 @@ export class McpSessions {
     }
   }
 
-  #hold(session: SessionKey, connect: () => Promise<McpConnection>): { held: Held; isNew: boolean } {
+  #hold(session: SessionKey, connect: () => Promise<McpConnection>): { held: HeldSession; isNew: boolean } {
     const [{ tenantId }, key] = [session, textOf(session)];
     const known = this.#held.get(key);
     if (known !== undefined && known.live?.isClosed !== true) return { held: known, isNew: false };
     this.#makeRoom(tenantId);
     const connection = connect();
-    const held: Held = {
+    const held: HeldSession = {
       ...{ tenantId, connection, live: null, uses: 0, idleSince: monotonicMs(), discarded: false },
     };
     this.#held.set(key, held);

@@ -4,7 +4,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 export const columnOf = { cookies: 'value', mcp_servers: 'secrets', mcp_logins: 'secrets' } as const;
 export type SealedTable = keyof typeof columnOf;
 
-interface Row {
+interface SealedRow {
   tenantId: string;
   id: string;
 }
@@ -19,16 +19,16 @@ export class SealedColumn {
     this.#table = table;
   }
 
-  seal(row: Row, text: string): Buffer {
+  seal(row: SealedRow, text: string): Buffer {
     return this.#keyRing.seal(Buffer.from(text), contextOfSecret(this.#table, row));
   }
 
   /** Throws if the key is not in the ring, or the value belongs to another row. */
-  open(row: Row, sealed: Buffer): string {
+  open(row: SealedRow, sealed: Buffer): string {
     return this.#keyRing.open(sealed, contextOfSecret(this.#table, row)).toString();
   }
 }
 
-export function contextOfSecret(table: SealedTable, { tenantId, id }: Row): string {
+export function contextOfSecret(table: SealedTable, { tenantId, id }: SealedRow): string {
   return `${tenantId}/agent.${table}/${columnOf[table]}/${id}`;
 }

@@ -11,7 +11,7 @@ import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
@@ -83,7 +83,7 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
 
     'mcp.servers.get': async (call: Call) => {
       const { tenantId, userId } = tenantOf(call);
-      const server = existing(await servers.find(tenantId, resourceId(call.params, what)), what);
+      const server = orNotFound(await servers.find(tenantId, resourceId(call.params, what)), what);
       // Users see only their own list.
       const isOwn = isPerUser(server) && userId !== null;
       const userList = isOwn ? await lists.findList(server, userId) : null;
@@ -92,14 +92,14 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
 
     'mcp.servers.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      const known = existing(await servers.find(tenantId, id), what);
+      const known = orNotFound(await servers.find(tenantId, id), what);
       if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
       const { body } = call;
       const isOther = connectsDifferently(known, body) || (body.enabled === true && !known.enabled);
       if (isOther || known.status === 'pending') await counts.count(tenantId, connections);
       let ended: EndedLogin[] = [];
       const reply = await changes.change(call, async (db) => {
-        const before = existing(await lockMcpServer(db, id), what);
+        const before = orNotFound(await lockMcpServer(db, id), what);
         const isConsented = await hasLogin(db, before);
         const after = await updateMcpServer(db, id, patched({ before, isConsented }, body, dependencies));
         ended = await deleteLoginsBut(db, id, after.connectionId);
@@ -112,19 +112,19 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
       logins.ended(ended);
       if (connectsDifferently(known, body)) registry.forget(known);
       if ((reply.body as WireMcpServer).status !== 'pending') return reply;
-      const stored = existing(await servers.find(tenantId, id), what);
+      const stored = orNotFound(await servers.find(tenantId, id), what);
       await registry.refresh(stored, null).catch((error: unknown) => {
         if (!(error instanceof McpFailure)) throw error;
       });
-      return { ...reply, body: showServer(existing(await servers.find(tenantId, id), what)) };
+      return { ...reply, body: showServer(orNotFound(await servers.find(tenantId, id), what)) };
     },
 
     'mcp.servers.delete': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      const server = existing(await servers.find(tenantId, id), what);
+      const server = orNotFound(await servers.find(tenantId, id), what);
       let ended: EndedLogin[] = [];
       const reply = await changes.change(call, async (db) => {
-        const before = showServer(existing(await lockMcpServer(db, id), what));
+        const before = showServer(orNotFound(await lockMcpServer(db, id), what));
         ended = await deleteLoginsBut(db, id, null);
         await deleteMcpServer(db, id);
         return { changes: [{ action: 'mcp_server.deleted', id, before, after: null }] };
@@ -138,13 +138,13 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
 
     'mcp.servers.refresh': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      const server = existing(await servers.find(tenantId, id), what);
+      const server = orNotFound(await servers.find(tenantId, id), what);
       // The list of a user with a login is fetched with that user's next call.
       const isAskable = server.enabled && authProblemOf(server) === null && !isPerUser(server);
       if (!isAskable) return { body: showServer(server) };
       await counts.count(tenantId, connections);
       await registry.refresh(server, null).catch(unreachable);
-      return { body: showServer(existing(await servers.find(tenantId, id), what)) };
+      return { body: showServer(orNotFound(await servers.find(tenantId, id), what)) };
     },
   };
 }
@@ -188,9 +188,9 @@ async function accept(call: Accept, { changes }: ServerDependencies): Promise<Re
   const { name = '' } = call.params;
   const { digest } = call.body;
   return changes.change(call, async (db) => {
-    const before = existing(await lockMcpServer(db, id), what);
+    const before = orNotFound(await lockMcpServer(db, id), what);
     if (!isPerUser(before)) {
-      const tool = existing(before.tools.find((each) => each.name === name) ?? null, 'tool');
+      const tool = orNotFound(before.tools.find((each) => each.name === name) ?? null, 'tool');
       if (!sameText(digestOf(tool), digest))
         throw new AppError('invalid_value', 'The tool has another definition now.', { param: 'digest' });
     }

@@ -1,4 +1,4 @@
-import type { ShownMcpAuth } from '@gatehouse/contract/mcp-auth';
+import type { McpAuthView } from '@gatehouse/contract/mcp-auth';
 import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
 import { isEnabled, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
@@ -68,7 +68,7 @@ function reviewOf(
   };
 }
 
-function showAuth({ auth, secrets }: McpServer): ShownMcpAuth {
+function showAuth({ auth, secrets }: McpServer): McpAuthView {
   const set = secrets !== null;
   switch (auth.type) {
     case 'none':

@@ -4,7 +4,7 @@ import { clientSecretOf, type OAuthClient } from '../mcp/mcp-oauth.ts';
 import { headersOf } from '../mcp/server-access.ts';
 
 /** The result of a verification, before a server is stored. */
-export interface Verified {
+export interface VerifiedServer {
   /** Null while a consent is missing. */
   listed: Listed | null;
   secrets: AuthSecrets | null;
@@ -23,7 +23,11 @@ export class Verification {
   }
 
   /** Lists the tools, or finds the authorization server if a user must consent first. Throws `McpFailure`. */
-  async verify(tenantId: string, settings: McpSettings, secrets: AuthSecrets | null): Promise<Verified> {
+  async verify(
+    tenantId: string,
+    settings: McpSettings,
+    secrets: AuthSecrets | null,
+  ): Promise<VerifiedServer> {
     const { url, auth } = settings;
     const list = (headers: Readonly<Record<string, string>>): Promise<Listed> =>
       this.#registry.verify(tenantId, settings, headers);

@@ -9,10 +9,10 @@ import type { Agent } from '../agents/agent.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
 import { isOffered } from './agent-tools.ts';
-import type { ToolDependencies } from './list-tools-rpc.ts';
+import type { ListToolsDependencies } from './list-tools-rpc.ts';
 
 /** Calls a tool that the agent may use now, whatever it might use when the model got its tools. */
-export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, CallToolResponse> {
+export function callTool(dependencies: ListToolsDependencies): Rpc<CallToolRequest, CallToolResponse> {
   const { agents, webFetch } = dependencies;
   return {
     callers: ['chat'],
@@ -36,7 +36,7 @@ export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, C
 }
 
 async function callServer(
-  { servers, offered, registry }: ToolDependencies,
+  { servers, offered, registry }: ListToolsDependencies,
   {
     tenantId,
     agent,

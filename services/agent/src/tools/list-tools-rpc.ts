@@ -24,7 +24,7 @@ const listings = { perKey: 4, maxWaiting: 1_000 };
 /** How long a turn waits for lists that are fetched again. */
 const maxWaitMs = 2_000;
 
-export interface ToolDependencies {
+export interface ListToolsDependencies {
   agents: AgentStore;
   servers: ServerStore;
   offered: OfferedTools;
@@ -36,7 +36,7 @@ export interface ToolDependencies {
  * The tools that an agent may use, or their revision alone: those of the gateway, then those of servers. Lists of servers
  * that do not answer are as they were.
  */
-export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
+export function listTools(dependencies: ListToolsDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
   const turns = new FairQueue(listings);
   return {
     callers: ['chat'],
@@ -58,7 +58,7 @@ export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest,
 
 /** The enabled servers that an agent names, in the order of the names. Lists whose time is over are fetched first. */
 async function seenServers(
-  { servers, offered, registry }: ToolDependencies,
+  { servers, offered, registry }: ListToolsDependencies,
   refs: readonly string[],
   { tenantId, user }: { tenantId: string; user: string | null },
 ): Promise<SeenServer[]> {

@@ -1,5 +1,5 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { TenantCache } from '@gatehouse/kit/tenant-cache';
 import { isEnabled, isPerUser, type KnownHead, type McpSettings } from '../mcp/mcp-server.ts';
@@ -111,21 +111,23 @@ export class OfferedTools {
     if (serverTexts === null || (isPerUser(server) && userTexts === null)) return [];
     // Each piece takes up to 40 ms.
     const parse = async <Value>(text: string): Promise<Value> =>
-      inLoopTurn(tenantId, () => JSON.parse(text) as Value);
+      runCooperatively(tenantId, () => JSON.parse(text) as Value);
     const listed = (await parse<McpTool[] | null>((userTexts ?? serverTexts).tools ?? 'null')) ?? [];
     const accepted = [
       ...(userTexts === null ? [] : await parse<AcceptedTool[]>(userTexts.accepted)),
       ...(await parse<AcceptedTool[]>(serverTexts.accepted)),
     ];
     const toolFilter = await parse<McpSettings['toolFilter']>(serverTexts.toolFilter);
-    const usable = await inLoopTurn(tenantId, () => {
+    const usable = await runCooperatively(tenantId, () => {
       const isAccepted = acceptance({ trust, accepted });
       return listed.filter((tool) => isEnabled({ toolFilter }, tool.name) && isAccepted(tool));
     });
     const tools: OfferedTool[] = [];
     for (let from = 0; from < usable.length; from += mendedAtOnce) {
       const piece = usable.slice(from, from + mendedAtOnce);
-      tools.push(...(await inLoopTurn(tenantId, () => piece.map(offered).filter((tool) => tool !== null))));
+      tools.push(
+        ...(await runCooperatively(tenantId, () => piece.map(offered).filter((tool) => tool !== null))),
+      );
     }
     // The texts may be newer than what was seen.
     const revisions =

@@ -5,7 +5,7 @@ import { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../shared/ground.ts';
 import { describeTransfer } from './describe-transfer-rpc.ts';
 import { AgentSteps } from './run-step-rpc.ts';
-import { TransferStore } from './transfer-store.ts';
+import { AgentTransferStore } from './transfer-store.ts';
 
 /** The part of agents and MCP servers in transfers between tenants. */
 export function createTransfers({ log }: Shell, { config, app, system }: Ground) {
@@ -16,7 +16,7 @@ export function createTransfers({ log }: Shell, { config, app, system }: Ground)
   });
   return {
     rpcs: {
-      describe: describeTransfer(new TransferStore(app)),
+      describe: describeTransfer(new AgentTransferStore(app)),
       runStep: runStep({ service: 'agent', app, steps }),
     },
     parts: [transferUpkeep('agent', { system, log })],

@@ -2,10 +2,10 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
 import type { DescribeRequest, DescribeResponse } from '@gatehouse/proto/participant/v1/participant';
 import { idsOf } from '@gatehouse/transfers/describe';
-import type { TransferStore } from './transfer-store.ts';
+import type { AgentTransferStore } from './transfer-store.ts';
 
 /** Describes the effect of a transfer on agents and MCP servers. */
-export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, DescribeResponse> {
+export function describeTransfer(store: AgentTransferStore): Rpc<DescribeRequest, DescribeResponse> {
   return {
     callers: ['tenant'],
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs, onConflict }) => {

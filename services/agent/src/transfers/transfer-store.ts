@@ -3,15 +3,15 @@ import { revisionHash } from '@gatehouse/transfers/store/rows';
 
 /** Reads for transfers of resources between tenants, one tenant at a time. */
 
-type OwnType = 'agent' | 'mcp_server';
+type TransferType = 'agent' | 'mcp_server';
 
-interface Ref {
-  type: OwnType;
+interface TransferRef {
+  type: TransferType;
   id: string;
 }
 
 /** A resource as a transfer shows it. */
-export interface Transferable extends Ref {
+export interface Transferable extends TransferRef {
   name: string;
   revision: string;
   hasSecrets: boolean;
@@ -25,7 +25,7 @@ export interface ServerUse {
   serverId: string;
 }
 
-export interface TakenName extends Ref {
+export interface TakenName extends TransferRef {
   existingId: string;
   freeName: string;
 }
@@ -41,7 +41,7 @@ export const revisionOf = {
       (select jsonb_object_agg(a->>'name', a->>'digest') from json_array_elements(accepted) as a))`,
   ),
 } as const;
-const tables: Record<OwnType, { table: string; name: string }> = {
+const tables: Record<TransferType, { table: string; name: string }> = {
   agent: { table: 'agent.agents', name: 'key' },
   mcp_server: { table: 'agent.mcp_servers', name: 'name' },
 };
@@ -50,7 +50,7 @@ const maxUses = 1_000;
 /** Room for a number at the end of a name of 64 characters. */
 const maxBase = 58;
 
-export class TransferStore {
+export class AgentTransferStore {
   readonly #pool: Pool;
 
   /** `pool` acts as `agent_app`. */
@@ -100,7 +100,10 @@ export class TransferStore {
   }
 
   /** Those whose names a tenant has already. A free name is none of the other resources either. */
-  async findTaken(tenantId: string, resources: readonly (Ref & { name: string })[]): Promise<TakenName[]> {
+  async findTaken(
+    tenantId: string,
+    resources: readonly (TransferRef & { name: string })[],
+  ): Promise<TakenName[]> {
     return withTenant(this.#pool, tenantId, async (db) => [
       ...(await takenIn(db, tenantId, 'agent', resources)),
       ...(await takenIn(db, tenantId, 'mcp_server', resources)),
@@ -121,8 +124,8 @@ export class TransferStore {
 async function takenIn(
   db: Queryable,
   tenantId: string,
-  type: OwnType,
-  resources: readonly (Ref & { name: string })[],
+  type: TransferType,
+  resources: readonly (TransferRef & { name: string })[],
 ): Promise<TakenName[]> {
   const { table, name } = tables[type];
   const refs = resources.filter((resource) => resource.type === type);

@@ -1,6 +1,6 @@
 import { getBOMEncoding, normalizeEncoding, TextDecoder } from '@exodus/bytes/encoding.js';
 import sniffEncoding from 'html-encoding-sniffer';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import type { PageType } from './page-type.ts';
 
 /** Browsers look for the encoding of a page in as many bytes. */
@@ -19,7 +19,7 @@ export async function pageText(tenantId: string, body: Buffer, type: PageType): 
   const parts: string[] = [];
   for (let from = 0; from < body.length; from += decodedBytes) {
     const piece = body.subarray(from, from + decodedBytes);
-    parts.push(await inLoopTurn(tenantId, () => decoder.decode(piece, { stream: true })));
+    parts.push(await runCooperatively(tenantId, () => decoder.decode(piece, { stream: true })));
   }
   return parts.join('') + decoder.decode();
 }

@@ -2,15 +2,15 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { AnalyticsConfig } from '../config.ts';
-import { Settling } from './daily-rollup-job.ts';
+import { DailyRollupJob } from './daily-rollup-job.ts';
 import { TenantZones } from './tenant-zone-client.ts';
 
 /** Sums of days that are over, so that summaries read fewer rows. */
-export function createSettling(
+export function createDailyRollups(
   shell: Shell,
   { config, system: pool }: { config: AnalyticsConfig; system: Pool },
 ) {
   const { log, registry } = shell;
   const zones = new TenantZones(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
-  return { parts: [new Settling({ pool, zones, log, registry })] };
+  return { parts: [new DailyRollupJob({ pool, zones, log, registry })] };
 }

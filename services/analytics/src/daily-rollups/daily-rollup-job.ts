@@ -41,7 +41,7 @@ const pauseMs = 20;
  * Adds up days that are over, part by part, tenants in turns. Every replica runs it without coordination: a lock gives
  * each part to one replica.
  */
-export class Settling {
+export class DailyRollupJob {
   readonly #options: SettlingOptions;
   readonly #sizes: SettledSizes;
   readonly #days: Counter<'outcome'>;

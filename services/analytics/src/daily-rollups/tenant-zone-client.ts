@@ -1,12 +1,12 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { readTenantSettings } from '../shared/tenant-settings-client.ts';
 
 /** The time zones of tenants. */
 export class TenantZones {
-  readonly #peer: Peer<TenantServiceClient>;
+  readonly #peer: RpcClient<TenantServiceClient>;
 
-  constructor(peer: Peer<TenantServiceClient>) {
+  constructor(peer: RpcClient<TenantServiceClient>) {
     this.#peer = peer;
   }
 

@@ -19,7 +19,7 @@ export interface ForgetBatch {
   more: boolean;
 }
 
-interface Progress {
+interface ErasureProgress {
   until: Date;
   pseudonym: string | null;
   last_trace: string;
@@ -273,11 +273,11 @@ export async function deleteOldDeletions(pool: Pool): Promise<void> {
 async function inProgress<Result>(
   pool: Pool,
   { tenantId, userId }: ForgottenUser,
-  work: (client: PoolClient, progress: Progress) => Promise<Result>,
+  work: (client: PoolClient, progress: ErasureProgress) => Promise<Result>,
 ): Promise<Result> {
   return withTransaction(pool, async (client) => {
     await client.query('set local statement_timeout = 450');
-    const { rows } = await client.query<Progress>(
+    const { rows } = await client.query<ErasureProgress>(
       `select least(requested_at, created_at) as until, pseudonym, last_trace, usage_until
        from analytics.forgotten_users where tenant_id = $1 and user_digest = $2 for update`,
       [tenantId, userDigest(tenantId, userId)],

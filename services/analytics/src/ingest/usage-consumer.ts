@@ -3,7 +3,7 @@ import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-le
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
-import { togetherOrAlone } from '@gatehouse/kit/store-batch';
+import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { findForgotten } from '../forgetting/forget-system-store.ts';
@@ -67,7 +67,7 @@ export class Ingest {
   async #store(events: readonly RunEvent[], watermarks: ReadEvents['watermarks']): Promise<void> {
     let stored = watermarks.length === 0;
     if (events.length > 0) {
-      await togetherOrAlone(events, {
+      await storeBatchThenEach(events, {
         store: async (some) => {
           const all = some.length === events.length;
           const withWatermarks = await this.#insert(some, all ? watermarks : []);
@@ -83,7 +83,7 @@ export class Ingest {
   /** Stores exact ends, also of runs that have an estimated one: all in one transaction, or each alone. */
   async #correct(corrections: readonly RunEvent<RunEnded>[]): Promise<void> {
     if (corrections.length === 0) return;
-    await togetherOrAlone(corrections, {
+    await storeBatchThenEach(corrections, {
       store: async (some) => {
         const events = await this.#withoutForgotten(some);
         const runs = events.map(({ run }) => run);

@@ -1,13 +1,13 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { readTenantSettings } from '../shared/tenant-settings-client.ts';
 import { unknownTenantDays } from './trace-ages.ts';
 
 /** How long tenants keep their traces. */
 export class TenantRetention {
-  readonly #peer: Peer<TenantServiceClient>;
+  readonly #peer: RpcClient<TenantServiceClient>;
 
-  constructor(peer: Peer<TenantServiceClient>) {
+  constructor(peer: RpcClient<TenantServiceClient>) {
     this.#peer = peer;
   }
 

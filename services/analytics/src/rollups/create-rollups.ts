@@ -1,12 +1,12 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
-import { Folding, type FoldingOptions } from './rollup-job.ts';
+import { RollupJob, type RollupOptions } from './rollup-job.ts';
 
 /** Adds runs to the roll-ups, those of a minute together. Call it before `createIngest`, so that it stops after that. */
-export function createFolding(
+export function createRollups(
   shell: Shell,
-  { system: pool, ...options }: { system: Pool } & Pick<FoldingOptions, 'stored' | 'everyMs'>,
+  { system: pool, ...options }: { system: Pool } & Pick<RollupOptions, 'stored' | 'everyMs'>,
 ): void {
   const { log, registry } = shell;
-  shell.add(new Folding({ pool, ...options, log, registry }));
+  shell.add(new RollupJob({ pool, ...options, log, registry }));
 }

@@ -5,7 +5,7 @@ import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { addClosedFold, closeFold, foldRuns } from './rollup-system-store.ts';
 
-export interface FoldingOptions {
+export interface RollupOptions {
   /** Acts as `analytics_system`. */
   pool: Pool;
   /** The events that this replica has stored since its start. */
@@ -29,8 +29,8 @@ const shortestLockMs = 500;
  * without coordination: each fold is added once, in one transaction. Closes folds also while one is added, so that none
  * becomes large.
  */
-export class Folding {
-  readonly #options: FoldingOptions;
+export class RollupJob {
+  readonly #options: RollupOptions;
   readonly #everyMs: number;
   readonly #runs: Counter;
   readonly #closing = new BackgroundLoop(() => this.#close());
@@ -40,7 +40,7 @@ export class Folding {
   #dueStored = mostEvents;
   #lockMs = shortestLockMs;
 
-  constructor(options: FoldingOptions) {
+  constructor(options: RollupOptions) {
     this.#options = options;
     this.#everyMs = options.everyMs ?? defaultEveryMs;
     this.#runs = new Counter({

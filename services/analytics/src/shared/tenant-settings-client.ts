@@ -1,5 +1,5 @@
 import { isOutage } from '@gatehouse/grpc/errors';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { AppError } from '@gatehouse/kit/errors';
 import type { GetTenantSettingsResponse, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
@@ -8,7 +8,7 @@ import type { GetTenantSettingsResponse, TenantServiceClient } from '@gatehouse/
  * of the tenant service. Throws its other errors. Never cached.
  */
 export async function readTenantSettings<Value>(
-  peer: Peer<TenantServiceClient>,
+  peer: RpcClient<TenantServiceClient>,
   tenantId: string,
   {
     read,

@@ -20,7 +20,7 @@ export interface ChangeFilter {
   traceId: string | null;
 }
 
-export interface Changes {
+export interface TraceChanges {
   rows: ChangeRow[];
   hasMore: boolean;
   /** The position where the next call continues. */
@@ -70,7 +70,7 @@ export class TraceStore {
     tenantId: string,
     after: (cluster: string) => Position | Date,
     filter: ChangeFilter & { limit: number; spans: boolean },
-  ): Promise<Changes> {
+  ): Promise<TraceChanges> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const horizon = await db.query<Horizon>({
         name: 'trace_horizon',

@@ -26,7 +26,7 @@ interface Format {
   columns: readonly Column[];
 }
 
-interface Exchange {
+interface ExportCall {
   request: IncomingMessage;
   response: ServerResponse;
   call: RawCall<ExportQuery>;
@@ -43,7 +43,7 @@ export function exportHandlers(costs: CostExportStore): Record<string, RawHandle
 
 async function send(
   costs: CostExportStore,
-  { request, response, call }: Exchange,
+  { request, response, call }: ExportCall,
   left: AbortSignal,
 ): Promise<void> {
   const { query, requestId, dialect } = call;

@@ -2,7 +2,7 @@ import type { CostSummary, ExportQuery, SummaryQuery, UsageSummary } from '@gate
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { usdOf } from '@gatehouse/kit/money';
 import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
@@ -11,7 +11,7 @@ import type { UsageStore } from './usage-store.ts';
 
 type SummaryCall = Call<unknown, SummaryQuery>;
 
-interface Answer {
+interface ComparedSummary {
   period: Period;
   summary: Summary;
   previous: { period: Period; summary: Summary } | null;
@@ -29,12 +29,12 @@ export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
   const answer = async <Body>(
     call: SummaryCall,
     figures: Figures,
-    show: (answer: Answer) => Body,
+    show: (answer: ComparedSummary) => Body,
   ): Promise<{ body: Body }> => {
     const { tenantId } = call.principal;
     const summary = await turns.run(tenantId, () => summarize(usage, call, figures));
     const isLarge = summary.summary.groups.length > fewGroups;
-    return { body: isLarge ? await inLoopTurn(tenantId, () => show(summary)) : show(summary) };
+    return { body: isLarge ? await runCooperatively(tenantId, () => show(summary)) : show(summary) };
   };
   return {
     'usage.summary': (call: SummaryCall) => answer(call, 'usage', showUsage),
@@ -42,7 +42,7 @@ export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
   };
 }
 
-async function summarize(usage: UsageStore, call: SummaryCall, figures: Figures): Promise<Answer> {
+async function summarize(usage: UsageStore, call: SummaryCall, figures: Figures): Promise<ComparedSummary> {
   const { query } = call;
   const viewer = viewerOf(tenantOf(call), query.user_id);
   const period = periodOf(query, new Date());
@@ -69,7 +69,7 @@ export function filterOf(query: SummaryQuery | ExportQuery, { user }: Viewer): U
   };
 }
 
-function showUsage({ period, summary, previous }: Answer): UsageSummary {
+function showUsage({ period, summary, previous }: ComparedSummary): UsageSummary {
   const groups = new BoundedItems<UsageSummary['groups'][number]>();
   const size = groups.addAll(summary.groups, (group) => ({ key: group.key, ...showTotals(group) }));
   return {
@@ -85,7 +85,7 @@ function showUsage({ period, summary, previous }: Answer): UsageSummary {
   };
 }
 
-function showCosts({ period, summary, previous }: Answer): CostSummary {
+function showCosts({ period, summary, previous }: ComparedSummary): CostSummary {
   const groups = new BoundedItems<CostSummary['groups'][number]>();
   const size = groups.addAll(summary.groups, (group) => ({
     key: group.key,

@@ -10,7 +10,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '@gatehouse/dialects/dialect';
@@ -177,7 +177,7 @@ async function fingerprintOf(
 ): Promise<Buffer> {
   const hash = fingerprintHash(principal, url);
   for (let at = 0; at < held.body.length; at += hashedBytes)
-    await inLoopTurn(tenantId, () => hash.update(held.body.subarray(at, at + hashedBytes)));
+    await runCooperatively(tenantId, () => hash.update(held.body.subarray(at, at + hashedBytes)));
   return hash.digest();
 }
 

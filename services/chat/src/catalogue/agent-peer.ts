@@ -1,5 +1,5 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
-import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import type { CallContext, RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
@@ -22,10 +22,10 @@ const deadlineMs = 2_000;
  * Concurrent requests for one agent share a call, and during an outage the last answer is valid for five minutes.
  */
 export class AgentClient {
-  readonly #peer: Peer<AgentServiceClient>;
+  readonly #peer: RpcClient<AgentServiceClient>;
   readonly #cache: OutageCache<CachedAgent>;
 
-  constructor(peer: Peer<AgentServiceClient>) {
+  constructor(peer: RpcClient<AgentServiceClient>) {
     this.#peer = peer;
     this.#cache = new OutageCache({
       max: 10_000,

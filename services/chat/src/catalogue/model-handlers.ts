@@ -3,9 +3,9 @@ import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import { inSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
+import { runSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Catalogue, Model } from './catalogue.ts';
 import { isPattern } from './model-names.ts';
 import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
@@ -54,7 +54,7 @@ async function listModels(
   const { allowedModels } = await settings.getNow(actor.tenantId, actor);
   const list = new BoundedItems<UsableModel>(listBytes);
   const adding = addModels(list, catalogue, allowedModels);
-  let complete = await inSteps(adding, (piece) => inLoopTurn(actor.tenantId, piece));
+  let complete = await runSteps(adding, (piece) => runCooperatively(actor.tenantId, piece));
   for await (const page of complete ? agents.list(actor) : []) {
     complete = list.addAll(page, fromAgent) === page.length;
     if (!complete) break;

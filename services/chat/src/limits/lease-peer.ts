@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type {
   Grant,
@@ -12,9 +12,9 @@ const settleDeadlineMs = 5_000;
 
 /** Leases of limits, and settlements of what was spent, at the tenant service. */
 export class LeaseClient {
-  readonly #peer: Peer<TenantServiceClient>;
+  readonly #peer: RpcClient<TenantServiceClient>;
 
-  constructor(peer: Peer<TenantServiceClient>) {
+  constructor(peer: RpcClient<TenantServiceClient>) {
     this.#peer = peer;
   }
 

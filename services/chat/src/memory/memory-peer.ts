@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { isUnreachable } from '@gatehouse/grpc/errors';
 import type { RecallContext } from './recall.ts';
 import type {
@@ -12,9 +12,9 @@ const rememberDeadlineMs = 5_000;
 
 /** The memory of agents. */
 export class MemoryClient {
-  readonly #peer: Peer<MemoryServiceClient>;
+  readonly #peer: RpcClient<MemoryServiceClient>;
 
-  constructor(peer: Peer<MemoryServiceClient>) {
+  constructor(peer: RpcClient<MemoryServiceClient>) {
     this.#peer = peer;
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Peer } from '@gatehouse/grpc/client';
+import { RpcClient } from '@gatehouse/grpc/client';
 import { isUnreachable } from '@gatehouse/grpc/errors';
 import { AppError } from '@gatehouse/kit/errors';
 import { freePort } from '@gatehouse/local/ports';
@@ -42,7 +42,7 @@ async function searchesAfter(failures: number, recall: RecallOptions['memory']['
 it('a memory that has no connection is asked for no tenant', async () => {
   const addresses = [`127.0.0.1:${await freePort()}`];
   const signer = await (await testIdentity()).signer('chat');
-  const peer = new Peer({ peer: 'memory', addresses, stub: MemoryServiceClient, signer });
+  const peer = new RpcClient({ peer: 'memory', addresses, stub: MemoryServiceClient, signer });
   const client = new MemoryClient(peer);
   expect(await searchesAfter(10, (request, context) => client.recall(request, context))).toEqual([10, 0]);
   peer.close();

@@ -1,6 +1,6 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
 const everyMs = 2_000;
@@ -10,13 +10,13 @@ const maxWaiting = 10_000;
 const batch = 500;
 
 export interface OwnKeyUsesOptions {
-  tenant: Peer<TenantServiceClient>;
+  tenant: RpcClient<TenantServiceClient>;
   log: Logger;
 }
 
 /** Notes at tenant how providers took the own keys of tenants, off the path of requests. */
 export class OwnKeyUses {
-  readonly #tenant: Peer<TenantServiceClient>;
+  readonly #tenant: RpcClient<TenantServiceClient>;
   readonly #log: Logger;
   readonly #loop = new BackgroundLoop(() => this.#round());
   /** By the id of the key, whether the provider refused it last. */

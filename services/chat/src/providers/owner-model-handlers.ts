@@ -2,9 +2,9 @@ import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import { inSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
+import { runSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { callsOf, type Calls } from './provider-report.ts';
@@ -26,8 +26,8 @@ export function ownerModelHandlers(dependencies: OwnerModelDependencies): Record
       lists.get('', async () => {
         const calls = callsOf(await dependencies.reports.all());
         const list = new BoundedItems<OwnerModel>(listBytes);
-        const isWhole = await inSteps(addModels(list, dependencies, calls), (piece) =>
-          inLoopTurn(null, piece),
+        const isWhole = await runSteps(addModels(list, dependencies, calls), (piece) =>
+          runCooperatively(null, piece),
         );
         return { body: { object: 'list', data: list.items, ...(!isWhole && { has_more: true }) } };
       }),

@@ -1,8 +1,8 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
-import { inSteps } from '@gatehouse/kit/cooperative-steps';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { runSteps } from '@gatehouse/kit/cooperative-steps';
 import type { Pool } from '@gatehouse/pg/pool';
 import { isInUse, type Report } from './provider-report.ts';
 import { deleteOldReports, findReports, writeReport } from './provider-report-system-store.ts';
@@ -54,7 +54,7 @@ export class ProviderReports {
   async #round(): Promise<number> {
     const { registry, pool, instanceId, log } = this.#options;
     try {
-      const all = await inSteps(registry.states(), (piece) => inLoopTurn(null, piece));
+      const all = await runSteps(registry.states(), (piece) => runCooperatively(null, piece));
       const states = all.filter(isInUse).slice(0, maxDeployments);
       await writeReport(pool, { instanceId: instanceId(), report: JSON.stringify(states) });
       if (monotonicMs() - this.#deletedAt > deleteEveryMs) {

@@ -12,7 +12,7 @@ import type { CallRoom, ProviderCall } from './adapter.ts';
 import type { AnswerOrigin, CallFormat, ResponseHeaders } from './provider-kind.ts';
 import type { AnswerReader } from '@gatehouse/kit/answer-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 
 const maxErrorBytes = 64 * 1024;
 /**
@@ -168,7 +168,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
       this.#flow();
     };
     // If too many pieces of the tenant wait, the answer goes on without a turn of its own.
-    setImmediate(() => void inLoopTurn(this.#room.tenantId, goOn).catch(goOn));
+    setImmediate(() => void runCooperatively(this.#room.tenantId, goOn).catch(goOn));
   }
 
   /** Copies of the request count no longer: they are sent, or the call has ended. Later calls have no effect. */

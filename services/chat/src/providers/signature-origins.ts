@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { signatureId, signatureIdsIn, signatureSteps } from '@gatehouse/dialects/signatures-in';
-import { inSteps, turnsOf } from '@gatehouse/kit/cooperative-steps';
+import { runSteps, cooperativeFor } from '@gatehouse/kit/cooperative-steps';
 
 /** Signatures that one run notes: more than any has. */
 const maxMade = 4_096;
@@ -39,7 +39,7 @@ export class SignatureOrigins {
 
   /** Notes the signatures in a whole answer, in turns of the tenant if it is large. */
   async noteWhole(api: ApiName, answer: Buffer, tenantId: string, origin: () => string): Promise<void> {
-    this.#add(await inSteps(signatureSteps(api, answer), turnsOf(answer, tenantId)), origin);
+    this.#add(await runSteps(signatureSteps(api, answer), cooperativeFor(answer, tenantId)), origin);
   }
 
   /** Whether a signature goes to an origin. `first`: the one that the client asks first, by which the first call counts. */

@@ -1,5 +1,5 @@
 import type { Logger } from '@gatehouse/kit/log';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { chatIds } from '@gatehouse/dialects/translation/call-ids';
@@ -34,7 +34,7 @@ export class ReasoningStore {
     const rows = ids.length === 0 ? [] : await findReasoning(this.#pool, owner, asked);
     const thoughts = new Map<string, readonly SignedReasoning[]>();
     for (const { call_id: id, content } of rows) {
-      const read = await inLoopTurn(owner.tenantId, () => this.#read(id, content, owner));
+      const read = await runCooperatively(owner.tenantId, () => this.#read(id, content, owner));
       if (read !== null) thoughts.set(id, read);
     }
     return { thoughts, bytes: rows.reduce((sum, { content }) => sum + content.length, 0) };

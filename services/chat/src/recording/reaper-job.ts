@@ -2,7 +2,7 @@ import type { NewAlert } from '@gatehouse/events/alert-event';
 import { BackgroundLoop, PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
-import { togetherOrAlone } from '@gatehouse/kit/store-batch';
+import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Pricing } from '../catalogue/pricing.ts';
@@ -155,7 +155,7 @@ export class Reaper {
   async #end(rows: readonly EndRow[]): Promise<number> {
     if (rows.length === 0) return 0;
     let ended = 0;
-    await togetherOrAlone(rows, {
+    await storeBatchThenEach(rows, {
       store: async (some) => {
         ended += (await insertInterruptedEnds(this.#pool, some)).length;
         this.#onWaiting?.();

@@ -3,7 +3,7 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
-import { togetherOrAlone } from '@gatehouse/kit/store-batch';
+import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
@@ -198,7 +198,7 @@ export class RunRecorder implements RunWriter {
       if (due.length === 0) return;
       for (const correction of due) correction.retryAt = now + lateEveryMs;
       try {
-        await togetherOrAlone(due, {
+        await storeBatchThenEach(due, {
           store: (some) => this.#correctSome(some),
           isRefusal: (error) => !isDatabaseOutage(error),
           refuse: async ({ row }, error) => {

@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { LargeWork } from './large-work.ts';
 
 const large = 2 * 1024 * 1024;
@@ -37,7 +37,7 @@ it('leaves its line with its client, and the next one when it fails', async () =
 
 it('has turns at the event loop ahead of what waits there for its tenant, once its own has begun', async () => {
   const order: string[] = [];
-  const piece = (name: string): Promise<number> => inLoopTurn('a', () => order.push(name));
+  const piece = (name: string): Promise<number> => runCooperatively('a', () => order.push(name));
   const waiting = ['first', 'second', 'third'].map((name) => piece(name));
   await LargeWork.during({ tenantId: 'a', bytes: 0 }, async (work) => {
     waiting.push(piece('small'));

@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { largeBytes } from '@gatehouse/kit/json-bytes';
-import { withOwnTurns, type OwnTurns } from '@gatehouse/kit/cooperative';
+import { withSchedulingKey, type SchedulingKey } from '@gatehouse/kit/cooperative';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 /**
@@ -26,7 +26,7 @@ function allBusy(): AppError {
  * while it reads or writes a content in memory; never for another service, a client, a provider or a tool, nor behind the
  * pieces of other requests of its tenant at the event loop.
  */
-export class LargeWork implements OwnTurns {
+export class LargeWork implements SchedulingKey {
   readonly #tenantId: string | null;
   readonly #signal: AbortSignal | undefined;
   #leave: (() => void) | null = null;
@@ -57,7 +57,7 @@ export class LargeWork implements OwnTurns {
     const work = new LargeWork(tenantId, signal);
     await work.begin(bytes);
     try {
-      return await withOwnTurns(work, () => run(work));
+      return await withSchedulingKey(work, () => run(work));
     } finally {
       work.end();
     }

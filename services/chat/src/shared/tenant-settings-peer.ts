@@ -6,7 +6,7 @@ import {
   type SettingsContext,
 } from '@gatehouse/grpc/active-tenants';
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
@@ -27,7 +27,7 @@ const keyDeadlineMs = 2_000;
 
 /** Settings of tenants and limits of their keys, with the rules of {@link ActiveTenants}. */
 export class TenantSettingsClient {
-  readonly #peer: Peer<TenantServiceClient>;
+  readonly #peer: RpcClient<TenantServiceClient>;
   readonly #tenants: ActiveTenants<Known>;
   /** Limits of a key never change. */
   readonly #keys = new OutageCache<readonly Resource[]>({
@@ -37,7 +37,7 @@ export class TenantSettingsClient {
     isOutage,
   });
 
-  constructor(peer: Peer<TenantServiceClient>, changes: ChangeWatch) {
+  constructor(peer: RpcClient<TenantServiceClient>, changes: ChangeWatch) {
     this.#peer = peer;
     this.#tenants = new ActiveTenants({
       changes,

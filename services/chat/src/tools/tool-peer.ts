@@ -1,6 +1,6 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
-import { inLoopTurn } from '@gatehouse/kit/cooperative';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { TenantCache } from '@gatehouse/kit/tenant-cache';
 import type {
@@ -24,12 +24,12 @@ const callSpareMs = 5_000;
  * service those that read its data.
  */
 export class ToolClient {
-  readonly #agent: Peer<AgentServiceClient>;
-  readonly #memory: Peer<MemoryServiceClient>;
+  readonly #agent: RpcClient<AgentServiceClient>;
+  readonly #memory: RpcClient<MemoryServiceClient>;
   readonly #kept = new TenantCache<ToolSet>({ ...kept, bytesOf: ({ bytes }) => bytes });
   readonly #lists = new SharedCalls<ToolSet>();
 
-  constructor(agent: Peer<AgentServiceClient>, memory: Peer<MemoryServiceClient>) {
+  constructor(agent: RpcClient<AgentServiceClient>, memory: RpcClient<MemoryServiceClient>) {
     this.#agent = agent;
     this.#memory = memory;
   }
@@ -56,7 +56,7 @@ export class ToolClient {
     return this.#lists.get(cacheKey(dialect.name, tenantId, agentId, userId, current), async () => {
       const { revision, tools } = await list(false);
       // Takes 10 ms for 2 MB.
-      const set = await inLoopTurn(tenantId, () => ToolSet.of(tools, dialect));
+      const set = await runCooperatively(tenantId, () => ToolSet.of(tools, dialect));
       this.#kept.set(tenantId, cacheKey(dialect.name, revision), set);
       return set;
     });

@@ -1,5 +1,5 @@
 import { roles, scopes as allScopes, type Role, type Scope } from '@gatehouse/contract/scopes';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { AuthenticatedKey, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Checked, KeySource, RequestIds } from './authenticator.ts';
@@ -9,11 +9,11 @@ import type { CarriedSession } from './session-reader.ts';
 const deadlineMs = 2_000;
 
 /** The tenant service, which has the keys and sessions. */
-export class KeyPeer implements KeySource {
+export class KeyClient implements KeySource {
   readonly isOutage = isOutage;
-  readonly #peer: Peer<TenantServiceClient>;
+  readonly #peer: RpcClient<TenantServiceClient>;
 
-  constructor(peer: Peer<TenantServiceClient>) {
+  constructor(peer: RpcClient<TenantServiceClient>) {
     this.#peer = peer;
   }
 

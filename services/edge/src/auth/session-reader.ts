@@ -3,7 +3,7 @@ import { pageHeader, sessionCookie } from '@gatehouse/contract/sessions';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import { AppError } from '@gatehouse/kit/errors';
 import { tokenSha256Of } from '@gatehouse/kit/random-token';
-import type { Target } from '../shared/target.ts';
+import type { RequestTarget } from '../shared/target.ts';
 
 /** A session as a request carries it. */
 export interface CarriedSession {
@@ -28,7 +28,7 @@ export class SessionReader {
    * Null if the request has no session, or its route takes none. `hasKey`: whether it has a key too. Throws
    * `conflicting_credentials`, `cross_site_request` and, for a cookie that can be no session, `invalid_session`.
    */
-  read({ route, headers }: Pick<Target, 'route' | 'headers'>, hasKey: boolean): CarriedSession | null {
+  read({ route, headers }: Pick<RequestTarget, 'route' | 'headers'>, hasKey: boolean): CarriedSession | null {
     if (headers.cookie === undefined) return null;
     const values = this.#cookie.valuesIn(headers.cookie);
     const [token, another] = values;

@@ -1,9 +1,9 @@
 import { clientDialects, keyHeadersAt, type DialectName } from '@gatehouse/contract/dialects';
 import { AppError } from '@gatehouse/kit/errors';
-import type { Target } from '../shared/target.ts';
+import type { RequestTarget } from '../shared/target.ts';
 
 /** A request as far as it carries a key: `url` is its path and query. */
-type Carrier = Pick<Target, 'url' | 'valuesOf'>;
+type Carrier = Pick<RequestTarget, 'url' | 'valuesOf'>;
 
 interface CarriedKey {
   /** The key as the value of an `Authorization` header. */

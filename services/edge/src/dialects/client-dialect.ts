@@ -4,7 +4,7 @@ import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
 import { pathOf } from '../shared/target.ts';
 
 /** A request as far as it shows which dialect its client speaks. */
-export type Asked = Omit<SeenRequest, 'path'>;
+export type ClientRequest = Omit<SeenRequest, 'path'>;
 
 /** The last dialect of the registry comes first. */
 const lastFirst = dialectNames.toReversed().map((name) => ({ name, surface: clientSurfaces[name] }));
@@ -13,23 +13,23 @@ const lastFirst = dialectNames.toReversed().map((name) => ({ name, surface: clie
  * The dialect that a client speaks, by the path, also where no route has it. Lists of models have one path for several
  * dialects: there the client's own headers and query decide.
  */
-export function clientDialect(request: Asked): DialectName {
+export function clientDialect(request: ClientRequest): DialectName {
   const seen = withPath(request);
   return lastFirst.find(({ surface }) => surface.recognises?.(seen))?.name ?? defaultDialect;
 }
 
 /** The dialect of a request for a path that no route has. */
-export function dialectOfUnknown(request: Asked): DialectName {
+export function dialectOfUnknown(request: ClientRequest): DialectName {
   const seen = withPath(request);
   const unknown = lastFirst.find(({ surface }) => surface.recognisesUnknown?.(seen));
   return unknown?.name ?? clientDialect(request);
 }
 
 /** Whether the client's API reports a wrong method of a resource as an unknown path. */
-export function hidesMethods(dialect: DialectName, request: Asked): boolean {
+export function hidesMethods(dialect: DialectName, request: ClientRequest): boolean {
   return clientSurfaces[dialect].hidesMethods?.(withPath(request)) === true;
 }
 
-function withPath(request: Asked): SeenRequest {
+function withPath(request: ClientRequest): SeenRequest {
   return { ...request, path: pathOf(request.url) };
 }

@@ -26,10 +26,15 @@ import { documentHandlers } from '../documents/document-handlers.ts';
 import type { Forwarder } from '../proxy/forwarder-handlers.ts';
 import { requestHeaders, type HeaderList } from '../proxy/headers.ts';
 import { carriedKey } from '../dialects/carried-key.ts';
-import { clientDialect, dialectOfUnknown, hidesMethods, type Asked } from '../dialects/client-dialect.ts';
+import {
+  clientDialect,
+  dialectOfUnknown,
+  hidesMethods,
+  type ClientRequest,
+} from '../dialects/client-dialect.ts';
 import { BrowserRelay } from '../relay/browser-relay.ts';
 import { checkRequest } from './request-check-handlers.ts';
-import { matchRoute, pathOf, queryOf, targetOf, unknownPath, type Target } from '../shared/target.ts';
+import { matchRoute, pathOf, queryOf, targetOf, unknownPath, type RequestTarget } from '../shared/target.ts';
 import type { AccessEntry, AccessLog } from './access-log-handlers.ts';
 
 export interface GatewayOptions {
@@ -132,7 +137,7 @@ export class Gateway {
   /** The principal of the key or session that a request carries. */
   #authenticate(
     request: IncomingMessage,
-    target: Target,
+    target: RequestTarget,
     { authorization, entry }: { authorization: string | undefined; entry: AccessEntry },
   ): Promise<Principal> {
     const { authenticator, sessions } = this.#options;
@@ -143,7 +148,7 @@ export class Gateway {
   }
 
   /** Finds what a request asks for, itself or through the relay. */
-  #route(request: IncomingMessage, entry: AccessEntry): Target {
+  #route(request: IncomingMessage, entry: AccessEntry): RequestTarget {
     const { method = '', url = '' } = request;
     const { route, params } = matchRoute(this.#matcher, method, pathOf(url));
     entry.route = route;
@@ -160,7 +165,7 @@ export class Gateway {
   /** Makes the headers for the service: the client's that pass, and what the edge knows of the request. */
   #headersFor(
     request: IncomingMessage,
-    target: Target,
+    target: RequestTarget,
     principal: Principal | null,
     { requestId, trace, dialect }: AccessEntry,
   ): HeaderList {
@@ -180,7 +185,7 @@ export class Gateway {
   }
 }
 
-function clientRequestOf({ method = '', url = '', headers }: IncomingMessage): Asked {
+function clientRequestOf({ method = '', url = '', headers }: IncomingMessage): ClientRequest {
   return { method, url, headers };
 }
 
@@ -193,20 +198,20 @@ function refuseUpgrade({ headers }: IncomingMessage): void {
 }
 
 /** Some APIs have no 405 for a method of a resource, and their clients ask for resources that no route has. */
-function inDialect(error: AppError, entry: AccessEntry, request: Asked): AppError {
+function inDialect(error: AppError, entry: AccessEntry, request: ClientRequest): AppError {
   if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(request);
   const isWrongMethod = error.code === 'method_not_allowed';
   return isWrongMethod && hidesMethods(entry.dialect, request) ? unknownPath() : error;
 }
 
 /** Whether a request is verified by its handler: by a signature, or by a ticket where it has no key. */
-function needsNoKey({ route: { access }, headers, url }: Target): boolean {
+function needsNoKey({ route: { access }, headers, url }: RequestTarget): boolean {
   if (access.kind !== 'ticket') return access.kind === 'signed';
   return access.scope === undefined || (headers.authorization === undefined && /[?&]ticket=/.test(url));
 }
 
 /** The client's headers by which the handler verifies a request, each as often as it was sent. */
-function provingHeaders({ route: { access }, valuesOf }: Target): HeaderList {
+function provingHeaders({ route: { access }, valuesOf }: RequestTarget): HeaderList {
   if (access.kind !== 'signed' && access.kind !== 'ticket') return [];
   return access.headers.flatMap((name) => (valuesOf(name) ?? []).flatMap((value) => [name, value]));
 }

@@ -34,7 +34,7 @@ const lineFeed = 0x0a;
  * Passes the answer of one attempt on to the client, for all senders: which headers pass, back-pressure, a client that
  * leaves, and what the client gets when the service fails.
  */
-export class Answer {
+export class ProxiedResponse {
   readonly #forwarded: ForwardedRequest;
   readonly #log: Logger;
   readonly #settle: (refusal: unknown) => void;

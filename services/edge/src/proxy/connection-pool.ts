@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { connectTimeoutMs, idleMs } from './upstream-error.ts';
 
 /** Node's pool of kept connections with a connect timeout, which Node's own lacks. */
-export class KeptConnections extends Agent {
+export class ConnectionPool extends Agent {
   constructor() {
     super({ keepAlive: true, timeout: idleMs });
   }

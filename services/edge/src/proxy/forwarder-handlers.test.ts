@@ -23,7 +23,7 @@ import { Forwarder } from './forwarder-handlers.ts';
 import { GeneralProxy } from './general-proxy-client.ts';
 import { PassThrough } from './pass-through-client.ts';
 import { RequestBodies } from './request-body-handlers.ts';
-import type { HttpSender } from './http-client.ts';
+import type { HttpClient } from './http-client.ts';
 
 /**
  * Traits of senders that the edge as a whole can't show: methods that no route has, and time-outs shorter than its own.
@@ -44,7 +44,7 @@ function routeThat(passesThrough: boolean): Route {
   return route;
 }
 
-const senders: readonly { name: string; route: Route; create: (addresses: AddressList) => HttpSender }[] = [
+const senders: readonly { name: string; route: Route; create: (addresses: AddressList) => HttpClient }[] = [
   { name: 'the general proxy', route: routeThat(false), create: () => new GeneralProxy({ silenceMs }) },
   {
     name: 'the pass-through',

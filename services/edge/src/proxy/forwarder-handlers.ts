@@ -5,11 +5,11 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Neighbour, Neighbours } from '@gatehouse/shell/neighbours';
 import type { AddressList } from '../replicas/address-list.ts';
 import { bodyLimitOf } from '../shared/body-limit.ts';
-import { Answer } from './answer-handlers.ts';
+import { ProxiedResponse } from './answer-handlers.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
-import { LocalSender } from './local-client.ts';
+import { LocalClient } from './local-client.ts';
 import type { RequestBodies } from './request-body-handlers.ts';
-import type { Attempt, HttpSender } from './http-client.ts';
+import type { Attempt, HttpClient } from './http-client.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
 
 export interface ForwarderOptions {
@@ -18,9 +18,9 @@ export interface ForwarderOptions {
   /** The replicas of each other service. */
   addresses: ReadonlyMap<ServiceName, AddressList>;
   bodies: RequestBodies;
-  general: HttpSender;
+  general: HttpClient;
   /** Senders for routes whose bodies stream, by service. */
-  passThrough: ReadonlyMap<ServiceName, HttpSender>;
+  passThrough: ReadonlyMap<ServiceName, HttpClient>;
   log: Logger;
 }
 
@@ -35,7 +35,7 @@ export function streamsBody({ passThrough, bodyLines, bodyForm, bodyLimit }: Rou
 /** Sends requests to the services of their routes, and their answers back. */
 export class Forwarder {
   readonly #options: ForwarderOptions;
-  readonly #local = new LocalSender();
+  readonly #local = new LocalClient();
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
@@ -90,18 +90,18 @@ export class Forwarder {
     if (handler === null) throw unreachable(route.service);
     const { log } = this.#options;
     // A neighbour neither refuses a connection nor stops before the edge does.
-    const answer = new Answer({ forwarded, log, settle: () => undefined, onStop: () => undefined });
+    const answer = new ProxiedResponse({ forwarded, log, settle: () => undefined, onStop: () => undefined });
     this.#local.send({ forwarded, handler }, answer);
   }
 
-  #senderFor(route: Route): HttpSender {
+  #senderFor(route: Route): HttpClient {
     const { general, passThrough } = this.#options;
     return (streamsBody(route) ? passThrough.get(route.service) : undefined) ?? general;
   }
 
   /** The error when the address refused the connection; null in all other cases, which the answer has dealt with. */
   async #attempt(
-    sender: HttpSender,
+    sender: HttpClient,
     addresses: AddressList,
     attempt: Omit<Attempt, 'headers'>,
   ): Promise<unknown> {
@@ -112,7 +112,7 @@ export class Forwarder {
     if (forwarded.response.destroyed) return null;
     return new Promise((resolve) => {
       const onStop = (): void => addresses.stops(address);
-      sender.send({ ...attempt, headers }, new Answer({ forwarded, log, settle: resolve, onStop }));
+      sender.send({ ...attempt, headers }, new ProxiedResponse({ forwarded, log, settle: resolve, onStop }));
     });
   }
 }

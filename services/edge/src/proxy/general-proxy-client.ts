@@ -1,20 +1,20 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
-import type { Answer, AnswerSource } from './answer-handlers.ts';
+import type { ProxiedResponse, AnswerSource } from './answer-handlers.ts';
 import { headerObject } from './headers.ts';
-import { KeptConnections } from './connection-pool.ts';
+import { ConnectionPool } from './connection-pool.ts';
 import type { RequestBody } from './request-body-handlers.ts';
-import type { Attempt, HttpSender } from './http-client.ts';
+import type { Attempt, HttpClient } from './http-client.ts';
 
 /** No route but completions takes longer than this: webhooks answer after a minute at the latest, once they are verified. */
 const defaultSilenceMs = 70_000;
 
 /** The sender for all routes but completions: http-proxy-middleware over a pool of kept connections. */
-export class GeneralProxy implements HttpSender {
+export class GeneralProxy implements HttpClient {
   readonly streamsBodies = false;
   readonly #silenceMs: number;
-  readonly #agent = new KeptConnections();
+  readonly #agent = new ConnectionPool();
   readonly #middleware: RequestHandler;
 
   /** `silenceMs`: how long a service may send nothing, before and during its answer. */
@@ -39,13 +39,13 @@ export class GeneralProxy implements HttpSender {
     });
   }
 
-  send(attempt: Attempt, answer: Answer): void {
+  send(attempt: Attempt, answer: ProxiedResponse): void {
     const { request, url } = attempt.forwarded;
     const { bytes } = attempt.body;
     const length = Buffer.isBuffer(bytes) ? { 'content-length': String(bytes.length) } : {};
     request.url = url;
     request.headers = { ...headerObject(attempt.headers), ...length };
-    const exchange = new Exchange(attempt, answer, this.#silenceMs);
+    const exchange = new ProxyResponse(attempt, answer, this.#silenceMs);
     answer.start(exchange);
     void this.#middleware(request, exchange, (error) => answer.fail(error));
   }
@@ -61,13 +61,13 @@ export class GeneralProxy implements HttpSender {
  * when the service fails, and `Answer` decides what the client gets. A `WeakMap` from responses to attempts would keep
  * each of them until the whole heap is collected, because attempts refer to their responses.
  */
-class Exchange extends ServerResponse implements AnswerSource {
+class ProxyResponse extends ServerResponse implements AnswerSource {
   readonly attempt: Attempt;
-  readonly answer: Answer;
+  readonly answer: ProxiedResponse;
   readonly #silenceMs: number;
   #incoming: IncomingMessage | null = null;
 
-  constructor(attempt: Attempt, answer: Answer, silenceMs: number) {
+  constructor(attempt: Attempt, answer: ProxiedResponse, silenceMs: number) {
     super(attempt.forwarded.request);
     this.attempt = attempt;
     this.answer = answer;
@@ -113,7 +113,7 @@ function sourceOf(body: RequestBody): Readable {
   });
 }
 
-function exchangeOf(response: unknown): Exchange {
-  if (response instanceof Exchange) return response;
+function exchangeOf(response: unknown): ProxyResponse {
+  if (response instanceof ProxyResponse) return response;
   throw new Error('a response that send() did not make');
 }

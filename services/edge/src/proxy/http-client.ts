@@ -1,4 +1,4 @@
-import type { Answer } from './answer-handlers.ts';
+import type { ProxiedResponse } from './answer-handlers.ts';
 import type { HeaderList } from './headers.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import type { RequestBody } from './request-body-handlers.ts';
@@ -13,15 +13,15 @@ export interface Attempt {
 }
 
 /** A way by which requests leave the edge. It only moves bytes: `Answer` makes the decisions. */
-export interface Sender<Sent> {
+export interface ServiceSender<Sent> {
   /** Sends the request and reports what comes back, an error included, to `answer`. Doesn't throw. */
-  send(sent: Sent, answer: Answer): void;
+  send(sent: Sent, answer: ProxiedResponse): void;
   /** Ends what is in flight: it fails. */
   close(): Promise<void>;
 }
 
 /** One of the two HTTP clients that send requests to other processes. */
-export interface HttpSender extends Sender<Attempt> {
+export interface HttpClient extends ServiceSender<Attempt> {
   /** Whether it takes bodies as streams; otherwise they are gathered first. */
   readonly streamsBodies: boolean;
 }

@@ -2,11 +2,11 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { handOver } from '@gatehouse/http/handed-over';
 import { markCutByStop } from '@gatehouse/http/server';
 import { OpenList } from '@gatehouse/kit/open-list';
-import type { Answer, AnswerSource } from './answer-handlers.ts';
+import type { ProxiedResponse, AnswerSource } from './answer-handlers.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { distinctHeaders, headerObject } from './headers.ts';
 import { LocalResponse } from './local-response-handlers.ts';
-import type { Sender } from './http-client.ts';
+import type { ServiceSender } from './http-client.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
 
 /** A request to a service of this process. */
@@ -19,10 +19,10 @@ export interface LocalAttempt {
  * The sender for services of this process. A service gets the client's request, with the headers that the edge passes on
  * and an assertion that no header can hold, and a response of its own. It reads the body itself.
  */
-export class LocalSender implements Sender<LocalAttempt> {
+export class LocalClient implements ServiceSender<LocalAttempt> {
   readonly #open = new OpenList<LocalExchange>();
 
-  send({ forwarded, handler }: LocalAttempt, answer: Answer): void {
+  send({ forwarded, handler }: LocalAttempt, answer: ProxiedResponse): void {
     const { request, response: client, url, headers, assertion } = forwarded;
     const exchange = new LocalExchange(forwarded, answer);
     client.once('close', this.#open.add(exchange));
@@ -48,10 +48,10 @@ export class LocalSender implements Sender<LocalAttempt> {
 /** One request and the response to it. */
 class LocalExchange implements AnswerSource {
   readonly #forwarded: ForwardedRequest;
-  readonly #answer: Answer;
+  readonly #answer: ProxiedResponse;
   readonly #response: LocalResponse;
 
-  constructor(forwarded: ForwardedRequest, answer: Answer) {
+  constructor(forwarded: ForwardedRequest, answer: ProxiedResponse) {
     this.#forwarded = forwarded;
     this.#answer = answer;
     this.#response = new LocalResponse(forwarded.response, answer);

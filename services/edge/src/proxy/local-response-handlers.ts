@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Answer } from './answer-handlers.ts';
+import type { ProxiedResponse } from './answer-handlers.ts';
 
 /**
  * The response that a service of this process writes: the members of `http.ServerResponse` that handlers and
@@ -20,12 +20,12 @@ export class LocalResponse extends EventEmitter {
   destroyed = false;
   closed = false;
   readonly #client: ServerResponse;
-  readonly #answer: Answer;
+  readonly #answer: ProxiedResponse;
   /** Headers that were set before the head is written. */
   #headers: OutgoingHttpHeaders | null = null;
 
   /** `client`: the response that the edge writes. */
-  constructor(client: ServerResponse, answer: Answer) {
+  constructor(client: ServerResponse, answer: ProxiedResponse) {
     super();
     this.req = client.req;
     this.#client = client;

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import type { AddressList } from '../replicas/address-list.ts';
-import type { Answer } from './answer-handlers.ts';
-import type { Attempt, HttpSender } from './http-client.ts';
+import type { ProxiedResponse } from './answer-handlers.ts';
+import type { Attempt, HttpClient } from './http-client.ts';
 import { connectTimeoutMs, idleMs } from './upstream-error.ts';
 
 export interface PassThroughTimeouts {
@@ -18,7 +18,7 @@ const defaultTimeouts: PassThroughTimeouts = { headersTimeoutMs: 12 * 3_600_000,
  * The sender for completions and imports: undici's dispatcher and node:http without layers between, half as much again as a general
  * proxy passes on one core (ADR 6). Streams both ways with back-pressure.
  */
-export class PassThrough implements HttpSender {
+export class PassThrough implements HttpClient {
   readonly streamsBodies = true;
   readonly #addresses: AddressList;
   readonly #timeouts: PassThroughTimeouts;
@@ -31,7 +31,7 @@ export class PassThrough implements HttpSender {
     this.#timeouts = timeouts;
   }
 
-  send({ forwarded, address, headers, body }: Attempt, answer: Answer): void {
+  send({ forwarded, address, headers, body }: Attempt, answer: ProxiedResponse): void {
     this.#pool(address).dispatch(
       {
         method: forwarded.request.method as Dispatcher.HttpMethod,
@@ -77,9 +77,9 @@ export class PassThrough implements HttpSender {
 
 /** Reports what undici receives to an answer. */
 class AnswerHandler implements Dispatcher.DispatchHandler {
-  readonly #answer: Answer;
+  readonly #answer: ProxiedResponse;
 
-  constructor(answer: Answer) {
+  constructor(answer: ProxiedResponse) {
     this.#answer = answer;
   }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { pagesFolder } from '@gatehouse/contract/pages';
-import { matchRoute, queryOf, unknownPath, valuesIn, type Target } from '../shared/target.ts';
+import { matchRoute, queryOf, unknownPath, valuesIn, type RequestTarget } from '../shared/target.ts';
 import { checkRelayPath, relayForbidden } from './relay-path.ts';
 import { relayedHeaders } from './relayed-headers.ts';
 
@@ -21,7 +21,7 @@ export class BrowserRelay {
    * The target behind the relay's own path. `rest`: what follows `/api-docs/proxy/`. Throws a 404 or 405,
    * `relay_forbidden` and `relay_path_ambiguous`.
    */
-  targetOf(request: IncomingMessage, rest: string): Target {
+  targetOf(request: IncomingMessage, rest: string): RequestTarget {
     const { method = '', url = '', headers } = request;
     const path = `/${rest}`;
     checkRelayPath(method, path);

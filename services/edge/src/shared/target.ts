@@ -5,7 +5,7 @@ import { noRoute } from '@gatehouse/http/app';
 import type { AppError } from '@gatehouse/kit/errors';
 
 /** The target of a request: as it came, or as far as the browser relay lets it through. */
-export interface Target {
+export interface RequestTarget {
   route: Route;
   /** Path and query. */
   url: string;
@@ -15,7 +15,7 @@ export interface Target {
 }
 
 /** The target of a request that takes no relay. */
-export function targetOf(request: IncomingMessage, route: Route): Target {
+export function targetOf(request: IncomingMessage, route: Route): RequestTarget {
   const { url = '', headers } = request;
   return {
     route,

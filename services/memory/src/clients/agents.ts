@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { visibilityKey, type TenantPrincipal } from '@gatehouse/identity/principal';
@@ -24,11 +24,11 @@ export interface AgentOfMemory {
  * Agents that a caller may see. An answer is valid for two seconds, or five minutes while the agent service is
  * unavailable.
  */
-export class AgentClient {
-  readonly #peer: Peer<AgentServiceClient>;
+export class MemoryAgents {
+  readonly #peer: RpcClient<AgentServiceClient>;
   readonly #cache: OutageCache<AgentOfMemory>;
 
-  constructor(peer: Peer<AgentServiceClient>) {
+  constructor(peer: RpcClient<AgentServiceClient>) {
     this.#peer = peer;
     this.#cache = new OutageCache({ max: 50_000, freshMs: 2_000, outageMs: 5 * 60_000, isOutage });
   }

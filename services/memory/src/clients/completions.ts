@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -8,7 +8,7 @@ const deadlineMs = 50_000;
 
 export type CompletionCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'>;
 
-export interface Completion {
+export interface MemoryCompletion {
   runId: string;
   /** The OpenAI chat completion, as JSON. */
   json: string;
@@ -16,9 +16,9 @@ export interface Completion {
 
 /** Calls the models of agents through chat, which meters them. */
 export class CompletionClient {
-  readonly #peer: Peer<ChatServiceClient>;
+  readonly #peer: RpcClient<ChatServiceClient>;
 
-  constructor(peer: Peer<ChatServiceClient>) {
+  constructor(peer: RpcClient<ChatServiceClient>) {
     this.#peer = peer;
   }
 
@@ -26,7 +26,7 @@ export class CompletionClient {
   async complete(
     { assertion, requestId, trace }: CompletionCaller,
     request: { agent: string; callId: string; requestJson: string },
-  ): Promise<Completion> {
+  ): Promise<MemoryCompletion> {
     const { runId, completionJson } = await this.#peer
       .call('complete', request, { deadlineMs, assertion, requestId, trace })
       .catch(hangIsOutage);

@@ -1,4 +1,4 @@
-import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import type { CallContext, RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import type { Delegation } from '@gatehouse/identity/principal';
@@ -28,10 +28,10 @@ const passagesDeadlineMs = 60_000;
 
 /** Embeddings of texts by the model of the catalogue. All methods reject with `embeddings_not_configured` without one. */
 export class Embedder {
-  readonly #peer: Peer<ChatServiceClient>;
+  readonly #peer: RpcClient<ChatServiceClient>;
   readonly #signer: Signer;
 
-  constructor(peer: Peer<ChatServiceClient>, signer: Signer) {
+  constructor(peer: RpcClient<ChatServiceClient>, signer: Signer) {
     this.#peer = peer;
     this.#signer = signer;
   }

@@ -1,5 +1,5 @@
 import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import type { MemoryLimits as SentLimits, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { noLimits, type MemoryLimits } from '../store/scopes/scope-store.ts';
@@ -8,7 +8,7 @@ import { noLimits, type MemoryLimits } from '../store/scopes/scope-store.ts';
 export class MemoryLimitsClient {
   readonly #tenants: ActiveTenants<MemoryLimits>;
 
-  constructor(peer: Peer<TenantServiceClient>, changes: ChangeWatch) {
+  constructor(peer: RpcClient<TenantServiceClient>, changes: ChangeWatch) {
     this.#tenants = new ActiveTenants({
       changes,
       load: async (tenantId, context) => {

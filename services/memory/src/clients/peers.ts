@@ -4,7 +4,7 @@ import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
 import { followTenants } from '@gatehouse/shell/tenant-changes';
 import type { MemoryConfig } from '../config.ts';
-import { AgentClient } from './agents.ts';
+import { MemoryAgents } from './agents.ts';
 import { CompletionClient } from './completions.ts';
 import { Embedder } from './embedder.ts';
 import { MemoryLimitsClient } from './memory-limits.ts';
@@ -17,7 +17,7 @@ export function createPeers(shell: Shell, config: MemoryConfig) {
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   return {
-    agents: new AgentClient(agent),
+    agents: new MemoryAgents(agent),
     limits: new MemoryLimitsClient(tenant, followTenants(shell, tenant)),
     embedder: new Embedder(chat, shell.signer),
     completions: new CompletionClient(chat),

@@ -3,7 +3,7 @@ import type { NewDocument } from './document.ts';
 import { splitPlain } from './split-markdown.ts';
 
 /** A finished turn of a user with an agent. */
-export interface Turn {
+export interface FinishedTurn {
   userId: string;
   sessionId: string | null;
   runId: string;
@@ -20,7 +20,14 @@ const maxChars = 32_000;
  * The document of a turn. Its path follows from the session and the text, so that a turn that says the same again in
  * one session is stored once.
  */
-export function documentOf({ userId, sessionId, runId, input, output, startedAt }: Turn): NewDocument {
+export function documentOf({
+  userId,
+  sessionId,
+  runId,
+  input,
+  output,
+  startedAt,
+}: FinishedTurn): NewDocument {
   const text = `User: ${storable(input)}\n\nAssistant: ${storable(output)}`;
   return {
     path: `conversations/${sessionId === null ? 'single' : digest(sessionId)}/${digest(text)}`,

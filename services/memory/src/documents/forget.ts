@@ -4,7 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { assertWritesAgents, agentScope } from '../shared/memory-key.ts';
 
 /** The rows to forget: all that match everything that is set. */
-export interface Forgotten {
+export interface ErasedRows {
   users: readonly string[] | 'all';
   pathPrefix: string | null;
   runId: string | null;
@@ -18,7 +18,7 @@ export interface Forgotten {
  * need the scope `agents.write`; they forget for one user, what a run or session left for anyone, or documents of the
  * agent.
  */
-export function forgottenBy(principal: TenantPrincipal, body: Forget): Forgotten {
+export function forgottenBy(principal: TenantPrincipal, body: Forget): ErasedRows {
   const {
     path_prefix: pathPrefix = null,
     run_id: runId = null,

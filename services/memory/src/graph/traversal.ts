@@ -9,7 +9,7 @@ export interface Step {
 }
 
 /** The graph, as a traversal sees it. */
-export interface View {
+export interface GraphReader {
   /**
    * Neighbours of the frontier that were not visited yet, the most strongly connected first; null if there is no time
    * left to find them.
@@ -34,7 +34,7 @@ export interface Traversal {
 export async function traverse(
   starts: readonly string[],
   { depth, maxNodes }: Bounds,
-  graph: View,
+  graph: GraphReader,
 ): Promise<Traversal> {
   const distances = new Map([...new Set(starts)].slice(0, maxNodes).map((id) => [id, 0]));
   let truncated = new Set(starts).size > maxNodes;

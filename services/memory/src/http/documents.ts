@@ -8,13 +8,13 @@ import {
 } from '@gatehouse/contract/memory';
 import { type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, pathParameter } from '@gatehouse/http/resource';
+import { orNotFound, pathParameter } from '@gatehouse/http/resource';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { z } from 'zod';
 import { assertFits, auditView, showDocument } from '../documents/document.ts';
 import { forgottenBy } from '../documents/forget.ts';
 import type { Splitter } from '../documents/splitter.ts';
-import type { AgentClient } from '../clients/agents.ts';
+import type { MemoryAgents } from '../clients/agents.ts';
 import type { MemoryLimitsClient } from '../clients/memory-limits.ts';
 import { agentScope, readableUsers, writableUser } from '../shared/memory-key.ts';
 import { deleteDocument, putDocument, type DocumentStore } from '../store/documents/document-store.ts';
@@ -29,7 +29,7 @@ type List = Call<unknown, z.output<typeof listDocuments>>;
 const what = 'document';
 
 export interface DocumentDependencies {
-  agents: AgentClient;
+  agents: MemoryAgents;
   documents: DocumentStore;
   graphs: GraphStore;
   forgetting: ForgetStore;
@@ -57,7 +57,7 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
 
     'memory.documents.get': async (call: Call) => {
       const { key, principal } = await memoryOf(call, agents);
-      const document = existing(await documents.find(key, readableUsers(principal), pathOf(call)), what);
+      const document = orNotFound(await documents.find(key, readableUsers(principal), pathOf(call)), what);
       return { body: { ...showDocument(document), text: document.text } };
     },
 
@@ -74,7 +74,7 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
         const source = { kind: 'api', run_id: null, session_id: null } as const;
         return changes.change(call, async (db) => {
           const put = { path, userId, title, metadata, source, text, passages, at };
-          const { document, created } = existing(
+          const { document, created } = orNotFound(
             await putDocument(db, key, put, { limits }),
             'user: their data were deleted meanwhile',
           );
@@ -95,7 +95,7 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
       const userId = writableUser(principal);
       const path = pathOf(call);
       return changes.change(call, async (db) => {
-        const document = existing(await deleteDocument(db, key, userId, path), what);
+        const document = orNotFound(await deleteDocument(db, key, userId, path), what);
         const before = auditView(document);
         const action = 'memory_document.deleted';
         return { changes: userId === agentScope ? [{ action, id: document.id, before, after: null }] : [] };

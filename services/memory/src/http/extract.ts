@@ -1,4 +1,4 @@
-import type { Changes, Outcome } from '@gatehouse/audited-changes/changes';
+import type { Changes, ChangeOutcome } from '@gatehouse/audited-changes/changes';
 import type { ExtractGraph } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
@@ -7,7 +7,7 @@ import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import { showEntity } from '../graph/entity.ts';
 import { callIdOf, extractionRequest, readExtraction, type Extraction } from '../graph/extraction.ts';
 import { showRelation } from '../graph/relation.ts';
-import type { AgentClient } from '../clients/agents.ts';
+import type { MemoryAgents } from '../clients/agents.ts';
 import type { CompletionClient } from '../clients/completions.ts';
 import { writableUser } from '../shared/memory-key.ts';
 import { upsertEntities, type GraphWrite } from '../store/graph/entity-store.ts';
@@ -17,7 +17,7 @@ import { memoryOf, type MemoryCall } from './memory-call.ts';
 import { sharedChange } from './shared-change.ts';
 
 export interface ExtractDependencies {
-  agents: AgentClient;
+  agents: MemoryAgents;
   completions: CompletionClient;
   changes: Changes;
   /** Limits the work that one tenant has under way. */
@@ -75,7 +75,7 @@ async function storeExtraction(
   memory: MemoryCall,
   write: GraphWrite,
   extraction: Extraction,
-): Promise<Outcome> {
+): Promise<ChangeOutcome> {
   const entities = await upsertEntities(db, memory.key, write, extraction.entities);
   const idAt = (index: number): string => entities.rows[index]?.id ?? '';
   const relations = await upsertRelations(

@@ -9,13 +9,13 @@ import type {
 } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { z } from 'zod';
 import { showEntity, showNode, type EntityInput } from '../graph/entity.ts';
 import { showEdge, showRelation } from '../graph/relation.ts';
-import type { AgentClient } from '../clients/agents.ts';
+import type { MemoryAgents } from '../clients/agents.ts';
 import { readableUsers, writableUser } from '../shared/memory-key.ts';
 import { upsertEntities, type GraphWrite } from '../store/graph/entity-store.ts';
 import type { GraphLimits } from '../store/graph/graph-row-store.ts';
@@ -30,7 +30,7 @@ type List = Call<unknown, z.output<typeof listEntities>>;
 const what = 'entity';
 
 export interface GraphDependencies {
-  agents: AgentClient;
+  agents: MemoryAgents;
   graphs: GraphStore;
   traversals: TraversalStore;
   changes: Changes;
@@ -57,7 +57,7 @@ export function graphHandlers(dependencies: GraphDependencies): Record<string, H
     'kg.entities.get': async (call: Call) => {
       const { key, principal } = await memoryOf(call, agents);
       const entity = await graphs.find(key, readableUsers(principal), resourceId(call.params, what));
-      return { body: showEntity(existing(entity, what)) };
+      return { body: showEntity(orNotFound(entity, what)) };
     },
 
     'kg.entities.upsert': async (call: Call<UpsertEntities>) => {
@@ -86,7 +86,7 @@ export function graphHandlers(dependencies: GraphDependencies): Record<string, H
       const { key, principal } = memory;
       const userId = writableUser(principal);
       const id = resourceId(call.params, what);
-      const { userId: owner } = existing(await graphs.find(key, readableUsers(principal), id), what);
+      const { userId: owner } = orNotFound(await graphs.find(key, readableUsers(principal), id), what);
       if (owner !== userId)
         throw new AppError(
           'user_mismatch',
@@ -94,7 +94,7 @@ export function graphHandlers(dependencies: GraphDependencies): Record<string, H
         );
       await graphs.removeRelations(key, userId, id);
       return changes.change(call, async (db) => {
-        existing(await deleteEntity(db, key, userId, id), what);
+        orNotFound(await deleteEntity(db, key, userId, id), what);
         return { changes: sharedChange('memory_graph.updated', memory, { after: { entities_deleted: 1 } }) };
       });
     },

@@ -1,6 +1,6 @@
 import { tenantOf, type RawCall } from '@gatehouse/http/app';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
-import type { AgentClient } from '../clients/agents.ts';
+import type { MemoryAgents } from '../clients/agents.ts';
 import type { MemoryKey } from '../shared/memory-key.ts';
 
 /** The memory that a request names, and who asks. */
@@ -10,7 +10,7 @@ export interface MemoryCall {
 }
 
 /** Resolves `{agentID}`. Throws `not_found` when the caller can't see such an agent. */
-export async function memoryOf(call: RawCall, agents: AgentClient): Promise<MemoryCall> {
+export async function memoryOf(call: RawCall, agents: MemoryAgents): Promise<MemoryCall> {
   const principal = tenantOf(call);
   const { id: agentId, analyser } = await agents.resolve(
     { ...call, principal },

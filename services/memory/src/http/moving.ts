@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Changes, Outcome } from '@gatehouse/audited-changes/changes';
+import type { Changes, ChangeOutcome } from '@gatehouse/audited-changes/changes';
 import type { ExportedRecord, MemoryCounts } from '@gatehouse/contract/memory';
 import { jsonLines } from '@gatehouse/contract/route';
 import { isOutage } from '@gatehouse/grpc/errors';
@@ -20,7 +20,7 @@ import type { ImportSweep } from '../moving/import-sweep.ts';
 import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { NumberedRecord } from '../moving/record-batches.ts';
 import { runImport, type StagedImport } from '../moving/run-import.ts';
-import type { AgentClient } from '../clients/agents.ts';
+import type { MemoryAgents } from '../clients/agents.ts';
 import type { MemoryLimitsClient } from '../clients/memory-limits.ts';
 import { agentScope, readableUsers, type MemoryKey } from '../shared/memory-key.ts';
 import type { ExportStore, StoredText } from '../store/documents/export-store.ts';
@@ -35,7 +35,7 @@ import { memoryOf, type MemoryCall } from './memory-call.ts';
 import { sharedChange } from './shared-change.ts';
 
 export interface MovingDependencies {
-  agents: AgentClient;
+  agents: MemoryAgents;
   exports: ExportStore;
   imports: ImportStore;
   sweep: ImportSweep<ImportState>;
@@ -176,7 +176,7 @@ async function importBody(
   });
 }
 
-function importedOutcome(memory: MemoryCall, imported: Imported): Outcome {
+function importedOutcome(memory: MemoryCall, imported: Imported): ChangeOutcome {
   const counts: MemoryCounts = { ...imported, entities: 0, relations: 0 };
   return {
     body: counts,

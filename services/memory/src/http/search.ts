@@ -2,14 +2,14 @@ import type { Passage, SearchMemory } from '@gatehouse/contract/memory';
 import { type Call, type Handler } from '@gatehouse/http/app';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
-import type { AgentClient } from '../clients/agents.ts';
+import type { MemoryAgents } from '../clients/agents.ts';
 import type { Embedder } from '../clients/embedder.ts';
-import type { FoundPassage, MemorySearch, PassageIndex } from '../search/search.ts';
+import type { ScoredPassage, MemorySearch, PassageIndex } from '../search/search.ts';
 import { agentScope, readableUsers } from '../shared/memory-key.ts';
 import { memoryOf } from './memory-call.ts';
 
 export interface SearchDependencies {
-  agents: AgentClient;
+  agents: MemoryAgents;
   search: MemorySearch;
   embedder: Embedder;
 }
@@ -53,7 +53,7 @@ export function limitedIndex(index: PassageIndex, work: FairQueue): PassageIndex
   };
 }
 
-function showPassage(passage: FoundPassage): Passage {
+function showPassage(passage: ScoredPassage): Passage {
   const { documentId, path, title, text, startLine, endLine, userId, metadata, updatedAt } = passage;
   return {
     document_id: documentId,

@@ -1,4 +1,4 @@
-import type { Outcome } from '@gatehouse/audited-changes/changes';
+import type { ChangeOutcome } from '@gatehouse/audited-changes/changes';
 import type { AuditAction } from '@gatehouse/contract/audit';
 import type { MemoryCall } from './memory-call.ts';
 
@@ -13,7 +13,7 @@ export function sharedChange(
   action: AuditAction,
   { key, principal }: MemoryCall,
   { before = null, after = null }: { before?: Counts | null; after?: Counts | null },
-): Outcome['changes'] {
+): ChangeOutcome['changes'] {
   const counts = Object.values({ ...before, ...after });
   if (principal.userId !== null || counts.every((count) => count === 0)) return [];
   return [{ action, id: key.agentId, before, after }];

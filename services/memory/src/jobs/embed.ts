@@ -62,7 +62,7 @@ interface Embedding extends Pick<JobContext, 'jobId' | 'signal' | 'log'> {
   key: AgentKey;
 }
 
-interface Part {
+interface EmbeddedPart {
   chunks: readonly PendingChunk[];
   /** Null if the provider refused the texts. */
   embedded: Embedded | null;
@@ -72,13 +72,13 @@ interface Part {
 async function embedParts(
   chunks: readonly PendingChunk[],
   embed: (texts: string[]) => Promise<Embedded>,
-): Promise<Part[]> {
+): Promise<EmbeddedPart[]> {
   try {
     return [{ chunks, embedded: await embed(chunks.map(({ text }) => text)) }];
   } catch (error) {
     if (!isRefusal(error)) throw error;
     if (chunks.length === 1) return [{ chunks, embedded: null }];
-    const parts: Part[] = [];
+    const parts: EmbeddedPart[] = [];
     for (const chunk of chunks) parts.push(...(await embedParts([chunk], embed)));
     return parts;
   }

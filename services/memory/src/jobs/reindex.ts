@@ -1,5 +1,5 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
-import { firstPlace, type Place } from '../store/search/place.ts';
+import { firstPlace, type PassagePosition } from '../store/search/place.ts';
 import type { ReindexStore } from '../store/search/reindex-store.ts';
 
 /** Analyses all passages of an agent that another analyser has split into words. */
@@ -7,7 +7,7 @@ export function reindexPassages(store: ReindexStore): JobHandler<{ agentId: stri
   return async ({ agentId }, { tenantId, signal }) => {
     const key = { tenantId, agentId };
     do {
-      for (let place: Place | null = firstPlace; place !== null;) {
+      for (let place: PassagePosition | null = firstPlace; place !== null;) {
         signal.throwIfAborted();
         place = await store.analyseNext(key, place);
       }

@@ -16,14 +16,14 @@ import { noFilter, type MemorySearch } from '../search/search.ts';
 import { analyserOf, readableUsers, type MemoryKey } from '../shared/memory-key.ts';
 import type { TraversalStore } from '../store/graph/traversal-store.ts';
 
-export interface ToolDependencies {
+export interface CallToolDependencies {
   search: MemorySearch;
   embedder: Embedder;
   traversals: TraversalStore;
 }
 
 /** An agent's memory as the principal of a call sees it. */
-interface View {
+interface MemoryView {
   key: MemoryKey;
   users: readonly string[];
   context: RpcContext;
@@ -34,7 +34,7 @@ const embedWithinMs = 3_000;
 const fanOut = 50;
 
 /** The tools `memory_search` and `kg_traverse` of an agent. */
-export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, CallToolResponse> {
+export function callTool(dependencies: CallToolDependencies): Rpc<CallToolRequest, CallToolResponse> {
   const tools: Readonly<Record<string, Tool>> = {
     memory_search: tool(memorySearchArguments, (args, view) => searchMemory(dependencies, args, view)),
     kg_traverse: tool(kgTraverseArguments, (args, view) => traverseGraph(dependencies, args, view)),
@@ -57,12 +57,12 @@ export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, C
   };
 }
 
-type Tool = (args: unknown, view: View) => Promise<CallToolResponse>;
+type Tool = (args: unknown, view: MemoryView) => Promise<CallToolResponse>;
 
 /** A tool with its arguments checked. */
 function tool<Shape extends z.ZodType>(
   shape: Shape,
-  call: (args: z.output<Shape>, view: View) => Promise<unknown>,
+  call: (args: z.output<Shape>, view: MemoryView) => Promise<unknown>,
 ): Tool {
   return async (input, view) => {
     const parsed = shape.safeParse(input);
@@ -82,9 +82,9 @@ function tool<Shape extends z.ZodType>(
 }
 
 async function searchMemory(
-  { search, embedder }: ToolDependencies,
+  { search, embedder }: CallToolDependencies,
   { query, limit }: z.output<typeof memorySearchArguments>,
-  { key, users, context }: View,
+  { key, users, context }: MemoryView,
 ): Promise<unknown> {
   const searchRequest = { users, query, limit, mode: 'hybrid', filter: noFilter, minScore: 0 } as const;
   const { results } = await search.run(key, searchRequest, (text) =>
@@ -97,9 +97,9 @@ async function searchMemory(
 }
 
 async function traverseGraph(
-  { traversals }: ToolDependencies,
+  { traversals }: CallToolDependencies,
   query: z.output<typeof kgTraverseArguments>,
-  { key, users }: View,
+  { key, users }: MemoryView,
 ): Promise<unknown> {
   const { nodes, edges, truncated } = await traversals.traverse(key, users, {
     ...query,

@@ -32,7 +32,7 @@ export interface Search {
 }
 
 /** A passage that was found. */
-export interface FoundPassage extends Fused {
+export interface ScoredPassage extends Fused {
   documentId: string;
   path: string;
   title: string | null;
@@ -74,7 +74,7 @@ export interface IndexView {
   /** The cosines of the passages that have a vector of this model. */
   compare(near: Near, passages: readonly PassageId[]): Promise<Scored[]>;
   /** The passages among the candidates that the filter lets through, in their order. */
-  select(candidates: readonly Fused[], which: Pick<Search, 'filter' | 'limit'>): Promise<FoundPassage[]>;
+  select(candidates: readonly Fused[], which: Pick<Search, 'filter' | 'limit'>): Promise<ScoredPassage[]>;
 }
 
 /** The passages that a search looks at. */
@@ -138,7 +138,7 @@ export class MemorySearch {
     key: MemoryKey,
     search: Search,
     embed: EmbedQuery,
-  ): Promise<{ results: FoundPassage[]; mode: SearchMode }> {
+  ): Promise<{ results: ScoredPassage[]; mode: SearchMode }> {
     const state = await this.#index.state(key);
     if (state !== null && (state.analyser !== key.analyser || state.hasFormerWords))
       await this.#upkeep.noteAnalyser(key);
@@ -225,8 +225,8 @@ async function select(
   view: IndexView,
   ranked: Candidates,
   search: Search,
-): Promise<{ passages: FoundPassage[]; isAll: boolean }> {
-  let result: { passages: FoundPassage[]; isAll: boolean } = { passages: [], isAll: true };
+): Promise<{ passages: ScoredPassage[]; isAll: boolean }> {
+  let result: { passages: ScoredPassage[]; isAll: boolean } = { passages: [], isAll: true };
   for (const step of candidateSteps) {
     const { candidates, isAll } = ranked(Math.max(step, 3 * search.limit));
     const wanted = candidates.filter(({ score }) => score >= search.minScore);

@@ -23,7 +23,7 @@ import {
   waitsForEmbeddings,
   type DeletedUser,
   type Grown,
-  type Part,
+  type CopiedPart,
   type Progress,
 } from '../store/transfers/transfer-row-store.ts';
 import type { PartTable } from '../store/transfers/copied-tables.ts';
@@ -202,7 +202,7 @@ async function forgetUsers(
 async function* unitsOf(
   db: Queryable,
   transfer: Transfer,
-): AsyncGenerator<{ item: TransferItem; part: Part; table: PartTable }> {
+): AsyncGenerator<{ item: TransferItem; part: CopiedPart; table: PartTable }> {
   for (const item of itemsOf(transfer, 'agent'))
     for (const stage of stagesOf(transfer))
       for (const part of await findParts(db, { agentId: item.id, isGraph: stage !== 'scope' }))

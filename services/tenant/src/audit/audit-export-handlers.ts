@@ -13,16 +13,16 @@ import {
   withoutOwnersAddress,
   type AuditLogDependencies,
 } from './audit-log-handlers.ts';
-import type { AuditFilter, KeptEntry } from './audit-log-store.ts';
+import type { AuditFilter, StoredEntry } from './audit-log-store.ts';
 
 type OwnerCall = RawCall<z.output<typeof exportAuditLog>>;
-type OwnCall = RawCall<z.output<typeof exportOwnAuditLog>>;
+type TenantExportCall = RawCall<z.output<typeof exportOwnAuditLog>>;
 
 const pageSize = 200;
 /** Exports that a replica sends at a time. Those of owners have slots of their own. */
 const slots = { ofOwners: 1, ofTenants: 4 };
 
-interface Exchange {
+interface ExportCall {
   request: IncomingMessage;
   response: ServerResponse;
   call: RawCall;
@@ -32,8 +32,8 @@ type Page = Pick<AuditFilter, 'limit' | 'before'>;
 
 /** Entries of an export, and how they are shown until the client has left. */
 interface Entries {
-  read: (page: Page) => Promise<PageRows<KeptEntry>>;
-  show: (entry: KeptEntry) => object;
+  read: (page: Page) => Promise<PageRows<StoredEntry>>;
+  show: (entry: StoredEntry) => object;
   left: AbortSignal;
 }
 
@@ -53,11 +53,11 @@ export function auditExportHandlers({
       );
     },
 
-    'audit-log.export': (request, response, call: OwnCall) => {
+    'audit-log.export': (request, response, call: TenantExportCall) => {
       const { tenantId } = tenantOf(call);
       const filter = { ...filterOf(call.query), tenantId };
       const read = (page: Page) => tenantLog.list({ ...filter, ...page });
-      const show = (entry: KeptEntry) => withoutOwnersAddress(showEntry(entry));
+      const show = (entry: StoredEntry) => withoutOwnersAddress(showEntry(entry));
       return tenantExports.run(tenantId, response, (left) =>
         sendEntries({ request, response, call }, { read, left, show }),
       );
@@ -66,7 +66,7 @@ export function auditExportHandlers({
 }
 
 async function sendEntries(
-  { request, response, call }: Exchange,
+  { request, response, call }: ExportCall,
   { read, show, left }: Entries,
 ): Promise<void> {
   // Before the head, so that an outage has a status.

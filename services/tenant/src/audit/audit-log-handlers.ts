@@ -3,18 +3,18 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';
 import type { z } from 'zod';
-import type { AuditFilter, KeptEntry } from './audit-log-store.ts';
+import type { AuditFilter, StoredEntry } from './audit-log-store.ts';
 import type { AuditLogSystemStore } from './audit-log-system-store.ts';
-import type { OwnAuditLogStore } from './tenant-audit-log-store.ts';
+import type { TenantAuditLogStore } from './tenant-audit-log-store.ts';
 
 type Query = z.output<typeof listOwnAuditLog>;
 type Filtered = Omit<Query, 'limit' | 'cursor'>;
-type OwnList = Call<unknown, Query>;
+type TenantList = Call<unknown, Query>;
 type List = Call<unknown, z.output<typeof listAuditLog>>;
 
 export interface AuditLogDependencies {
   auditLog: AuditLogSystemStore;
-  tenantLog: OwnAuditLogStore;
+  tenantLog: TenantAuditLogStore;
 }
 
 /** The administrative changes in all services, with the key that made each: of all tenants, and of the caller's. */
@@ -29,7 +29,7 @@ export function auditLogHandlers({
       return { body: pageOf(rows, query.limit, showEntry) };
     },
 
-    'audit-log.list': async (call: OwnList) => {
+    'audit-log.list': async (call: TenantList) => {
       const { query } = call;
       const { tenantId } = tenantOf(call);
       const rows = await tenantLog.list({ ...filterOf(query), ...pageIn(query), tenantId });
@@ -51,7 +51,7 @@ function pageIn({ limit, cursor }: Query): Pick<AuditFilter, 'limit' | 'before'>
   return { limit, before: decodeCursor(cursor) };
 }
 
-export function showEntry({ at, ...entry }: KeptEntry): AuditEntry {
+export function showEntry({ at, ...entry }: StoredEntry): AuditEntry {
   return { ...entry, at: at.toISOString() };
 }
 

@@ -15,11 +15,11 @@ export interface AuditFilter extends PageRequest {
 }
 
 /** A stored entry. */
-export type KeptEntry = Omit<AuditEntry, 'at'> & { at: Date };
+export type StoredEntry = Omit<AuditEntry, 'at'> & { at: Date };
 
 /** Newest first. Entries are deleted by whole months, so the id of an entry is a stable cursor. */
-export async function readEntries(db: Queryable, filter: AuditFilter): Promise<PageRows<KeptEntry>> {
-  return readPage<KeptEntry>(db, {
+export async function readEntries(db: Queryable, filter: AuditFilter): Promise<PageRows<StoredEntry>> {
+  return readPage<StoredEntry>(db, {
     columns: `id, at, action,
        json_build_object('key_id', actor_key_id, 'role', actor_role, 'user_id', actor_user_id) as actor,
        tenant_id, json_build_object('type', resource_type, 'id', resource_id) as resource,

@@ -2,7 +2,7 @@ import type { AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
 import type { DeadLetter } from '@gatehouse/events/dead-letters';
 import type { PageRows } from '@gatehouse/kit/page';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { readEntries, type AuditFilter, type KeptEntry } from './audit-log-store.ts';
+import { readEntries, type AuditFilter, type StoredEntry } from './audit-log-store.ts';
 
 /** Adds a new entry to the log, in the transaction and with the time of the change that it records. */
 export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {
@@ -23,7 +23,7 @@ export class AuditLogSystemStore {
   }
 
   /** Newest first. */
-  async list(filter: AuditFilter): Promise<PageRows<KeptEntry>> {
+  async list(filter: AuditFilter): Promise<PageRows<StoredEntry>> {
     return readEntries(this.#pool, filter);
   }
 

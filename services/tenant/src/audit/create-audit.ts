@@ -11,7 +11,7 @@ import { AuditLogSystemStore } from './audit-log-system-store.ts';
 import { auditRetention } from './audit-retention-job.ts';
 import { shareAuditTopic } from './audit-consumer.ts';
 import { changeRecorder } from './change-store.ts';
-import { OwnAuditLogStore } from './tenant-audit-log-store.ts';
+import { TenantAuditLogStore } from './tenant-audit-log-store.ts';
 
 export interface AuditOptions {
   config: TenantConfig;
@@ -35,7 +35,7 @@ export function createAudit(shell: Shell, { config, app, system }: AuditOptions)
   shareAuditTopic(shell, { config, outbox, intake });
   const keyRing = config.SECRETS_KEYRING;
   const changes = new Changes({ service: 'tenant', app, system, keyRing, record: recordChange, log });
-  const logs = { auditLog: entries, tenantLog: new OwnAuditLogStore(app) };
+  const logs = { auditLog: entries, tenantLog: new TenantAuditLogStore(app) };
   return {
     handlers: auditLogHandlers(logs),
     rawHandlers: auditExportHandlers(logs),

@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import { userId as userIdShape } from '@gatehouse/contract/fields';
 import type { UserDataDeletion } from '@gatehouse/contract/users';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { existing, pathParameter, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, pathParameter, resourceId } from '@gatehouse/http/resource';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -46,7 +46,7 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
         if (isSelf && (await wasRequestedLately(db, tenantId, userHashes))) throw requestedLately();
         const [userHash] = userHashes;
         const id = await startDeletion(db, jobs, { id: newId(), tenantId, userId, userHash });
-        const deletion = existing(await findDeletion(db, tenantId, { id, userHashes }), what);
+        const deletion = orNotFound(await findDeletion(db, tenantId, { id, userHashes }), what);
         const after = { user_hash: userHash };
         return {
           body: showDeletion(deletion),
@@ -60,7 +60,7 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
       const { tenantId } = principal;
       const id = resourceId(call.params, what);
       const deletion = await deletions.find(tenantId, { id, userHashes: hashesOf(tenantId, userId) });
-      return { body: showDeletion(existing(deletion, what)) };
+      return { body: showDeletion(orNotFound(deletion, what)) };
     },
   };
 }

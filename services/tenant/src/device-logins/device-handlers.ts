@@ -15,7 +15,7 @@ import { endPage } from '@gatehouse/public-access/consent-page';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
 import { fromOf, queryOf, type BrowserSessions } from '../sessions/browser-session-handlers.ts';
 import { formOf } from '../sessions/login-handlers.ts';
-import type { FoundSession } from '../sessions/session-system-store.ts';
+import type { StoredSession } from '../sessions/session-system-store.ts';
 import type { DeviceLogins } from './device-logins.ts';
 import { codePage, decisionPage } from './device-page.ts';
 import { OAuthError } from './oauth-error.ts';
@@ -109,7 +109,7 @@ class DevicePage {
     request: IncomingMessage,
     response: ServerResponse,
     call: RawCall,
-    { session, code }: { session: FoundSession; code: string },
+    { session, code }: { session: StoredSession; code: string },
   ): Promise<void> {
     const { logins, ttl } = this.#options;
     const program = await logins.find(code, fromOf(request, call));
@@ -121,7 +121,7 @@ class DevicePage {
   }
 
   /** Throws `tenant_suspended`. */
-  async #sessionOf(request: IncomingMessage): Promise<FoundSession | null> {
+  async #sessionOf(request: IncomingMessage): Promise<StoredSession | null> {
     const session = await this.#options.browsers.find(request);
     assertTenantActive(session?.tenantStatus ?? null);
     return session;

@@ -10,10 +10,10 @@ import {
 import type { PolledLogin } from './device-logins.ts';
 
 /** A login with the hexadecimal hash of the code that its program keeps. */
-export type FoundLogin = PolledLogin & { deviceSha256: string };
+export type StoredDeviceLogin = PolledLogin & { deviceSha256: string };
 
 /** A login that a person may decide on, with the hexadecimal hash of its code. */
-export type FoundProgram = WaitingProgram & { userSha256: string };
+export type StoredProgram = WaitingProgram & { userSha256: string };
 
 /** Whether the poll before is long enough ago. A second of tolerance, because clocks and networks differ. */
 const isDue = `coalesce(polled_at <= now() - interval '${deviceLoginLife.intervalSeconds - 1} seconds', true)`;
@@ -48,8 +48,8 @@ export class DeviceLoginSystemStore {
   }
 
   /** By the hexadecimal hashes of the codes that programs keep. */
-  async findPolled(hashes: readonly string[]): Promise<FoundLogin[]> {
-    const { rows } = await this.#pool.query<FoundLogin>(
+  async findPolled(hashes: readonly string[]): Promise<StoredDeviceLogin[]> {
+    const { rows } = await this.#pool.query<StoredDeviceLogin>(
       `select login.id, encode(device_sha256, 'hex') as "deviceSha256", not ${isDue} as "isEarly",
          case when login.expires_at <= now() then 'expired' when decided_at is null then 'waiting'
            when session_id is null then 'denied' else 'allowed' end as state, sessions.tenant_id as "tenantId"
@@ -75,8 +75,8 @@ export class DeviceLoginSystemStore {
   }
 
   /** The undecided logins by the hexadecimal hashes of the codes that people read. */
-  async findWaiting(hashes: readonly string[]): Promise<FoundProgram[]> {
-    const { rows } = await this.#pool.query<FoundProgram>(
+  async findWaiting(hashes: readonly string[]): Promise<StoredProgram[]> {
+    const { rows } = await this.#pool.query<StoredProgram>(
       `select id, encode(user_sha256, 'hex') as "userSha256", client_id as "clientId", client_ip as "clientIp",
          created_at as "createdAt"
        from tenant.device_logins where user_sha256 = any($1) and decided_at is null and expires_at > now()`,

@@ -7,7 +7,7 @@ import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { RefusalKind } from '@gatehouse/public-access/refusals';
 import type { ApiKey } from '../keys/api-key.ts';
-import { judge, type Credentials } from '../keys/authentication.ts';
+import { judge, type KeyHashes } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { From, Session } from '../sessions/session.ts';
 import {
@@ -31,14 +31,14 @@ export interface PolledLogin {
 }
 
 /** A key as far as its renewal and revocation need it. */
-export interface KeyOfProgram extends Credentials {
+export interface KeyOfProgram extends KeyHashes {
   id: string;
   tenantId: string | null;
   confirmedBy: string | null;
 }
 
 /** A key as the program that gets it learns of it. */
-interface GivenKey extends Pick<ApiKey, 'role' | 'scopes'> {
+interface IssuedKey extends Pick<ApiKey, 'role' | 'scopes'> {
   /** By the clock of the database, as its end. */
   expiresInS: number;
 }
@@ -58,12 +58,12 @@ export interface DeviceLoginDependencies {
   /** Whether the key of a program had a secret before a renewal. */
   wasReplaced: (id: string, secretSha256: Buffer) => Promise<boolean>;
   keys: {
-    issue: (login: PolledLogin, key: NewText & { keyId: string }, from: From) => Promise<GivenKey | null>;
+    issue: (login: PolledLogin, key: NewText & { keyId: string }, from: From) => Promise<IssuedKey | null>;
     renew: (
       key: NewText & Pick<KeyOfProgram, 'tenantId'>,
       presentedSha256: Buffer,
       from: From,
-    ) => Promise<GivenKey | 'reused' | null>;
+    ) => Promise<IssuedKey | 'reused' | null>;
     revoke: (key: KeyOfProgram, from: From) => Promise<void>;
   };
   /**
@@ -215,7 +215,7 @@ function tooMany(which: TooManyWait): AppError {
       });
 }
 
-function tokenOf(text: string, { expiresInS, role, scopes }: GivenKey): Token {
+function tokenOf(text: string, { expiresInS, role, scopes }: IssuedKey): Token {
   return {
     access_token: text,
     token_type: 'Bearer',

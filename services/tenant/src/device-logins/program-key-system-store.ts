@@ -23,7 +23,7 @@ import {
 } from './program-key-store.ts';
 
 /** A key or login, with its tenant; null for owners. */
-interface OfTenant {
+interface TenantProgramKey {
   id: string;
   tenantId: string | null;
 }
@@ -45,7 +45,7 @@ export class ProgramKeySystemStore {
    * Makes the key of an allowed login, once. Null when it was made, or the login or the key of its session has ended.
    * Throws `tenant_suspended`.
    */
-  async issue(login: OfTenant, key: NewProgramKey, from: From): Promise<ProgramKey | null> {
+  async issue(login: TenantProgramKey, key: NewProgramKey, from: From): Promise<ProgramKey | null> {
     return this.#inTurn(login, async (db) => {
       const confirmation = await takeConfirmation(db, login.id);
       if (confirmation === null) return null;
@@ -64,7 +64,7 @@ export class ProgramKeySystemStore {
    * one. Throws `tenant_suspended`, and `rate_limit_exceeded` for a key that was renewed lately.
    */
   async renew(
-    key: Omit<NewProgramKey, 'keyId'> & OfTenant,
+    key: Omit<NewProgramKey, 'keyId'> & TenantProgramKey,
     presentedSha256: Buffer,
     from: From,
   ): Promise<ProgramKey | 'reused' | null> {
@@ -88,7 +88,7 @@ export class ProgramKeySystemStore {
     });
   }
 
-  async revoke(key: OfTenant, from: From): Promise<void> {
+  async revoke(key: TenantProgramKey, from: From): Promise<void> {
     await this.#inTurn(key, (db) => this.#revoke(db, key.id, from));
   }
 
@@ -110,7 +110,7 @@ export class ProgramKeySystemStore {
   }
 
   /** A valid key may be sent any number of times, so tenants take turns. */
-  #inTurn<Result>({ tenantId }: OfTenant, work: (db: Queryable) => Promise<Result>): Promise<Result> {
+  #inTurn<Result>({ tenantId }: TenantProgramKey, work: (db: Queryable) => Promise<Result>): Promise<Result> {
     return inTurn(this.#pool, tenantId ?? 'owners', work);
   }
 

@@ -4,7 +4,7 @@ const maxBytes = 512 * 1024;
 const timeoutMs = 8_000;
 
 /** The parts of a request that the libraries of OpenID Connect use. */
-interface Asked {
+interface FetchInit {
   method?: string;
   headers?: ConstructorParameters<typeof Headers>[0];
   body?: unknown;
@@ -12,7 +12,7 @@ interface Asked {
 }
 
 /** `fetch` for those libraries, through the one guarded way out. A redirect is returned, not followed. */
-export function guardedFetch(egress: Egress): (url: string, init?: Asked) => Promise<Response> {
+export function guardedFetch(egress: Egress): (url: string, init?: FetchInit) => Promise<Response> {
   return async (url, { method = 'GET', headers, body, signal } = {}) => {
     const text = body instanceof URLSearchParams ? body.toString() : body;
     const {

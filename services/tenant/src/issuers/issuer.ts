@@ -60,7 +60,7 @@ export interface IssuerOptions {
 // oxlint-disable-next-line typescript/no-deprecated
 const overHttp = client.allowInsecureRequests;
 
-interface Known {
+interface DiscoveredIssuer {
   config: client.Configuration;
   findKey: JWTVerifyGetKey;
 }
@@ -83,7 +83,7 @@ export class Issuer {
   readonly settings: IssuerSettings;
   readonly #options: IssuerOptions;
   readonly #fetch: ReturnType<typeof guardedFetch>;
-  readonly #known = new OutageCache<Known>({
+  readonly #known = new OutageCache<DiscoveredIssuer>({
     ...{ max: 1, freshMs: 3_600_000, outageMs: 24 * 3_600_000 },
     isOutage: (error) => error instanceof IssuerError && error.failure === 'away',
   });
@@ -195,7 +195,7 @@ export class Issuer {
     return URL.parse(iss)?.href === new URL(this.settings.issuer).href;
   }
 
-  async #find(): Promise<Known> {
+  async #find(): Promise<DiscoveredIssuer> {
     return this.#known.get('', async () => {
       try {
         return await this.#discover();
@@ -206,7 +206,7 @@ export class Issuer {
     });
   }
 
-  async #discover(): Promise<Known> {
+  async #discover(): Promise<DiscoveredIssuer> {
     const { issuer, client_id: clientId } = this.settings;
     const fetched = await client.discovery(
       new URL(issuer),

@@ -2,7 +2,7 @@ import type { CreateApiKey, listApiKeys, rotateApiKey } from '@gatehouse/contrac
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { nowMs } from '@gatehouse/kit/clock';
@@ -64,20 +64,20 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<s
 
     'api-keys.get': async (call: Call) => {
       const key = await apiKeys.find(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: showApiKey(existing(key, what)) };
+      return { body: showApiKey(orNotFound(key, what)) };
     },
 
     'api-keys.revoke': async (call: Call) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
-        const changed = existing(await revokeApiKey(db, id), what);
+        const changed = orNotFound(await revokeApiKey(db, id), what);
         return { body: showApiKey(changed.after), changes: keyRevoked(changed) };
       });
     },
 
     'api-keys.rotate': async (call: Rotate) => {
       const principal = tenantOf(call);
-      const key = existing(await apiKeys.find(principal.tenantId, resourceId(call.params, what)), what);
+      const key = orNotFound(await apiKeys.find(principal.tenantId, resourceId(call.params, what)), what);
       // The caller receives the new secret, so the same rules as for the creation of a key apply.
       assertMayGive(powerOf(principal), key);
       const { text, secretSha256 } = newKeyText(key.keyId);

@@ -4,12 +4,12 @@ import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from './api-key.ts';
-import type { FoundKey } from './authentication.ts';
+import type { StoredKey } from './authentication.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-store.ts';
 
 /** A key as `Authenticate` needs it. */
-export interface KeyToAuthenticate extends FoundKey {
+export interface KeyToAuthenticate extends StoredKey {
   keyId: string;
   /** Whether the present secret was used since the last renewal. */
   secretUsed: boolean;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { endOf, judge, type Credentials } from './authentication.ts';
+import { endOf, judge, type KeyHashes } from './authentication.ts';
 
 const hash = (text: string) => createHash('sha256').update(text).digest();
 
-const key: Credentials = {
+const key: KeyHashes = {
   secretSha256: hash('new'),
   previousSecretSha256: hash('old'),
   previousValidUntil: new Date('2030-01-02'),

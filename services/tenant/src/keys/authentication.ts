@@ -3,7 +3,7 @@ import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 
 /** The stored values that a key is verified against. The database compares the times. */
-export interface Credentials {
+export interface KeyHashes {
   secretSha256: Buffer;
   /** The secret before the last rotation, while it still works. */
   previousSecretSha256: Buffer | null;
@@ -14,7 +14,7 @@ export interface Credentials {
 }
 
 /** A key as it is found by the public half of its text, with the status of its tenant. */
-export interface FoundKey extends Credentials {
+export interface StoredKey extends KeyHashes {
   id: string;
   name: string;
   tenantId: string | null;
@@ -34,7 +34,7 @@ export type Verdict = 'accepted' | 'unknown' | 'revoked' | 'expired';
 const sha256Bytes = 32;
 
 /** Unknown keys are compared with this, so that response times do not reveal which ids exist. */
-const noCredentials: Credentials = {
+const noCredentials: KeyHashes = {
   secretSha256: randomBytes(sha256Bytes),
   previousSecretSha256: null,
   previousValidUntil: null,
@@ -44,7 +44,7 @@ const noCredentials: Credentials = {
 };
 
 /** Verifies the hash of a secret. Only a caller with the right secret learns that a key is revoked or expired. */
-export function judge(credentials: Credentials | null, secretSha256: Buffer): Verdict {
+export function judge(credentials: KeyHashes | null, secretSha256: Buffer): Verdict {
   const {
     secretSha256: current,
     previousSecretSha256: previous,
@@ -59,13 +59,13 @@ export function judge(credentials: Credentials | null, secretSha256: Buffer): Ve
 }
 
 /** Whether it is the secret of now, and not the one before the last rotation. */
-export function isCurrent({ secretSha256 }: Pick<Credentials, 'secretSha256'>, accepted: Buffer): boolean {
+export function isCurrent({ secretSha256 }: Pick<KeyHashes, 'secretSha256'>, accepted: Buffer): boolean {
   return matches(secretSha256, accepted);
 }
 
 /** The end of a secret that is accepted now: that of its key, or of the overlap for the secret before a rotation. */
 export function endOf(
-  { secretSha256, previousValidUntil, expiresAt }: Credentials,
+  { secretSha256, previousValidUntil, expiresAt }: KeyHashes,
   accepted: Buffer,
 ): Date | null {
   if (previousValidUntil === null || matches(secretSha256, accepted)) return expiresAt;

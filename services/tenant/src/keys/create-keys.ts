@@ -11,7 +11,7 @@ import { ChangeSystemStore } from './change-system-store.ts';
 import { LastUseWriter } from './last-use-writer.ts';
 import { listChanges } from './list-changes-rpc.ts';
 import { createLookup } from './lookup.ts';
-import { ownKeyHandlers } from './personal-key-handlers.ts';
+import { personalKeyHandlers } from './personal-key-handlers.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
 import { whoamiHandlers } from './whoami-handlers.ts';
 
@@ -50,7 +50,7 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
     handlers: {
       ...whoamiHandlers(),
       ...apiKeyHandlers(new ApiKeyStore(app), changes),
-      ...ownKeyHandlers({ app, changes }),
+      ...personalKeyHandlers({ app, changes }),
       ...ownerApiKeyHandlers({ apiKeys: systemStore, isTenant, changes }),
     },
     rpcs: {

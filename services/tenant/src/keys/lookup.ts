@@ -1,18 +1,18 @@
 import { batchedFinder } from '@gatehouse/kit/batched';
 
 /** Finds a key or a session. `known`: whether the edge has had it accepted before. */
-export type Lookup<Found> = (key: string, known: boolean | undefined) => Promise<Found | null>;
+export type Lookup<Value> = (key: string, known: boolean | undefined) => Promise<Value | null>;
 
-type Find<Found> = (keys: readonly string[]) => Promise<readonly Found[]>;
+type Find<Value> = (keys: readonly string[]) => Promise<readonly Value[]>;
 
 /**
  * Look-ups with one statement at a time for all that are wanted meanwhile. Those of known keys have statements and
  * connections of their own: they never wait for texts that any client can make up.
  */
-export function createLookup<Found>(
-  find: { known: Find<Found>; others: Find<Found> },
-  keyOf: (value: Found) => string,
-): Lookup<Found> {
+export function createLookup<Value>(
+  find: { known: Find<Value>; others: Find<Value> },
+  keyOf: (value: Value) => string,
+): Lookup<Value> {
   const findKnown = batchedFinder(find.known, keyOf);
   const findOther = batchedFinder(find.others, keyOf);
   return (key, known) => (known === true ? findKnown(key) : findOther(key));

@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { createOwnerApiKey, listOwnerApiKeys } from '@gatehouse/contract/keys';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, encodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
@@ -79,7 +79,7 @@ export function ownerApiKeyHandlers({
     'owner.api-keys.revoke': async (call: Call) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
-        const changed = existing(await revokeAnyApiKey(db, id), what);
+        const changed = orNotFound(await revokeAnyApiKey(db, id), what);
         return { body: showOwnerApiKey(changed.after), changes: keyRevoked(changed) };
       });
     },

@@ -1,9 +1,9 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { rotateApiKey } from '@gatehouse/contract/keys';
-import type { CreateOwnKey, listOwn } from '@gatehouse/contract/personal-keys';
+import type { CreatePersonalKey, listOwn } from '@gatehouse/contract/personal-keys';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
@@ -15,17 +15,17 @@ import { keyCreated, keyRevoked, keyRotated } from './key-changes.ts';
 import {
   findAllowance,
   insertOwnKey,
-  listOwnKeys,
+  listPersonalKeys,
   lockOwnKey,
-  type NewOwnKey,
-  type OfUser,
+  type NewPersonalKey,
+  type KeyOwner,
 } from './personal-key-store.ts';
 import { assertAllowed, boundUserOf, endOfOwnKey, scopesOfOwnKey, showOwnKey } from './personal-key.ts';
 
 type List = Call<unknown, z.output<typeof listOwn>>;
 type Rotate = Call<z.output<typeof rotateApiKey>>;
 
-export interface OwnKeyDependencies {
+export interface PersonalKeyDependencies {
   /** A pool of `tenant_app`. */
   app: Pool;
   changes: Changes;
@@ -34,17 +34,17 @@ export interface OwnKeyDependencies {
 const what = 'own API key';
 
 /** `/v1/me/api-keys*`: people manage the keys that they have made, and end those of programs. */
-export function ownKeyHandlers({ app, changes }: OwnKeyDependencies): Record<string, Handler> {
+export function personalKeyHandlers({ app, changes }: PersonalKeyDependencies): Record<string, Handler> {
   return {
     'me.api-keys.list': async (call: List) => {
       const { limit, cursor } = call.query;
       const user = userOf(call);
       const page = { limit, before: decodeCursor(cursor) };
-      const rows = await withTenant(app, user.tenantId, (db) => listOwnKeys(db, user, page));
+      const rows = await withTenant(app, user.tenantId, (db) => listPersonalKeys(db, user, page));
       return { body: pageOf(rows, limit, showOwnKey) };
     },
 
-    'me.api-keys.create': async (call: Call<CreateOwnKey>) => {
+    'me.api-keys.create': async (call: Call<CreatePersonalKey>) => {
       const { text, ...key } = newOwnKey(call);
       return changes.change(call, async (db) => {
         const { has, ...allowed } = await findAllowance(db, key);
@@ -58,7 +58,7 @@ export function ownKeyHandlers({ app, changes }: OwnKeyDependencies): Record<str
     'me.api-keys.rotate': async (call: Rotate) => {
       const [user, id] = [userOf(call), resourceId(call.params, what)];
       return changes.change(call, async (db) => {
-        const key = existing(await lockOwnKey(db, user, id), what);
+        const key = orNotFound(await lockOwnKey(db, user, id), what);
         if (!key.isOwn) throw keyEnded('The key of a program is renewed by the program alone.');
         assertAllowed({ ...(await findAllowance(db, user)), max: Infinity }, 0);
         // The caller receives the new secret, so the same rules as for the creation of a key apply.
@@ -75,20 +75,20 @@ export function ownKeyHandlers({ app, changes }: OwnKeyDependencies): Record<str
     'me.api-keys.revoke': async (call: Call) => {
       const [user, id] = [userOf(call), resourceId(call.params, what)];
       return changes.change(call, async (db) => {
-        const { isOwn } = existing(await lockOwnKey(db, user, id), what);
-        const changed = existing(await revokeApiKey(db, id), what);
+        const { isOwn } = orNotFound(await lockOwnKey(db, user, id), what);
+        const changed = orNotFound(await revokeApiKey(db, id), what);
         return { body: showOwnKey({ ...changed.after, isOwn }), changes: keyRevoked(changed) };
       });
     },
   };
 }
 
-function userOf(call: Pick<Call, 'principal'>): OfUser {
+function userOf(call: Pick<Call, 'principal'>): KeyOwner {
   const principal = tenantOf(call);
   return { tenantId: principal.tenantId, userId: boundUserOf(principal) };
 }
 
-function newOwnKey(call: Call<CreateOwnKey>): Omit<NewOwnKey, 'expiresAt'> & { text: string } {
+function newOwnKey(call: Call<CreatePersonalKey>): Omit<NewPersonalKey, 'expiresAt'> & { text: string } {
   const { name, scopes } = call.body;
   const principal = tenantOf(call);
   const { keyId: parentId, sessionId = null } = principal;

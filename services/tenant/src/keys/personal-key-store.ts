@@ -10,12 +10,12 @@ import type { PersonKey, UserKeys } from './personal-key.ts';
 const personKeyColumns = `${apiKeyColumns}, api_keys.is_own as "isOwn"`;
 
 /** A user of the tenant of the connection. */
-export interface OfUser {
+export interface KeyOwner {
   tenantId: string;
   userId: string;
 }
 
-export type NewOwnKey = OfUser &
+export type NewPersonalKey = KeyOwner &
   Pick<NewApiKey, 'id' | 'keyId' | 'secretSha256' | 'name' | 'scopes'> & {
     expiresAt: string;
     /** The key of the caller, and the session, if it has one. */
@@ -24,9 +24,9 @@ export type NewOwnKey = OfUser &
   };
 
 /** Newest first, one more than `limit` when there are more. */
-export async function listOwnKeys(
+export async function listPersonalKeys(
   db: Queryable,
-  { tenantId, userId }: OfUser,
+  { tenantId, userId }: KeyOwner,
   page: PageRequest,
 ): Promise<PersonKey[]> {
   const { rows } = await db.query<PersonKey>(
@@ -41,7 +41,7 @@ export async function listOwnKeys(
 /** One of these keys, locked until the transaction ends. */
 export async function lockOwnKey(
   db: Queryable,
-  { tenantId, userId }: OfUser,
+  { tenantId, userId }: KeyOwner,
   id: string,
 ): Promise<PersonKey | null> {
   const { rows } = await db.query<PersonKey>(
@@ -55,7 +55,7 @@ export async function lockOwnKey(
 /** The bounds of the tenant, and the number of valid keys that a user has made, whose creations wait for each other from now on. */
 export async function findAllowance(
   db: Queryable,
-  { tenantId, userId }: OfUser,
+  { tenantId, userId }: KeyOwner,
 ): Promise<UserKeys & { has: number }> {
   const name = `own keys ${JSON.stringify([tenantId, userId])}`;
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
@@ -76,7 +76,7 @@ export async function findAllowance(
  * one that is valid, since it isn't known by which of them the caller has come. Null if the key of the caller has ended,
  * or the session, or the secret that the session was made with: the edge may have cached the caller for seconds.
  */
-export async function insertOwnKey(db: Queryable, key: NewOwnKey): Promise<PersonKey | null> {
+export async function insertOwnKey(db: Queryable, key: NewPersonalKey): Promise<PersonKey | null> {
   const { id, tenantId, keyId, secretSha256, name, scopes, userId, expiresAt, parentId, sessionId } = key;
   // A statement sees what was committed before it began: a rotation, or a logout that ends sessions and bounds own keys.
   await db.query('select from tenant.api_keys where id = $1 and tenant_id = $2 for no key update', [

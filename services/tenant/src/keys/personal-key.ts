@@ -1,4 +1,4 @@
-import type { CreateOwnKey, OwnKey } from '@gatehouse/contract/personal-keys';
+import type { CreatePersonalKey, PersonalKey } from '@gatehouse/contract/personal-keys';
 import { scopesOf, type Scope } from '@gatehouse/contract/scopes';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
@@ -40,7 +40,7 @@ export function scopesOfOwnKey(principal: TenantPrincipal, requested: readonly S
 
 /** The end of a new own key. Throws `invalid_value` for one beyond what the tenant allows. */
 export function endOfOwnKey(
-  { expires_at: requested }: Pick<CreateOwnKey, 'expires_at'>,
+  { expires_at: requested }: Pick<CreatePersonalKey, 'expires_at'>,
   { maxDays }: UserKeys,
   nowMs: number,
 ): string {
@@ -62,6 +62,6 @@ export function assertAllowed({ enabled, max }: UserKeys, has: number): void {
     throw new AppError('limit_reached', `A user has ${max} own keys at most: revoke one of them first.`);
 }
 
-export function showOwnKey(key: PersonKey): OwnKey {
+export function showOwnKey(key: PersonKey): PersonalKey {
   return { ...showApiKey(key), program: !key.isOwn };
 }

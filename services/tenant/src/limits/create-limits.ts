@@ -1,5 +1,5 @@
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
@@ -20,7 +20,7 @@ export interface LimitsOptions {
   lease: Pool;
   /** For heartbeats of replicas. */
   known: Pool;
-  memory: Peer<MemoryServiceClient>;
+  memory: RpcClient<MemoryServiceClient>;
   recordChange: RecordChange;
   raise: RaiseAlert;
 }

@@ -276,15 +276,15 @@ async function insertMissing(db: Queryable, tenantId: string, asks: readonly Res
   );
 }
 
-interface AskedLease {
+interface RequestedLease {
   ask: ResourceAsk;
   lease: Lease;
   publishedPercent: number;
 }
 
 /** When a budget moves to a new window, the previous one is kept for runs that settle late. */
-async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Promise<void> {
-  const budget = (request: AskedLease, bound: number | null): number | null =>
+async function updateLimitRows(db: Queryable, leases: readonly RequestedLease[]): Promise<void> {
+  const budget = (request: RequestedLease, bound: number | null): number | null =>
     request.ask.resource === 'budget' ? bound : null;
   await db.query(
     `update tenant.limit_uses q set
@@ -314,7 +314,7 @@ async function upsertHolds(
     holder,
     tenantId,
     leases,
-  }: { holder: { id: string; sequence: bigint }; tenantId: string; leases: readonly AskedLease[] },
+  }: { holder: { id: string; sequence: bigint }; tenantId: string; leases: readonly RequestedLease[] },
 ): Promise<void> {
   const holds = leases.filter(({ ask }) => isHeld(ask.resource));
   if (holds.length === 0) return;

@@ -1,4 +1,4 @@
-import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import type { CallContext, RpcClient } from '@gatehouse/grpc/client';
 import type { Logger } from '@gatehouse/kit/log';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import type { MemoryAmounts } from './memory-limits.ts';
@@ -10,9 +10,9 @@ type Caller = Pick<CallContext, 'requestId' | 'trace'> & { log: Logger };
 
 /** The use that tenants make of their limits of memory. */
 export class MemoryUsageClient {
-  readonly #peer: Peer<MemoryServiceClient>;
+  readonly #peer: RpcClient<MemoryServiceClient>;
 
-  constructor(peer: Peer<MemoryServiceClient>) {
+  constructor(peer: RpcClient<MemoryServiceClient>) {
     this.#peer = peer;
   }
 

@@ -1,5 +1,5 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { Batched } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -17,7 +17,7 @@ export interface ProviderKeysOptions {
   /** A pool of `tenant_system` for what completions wait for, many tenants at once. */
   known: Pool;
   keyRing: KeyRing;
-  chat: Peer<ChatServiceClient>;
+  chat: RpcClient<ChatServiceClient>;
   changes: Changes;
   raise: RaiseAlert;
 }

@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
@@ -19,7 +19,7 @@ export type CheckProviderKey = (call: Call, key: KeyToCheck) => Promise<void>;
 const deadlineMs = 15_000;
 
 /** Checks keys with chat, which knows the providers. */
-export function providerCheck(chat: Peer<ChatServiceClient>): CheckProviderKey {
+export function providerCheck(chat: RpcClient<ChatServiceClient>): CheckProviderKey {
   return async (call, { models, ...key }) => {
     const { assertion, requestId, trace } = call;
     const request = { ...key, models: [...(models ?? [])] };

@@ -3,7 +3,7 @@ import type { Change } from '@gatehouse/audited-changes/audit-entry';
 import type { CreateProviderKey, listProviderKeys } from '@gatehouse/contract/provider-keys';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { newId } from '@gatehouse/kit/ids';
@@ -80,7 +80,7 @@ export function providerKeyHandlers({
     'provider-keys.delete': async (call: Call) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
-        const key = existing(await deleteProviderKey(db, id), what);
+        const key = orNotFound(await deleteProviderKey(db, id), what);
         return { changes: [changeOf('provider_key.deleted', key)] };
       });
     },

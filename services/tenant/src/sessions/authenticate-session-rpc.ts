@@ -6,12 +6,12 @@ import type {
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { LastUseWriter } from '../keys/last-use-writer.ts';
 import type { Lookup } from '../keys/lookup.ts';
-import type { FoundSession } from './session-system-store.ts';
+import type { StoredSession } from './session-system-store.ts';
 
 const sha256Bytes = 32;
 
 export interface AuthenticateSessionDependencies {
-  find: Lookup<FoundSession>;
+  find: Lookup<StoredSession>;
   lastUse: LastUseWriter;
 }
 

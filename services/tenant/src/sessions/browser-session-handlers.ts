@@ -9,13 +9,13 @@ import { isOwnPage } from '@gatehouse/public-access/same-origin';
 import type { OpenedSession } from './key-login.ts';
 import { returnTo } from './return-to.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
-import type { FoundSession } from './session-system-store.ts';
+import type { StoredSession } from './session-system-store.ts';
 import { sessionLife, type From } from './session.ts';
 
 export interface BrowserSessionDependencies {
   sessions: SessionChangeStore;
   /** Finds the open session of a token by its hexadecimal hash. */
-  findSession: (tokenSha256: string) => Promise<FoundSession | null>;
+  findSession: (tokenSha256: string) => Promise<StoredSession | null>;
   cookie: HostCookie;
   publicUrl: string;
 }
@@ -30,7 +30,7 @@ export class BrowserSessions {
     this.#options = options;
   }
 
-  async find({ headers }: IncomingMessage): Promise<FoundSession | null> {
+  async find({ headers }: IncomingMessage): Promise<StoredSession | null> {
     const { cookie, findSession } = this.#options;
     const [text, another] = cookie.valuesIn(headers.cookie);
     const hash = another === undefined ? tokenSha256Of(text) : null;
@@ -38,7 +38,7 @@ export class BrowserSessions {
   }
 
   /** Returns the session that it ended. */
-  async end(request: IncomingMessage, call: RawCall): Promise<FoundSession | null> {
+  async end(request: IncomingMessage, call: RawCall): Promise<StoredSession | null> {
     const session = await this.find(request);
     if (session !== null) await this.#options.sessions.end(session, fromOf(request, call));
     return session;

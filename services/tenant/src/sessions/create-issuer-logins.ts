@@ -20,14 +20,14 @@ import { IssuerLogins, type IssuerLoginDependencies } from './issuer-login.ts';
 import { IssuerLogouts } from './issuer-logouts.ts';
 import { IssuerMetrics } from './issuer-metrics.ts';
 import { KnownBrowsers } from './known-browsers.ts';
-import { LoginLookSystemStore } from './revalidation-system-store.ts';
-import { LoginLooks } from './session-revalidation.ts';
+import { RevalidationSystemStore } from './revalidation-system-store.ts';
+import { SessionRevalidation } from './session-revalidation.ts';
 import { LoginStateSystemStore } from './login-state-system-store.ts';
 import { LoginStates } from './login-state.ts';
 import { LoginSystemStore } from './login-system-store.ts';
 import { LoginSecrets } from './login.ts';
 import { OldLoginSystemStore } from './old-login-system-store.ts';
-import { PersonPlaces } from './memberships.ts';
+import { Memberships } from './memberships.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
 import { TokenRevocationSystemStore } from './token-revocation-system-store.ts';
 import { TokenRevocations } from './token-revocations.ts';
@@ -73,11 +73,11 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   const states = new LoginStateSystemStore(options.logins);
   const logins = new LoginSystemStore(proved);
   const oldLogins = new OldLoginSystemStore(system);
-  const looks = new LoginLookSystemStore(system, deviceKeySeconds);
+  const revalidations = new RevalidationSystemStore(system, deviceKeySeconds);
   const keys = new LoginKeySystemStore(proved, recordChange);
   const secrets = new LoginSecrets(keyRing);
   const unread = new UnreadGroupsReport(system, raise);
-  const places = new PersonPlaces({
+  const memberships = new Memberships({
     findTenants: (person, names) => logins.findTenants(person, names),
     keepOnly: (person, rights, from) => keys.keepOnly(person, rights, from),
   });
@@ -88,7 +88,7 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   });
   const turns = turnsOf([...issuers.keys()]);
   const issuerLogins = new IssuerLogins({
-    ...{ secrets, states, logins, places },
+    ...{ secrets, states, logins, memberships: memberships },
     now: () => times.get(null),
     inTurn: turns,
     openSession: (session, from) => sessions.openForPerson(session, from),
@@ -96,8 +96,8 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   const waiting = new TokenRevocationSystemStore(system);
   const revocations = new TokenRevocations({
     ...{ issuers, secrets, waiting, log },
-    drop: (id) => looks.drop(id),
-    isLookedAt: (person) => looks.isLookedAt(person),
+    drop: (id) => revalidations.drop(id),
+    isRevalidated: (person) => revalidations.isRevalidated(person),
     count: (issuer, outcome) => metrics.countRevocation(issuer, outcome),
   });
   const issuerLogouts = new IssuerLogouts({
@@ -120,8 +120,8 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
     parts: [
       ...waysOut,
       revocations,
-      new LoginLooks({
-        ...{ issuers, secrets, revocations, log, logins: looks, places },
+      new SessionRevalidation({
+        ...{ issuers, secrets, revocations, log, logins: revalidations, memberships: memberships },
         reportUnread: (issuer, problem) => unread.report(issuer, problem),
         endSessions: (ids) => sessions.endOfLogins(ids, noClient),
         revokeKeys: (person) => keys.keepOnly(person, [], noClient),

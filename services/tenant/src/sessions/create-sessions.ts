@@ -21,7 +21,7 @@ import { LoginTicketSystemStore } from './login-ticket-system-store.ts';
 import { SessionChangeStore } from './session-change-store.ts';
 import { sessionHandlers } from './session-handlers.ts';
 import { SessionStore } from './session-store.ts';
-import { SessionSystemStore, type FoundSession } from './session-system-store.ts';
+import { SessionSystemStore, type StoredSession } from './session-system-store.ts';
 
 export interface SessionsOptions extends Pick<
   IssuerLoginsOptions,
@@ -46,7 +46,7 @@ export function createSessions(
     const toAuthenticate = new SessionSystemStore(pool);
     return (tokens: readonly string[]) => toAuthenticate.find(tokens);
   };
-  const tokenOf = ({ tokenSha256 }: FoundSession): string => tokenSha256;
+  const tokenOf = ({ tokenSha256 }: StoredSession): string => tokenSha256;
   const find = createLookup({ known: finderOf(lookups.known), others: finderOf(lookups.unknown) }, tokenOf);
   const networks = new LoginNetworkSystemStore(system);
   const noted = new LastUseWriter({ touch: (some) => networks.note(some), log, subject: 'networks' });

@@ -125,7 +125,7 @@ class BrowserIssuerLogin {
         return;
       }
       case 'choice': {
-        const html = choicePage(name, end.places, target);
+        const html = choicePage(name, end.memberships, target);
         const headers = { 'set-cookie': cookie.set(end.token, loginMinutes * 60) };
         sendPage(response, call.requestId, { status: 200, html, headers });
         return;

@@ -1,6 +1,6 @@
 import { endPage } from '@gatehouse/public-access/consent-page';
 import { escaped, htmlPage } from '@gatehouse/public-access/page';
-import type { Place } from './memberships.ts';
+import type { Membership } from './memberships.ts';
 import type { GrantProblem } from '../issuers/grants.ts';
 
 /** Pages of a login by an issuer that did not end with a session. */
@@ -13,7 +13,7 @@ export interface EndOfLogin {
 const maxGroups = 50;
 
 /** The page on which a person of several tenants chooses one. */
-export function choicePage(issuer: string, places: readonly Place[], returnTo: string): string {
+export function choicePage(issuer: string, places: readonly Membership[], returnTo: string): string {
   const action = `/login/oidc/${issuer}/choice?return_to=${encodeURIComponent(returnTo)}`;
   const buttons = places.map(
     ({ tenant, tenantId, role }) =>

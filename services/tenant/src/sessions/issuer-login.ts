@@ -9,14 +9,14 @@ import type { Person } from '../keys/api-key.ts';
 import type { OpenedSession } from './key-login.ts';
 import type { Login, LoginSecrets, NewLogin } from './login.ts';
 import { loginMinutes, newLoginState, type LoginState } from './login-state.ts';
-import { isPlaces, type PersonPlaces, type Place } from './memberships.ts';
+import { isMemberships, type Memberships, type Membership } from './memberships.ts';
 import type { From, PersonSession, Session } from './session.ts';
 
 /** The end of a request of a browser that logs in by an issuer. */
 export type LoginEnd =
   | { kind: 'opened'; opened: OpenedSession; person: Person }
-  /** The person has several places; the browser keeps the token until it has chosen. */
-  | { kind: 'choice'; places: readonly Place[]; token: string }
+  /** The person has several memberships; the browser keeps the token until it has chosen. */
+  | { kind: 'choice'; memberships: readonly Membership[]; token: string }
   /** The request is not the one that this browser began, or was used, or the person has logged out meanwhile. */
   | { kind: 'over' }
   | { kind: 'refused'; error: IssuerError }
@@ -44,7 +44,7 @@ export interface IssuerLoginDependencies {
   };
   /** Runs work at an issuer in the turn of its sender, who may begin any number of logins. */
   inTurn: <Result>(issuer: string, sender: LoginSender, work: () => Promise<Result>) => Promise<Result>;
-  places: PersonPlaces;
+  memberships: Memberships;
   /** The time by the clock of the database. */
   now: () => Promise<Date>;
   /** Null if the issuer has reported a logout of the person since the login. */
@@ -89,20 +89,20 @@ export class IssuerLogins {
     if (confirmed instanceof IssuerError) return { kind: 'refused', error: confirmed };
     // Their claims are older than these.
     await logins.endChoices(confirmed);
-    const places = await this.#placesOf(issuer, confirmed, confirmed.claims, from);
-    if (!isPlaces(places)) return places;
-    const [place, another] = places;
-    if (place === undefined || another !== undefined) {
+    const memberships = await this.#membershipsOf(issuer, confirmed, confirmed.claims, from);
+    if (!isMemberships(memberships)) return memberships;
+    const [membership, another] = memberships;
+    if (membership === undefined || another !== undefined) {
       const token = newRandomToken();
       const login = await this.#insert(issuer, confirmed, state, tokenSha256(token));
-      return login === null ? { kind: 'over' } : { kind: 'choice', places, token };
+      return login === null ? { kind: 'over' } : { kind: 'choice', memberships: memberships, token };
     }
     const login = await this.#insert(issuer, confirmed, state, null);
     if (login === null) return { kind: 'over' };
-    return this.#open(issuer, login, { place, claims: confirmed.claims }, from);
+    return this.#open(issuer, login, { membership: membership, claims: confirmed.claims }, from);
   }
 
-  /** Opens a session in one of the places of a person: the id of a tenant, or '' for the platform. */
+  /** Opens a session in one of the person's memberships: the id of a tenant, or '' for the platform. */
   async choose(issuer: Issuer, token: string, tenantId: string, from: From): Promise<LoginEnd> {
     const { states, logins, secrets } = this.#options;
     const choiceSha256 = tokenSha256Of(token);
@@ -110,24 +110,24 @@ export class IssuerLogins {
       choiceSha256 === null ? null : await states.findByChoice(issuer.settings.name, choiceSha256);
     if (login === null) return { kind: 'over' };
     const claims = claimsIn(secrets.open(login.id, 'id_token', login.idToken));
-    const places = await this.#placesOf(issuer, login, claims, from);
-    if (!isPlaces(places)) return places;
-    const place = places.find((one) => (one.tenantId ?? '') === tenantId);
-    if (place === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
-    return this.#open(issuer, login, { place, claims }, from);
+    const memberships = await this.#membershipsOf(issuer, login, claims, from);
+    if (!isMemberships(memberships)) return memberships;
+    const membership = memberships.find((one) => (one.tenantId ?? '') === tenantId);
+    if (membership === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
+    return this.#open(issuer, login, { membership: membership, claims }, from);
   }
 
-  /** The places of a person in active tenants, at least one. Throws `tenant_suspended` if there is none. */
-  async #placesOf(
+  /** The memberships of a person in active tenants, at least one. Throws `tenant_suspended` without one. */
+  async #membershipsOf(
     { settings }: Issuer,
     person: Person,
     claims: Claims,
     from: From,
-  ): Promise<readonly Place[] | GrantProblem> {
-    const places = await this.#options.places.settle(settings, person, claims, from);
-    if (!isPlaces(places)) return places;
-    const active = places.filter(({ tenantStatus }) => (tenantStatus ?? 'active') === 'active');
-    if (active.length === 0) throw tenantNotActive(places[0]?.tenantStatus ?? 'suspended');
+  ): Promise<readonly Membership[] | GrantProblem> {
+    const memberships = await this.#options.memberships.settle(settings, person, claims, from);
+    if (!isMemberships(memberships)) return memberships;
+    const active = memberships.filter(({ tenantStatus }) => (tenantStatus ?? 'active') === 'active');
+    if (active.length === 0) throw tenantNotActive(memberships[0]?.tenantStatus ?? 'suspended');
     return active;
   }
 
@@ -153,11 +153,11 @@ export class IssuerLogins {
   async #open(
     { settings }: Issuer,
     { id: loginId, iss, sub, sid, createdAt: loggedInAt }: Login,
-    { place, claims }: { place: Place; claims: Claims },
+    { membership: membership, claims }: { membership: Membership; claims: Claims },
     from: From,
   ): Promise<LoginEnd> {
     const token = newRandomToken();
-    const { tenantId, role, scopes, userId } = place;
+    const { tenantId, role, scopes, userId } = membership;
     const name = nameOf(claims);
     const session = await this.#options.openSession(
       {
@@ -172,7 +172,7 @@ export class IssuerLogins {
       from,
     );
     if (session === null) return { kind: 'over' };
-    const opened = { session: { ...session, tenantSlug: place.tenant }, token };
+    const opened = { session: { ...session, tenantSlug: membership.tenant }, token };
     return { kind: 'opened', opened, person: { iss, sub } };
   }
 }

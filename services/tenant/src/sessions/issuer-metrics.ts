@@ -1,11 +1,11 @@
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 
 /** Failed: the issuer gave no answer about the person. */
-export type LookOutcome = 'confirmed' | 'refused' | 'failed';
+export type RevalidationOutcome = 'confirmed' | 'refused' | 'failed';
 /** Skipped: the issuer takes none. A failed one is tried again. */
 export type RevocationOutcome = 'revoked' | 'failed' | 'skipped';
 
-const lookOutcomes: readonly LookOutcome[] = ['confirmed', 'refused', 'failed'];
+const lookOutcomes: readonly RevalidationOutcome[] = ['confirmed', 'refused', 'failed'];
 const revocationOutcomes: readonly RevocationOutcome[] = ['revoked', 'failed', 'skipped'];
 
 /** Calls of issuers about people who have logged in. Issuers are those of the operator's settings. */
@@ -32,7 +32,7 @@ export class IssuerMetrics {
     }
   }
 
-  countLook(issuer: string, outcome: LookOutcome): void {
+  countLook(issuer: string, outcome: RevalidationOutcome): void {
     this.#looks.inc({ issuer, outcome });
   }
 

@@ -2,12 +2,12 @@ import { parseKeyText } from '@gatehouse/identity/key-text';
 import { assertTenantActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
-import { judge, type FoundKey } from '../keys/authentication.ts';
+import { judge, type StoredKey } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { From, NamedSession, NewSession, Session } from './session.ts';
 
 /** A valid key, with the hash of the secret that was given. */
-export type AcceptedKey = FoundKey & { presentedSha256: Buffer };
+export type AcceptedKey = StoredKey & { presentedSha256: Buffer };
 
 export interface OpenedSession {
   session: NamedSession;
@@ -16,7 +16,7 @@ export interface OpenedSession {
 
 export interface KeyLoginDependencies {
   /** Finds a key by the public half of its text. */
-  findKey: (keyId: string) => Promise<FoundKey | null>;
+  findKey: (keyId: string) => Promise<StoredKey | null>;
   noteUse: (id: string) => void;
   openSession: (session: NewSession, from: From) => Promise<Session>;
 }

@@ -57,7 +57,11 @@ export const isLoggedIn = `exists (select from tenant.logins where iss = parent.
  * Makes own keys of those people who have no login left end after so many seconds at most: no issuer is asked about
  * these people any more. Sessions of the logins end before that, so that none makes a key after it.
  */
-export async function boundOwnKeys(db: Queryable, people: readonly Person[], seconds: number): Promise<void> {
+export async function boundPersonalKeys(
+  db: Queryable,
+  people: readonly Person[],
+  seconds: number,
+): Promise<void> {
   if (people.length === 0) return;
   // Creations of own keys lock these too. The next statement sees those keys, and logins that others have ended.
   const { rows } = await db.query<{ id: string }>(

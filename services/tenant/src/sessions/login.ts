@@ -26,7 +26,7 @@ export interface NewLogin extends Omit<Login, 'createdAt'> {
 }
 
 /** A login whose person the issuer is asked about again. */
-export interface LoginToLookAt extends Pick<Login, 'id' | 'iss' | 'sub'> {
+export interface LoginToRevalidate extends Pick<Login, 'id' | 'iss' | 'sub'> {
   refreshToken: Buffer;
   /** The number of the look. */
   looks: number;

@@ -15,37 +15,37 @@ import type { Rights } from '../keys/rights.ts';
 import type { NamedTenants, TenantOfLogin } from './login.ts';
 import type { From } from './session.ts';
 
-/** A grant in a tenant that there is, by its slug of now. */
-export interface Place extends Grant {
+/** A role in an existing tenant, under its current slug. */
+export interface Membership extends Grant {
   tenantId: string | null;
   /** Null for the platform. */
   tenantStatus: TenantStatus | null;
 }
 
-export interface PersonPlacesDependencies {
+export interface MembershipDependencies {
   findTenants: (person: Person, names: NamedTenants) => Promise<TenantOfLogin[]>;
   /** Revokes the keys of a person that have rights beyond these. */
   keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
 }
 
-/** The places where people have rights, by the mappings of now. */
-export class PersonPlaces {
-  readonly #options: PersonPlacesDependencies;
+/** Tenant memberships of a member under the current role mapping. */
+export class Memberships {
+  readonly #options: MembershipDependencies;
 
-  constructor(options: PersonPlacesDependencies) {
+  constructor(options: MembershipDependencies) {
     this.#options = options;
   }
 
   /**
-   * The places of a person, at least one. Rights that the person no longer has are taken away; a token whose groups can't
-   * be read takes none.
+   * Returns the memberships of a person, at least one, and revokes keys with more rights. A token with unreadable groups
+   * revokes nothing.
    */
   async settle(
     settings: IssuerSettings,
     { iss, sub }: Person,
     claims: Claims,
     from: From,
-  ): Promise<readonly Place[] | GrantProblem> {
+  ): Promise<readonly Membership[] | GrantProblem> {
     const person = { iss, sub };
     const granted = grantsOf(claims, settings);
     if (!isGrants(granted) && isUnread(granted)) return granted;
@@ -56,7 +56,7 @@ export class PersonPlaces {
     const tenants = new Map(memberTenants.map((tenant) => [tenant.slug, tenant]));
     // Also for a slug that looks like the id of another tenant.
     for (const tenant of memberTenants) tenants.set(tenant.id, tenant);
-    const places = grants.flatMap((grant): Place[] => {
+    const places = grants.flatMap((grant): Membership[] => {
       if (grant.tenant === null) return [{ ...grant, tenantId: null, tenantStatus: null }];
       const tenant = tenants.get(grant.tenant);
       if (tenant === undefined) return [];
@@ -72,7 +72,7 @@ export class PersonPlaces {
 }
 
 /** Mappings name a tenant by id and by slug: the higher role counts, with the scopes of both for the same one. */
-function higher(one: Place, other: Place): Place {
+function higher(one: Membership, other: Membership): Membership {
   if (one.role !== other.role) return one.role === 'admin' ? one : other;
   return {
     ...one,
@@ -80,6 +80,6 @@ function higher(one: Place, other: Place): Place {
   };
 }
 
-export function isPlaces(result: readonly Place[] | GrantProblem): result is readonly Place[] {
+export function isMemberships(result: readonly Membership[] | GrantProblem): result is readonly Membership[] {
   return Array.isArray(result);
 }

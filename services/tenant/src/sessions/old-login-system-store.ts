@@ -1,6 +1,6 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { Person } from '../keys/api-key.ts';
-import { boundOwnKeys } from './login-store.ts';
+import { boundPersonalKeys } from './login-store.ts';
 
 /** Logins that are over. */
 export class OldLoginSystemStore {
@@ -26,7 +26,7 @@ export class OldLoginSystemStore {
          returning iss, sub`,
         [limit],
       );
-      await boundOwnKeys(db, rows, deviceKeySeconds);
+      await boundPersonalKeys(db, rows, deviceKeySeconds);
       return rows.length;
     });
     const states = await this.#pool.query(

@@ -1,8 +1,8 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { hasItsKey } from '../keys/api-key-store.ts';
 import type { Person } from '../keys/api-key.ts';
-import { boundOwnKeys } from './login-store.ts';
-import { groupsHours, lookMinutes, type LoginToLookAt } from './login.ts';
+import { boundPersonalKeys } from './login-store.ts';
+import { groupsHours, lookMinutes, type LoginToRevalidate } from './login.ts';
 import { insertRevocations } from './token-revocation-system-store.ts';
 
 /** Whether programs have valid keys of the person of a login. */
@@ -21,7 +21,7 @@ const hasSession = `exists (
   where sessions.login_id = logins.id and sessions.ends_at > now() and ${hasItsKey})`;
 
 /** Logins whose people the issuers are asked about again. A claim is a fence: a later one makes it void. */
-export class LoginLookSystemStore {
+export class RevalidationSystemStore {
   readonly #pool: Pool;
   readonly #deviceKeySeconds: number;
 
@@ -32,8 +32,8 @@ export class LoginLookSystemStore {
   }
 
   /** Claims logins that are due. One that is not in use is due no more, and its token waits to be revoked. */
-  async claim(issuer: string, limit: number): Promise<LoginToLookAt[]> {
-    const { rows } = await this.#pool.query<LoginToLookAt>(
+  async claim(issuer: string, limit: number): Promise<LoginToRevalidate[]> {
+    const { rows } = await this.#pool.query<LoginToRevalidate>(
       `with claimed as (
          update tenant.logins set looks = looks + 1,
            look_at = case
@@ -72,7 +72,7 @@ export class LoginLookSystemStore {
   }
 
   /** False if the claim is void. */
-  async keepRefreshToken({ id, looks }: LoginToLookAt, sealed: Buffer): Promise<boolean> {
+  async keepRefreshToken({ id, looks }: LoginToRevalidate, sealed: Buffer): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       'update tenant.logins set refresh_token = $3 where id = $1 and looks = $2',
       [id, looks, sealed],
@@ -80,7 +80,7 @@ export class LoginLookSystemStore {
     return rowCount === 1;
   }
 
-  async isLookedAt({ iss, sub }: Person): Promise<boolean> {
+  async isRevalidated({ iss, sub }: Person): Promise<boolean> {
     const { rows } = await this.#pool.query(
       'select from tenant.logins where iss = $1 and sub = $2 and look_at is not null limit 1',
       [iss, sub],
@@ -88,7 +88,7 @@ export class LoginLookSystemStore {
     return rows.length > 0;
   }
 
-  async isClaimed({ id, looks }: LoginToLookAt): Promise<boolean> {
+  async holdsLease({ id, looks }: LoginToRevalidate): Promise<boolean> {
     const { rows } = await this.#pool.query('select from tenant.logins where id = $1 and looks = $2', [
       id,
       looks,
@@ -97,7 +97,7 @@ export class LoginLookSystemStore {
   }
 
   /** Notes that the issuer has confirmed the login, and that its groups were read if there is an ID token. */
-  async finish({ id, looks }: LoginToLookAt, idToken: Buffer | null): Promise<void> {
+  async finish({ id, looks }: LoginToRevalidate, idToken: Buffer | null): Promise<void> {
     await this.#pool.query(
       `update tenant.logins set id_token = coalesce($3, id_token), looked_at = now(),
          groups_read_at = case when $3::bytea is null then groups_read_at else now() end,
@@ -119,7 +119,11 @@ export class LoginLookSystemStore {
   }
 
   /** Whether an issuer has confirmed the person of a login by another one within the grace. */
-  async isConfirmedElsewhere({ id, iss, sub }: Pick<LoginToLookAt, 'id' | 'iss' | 'sub'>): Promise<boolean> {
+  async isConfirmedElsewhere({
+    id,
+    iss,
+    sub,
+  }: Pick<LoginToRevalidate, 'id' | 'iss' | 'sub'>): Promise<boolean> {
     const { rows } = await this.#pool.query(
       `select from tenant.logins
        where iss = $1 and sub = $2 and id <> $3 and looked_at > now() - make_interval(mins => $4) limit 1`,
@@ -132,7 +136,7 @@ export class LoginLookSystemStore {
    * Ends the looks at logins whose sessions have ended, and bounds the own keys of people who have no other login. A look
    * under way is void. Tokens that the issuer still takes wait to be revoked.
    */
-  async endLooks(ids: readonly string[], { revokes }: { revokes: boolean }): Promise<void> {
+  async endRevalidations(ids: readonly string[], { revokes }: { revokes: boolean }): Promise<void> {
     await withTransaction(this.#pool, async (db) => {
       const { rows } = await db.query<Person>(
         `with ended as (
@@ -143,7 +147,7 @@ export class LoginLookSystemStore {
          select iss, sub from ended`,
         [ids, revokes],
       );
-      await boundOwnKeys(db, rows, this.#deviceKeySeconds);
+      await boundPersonalKeys(db, rows, this.#deviceKeySeconds);
     });
   }
 

@@ -13,7 +13,7 @@ import { keyCreated } from '../keys/key-changes.ts';
 import { findLoginKeys } from '../keys/login-key-store.ts';
 import { haveSameRights, type Rights } from '../keys/rights.ts';
 import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-store.ts';
-import { boundOwnKeys, closeLogins, useReport } from './login-store.ts';
+import { boundPersonalKeys, closeLogins, useReport } from './login-store.ts';
 import type { ClosedLogin } from './login.ts';
 import {
   countNewSessions,
@@ -108,7 +108,7 @@ export class SessionChangeStore {
       const closed = await closeLogins(db, logout);
       const ids = closed.map(({ id }) => id);
       await this.#recordEnds(db, await endSessionsOfLogins(db, ids), from);
-      await boundOwnKeys(db, closed, this.#options.deviceKeySeconds);
+      await boundPersonalKeys(db, closed, this.#options.deviceKeySeconds);
       return closed;
     });
   }

@@ -1,10 +1,10 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { listOwn, OwnSession } from '@gatehouse/contract/personal-keys';
+import type { listOwn, MemberSession } from '@gatehouse/contract/personal-keys';
 import type { listSessions } from '@gatehouse/contract/sessions';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
@@ -12,7 +12,7 @@ import { endSession, endSessionOfKey, type SessionStore } from './session-store.
 import type { SessionSystemStore } from './session-system-store.ts';
 import { sessionChange, showCurrent, showSession, type Session } from './session.ts';
 
-type OwnList = Call<unknown, z.output<typeof listOwn>>;
+type MemberList = Call<unknown, z.output<typeof listOwn>>;
 type List = Call<unknown, z.output<typeof listSessions>>;
 
 const what = 'session';
@@ -36,7 +36,7 @@ export function sessionHandlers({
     const id = resourceId(call.params, what);
     const ended: Session[] = [];
     const answer = await changes.change(call, async (db) => {
-      const one = existing(await endOne(db, id), what);
+      const one = orNotFound(await endOne(db, id), what);
       ended.push(one);
       return { changes: [sessionChange('session.ended', one)] };
     });
@@ -63,7 +63,7 @@ export function sessionHandlers({
 
     'sessions.delete': async (call: Call) => end(call, (db, id) => endSession(db, id)),
 
-    'me.sessions.list': async (call: OwnList) => {
+    'me.sessions.list': async (call: MemberList) => {
       const { limit, cursor } = call.query;
       const { keyId, tenantId, sessionId } = call.principal;
       const page = { limit, before: decodeCursor(cursor) };
@@ -79,6 +79,6 @@ export function sessionHandlers({
   };
 }
 
-function showOwn(session: Session, current: string | undefined): OwnSession {
+function showOwn(session: Session, current: string | undefined): MemberSession {
   return { ...showSession(session), current: session.id === current };
 }

@@ -4,30 +4,30 @@ import { isUnread, type UnreadGroups } from '../issuers/grants.ts';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
-import type { LookOutcome } from './issuer-metrics.ts';
-import type { LoginSecrets, LoginToLookAt } from './login.ts';
-import { isPlaces, type PersonPlaces } from './memberships.ts';
+import type { RevalidationOutcome } from './issuer-metrics.ts';
+import type { LoginSecrets, LoginToRevalidate } from './login.ts';
+import { isMemberships, type Memberships } from './memberships.ts';
 import type { TokenRevocations } from './token-revocations.ts';
 
-export interface LoginLooksDependencies {
+export interface RevalidationDependencies {
   issuers: ReadonlyMap<string, Issuer>;
   secrets: LoginSecrets;
-  places: PersonPlaces;
+  memberships: Memberships;
   revocations: TokenRevocations;
   logins: {
-    /** Takes logins of an issuer whose look is due, so that no other replica looks at them for two minutes. */
-    claim: (issuer: string, limit: number) => Promise<LoginToLookAt[]>;
+    /** Leases the logins of an issuer that are due for two minutes to this replica. */
+    claim: (issuer: string, limit: number) => Promise<LoginToRevalidate[]>;
     /** Replaces the refresh token. False if another replica has taken the login over. */
-    keepRefreshToken: (login: LoginToLookAt, sealed: Buffer) => Promise<boolean>;
-    /** Whether the look was not made void by another one, or by a logout. */
-    isClaimed: (login: LoginToLookAt) => Promise<boolean>;
-    /** Ends the look. The sealed ID token is null if the issuer sent none. */
-    finish: (login: LoginToLookAt, idToken: Buffer | null) => Promise<void>;
-    /** Logins under looks that the issuer has not confirmed for longer than the grace. */
+    keepRefreshToken: (login: LoginToRevalidate, sealed: Buffer) => Promise<boolean>;
+    /** Whether this replica still holds the revalidation lease. */
+    holdsLease: (login: LoginToRevalidate) => Promise<boolean>;
+    /** Ends the revalidation. The sealed ID token is null if the issuer sent no token. */
+    finish: (login: LoginToRevalidate, idToken: Buffer | null) => Promise<void>;
+    /** Logins in use without confirmation for longer than the grace. */
     findOverdue: (issuer: string, limit: number) => Promise<string[]>;
-    isConfirmedElsewhere: (login: LoginToLookAt) => Promise<boolean>;
-    /** Ends the looks at logins. `revokes`: whether their tokens wait to be revoked. */
-    endLooks: (ids: readonly string[], options: { revokes: boolean }) => Promise<void>;
+    isConfirmedElsewhere: (login: LoginToRevalidate) => Promise<boolean>;
+    /** Ends the revalidation of logins. `revokes`: whether their tokens wait to be revoked. */
+    endRevalidations: (ids: readonly string[], options: { revokes: boolean }) => Promise<void>;
     /** The names of issuers that logins have. */
     findIssuers: () => Promise<string[]>;
   };
@@ -37,7 +37,7 @@ export interface LoginLooksDependencies {
   revokeKeys: (person: Person) => Promise<void>;
   /** Raises the event of groups that can't be read. */
   reportUnread: (issuer: string, problem: UnreadGroups) => Promise<void>;
-  count: (issuer: string, outcome: LookOutcome) => void;
+  count: (issuer: string, outcome: RevalidationOutcome) => void;
   log: Logger;
 }
 
@@ -54,24 +54,24 @@ interface Renewed {
   idToken: string | null;
 }
 
-/** No client caused a look. */
+/** No client caused a revalidation. */
 const from = { clientIp: null, requestId: null };
 
 /**
- * Asks issuers again about people who have open sessions, or have given keys to programs. Each issuer has a loop of its
- * own, so that one that hangs holds up no other. An issuer that is away changes nothing until the grace is over.
+ * Revalidates OIDC sessions and device keys with their issuer. Each issuer has its own loop, so a hanging issuer delays no
+ * other. An unavailable issuer changes nothing until the grace is over.
  */
-export class LoginLooks {
-  readonly #options: LoginLooksDependencies;
+export class SessionRevalidation {
+  readonly #options: RevalidationDependencies;
   readonly #loops: PeriodicWork[];
 
-  constructor(options: LoginLooksDependencies) {
+  constructor(options: RevalidationDependencies) {
     this.#options = options;
     const { issuers, log } = options;
     this.#loops = [...issuers.values()].map(
       (issuer) =>
         new PeriodicWork({
-          ...{ task: `look at logins of ${issuer.settings.name}`, log, everyMs },
+          ...{ task: `revalidate sessions of ${issuer.settings.name}`, log, everyMs },
           round: () => this.#round(issuer),
         }),
     );
@@ -92,14 +92,14 @@ export class LoginLooks {
     const claimed = await this.#options.logins.claim(name, atOnce);
     const inUse = claimed.filter(({ isInUse }) => isInUse);
     if (inUse.length < claimed.length) this.#options.revocations.begin(issuer);
-    const looked = await Promise.all(inUse.map((login) => this.#look(issuer, login)));
+    const looked = await Promise.all(inUse.map((login) => this.#revalidate(issuer, login)));
     // One login may fail for a reason of its own, and then ends alone.
     const isAway = looked.length > 0 && !looked.includes(true);
     return isAway ? this.#endOverdue(name) : claimed.length === atOnce;
   }
 
-  /** False for a look that failed and says nothing about the person. It is due again when the claim ends. */
-  async #look(issuer: Issuer, login: LoginToLookAt): Promise<boolean> {
+  /** False if the revalidation failed without a statement about the member. It is due again when the lease ends. */
+  async #revalidate(issuer: Issuer, login: LoginToRevalidate): Promise<boolean> {
     const { log, count } = this.#options;
     const { name } = issuer.settings;
     const fields = { issuer: name, login: login.id };
@@ -112,7 +112,7 @@ export class LoginLooks {
     } catch (error) {
       const reason = error instanceof IssuerError ? { reason: describeFailure(error) } : { err: error };
       if (!(error instanceof IssuerError) || error.failure === 'away') {
-        log.warn({ ...fields, ...reason }, 'failed to look at a login');
+        log.warn({ ...fields, ...reason }, 'failed to revalidate a session');
         count(name, 'failed');
         if (login.isOverdue) await this.#end([login.id], name);
         return false;
@@ -124,20 +124,20 @@ export class LoginLooks {
     return true;
   }
 
-  /** In an order in which the next look continues after a crash. */
-  async #endRefused(issuer: Issuer, login: LoginToLookAt, renewed: Renewed | null): Promise<void> {
+  /** In an order in which the next revalidation continues after a crash. */
+  async #endRefused(issuer: Issuer, login: LoginToRevalidate, renewed: Renewed | null): Promise<void> {
     const { logins, endSessions, revokeKeys, revocations } = this.#options;
     // A logout has revoked the token meanwhile: the issuer says nothing about the person.
-    if (!(await logins.isClaimed(login))) return;
+    if (!(await logins.holdsLease(login))) return;
     await endSessions([login.id]);
     if (!(await logins.isConfirmedElsewhere(login))) await revokeKeys({ iss: login.iss, sub: login.sub });
     // The issuer still takes a token that it has renewed: its ID token was refused here.
-    await logins.endLooks([login.id], { revokes: renewed !== null });
+    await logins.endRevalidations([login.id], { revokes: renewed !== null });
     revocations.begin(issuer);
   }
 
-  /** Gets new tokens, and stores what the next look needs. Null if a logout came first. */
-  async #renew(issuer: Issuer, login: LoginToLookAt): Promise<Renewed | null> {
+  /** Gets new tokens and stores the refresh token for the next revalidation. Null if a logout came first. */
+  async #renew(issuer: Issuer, login: LoginToRevalidate): Promise<Renewed | null> {
     const { secrets, logins, revocations } = this.#options;
     const { id } = login;
     const old = secrets.open(id, 'refresh_token', login.refreshToken);
@@ -154,13 +154,13 @@ export class LoginLooks {
   }
 
   /** Gives the person what the new ID token says. One whose groups can't be read leaves the last ones, for a while. */
-  async #settle(issuer: Issuer, login: LoginToLookAt, { idToken }: Renewed): Promise<void> {
-    const { secrets, logins, places } = this.#options;
+  async #settle(issuer: Issuer, login: LoginToRevalidate, { idToken }: Renewed): Promise<void> {
+    const { secrets, logins, memberships: memberships } = this.#options;
     const { id, iss, sub } = login;
     if (idToken !== null) {
       const claims = await issuer.claimsOf(idToken, sub);
-      const settled = await places.settle(issuer.settings, { iss, sub }, claims, from);
-      if (!isPlaces(settled) && isUnread(settled)) {
+      const settled = await memberships.settle(issuer.settings, { iss, sub }, claims, from);
+      if (!isMemberships(settled) && isUnread(settled)) {
         await this.#keepLast(issuer, login, settled);
         return;
       }
@@ -169,7 +169,7 @@ export class LoginLooks {
   }
 
   /** Goes on with the groups that were read last, as long as they may count. */
-  async #keepLast(issuer: Issuer, login: LoginToLookAt, problem: UnreadGroups): Promise<void> {
+  async #keepLast(issuer: Issuer, login: LoginToRevalidate, problem: UnreadGroups): Promise<void> {
     const { logins, reportUnread, endSessions, revocations, log } = this.#options;
     const { name } = issuer.settings;
     log.warn(
@@ -180,7 +180,7 @@ export class LoginLooks {
     await reportUnread(name, problem);
     if (!login.hasOldGroups) return;
     await endSessions([login.id]);
-    await logins.endLooks([login.id], { revokes: true });
+    await logins.endRevalidations([login.id], { revokes: true });
     revocations.begin(issuer);
   }
 
@@ -204,6 +204,6 @@ export class LoginLooks {
     const { logins, endSessions, log } = this.#options;
     log.warn({ issuer, logins: overdue.length }, 'ended sessions of an issuer that is away');
     await endSessions(overdue);
-    await logins.endLooks(overdue, { revokes: true });
+    await logins.endRevalidations(overdue, { revokes: true });
   }
 }

@@ -15,7 +15,7 @@ export interface SessionToAuthenticate extends NamedSession {
 }
 
 /** A session with the hexadecimal hash of its token. */
-export type FoundSession = SessionToAuthenticate & { tokenSha256: string };
+export type StoredSession = SessionToAuthenticate & { tokenSha256: string };
 
 /** Sessions of all tenants and of owners. */
 export class SessionSystemStore {
@@ -27,7 +27,7 @@ export class SessionSystemStore {
   }
 
   /** The open sessions with tokens of these hexadecimal hashes. One whose key is revoked, expired or rotated has ended. */
-  async find(tokens: readonly string[]): Promise<FoundSession[]> {
+  async find(tokens: readonly string[]): Promise<StoredSession[]> {
     return this.#find(
       'token_sha256',
       tokens.map((token) => Buffer.from(token, 'hex')),
@@ -75,8 +75,8 @@ export class SessionSystemStore {
     column: 'id' | 'token_sha256',
     values: readonly (string | Buffer)[],
     type: 'bytea' | 'uuid',
-  ): Promise<FoundSession[]> {
-    const { rows } = await this.#pool.query<FoundSession>(
+  ): Promise<StoredSession[]> {
+    const { rows } = await this.#pool.query<StoredSession>(
       `select ${sessionColumns}, encode(sessions.token_sha256, 'hex') as "tokenSha256", t.slug as "tenantSlug",
          t.status as "tenantStatus", least(
            case when sessions.last_seen_at < now() - interval '1 minute'

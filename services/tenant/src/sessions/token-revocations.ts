@@ -32,7 +32,7 @@ export interface TokenRevocationsDependencies {
    */
   drop: (loginId: string) => Promise<string | null>;
   /** Whether any login of a person is looked at. */
-  isLookedAt: (person: Person) => Promise<boolean>;
+  isRevalidated: (person: Person) => Promise<boolean>;
   /** Revocations that are to be made, or have failed. */
   waiting: WaitingRevocations;
   count: (issuer: string, outcome: RevocationOutcome) => void;
@@ -89,12 +89,12 @@ export class TokenRevocations {
 
   /** Makes revocations that are due. True if there may be more. */
   async retry(issuer: Issuer): Promise<boolean> {
-    const { waiting, isLookedAt, secrets, count } = this.#options;
+    const { waiting, isRevalidated, secrets, count } = this.#options;
     const { name } = issuer.settings;
     const due = await waiting.claim(name, retried);
     const again = async ({ id, loginId, iss, sub, refreshToken }: WaitingRevocation): Promise<void> => {
       // The person may have logged in since the claim.
-      if (await isLookedAt({ iss, sub })) return;
+      if (await isRevalidated({ iss, sub })) return;
       const token = secrets.open(loginId, 'refresh_token', refreshToken);
       const outcome = await this.#outcomeOf(issuer, { id: loginId, iss, sub }, token);
       count(name, outcome);

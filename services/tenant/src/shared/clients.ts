@@ -7,7 +7,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
 
 /** The services that this one calls, and what raises events for subscribers, which webhook takes. */
-export function createPeers(shell: Shell, config: TenantConfig) {
+export function createClients(shell: Shell, config: TenantConfig) {
   const { raise } = publishedAlerts(shell, config);
   return {
     raise,
@@ -31,7 +31,7 @@ export function createPeers(shell: Shell, config: TenantConfig) {
 }
 
 /** The other services with a database, whose state operators see. */
-export type Systems = ReturnType<typeof createPeers>['systems'];
+export type Systems = ReturnType<typeof createClients>['systems'];
 
 /** Services that have a part in deletions of users' data; some also in transfers. */
-export type Participants = ReturnType<typeof createPeers>['participants'];
+export type Participants = ReturnType<typeof createClients>['participants'];

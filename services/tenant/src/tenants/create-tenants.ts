@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
-import { ownSettingsHandlers } from './tenant-settings-handlers.ts';
+import { tenantSettingsHandlers } from './tenant-settings-handlers.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
 import { SettingsSystemStore } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
@@ -22,7 +22,7 @@ export function createTenants({ known, proved, app, system, changes, providerKey
   const tenants = new TenantSystemStore(system);
   const systemStore = new SettingsSystemStore({ known, proved });
   return {
-    handlers: { ...ownerTenantHandlers(tenants, changes), ...ownSettingsHandlers(app, changes) },
+    handlers: { ...ownerTenantHandlers(tenants, changes), ...tenantSettingsHandlers(app, changes) },
     rpcs: {
       getTenantSettings: getTenantSettings({
         find: batchedFinder(

@@ -6,7 +6,7 @@ import { limitOf, unleasedRequests } from '../limits/leases.ts';
 import { memoryLimitsOf } from '../limits/memory-limits.ts';
 import type { UsableProviderKey } from '../provider-keys/provider-key-system-store.ts';
 import { limitedOf } from '../limits/wire-resources.ts';
-import type { FoundSettings, LimitedKey } from './settings-system-store.ts';
+import type { StoredSettings, LimitedKey } from './settings-system-store.ts';
 
 /** An answer of this size has about 0.5 MB and takes 65 ms to read. */
 const maxLimitedKeys = 10_000;
@@ -15,7 +15,7 @@ const maxLimitedKeys = 10_000;
 export type FindProviderKeys = (tenantId: string) => Promise<readonly UsableProviderKey[]>;
 
 export interface SettingsDependencies {
-  find: (tenantId: string) => Promise<FoundSettings | null>;
+  find: (tenantId: string) => Promise<StoredSettings | null>;
   findLimitedKeys: (tenantId: string, keys: { id: string | null; max: number }) => Promise<LimitedKey[]>;
   findProviderKeys: FindProviderKeys;
 }

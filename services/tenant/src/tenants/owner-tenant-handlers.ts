@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { CreateTenant, listTenants, PatchTenant } from '@gatehouse/contract/tenants';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
@@ -74,14 +74,14 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
 
     'owner.tenants.get': async ({ params }: Call) => {
       const tenant = await tenants.find(resourceId(params, what));
-      return { body: showTenant(existing(tenant, what)) };
+      return { body: showTenant(orNotFound(tenant, what)) };
     },
 
     'owner.tenants.patch': async (call: Call<PatchTenant>) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
         const setsTimezone = call.body.timezone !== undefined;
-        const changed = existing(
+        const changed = orNotFound(
           await changeTenant(db, id, (current) => patchSettings(current, call.body), { setsTimezone }),
           what,
         );

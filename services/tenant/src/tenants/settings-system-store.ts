@@ -3,7 +3,7 @@ import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from './tenant.ts';
 import { tenantColumns } from './tenant-store.ts';
 
-export interface FoundSettings extends Tenant {
+export interface StoredSettings extends Tenant {
   someKeyLimited: boolean;
   /** Whether it has keys of its own for providers. */
   hasProviderKeys: boolean;
@@ -23,8 +23,8 @@ export class SettingsSystemStore {
   }
 
   /** One statement, for as many tenants as are needed at once. */
-  async find(tenantIds: readonly string[]): Promise<FoundSettings[]> {
-    const { rows } = await this.#known.query<FoundSettings>({
+  async find(tenantIds: readonly string[]): Promise<StoredSettings[]> {
+    const { rows } = await this.#known.query<StoredSettings>({
       name: 'find_tenant_settings',
       text: `select ${tenantColumns}, exists (
            select from tenant.api_keys k

@@ -1,7 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { PatchOwnSettings } from '@gatehouse/contract/tenants';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { existing } from '@gatehouse/http/resource';
+import { orNotFound } from '@gatehouse/http/resource';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { findTenant, lockAndChange, updateOwnSettings } from './tenant-store.ts';
 import { showOwnSettings, tenantUpdated } from './tenant-views.ts';
@@ -10,12 +10,12 @@ import { patchSettings } from './tenant.ts';
 const what = 'tenant';
 
 /** `/v1/tenant/settings`: admins read and change the settings that are theirs. */
-export function ownSettingsHandlers(app: Pool, changes: Changes): Record<string, Handler> {
+export function tenantSettingsHandlers(app: Pool, changes: Changes): Record<string, Handler> {
   return {
     'tenant.settings.get': async (call: Call) => {
       const { tenantId } = tenantOf(call);
       const tenant = await withTenant(app, tenantId, (db) => findTenant(db, tenantId));
-      return { body: showOwnSettings(existing(tenant, what)) };
+      return { body: showOwnSettings(orNotFound(tenant, what)) };
     },
 
     'tenant.settings.patch': async (call: Call<PatchOwnSettings>) => {
@@ -27,7 +27,7 @@ export function ownSettingsHandlers(app: Pool, changes: Changes): Record<string,
           (current) => patchSettings(current, call.body),
           (settings) => updateOwnSettings(db, tenantId, settings),
         );
-        const both = existing(changed, what);
+        const both = orNotFound(changed, what);
         return { body: showOwnSettings(both.after), changes: [tenantUpdated(both)] };
       });
     },

@@ -23,7 +23,7 @@ export function showTenant(tenant: Tenant): tenants.Tenant {
   };
 }
 
-export function showOwnSettings({ timezone, previews, userKeys }: Tenant): tenants.OwnSettings {
+export function showOwnSettings({ timezone, previews, userKeys }: Tenant): tenants.AdminTenantSettings {
   return { timezone, previews, user_keys: userKeys };
 }
 

@@ -1,5 +1,5 @@
 import type { Changes, RecordChange } from '@gatehouse/audited-changes/changes';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -23,8 +23,8 @@ export interface TransfersOptions {
   app: Pool;
   system: Pool;
   jobs: Jobs<{ transfer: typeof transferTask }>;
-  participants: Readonly<Record<TransferService, Peer<ParticipantServiceClient>>>;
-  chat: Peer<ChatServiceClient>;
+  participants: Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>;
+  chat: RpcClient<ChatServiceClient>;
   findTenant: (id: string) => Promise<Tenant | null>;
   changes: Changes;
   recordChange: RecordChange;

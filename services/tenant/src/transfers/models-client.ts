@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
@@ -7,7 +7,7 @@ import type { TransferPartiesOptions } from './parties.ts';
 const deadlineMs = 3_000;
 
 /** The models of the catalogue that a tenant can't use, as chat knows them. */
-export function unusableModelsAt(chat: Peer<ChatServiceClient>): TransferPartiesOptions['unusable'] {
+export function unusableModelsAt(chat: RpcClient<ChatServiceClient>): TransferPartiesOptions['unusable'] {
   return async (tenantId, models) => {
     const request = { tenantId, ids: [...models] };
     const { unknownIds } = await chat

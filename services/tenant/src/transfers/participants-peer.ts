@@ -1,5 +1,5 @@
 import { transferableTypes, type ResourceRef } from '@gatehouse/contract/transfers';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type {
   DescribeResponse,
   ResourceRef as SentRef,
@@ -15,7 +15,7 @@ const deadlineMs = 10_000;
 export function describeTransferAt({
   agent,
   ...others
-}: Readonly<Record<TransferService, Peer<ParticipantServiceClient>>>): DescribeTransfer {
+}: Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>): DescribeTransfer {
   return async ({ include, resources, ...plan }) => {
     const request = {
       ...plan,

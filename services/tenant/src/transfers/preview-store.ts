@@ -5,7 +5,7 @@ import type { SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
 
 /** Statements on previews of transfers. The role and the tenant of the connection decide which rows they reach. */
 
-interface Row extends Omit<Preview, 'plan'> {
+interface PreviewRow extends Omit<Preview, 'plan'> {
   sourceTenantId: string;
   targetTenantId: string;
   request: Pick<TransferPlan, 'mode' | 'resources' | 'include' | 'onConflict'>;
@@ -29,7 +29,7 @@ export async function insertPreview(
   { id, plan, source, target, createdBy, byOwner }: NewPreview,
 ): Promise<Preview> {
   const { sourceTenantId, targetTenantId, ...request } = plan;
-  const inserted = await db.query<Row>(
+  const inserted = await db.query<PreviewRow>(
     `insert into tenant.transfer_previews
        (id, source_tenant_id, target_tenant_id, request, source, target, created_by, by_owner, accepted_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, case when $6::json is not null then now() end) returning ${columns}`,
@@ -46,7 +46,7 @@ export async function findPreview(
   id: string,
   lock: '' | 'for update' = '',
 ): Promise<Preview | null> {
-  const { rows } = await db.query<Row>(
+  const { rows } = await db.query<PreviewRow>(
     `select ${columns} from tenant.transfer_previews where id = $1 ${lock}`,
     [id],
   );
@@ -67,7 +67,7 @@ export async function countOpenPreviews(db: Queryable, sourceTenantId: string): 
 }
 
 export async function acceptPreview(db: Queryable, id: string, target: TargetSide): Promise<Preview> {
-  const updated = await db.query<Row>(
+  const updated = await db.query<PreviewRow>(
     `update tenant.transfer_previews set target = $2, accepted_at = now() where id = $1 returning ${columns}`,
     [id, JSON.stringify(target)],
   );
@@ -84,6 +84,6 @@ export async function deleteOldPreviews(db: Queryable, batch = 100): Promise<boo
   return rowCount === batch;
 }
 
-function previewOf({ sourceTenantId, targetTenantId, request, ...row }: Row): Preview {
+function previewOf({ sourceTenantId, targetTenantId, request, ...row }: PreviewRow): Preview {
   return { ...row, plan: { sourceTenantId, targetTenantId, ...request } };
 }

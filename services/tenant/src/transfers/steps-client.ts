@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import type { CarryOutOptions, TransferService } from './carry-out-job.ts';
@@ -10,7 +10,7 @@ const countMs = 2_000;
 
 /** `RunStep` of the services that have a part in transfers. */
 export function runStepAt(
-  peers: Readonly<Record<TransferService, Peer<ParticipantServiceClient>>>,
+  peers: Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>,
 ): CarryOutOptions['runStep'] {
   return async (service, transfer, step) => {
     const request = { transfer: messageOf(transfer), step };
@@ -20,7 +20,7 @@ export function runStepAt(
 }
 
 /** Whether agents that move have runs under way. */
-export function isBusyAt(chat: Peer<ChatServiceClient>): CarryOutOptions['isBusy'] {
+export function isBusyAt(chat: RpcClient<ChatServiceClient>): CarryOutOptions['isBusy'] {
   return async ({ sourceTenantId: tenantId, items }) => {
     const moving = items.filter(({ type, action }) => type === 'agent' && action === 'move');
     const agentIds = moving.map(({ id }) => id);

@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { CreateTransfer, listTransfers as listShape } from '@gatehouse/contract/transfers';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError, isErrorCode } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
@@ -36,7 +36,7 @@ export function transferHandlers({
     'transfers.create': async (call: Call<CreateTransfer>) => {
       const { principal, clientIp, requestId } = call;
       const previewId = call.body.preview_id.toLowerCase();
-      const preview = existing(await read(principal, (db) => findPreview(db, previewId)), 'preview');
+      const preview = orNotFound(await read(principal, (db) => findPreview(db, previewId)), 'preview');
       const { plan } = preview;
       if (principal.tenantId !== null && principal.tenantId !== plan.sourceTenantId)
         throw new AppError('role_missing', 'Only an owner or an admin of the source can begin a transfer.');
@@ -55,7 +55,7 @@ export function transferHandlers({
       assertFresh(changedSince({ ...preview, target: preview.target ?? now.target }, now.source, now.target));
       assertPossible(preview, now.target);
       return changes.change(call, async (db) => {
-        const locked = existing(await findPreview(db, previewId, 'for update'), 'preview');
+        const locked = orNotFound(await findPreview(db, previewId, 'for update'), 'preview');
         assertOpen(locked);
         const { mode, sourceTenantId, targetTenantId } = plan;
         const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.userId };
@@ -85,7 +85,7 @@ export function transferHandlers({
       const id = resourceId(params, what);
       return {
         body: showTransfer(
-          existing(await read(principal, (db) => findTransfer(db, id)), what),
+          orNotFound(await read(principal, (db) => findTransfer(db, id)), what),
           principal.tenantId,
         ),
       };

@@ -1,7 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { CreatePreview } from '@gatehouse/contract/transfers';
 import type { Call, Handler } from '@gatehouse/http/app';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { acceptPreview, countOpenPreviews, findPreview, insertPreview } from './preview-store.ts';
@@ -53,7 +53,7 @@ export function transferPreviewHandlers({
       const id = resourceId(params, what);
       return {
         body: showPreview(
-          existing(await read(principal, (db) => findPreview(db, id)), what),
+          orNotFound(await read(principal, (db) => findPreview(db, id)), what),
           principal.tenantId,
         ),
       };
@@ -62,7 +62,7 @@ export function transferPreviewHandlers({
     'transfers.previews.accept': async (call: Call) => {
       const { principal, params } = call;
       const id = resourceId(params, what);
-      const preview = existing(await read(principal, (db) => findPreview(db, id)), what);
+      const preview = orNotFound(await read(principal, (db) => findPreview(db, id)), what);
       const { plan } = preview;
       if (principal.tenantId !== plan.targetTenantId)
         throw new AppError('role_missing', 'Only an admin of the target can accept a transfer.');
@@ -72,7 +72,7 @@ export function transferPreviewHandlers({
         assertFresh(changedInSource(preview, source)),
       );
       return changes.change(call, async (db) => {
-        const before = existing(await findPreview(db, id, 'for update'), what);
+        const before = orNotFound(await findPreview(db, id, 'for update'), what);
         if (before.target !== null) return { body: showPreview(before, principal.tenantId), changes: [] };
         assertOpen(before);
         const after = await acceptPreview(db, id, sides.target);

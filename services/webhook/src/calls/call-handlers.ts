@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { listWebhookCalls, WebhookCallWithResult } from '@gatehouse/contract/webhook-calls';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { z } from 'zod';
@@ -39,7 +39,7 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
       const { limit, cursor } = call.query;
       const what = 'webhook endpoint';
       const endpointId = resourceId(call.params, what);
-      existing(await endpoints.find(tenantId, endpointId), what);
+      orNotFound(await endpoints.find(tenantId, endpointId), what);
       const rows = await calls.list({ tenantId, endpointId }, { limit, before: decodeCursor(cursor) });
       return { body: pageOf(rows, limit, showCall) };
     },
@@ -48,7 +48,7 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
       const what = 'webhook call';
       const id = resourceId({ id: call.params['call_id'] ?? '' }, what);
       const { tenantId } = tenantOf(call);
-      const known = existing(await calls.find(tenantId, id), what);
+      const known = orNotFound(await calls.find(tenantId, id), what);
       return { body: showWithResult(known, await deliveries.listByCall(tenantId, id), texts) };
     },
 
@@ -56,15 +56,15 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
       const what = 'webhook call';
       const callId = resourceId({ id: call.params['call_id'] ?? '' }, what);
       const { tenantId } = tenantOf(call);
-      const known = existing(await calls.find(tenantId, callId), what);
+      const known = orNotFound(await calls.find(tenantId, callId), what);
       if (known.callbackUrl === null || known.finishedAt === null)
         throw new AppError('nothing_to_deliver', 'The call has no callback_url, or has not finished.');
       await counts.count(tenantId, 'repeated_deliveries');
       return changes.change(call, async (db) => {
-        existing(await lockEndpoint(db, known.endpointId), what);
+        orNotFound(await lockEndpoint(db, known.endpointId), what);
         if ((await countDeliveries(db, callId)) >= maxDeliveries)
           throw new AppError('limit_reached', `A result is sent ${maxDeliveries} times at most.`);
-        const id = existing(await queue.addResult(db, known), what);
+        const id = orNotFound(await queue.addResult(db, known), what);
         const body = showDelivery(await deliveryById(db, id));
         return {
           body,

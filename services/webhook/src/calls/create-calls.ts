@@ -23,7 +23,7 @@ import type { callTasks } from './call-tasks.ts';
 import { CallTexts } from './call-texts.ts';
 import { Claims } from './claims.ts';
 import { llmHandlers } from './llm-handlers.ts';
-import { Patience } from './patience.ts';
+import { EndpointWait } from './patience.ts';
 import { resultReader } from './result-body.ts';
 import { failLost, runCall } from './run-call-job.ts';
 import { SyncCalls } from './sync-calls-handlers.ts';
@@ -64,7 +64,7 @@ export function createCalls({ log }: Shell, options: CallsOptions) {
       queue: async (db, { tenantId, id }) => {
         await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
       },
-      patience: new Patience(),
+      patience: new EndpointWait(),
       room: new QueueRoom('deliveries', (tenantId, count) => calls.hasQueued(tenantId, count)),
       ...{ gate, guards, tenants, calls, claims, texts, hops, templates },
     }),

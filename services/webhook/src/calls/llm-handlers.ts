@@ -25,7 +25,7 @@ import { signedRequestOf } from '../signatures/signed.ts';
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';
 import type { EndpointGate } from '../endpoints/endpoint-gate.ts';
 import type { HandshakeAnswer } from './handshake.ts';
-import { refuseClosed, type Patience } from './patience.ts';
+import { refuseClosed, type EndpointWait } from './patience.ts';
 import type { Genuine } from '../signatures/verify.ts';
 import { readInput, requestOf } from './llm-input-handlers.ts';
 import type { TenantClient } from '../clients/tenant-client.ts';
@@ -44,7 +44,7 @@ export interface LlmDependencies {
   queue: (db: Queryable, call: { tenantId: string; id: string }) => Promise<void>;
   room: QueueRoom;
   /** For endpoints that are about to move. */
-  patience: Patience;
+  patience: EndpointWait;
   templates: Templates;
   guards: Guards;
 }
@@ -75,7 +75,7 @@ interface Stored {
 }
 
 /** A verified request. */
-interface Verified extends Genuine {
+interface VerifiedRequest extends Genuine {
   endpoint: SealedEndpoint;
   request: IncomingMessage;
   body: Buffer;
@@ -119,7 +119,7 @@ async function receive(
   const sent = { request, body, share, context };
   const stored = await accept(dependencies, { ...genuine, ...sent }, true);
   if (stored !== null) return stored;
-  const opened = await patience.until(() => gate.find(genuine.endpoint.id));
+  const opened = await patience.untilOpen(() => gate.find(genuine.endpoint.id));
   const again = await gate.check(signed, opened, address);
   return (await accept(dependencies, { ...again, ...sent }, false)) ?? refuseClosed();
 }
@@ -127,7 +127,7 @@ async function receive(
 /** Null while the endpoint takes no such calls: it is about to move to another tenant. */
 async function accept(
   dependencies: LlmDependencies,
-  { endpoint, ...sent }: Verified,
+  { endpoint, ...sent }: VerifiedRequest,
   isFirst: boolean,
 ): Promise<Stored | null> {
   const { calls, claims, queue, room, tenants } = dependencies;

@@ -8,11 +8,13 @@ const pollMs = 500;
 const maxWaiting = 100;
 
 /** Senders that wait for the answer of an endpoint that is about to move to another tenant. */
-export class Patience {
+export class EndpointWait {
   #waiting = 0;
 
   /** Resolves with the endpoint when it is open; null if it was deleted. Throws `service_unavailable` when that takes long. */
-  async until<Found extends { closed: boolean }>(find: () => Promise<Found | null>): Promise<Found | null> {
+  async untilOpen<State extends { closed: boolean }>(
+    find: () => Promise<State | null>,
+  ): Promise<State | null> {
     if (this.#waiting >= maxWaiting) refuseClosed();
     const until = monotonicMs() + longestMs;
     this.#waiting += 1;

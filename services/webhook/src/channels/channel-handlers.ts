@@ -10,7 +10,7 @@ import {
 import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
@@ -92,16 +92,16 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
 
     'channels.instances.get': async (call: Call) => {
       const channel = await channels.find(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: show(existing(channel, what)) };
+      return { body: show(orNotFound(channel, what)) };
     },
 
     'channels.instances.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      const { type } = existing(await channels.find(tenantId, id), what);
+      const { type } = orNotFound(await channels.find(tenantId, id), what);
       // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, { ...call.body, type }, dependencies);
       return changes.change(call, async (db) => {
-        const before = existing(await lockChannel(db, id), what);
+        const before = orNotFound(await lockChannel(db, id), what);
         const settings = patchedSettings(before, call.body);
         const credentials = call.body.credentials;
         const { accounts, consents, completed } = adapterOf(adapters, type);
@@ -128,7 +128,7 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
     'channels.instances.delete': async (call: Call) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
-        const before = show(existing(await lockChannel(db, id), what));
+        const before = show(orNotFound(await lockChannel(db, id), what));
         await deleteChannel(db, id);
         return { changes: [{ action: 'channel_instance.deleted', id, before, after: null }] };
       });

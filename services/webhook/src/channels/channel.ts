@@ -106,10 +106,10 @@ export function actingUserOf({ type, id }: Pick<Channel, 'type' | 'id'>, senderI
   return `${type}:${id}:sha256:${createHash('sha256').update(senderId).digest('hex')}`;
 }
 
-type Given<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
+type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
 
-function defined<Fields extends object>(fields: Fields): Given<Fields> {
+function defined<Fields extends object>(fields: Fields): Defined<Fields> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Given<Fields>;
+  ) as Defined<Fields>;
 }

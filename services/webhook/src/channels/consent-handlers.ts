@@ -3,7 +3,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { sendJson } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { requesterOf, ConsentFlow } from '@gatehouse/public-access/consent-flow';
 import type { ConsentLink, ConsentTickets } from '@gatehouse/public-access/consent-tickets';
@@ -77,7 +77,7 @@ async function channelOf(
   call: Pick<Call, 'principal' | 'params'>,
 ): Promise<Channel> {
   const id = resourceId(call.params, 'channel');
-  const channel = existing(await channels.find(tenantOf(call).tenantId, id), 'channel');
+  const channel = orNotFound(await channels.find(tenantOf(call).tenantId, id), 'channel');
   if (channel.type !== kind.type)
     throw new AppError('invalid_value', `Only channels of the type ${kind.type} need a consent.`);
   if (publicUrl === '')

@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
@@ -8,9 +8,9 @@ const deadlineMs = 2_000;
 
 /** Agents that a caller may see. */
 export class AgentClient {
-  readonly #peer: Peer<AgentServiceClient>;
+  readonly #peer: RpcClient<AgentServiceClient>;
 
-  constructor(peer: Peer<AgentServiceClient>) {
+  constructor(peer: RpcClient<AgentServiceClient>) {
     this.#peer = peer;
   }
 

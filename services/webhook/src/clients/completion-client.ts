@@ -1,4 +1,4 @@
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import { isUnanswered } from '@gatehouse/grpc/errors';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
@@ -6,7 +6,7 @@ import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Delegation } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-import { longestRunMs, readCompletion, type Answer, type Question } from './completion.ts';
+import { longestRunMs, readCompletion, type AgentResponse, type Question } from './completion.ts';
 
 /** The most that one attempt of a job may take: chat reports its limit before. */
 const longestAttemptMs = longestRunMs + 30_000;
@@ -18,12 +18,12 @@ const leastMs = 100;
 
 /** Asks agents through chat. */
 export class CompletionClient {
-  readonly #peer: Peer<ChatServiceClient>;
+  readonly #peer: RpcClient<ChatServiceClient>;
   readonly #signer: Signer;
   readonly #callInJobMs: number;
 
   constructor(
-    peer: Peer<ChatServiceClient>,
+    peer: RpcClient<ChatServiceClient>,
     { signer, inJobMs = callInJobMs }: { signer: Signer; inJobMs?: number | undefined },
   ) {
     this.#peer = peer;
@@ -43,7 +43,7 @@ export class CompletionClient {
       pollMs,
       ...context
     }: Partial<RequestContext> & { deadlineMs: () => number; pollMs: number },
-  ): Promise<Answer> {
+  ): Promise<AgentResponse> {
     for (;;) {
       const attempt = { ...context, deadlineMs: deadlineMs() };
       try {
@@ -62,7 +62,7 @@ export class CompletionClient {
    * Asks from a job, as long as a run may take. A call that was interrupted, or that has no answer after a minute, is
    * repeated by the same call id, so that chat's stored answer counts if there is one.
    */
-  askInJob(delegation: Delegation, question: Question, signal: AbortSignal): Promise<Answer> {
+  askInJob(delegation: Delegation, question: Question, signal: AbortSignal): Promise<AgentResponse> {
     const until = monotonicMs() + longestAttemptMs;
     const deadlineMs = (): number => {
       signal.throwIfAborted();
@@ -78,7 +78,7 @@ export class CompletionClient {
     delegation: Delegation,
     { callId, channel, group, sessionId, requestJson }: Question,
     { deadlineMs, requestId, trace }: Partial<RequestContext> & { deadlineMs: number },
-  ): Promise<Answer> {
+  ): Promise<AgentResponse> {
     const { runId, traceId, completionJson } = await this.#peer.call(
       'complete',
       {

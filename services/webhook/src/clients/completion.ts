@@ -25,7 +25,7 @@ export interface Result {
 }
 
 /** An agent's answer. */
-export interface Answer {
+export interface AgentResponse {
   runId: string;
   result: Result;
 }

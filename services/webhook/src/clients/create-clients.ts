@@ -11,7 +11,7 @@ import { CompletionClient } from './completion-client.ts';
 import { TenantClient } from './tenant-client.ts';
 
 /** The services that this one calls, and administrative changes, which it publishes to the tenant service. */
-export function createPeers(
+export function createClients(
   shell: Shell,
   {
     config,

@@ -1,20 +1,20 @@
 import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
-import type { Peer } from '@gatehouse/grpc/client';
+import type { RpcClient } from '@gatehouse/grpc/client';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { platformId } from '../shared/platform.ts';
 
 /** The settings of a tenant that webhook reads. */
-export interface TenantSettings {
+export interface WebhookSettings {
   retentionDays: number;
 }
 
 /** Settings of active tenants, with the rules of {@link ActiveTenants}. */
 export class TenantClient {
-  readonly #tenants: ActiveTenants<TenantSettings>;
+  readonly #tenants: ActiveTenants<WebhookSettings>;
 
-  constructor(peer: Peer<TenantServiceClient>, changes: ChangeWatch) {
+  constructor(peer: RpcClient<TenantServiceClient>, changes: ChangeWatch) {
     this.#tenants = new ActiveTenants({
       changes,
       load: async (tenantId, context) => {
@@ -43,7 +43,7 @@ export class TenantClient {
   }
 
   /** The settings of an active tenant. Throws as {@link assertActive}. */
-  settingsOf(tenantId: string, caller?: SettingsCaller): Promise<TenantSettings> {
+  settingsOf(tenantId: string, caller?: SettingsCaller): Promise<WebhookSettings> {
     return this.#tenants.get(tenantId, caller);
   }
 }

@@ -6,7 +6,7 @@ import type {
 } from '@gatehouse/contract/channel-messages';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import type { z } from 'zod';
 import type { ChannelTexts } from './channel-texts.ts';
 import type { ChannelStore } from '../channels/channel-store.ts';
@@ -27,7 +27,7 @@ export function conversationHandlers({
 }): Record<string, Handler> {
   const instanceOf = async (call: Call): Promise<{ tenantId: string; instanceId: string }> => {
     const [{ tenantId }, instanceId] = [tenantOf(call), resourceId(call.params, 'channel')];
-    existing(await channels.find(tenantId, instanceId), 'channel');
+    orNotFound(await channels.find(tenantId, instanceId), 'channel');
     return { tenantId, instanceId };
   };
   return {
@@ -42,7 +42,7 @@ export function conversationHandlers({
       const { limit, cursor } = call.query;
       const instance = await instanceOf(call);
       const conversationId = resourceId({ id: call.params['conversation_id'] ?? '' }, 'conversation');
-      existing((await messages.hasConversation(instance, conversationId)) || null, 'conversation');
+      orNotFound((await messages.hasConversation(instance, conversationId)) || null, 'conversation');
       const { tenantId } = instance;
       const page = { limit, before: decodeCursor(cursor) };
       const rows = await messages.listMessages({ tenantId, conversationId }, page);

@@ -15,7 +15,7 @@ import type { OpenChannels } from '../channels/open-channels.ts';
 import { showTyping } from './typing.ts';
 import type { CompletionClient } from '../clients/completion-client.ts';
 import type { TenantClient } from '../clients/tenant-client.ts';
-import type { Conversation, EarlierMessage, Turn, TurnEnd, TurnStore } from './turn-store.ts';
+import type { Conversation, EarlierMessage, PendingTurn, TurnEnd, TurnStore } from './turn-store.ts';
 import { isTemporary } from '../clients/completion.ts';
 
 export interface ConverseDependencies {
@@ -125,7 +125,7 @@ interface NextTurn {
 }
 
 interface OpenTurn {
-  turn: Turn;
+  turn: PendingTurn;
   conversation: Conversation;
   channel: Channel;
 }
@@ -156,14 +156,14 @@ async function answer(
   metrics.ended(channel.type, end.status);
 }
 
-type Said = Pick<TurnEnd, 'status' | 'runId'> & { replies: string[] };
+type TurnOutcome = Pick<TurnEnd, 'status' | 'runId'> & { replies: string[] };
 
 /** The texts of the answer to a turn: the agent's, or a sentence in its place. Throws if a later attempt may succeed. */
 async function spokenFor(
   dependencies: ConverseDependencies,
   { turn, conversation, channel }: OpenTurn,
   context: JobContext,
-): Promise<Said> {
+): Promise<TurnOutcome> {
   const { channels, texts, turns, completions } = dependencies;
   const { tenantId } = turn;
   const { replies } = channel;

@@ -48,12 +48,12 @@ const longestName = 255;
 /** A message, and how often what it is about was sent on by a gateway. */
 type SentOnMessage = InboundMessage & { hops: number };
 
-interface Answer {
+interface MessageReceipt {
   status: 200 | 202;
   body: object;
 }
 
-const ignored: Answer = { status: 200, body: { status: 'ignored', message_id: null } };
+const ignored: MessageReceipt = { status: 200, body: { status: 'ignored', message_id: null } };
 
 /** `POST /v1/webhooks/message` */
 export function messageHandlers(dependencies: MessageDependencies): Record<string, RawHandler> {
@@ -70,7 +70,7 @@ async function receive(
   request: IncomingMessage,
   response: ServerResponse,
   context: RawCall,
-): Promise<Answer> {
+): Promise<MessageReceipt> {
   const { gate, channels, tenants, metrics, moves, resume } = dependencies;
   const { anonymousBudget, bodyBudget } = dependencies.guards;
   const address = clientIpOf(request);

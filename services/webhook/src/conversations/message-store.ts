@@ -47,7 +47,7 @@ export interface StoredMessage {
 const keysKeptDays = 7;
 
 /** Aborts the transaction of a message that another one has stored meanwhile, or whose conversation is gone. */
-class Taken extends Error {}
+class MessageTaken extends Error {}
 
 /** Conversations and their messages, of one tenant at a time. */
 export class MessageStore {
@@ -75,12 +75,12 @@ export class MessageStore {
           const conversation = await upsertConversation(db, message);
           if (conversation === null) return null;
           const conversationId = await whereItGoesOn(db, conversation);
-          if (!(await insertMessage(db, message, conversationId))) throw new Taken();
+          if (!(await insertMessage(db, message, conversationId))) throw new MessageTaken();
           await also(db, conversationId);
           return { id, isDuplicate: false };
         });
       } catch (error) {
-        if (!(error instanceof Taken)) throw error;
+        if (!(error instanceof MessageTaken)) throw error;
       }
     }
   }
@@ -205,15 +205,15 @@ async function findByKeys(db: Queryable, { instanceId, keys }: NewMessage): Prom
 }
 
 /** The row of a conversation. */
-interface Place {
+interface ConversationRow {
   id: string;
   movedTo: string | null;
 }
 
 /** The channel can't change hands until the transaction ends. */
-async function upsertConversation(db: Queryable, message: NewMessage): Promise<Place | null> {
+async function upsertConversation(db: Queryable, message: NewMessage): Promise<ConversationRow | null> {
   const { tenantId, instanceId, conversation, userId } = message;
-  const { rows } = await db.query<Place>(
+  const { rows } = await db.query<ConversationRow>(
     `with channel as (select id from webhook.channel_instances where id = $3 for key share)
      insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
      select $1, $2, channel.id, $4, $5, $6 from channel
@@ -228,15 +228,15 @@ async function upsertConversation(db: Queryable, message: NewMessage): Promise<P
 }
 
 /** The conversation that one with an old id goes on in. It can't move on until the transaction ends. */
-async function whereItGoesOn(db: Queryable, { id, movedTo }: Place): Promise<string> {
+async function whereItGoesOn(db: Queryable, { id, movedTo }: ConversationRow): Promise<string> {
   if (movedTo === null) return id;
-  const { rows } = await db.query<Place>(
+  const { rows } = await db.query<ConversationRow>(
     `update webhook.conversations set last_message_at = clock_timestamp() where id = $1
      returning id, moved_to as "movedTo"`,
     [movedTo],
   );
   const [next] = rows;
-  if (next === undefined) throw new Taken();
+  if (next === undefined) throw new MessageTaken();
   return whereItGoesOn(db, next);
 }
 

@@ -3,7 +3,7 @@ import type { ReplyStyle } from '../channels/adapter.ts';
 import { escaped, safeMarkdown, written } from './reply-style.ts';
 
 /** An answer, as Markdown, and what the provider's messages are like. */
-export interface Answer {
+export interface MarkdownReply {
   markdown: string;
   style: ReplyStyle;
   maxChars: number;
@@ -20,14 +20,14 @@ export interface Piece {
 const charsPerWritten = 2;
 
 /** An answer without what is too much to be sent, so that it is not parsed either. */
-export function sendable(answer: Answer): Answer {
+export function sendable(answer: MarkdownReply): MarkdownReply {
   const most = maxPieces * answer.maxChars * charsPerWritten;
   if (answer.markdown.length <= most) return answer;
   return { ...answer, markdown: `${answer.markdown.slice(0, most).toWellFormed()}\n\n…` };
 }
 
 /** Splits an answer into messages that are short enough: between blocks, else at ends of sentences. */
-export function piecesOf({ markdown, style, maxChars }: Answer): Piece[] {
+export function piecesOf({ markdown, style, maxChars }: MarkdownReply): Piece[] {
   const text = markdown.trim();
   const write = (source: string): string =>
     style === 'markdown' ? safeMarkdown(source) : written(lexer(source), style);
@@ -50,7 +50,7 @@ export function piecesOf({ markdown, style, maxChars }: Answer): Piece[] {
 }
 
 /** A text as it is, cut into messages. */
-export function unformatted(text: string, { style, maxChars }: Omit<Answer, 'markdown'>): Piece[] {
+export function unformatted(text: string, { style, maxChars }: Omit<MarkdownReply, 'markdown'>): Piece[] {
   // Escaping makes a text longer, at most fivefold.
   return bounded(
     cut(text, Math.floor(maxChars / 6)).map((plainText) => ({ text: escaped(plainText, style), plainText })),

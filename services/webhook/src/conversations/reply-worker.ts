@@ -1,7 +1,7 @@
-import { piecesOf, sendable, unformatted, type Answer, type Piece } from './reply-pieces.ts';
+import { piecesOf, sendable, unformatted, type MarkdownReply, type Piece } from './reply-pieces.ts';
 
 export interface Writing {
-  answer: Answer;
+  answer: MarkdownReply;
   /** Without reading Markdown, which takes time in proportion to the text. */
   plain: boolean;
 }

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Logger } from '@gatehouse/kit/log';
 import { AppError } from '@gatehouse/kit/errors';
 import { Sandbox } from '@gatehouse/sandbox/sandbox';
-import type { Answer, Piece } from './reply-pieces.ts';
+import type { MarkdownReply, Piece } from './reply-pieces.ts';
 import type { Writing } from './reply-worker.ts';
 
 const file = path.join(import.meta.dirname, `reply-worker${path.extname(import.meta.filename)}`);
@@ -25,7 +25,7 @@ export class ReplyWriter {
   }
 
   /** Throws `service_unavailable` when too many answers wait. */
-  async write(tenantId: string, answer: Answer): Promise<Piece[]> {
+  async write(tenantId: string, answer: MarkdownReply): Promise<Piece[]> {
     try {
       return await this.#sandbox.run(tenantId, { answer, plain: false });
     } catch (error) {

@@ -15,7 +15,7 @@ export interface Conversation {
 type Ref = Pick<Conversation, 'tenantId' | 'id'>;
 
 /** A turn that is not answered yet. */
-export interface Turn {
+export interface PendingTurn {
   id: string;
   tenantId: string;
   conversationId: string;
@@ -39,7 +39,7 @@ export interface EarlierMessage {
 }
 
 /** A turn to begin, of these messages. */
-export type NewTurn = Omit<Turn, 'tenantId' | 'conversationId'> & { messageIds: readonly string[] };
+export type NewTurn = Omit<PendingTurn, 'tenantId' | 'conversationId'> & { messageIds: readonly string[] };
 
 /** One message of the answer to a turn. */
 export interface NewReply {
@@ -83,7 +83,7 @@ export class TurnStore {
   }
 
   /** The turn of a conversation that is not answered yet, or what waits for the next one, in order. */
-  async open({ tenantId, id }: Ref): Promise<{ turn: Turn | null; waiting: WaitingMessage[] }> {
+  async open({ tenantId, id }: Ref): Promise<{ turn: PendingTurn | null; waiting: WaitingMessage[] }> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const turn = await findTurn(db, id);
       return { turn, waiting: turn === null ? await readWaiting(db, id) : [] };
@@ -149,7 +149,7 @@ export class TurnStore {
    * replies are in. The first end counts.
    */
   async end(
-    { id, tenantId, conversationId, userId, hops }: Turn,
+    { id, tenantId, conversationId, userId, hops }: PendingTurn,
     { status, runId, replies, retentionDays: retentionDays }: TurnEnd,
     also: (db: Queryable, conversationId: string) => Promise<unknown>,
   ): Promise<void> {
@@ -210,8 +210,8 @@ async function lockPlace(db: Queryable, conversationId: string): Promise<string>
   return rows[0]?.id ?? conversationId;
 }
 
-async function findTurn(db: Queryable, conversationId: string): Promise<Turn | null> {
-  const { rows } = await db.query<Turn>(
+async function findTurn(db: Queryable, conversationId: string): Promise<PendingTurn | null> {
+  const { rows } = await db.query<PendingTurn>(
     `select id, tenant_id as "tenantId", conversation_id as "conversationId", user_id as "userId",
        agent_id as "agentId", request, has_attachment as "hasAttachment", hops
      from webhook.channel_turns where conversation_id = $1`,

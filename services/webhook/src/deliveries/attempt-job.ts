@@ -5,7 +5,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { retryAfterS, type Attempt, type DueDelivery } from './delivery.ts';
 import type { Hops } from './hops.ts';
-import type { Message, Messages } from './messages.ts';
+import type { DeliveryMessage, Messages } from './messages.ts';
 import { standardHeaders } from '../signatures/standard-headers.ts';
 
 const timeoutMs = 15_000;
@@ -23,7 +23,7 @@ export async function attempt(
   delivery: DueDelivery,
   { messages, hops, egress, at, log }: Dependencies & { at: Date; log: Logger },
 ): Promise<Outcome | null> {
-  let message: Message | null;
+  let message: DeliveryMessage | null;
   try {
     message = await messages.open(delivery);
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { targetOf, type Target } from './delivery.ts';
+import { targetOf, type OriginTarget } from './delivery.ts';
 import { giveUpPending, insertDelivery, redirectPending, type DeliveryOrigin } from './delivery-store.ts';
 import type { deliveryTasks } from './delivery-tasks.ts';
 
@@ -56,14 +56,14 @@ export class DeliveryQueue {
   }
 
   /** Sends what is due to a target: now, or at a time. */
-  async wake(db: Queryable, { tenantId, target }: Target, at?: Date): Promise<void> {
+  async wake(db: Queryable, { tenantId, target }: OriginTarget, at?: Date): Promise<void> {
     // A job for later must not keep one for now from being added.
     const key = at === undefined ? target : `${target}/${at.toISOString().slice(0, 19)}`;
     await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key, ...(at && { runAt: at }) });
   }
 
   /** The same for a target whose job was lost. One that waits for its next attempt was not. */
-  async wakeLost(db: Queryable, { tenantId, target }: Target): Promise<void> {
+  async wakeLost(db: Queryable, { tenantId, target }: OriginTarget): Promise<void> {
     await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key: target, unlessTried: true });
   }
 

@@ -7,7 +7,7 @@ import {
   type DeliverySource,
   type DueDelivery,
   type LoggedDelivery,
-  type Target,
+  type OriginTarget,
   type Verdict,
 } from './delivery.ts';
 
@@ -90,7 +90,7 @@ export class DeliveryStore {
   }
 
   /** Claims the delivery of a target that has been due longest, unless `maxInFlight` of the target are in flight. */
-  async claimDue(target: Target): Promise<DueDelivery | null> {
+  async claimDue(target: OriginTarget): Promise<DueDelivery | null> {
     const sendBeforeMs = monotonicMs() + (claimS - attemptS) * 1_000;
     return withTenant(this.#pool, target.tenantId, async (db) => {
       // Counting needs the lock: two claims at once would each see room for one more.
@@ -123,7 +123,7 @@ export class DeliveryStore {
   }
 
   /** When a delivery of a target can be claimed next; null if none waits, but for those of an endpoint that is closed. */
-  async nextDue({ tenantId, target }: Target): Promise<Date | null> {
+  async nextDue({ tenantId, target }: OriginTarget): Promise<Date | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<{ at: Date | null }>(
         `select case when count(*) filter (where claimed_until > now()) >= $3

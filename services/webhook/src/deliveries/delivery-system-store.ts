@@ -1,9 +1,9 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Target } from './delivery.ts';
+import type { OriginTarget } from './delivery.ts';
 
 /** Up to `limit` targets of any tenant with deliveries that no process has taken although they are due. */
-export async function findOverdueTargets(pool: Pool, limit: number): Promise<Target[]> {
-  const { rows } = await pool.query<Target>(
+export async function findOverdueTargets(pool: Pool, limit: number): Promise<OriginTarget[]> {
+  const { rows } = await pool.query<OriginTarget>(
     `select distinct tenant_id as "tenantId", target from (
        select tenant_id, target from webhook.deliveries
        where status = 'pending' and due_at < now() - interval '30 seconds'

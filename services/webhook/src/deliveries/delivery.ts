@@ -44,7 +44,7 @@ export interface LoggedDelivery {
 }
 
 /** Deliveries of a tenant to one origin. */
-export interface Target {
+export interface OriginTarget {
   tenantId: string;
   /** As `targetOf` returns it. */
   target: string;

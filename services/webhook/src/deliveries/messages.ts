@@ -2,7 +2,7 @@ import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts'
 import type { DueDelivery } from './delivery.ts';
 
 /** The message of a delivery, the same at each attempt. */
-export interface Message {
+export interface DeliveryMessage {
   /** The `webhook-id`. */
   id: string;
   body: string;
@@ -29,7 +29,7 @@ export class Messages {
   }
 
   /** Null if the call was deleted meanwhile. */
-  async open({ tenantId, source, ...sealed }: DueDelivery): Promise<Message | null> {
+  async open({ tenantId, source, ...sealed }: DueDelivery): Promise<DeliveryMessage | null> {
     if (source.kind === 'event') {
       const { eventId: id, subscriptionId, body } = source;
       const place = { tenantId, table: 'subscriptions', column: 'secret', id: subscriptionId } as const;

@@ -10,7 +10,7 @@ import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
@@ -92,12 +92,12 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
 
     'webhooks.endpoints.get': async (call: Call) => {
       const endpoint = await endpoints.find(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: showEndpoint(existing(endpoint, what)) };
+      return { body: showEndpoint(orNotFound(endpoint, what)) };
     },
 
     'webhooks.endpoints.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      existing(await endpoints.find(tenantId, id), what);
+      orNotFound(await endpoints.find(tenantId, id), what);
       const { callback_secret: secret, overlap_seconds: overlapS } = call.body;
       const callbackSecret =
         secret === undefined ? undefined : secretFor('standard', secret, 'callback_secret');
@@ -105,7 +105,7 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
       // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, call.body, dependencies);
       return changes.change(call, async (db) => {
-        const before = existing(await lockEndpoint(db, id), what);
+        const before = orNotFound(await lockEndpoint(db, id), what);
         const current = await readSecret(db, place);
         const rotation = rotationOf(secrets, place, { current, next: callbackSecret, overlapS });
         const after = await updateEndpoint(db, before, patchedSettings(before, call.body), rotation);
@@ -126,7 +126,7 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
     'webhooks.endpoints.delete': async (call: Call) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
-        const endpoint = existing(await lockEndpoint(db, id), what);
+        const endpoint = orNotFound(await lockEndpoint(db, id), what);
         await deleteEndpoint(db, id);
         return {
           changes: [{ action: 'webhook_endpoint.deleted', id, before: showEndpoint(endpoint), after: null }],
@@ -144,12 +144,12 @@ async function rotateSecret(
 ): Promise<Reply> {
   const { tenantId } = tenantOf(call);
   const id = resourceId(call.params, what);
-  const { scheme } = existing(await endpoints.find(tenantId, id), what);
+  const { scheme } = orNotFound(await endpoints.find(tenantId, id), what);
   const secret = secretFor(scheme, call.body.secret);
   const sealed = secrets.seal({ tenantId, table: 'endpoints', column: 'secret', id }, secret);
   return changes.change(call, async (db) => {
     const rotation = { id, secret: sealed, overlapSeconds: call.body.overlap_seconds };
-    const { before, after } = existing(await replaceSecret(db, rotation), what);
+    const { before, after } = orNotFound(await replaceSecret(db, rotation), what);
     return {
       body: { ...showEndpoint(after), secret },
       changes: [

@@ -8,7 +8,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { existing, resourceId } from '@gatehouse/http/resource';
+import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
@@ -96,7 +96,7 @@ function handlersFor(
 
     get: async (call: Call) => {
       const subscription = await subscriptions.find(whose(call), resourceId(call.params, what));
-      return { body: showSubscription(existing(subscription, what)) };
+      return { body: showSubscription(orNotFound(subscription, what)) };
     },
 
     patch: async (call: Patch) => {
@@ -106,7 +106,7 @@ function handlersFor(
       const provided = secret === undefined ? undefined : secretFor('standard', secret);
       const place = { tenantId, table: 'subscriptions', column: 'secret', id } as const;
       return changes.change(call, async (db) => {
-        const before = existing(await lockSubscription(db, { tenantId, id }), what);
+        const before = orNotFound(await lockSubscription(db, { tenantId, id }), what);
         const current = await readSecret(db, place);
         const rotation = rotationOf(secrets, place, { current, next: provided, overlapS });
         const after = await updateSubscription(db, id, patched(before, call.body), rotation);
@@ -120,7 +120,7 @@ function handlersFor(
     delete: async (call: Call) => {
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
       return changes.change(call, async (db) => {
-        const before = showSubscription(existing(await lockSubscription(db, { tenantId, id }), what));
+        const before = showSubscription(orNotFound(await lockSubscription(db, { tenantId, id }), what));
         await deleteSubscription(db, id);
         return { changes: [{ action: 'webhook_subscription.deleted', id, before, after: null }] };
       });
@@ -130,7 +130,7 @@ function handlersFor(
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
       await counts.count(tenantId, 'test_events');
       return changes.change(call, async (db) => {
-        const subscription = existing(await lockSubscription(db, { tenantId, id }), what);
+        const subscription = orNotFound(await lockSubscription(db, { tenantId, id }), what);
         const delivery = await deliveryById(db, await events.test(db, tenantId, subscription));
         return { body: showDelivery(delivery), changes: [] };
       });

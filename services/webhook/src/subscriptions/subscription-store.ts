@@ -47,19 +47,19 @@ export class SubscriptionStore {
 }
 
 /** The tenant is named too, since transactions of the owner see it by no setting. */
-interface Place {
+interface SubscriptionKey {
   tenantId: string;
   id: string;
 }
 
 /** The subscription, locked until the transaction ends; null when there is none. */
-export function lockSubscription(db: Queryable, place: Place): Promise<Subscription | null> {
+export function lockSubscription(db: Queryable, place: SubscriptionKey): Promise<Subscription | null> {
   return selectSubscription(db, place, 'for update');
 }
 
 async function selectSubscription(
   db: Queryable,
-  { tenantId, id }: Place,
+  { tenantId, id }: SubscriptionKey,
   lock: '' | 'for update',
 ): Promise<Subscription | null> {
   const { rows } = await db.query<Subscription>(
@@ -76,7 +76,7 @@ export async function countSubscriptions(db: Queryable, tenantId: string): Promi
 
 export async function insertSubscription(
   db: Queryable,
-  { tenantId, id, settings, secret }: Place & { settings: SubscriptionSettings; secret: Buffer },
+  { tenantId, id, settings, secret }: SubscriptionKey & { settings: SubscriptionSettings; secret: Buffer },
 ): Promise<Subscription> {
   const { url, event_types: types, enabled } = settings;
   return only(

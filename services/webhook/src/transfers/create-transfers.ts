@@ -14,7 +14,7 @@ import type { conversationTasks } from '../conversations/conversation-tasks.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { describeTransfer } from './describe-transfer-rpc.ts';
 import { Moves } from './moves-store.ts';
-import { TransferStore } from './transfer-store.ts';
+import { WebhookTransferStore } from './transfer-store.ts';
 import { WebhookSteps } from './webhook-steps-rpc.ts';
 
 export interface TransfersOptions {
@@ -37,7 +37,7 @@ export function createTransfers({ log }: Shell, options: TransfersOptions) {
   });
   return {
     rpcs: {
-      describe: describeTransfer(new TransferStore(app), adapters),
+      describe: describeTransfer(new WebhookTransferStore(app), adapters),
       runStep: runStep({
         service: 'webhook',
         app,

@@ -4,11 +4,11 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/participant/v1/participant';
 import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { ChannelAdapters } from '../channels/adapters.ts';
-import type { TransferStore } from './transfer-store.ts';
+import type { WebhookTransferStore } from './transfer-store.ts';
 
 /** Shows the effect of a transfer on webhook endpoints and channels. */
 export function describeTransfer(
-  store: TransferStore,
+  store: WebhookTransferStore,
   adapters: ChannelAdapters,
 ): Rpc<DescribeRequest, DescribeResponse> {
   const sharedTypes = channelTypes.filter((type) => adapters[type].accounts !== undefined);

@@ -41,7 +41,7 @@ export interface SharedApp {
 /** Resources that use agents which move away, and are shown. */
 const maxUses = 1_000;
 
-export class TransferStore {
+export class WebhookTransferStore {
   readonly #pool: Pool;
 
   /** `pool` acts as `webhook_app`. */

@@ -1,5 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { Forgotten } from '../../documents/forget.ts';
+import type { ErasedRows } from '../../documents/forget.ts';
 import {
   countedBytes,
   growScope,
@@ -21,7 +21,7 @@ export interface Removed {
 }
 
 /** All documents of these users, or those that were written up to a time. */
-export function everything(users: Forgotten['users'], until?: Date): Forgotten {
+export function everything(users: ErasedRows['users'], until?: Date): ErasedRows {
   return { users, pathPrefix: null, runId: null, sessionId: null, ...(until !== undefined && { until }) };
 }
 
@@ -37,7 +37,7 @@ const batchDocuments = 200;
 export async function forgetDocuments(
   db: Queryable,
   key: AgentKey,
-  which: Forgotten,
+  which: ErasedRows,
   { staged, wasDeleted: wasDeleted = false }: { staged: boolean; wasDeleted?: boolean },
 ): Promise<Removed & { done: boolean }> {
   await shareAgent(db, key);
@@ -69,7 +69,7 @@ function forgettable(first: number): string {
          and ($${first + 2}::text is null or d.session_id = $${first + 2}) and ${actedUntil('d', `$${first + 3}`)}`;
 }
 
-function valuesOf({ pathPrefix, runId, sessionId, until }: Omit<Forgotten, 'users'>): unknown[] {
+function valuesOf({ pathPrefix, runId, sessionId, until }: Omit<ErasedRows, 'users'>): unknown[] {
   return [pathPrefix, runId, sessionId, until ?? null];
 }
 
@@ -77,7 +77,7 @@ function valuesOf({ pathPrefix, runId, sessionId, until }: Omit<Forgotten, 'user
 async function lockScopesOf(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
-  { users, staged, ...which }: Forgotten & { staged: boolean },
+  { users, staged, ...which }: ErasedRows & { staged: boolean },
 ): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select id from memory.scopes where tenant_id = $1 and id in (

@@ -1,6 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { Forgotten } from '../../documents/forget.ts';
+import type { ErasedRows } from '../../documents/forget.ts';
 import type { MemoryKey } from '../../shared/memory-key.ts';
 import { everything, forgetDocuments, type Removed } from '../documents/removal-store.ts';
 import { GraphForgetStore } from '../graph/graph-forget-store.ts';
@@ -37,7 +37,7 @@ export class ForgetStore {
   }
 
   /** Removes everything that matches. Resolves when nothing is left of it. */
-  async forget(key: MemoryKey, which: Forgotten): Promise<RemovedAll> {
+  async forget(key: MemoryKey, which: ErasedRows): Promise<RemovedAll> {
     const { documents, chunks } = await this.#remove(key.tenantId, Infinity, (db) =>
       // An import that is under way comes after it.
       forgetDocuments(db, key, which, { staged: false }),

@@ -1,7 +1,7 @@
 import { maxGraphEdges } from '@gatehouse/contract/graph';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { StoredEdge } from '../../graph/relation.ts';
-import { maxLookups, relationsOf, validity, Values, type View } from './graph-view.ts';
+import { maxLookups, relationsOf, validity, Values, type GraphView } from './graph-view.ts';
 import { relationColumns } from './relation-store.ts';
 
 /** Entities whose relations one statement reads for the edges of the response. */
@@ -29,7 +29,11 @@ export async function edgesBetween(
 }
 
 /** Whether an entity has more relations than are read for edges. Stops at the first. */
-export async function hasUnreadEdges(db: Queryable, view: View, ids: readonly string[]): Promise<boolean> {
+export async function hasUnreadEdges(
+  db: Queryable,
+  view: GraphView,
+  ids: readonly string[],
+): Promise<boolean> {
   const values = new Values([view.tenantId, view.asOf, ids]);
   const outgoing = { ...view, query: { ...view.query, direction: 'out' as const } };
   const more = relationsOf(outgoing, values).map(
@@ -52,7 +56,7 @@ export async function hasUnreadEdges(db: Queryable, view: View, ids: readonly st
  */
 export async function selectEdges(
   db: Queryable,
-  view: View,
+  view: GraphView,
   from: readonly string[],
   all: readonly string[],
 ): Promise<StoredEdge[]> {

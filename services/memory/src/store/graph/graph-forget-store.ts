@@ -1,7 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { Forgotten } from '../../documents/forget.ts';
+import type { ErasedRows } from '../../documents/forget.ts';
 import { agentScope } from '../../shared/memory-key.ts';
 import { actedUntil, type UserDeletion } from '../scopes/deleted-user-store.ts';
 import { isAgentDeleted, shareAgent, type AgentKey } from '../scopes/scope-store.ts';
@@ -30,7 +30,7 @@ export class GraphForgetStore {
    * Removes everything that matches, and the relations to it. Entities and relations have no path and no session, so a
    * filter by these matches none. Stops after `forMs`.
    */
-  async forget(key: AgentKey, which: Forgotten, forMs = Infinity): Promise<RemovedGraph> {
+  async forget(key: AgentKey, which: ErasedRows, forMs = Infinity): Promise<RemovedGraph> {
     const removal = new Removal(this.#pool, forMs);
     if (which.pathPrefix === null && which.sessionId === null)
       await removal.remove(key, which.users, { runId: which.runId });
@@ -78,7 +78,7 @@ class Removal {
 
   async remove(
     key: AgentKey,
-    users: Forgotten['users'],
+    users: ErasedRows['users'],
     { runId = null, until = null }: Partial<Filter>,
   ): Promise<void> {
     for (const userId of await this.#usersOf(key, users, runId))
@@ -88,7 +88,7 @@ class Removal {
   /** Users with a graph, or with something of a run in it; that of the agent last, because relations of users may have its entities. */
   async #usersOf(
     { tenantId, agentId }: AgentKey,
-    users: Forgotten['users'],
+    users: ErasedRows['users'],
     runId: string | null,
   ): Promise<string[]> {
     const { rows } = await withTenant(this.#pool, tenantId, (db) =>

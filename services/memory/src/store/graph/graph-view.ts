@@ -7,7 +7,7 @@ export type Traverse = Omit<TraverseGraph, 'as_of'> & {
 };
 
 /** The part of a tenant's graphs, and the time, that a traversal reads. */
-export interface View {
+export interface GraphView {
   tenantId: string;
   graphIds: readonly string[];
   asOf: string;
@@ -27,7 +27,7 @@ const ends = {
 };
 
 /** The relations of `origin` in each visible graph and each direction, the strongest first. */
-export function relationsOf({ graphIds, query }: View, values: Values): string[] {
+export function relationsOf({ graphIds, query }: GraphView, values: Values): string[] {
   const directions = query.direction === 'both' ? (['out', 'in'] as const) : [query.direction];
   const valid = validity(query, values);
   return graphIds.flatMap((graphId) => {

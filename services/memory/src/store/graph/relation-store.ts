@@ -66,7 +66,7 @@ async function databaseTime(db: Queryable): Promise<number> {
   return only(clock).now.getTime();
 }
 
-interface End {
+interface RelationEnd {
   ref: string;
   id: string;
 }
@@ -79,7 +79,7 @@ async function selectEnds(
   inputs: readonly NewRelation[],
 ): Promise<Map<string, string>> {
   const refs = [...new Set(inputs.flatMap(({ source, target }) => [source, target]))];
-  const { rows } = await db.query<End>(
+  const { rows } = await db.query<RelationEnd>(
     `select ref, id from (
        select input.ref, e.id, 0 as rank
        from unnest($3::text[], $4::uuid[]) as input (ref, id)

@@ -11,7 +11,7 @@ import type { AgentKey } from '../scopes/scope-store.ts';
 import { edgesBetween, hasUnreadEdges, selectEdges } from './edge-store.ts';
 import { entityColumns, entitySize } from './entity-store.ts';
 import { selectGraphs } from './graph-row-store.ts';
-import { maxLookups, relationsOf, Values, type Traverse, type View } from './graph-view.ts';
+import { maxLookups, relationsOf, Values, type Traverse, type GraphView } from './graph-view.ts';
 
 export type Node = Omit<StoredEntity, 'userId'> & { distance: number };
 
@@ -45,7 +45,7 @@ export class TraversalStore {
     return withTenant(this.#pool, key.tenantId, async (db) => {
       const asOf = await beginTraversal(db, query.asOf);
       const graphs = await selectGraphs(db, key, users);
-      const view: View = { tenantId: key.tenantId, graphIds: graphs.map(({ id }) => id), asOf, query };
+      const view: GraphView = { tenantId: key.tenantId, graphIds: graphs.map(({ id }) => id), asOf, query };
       const inTime = untilEnd(db, monotonicMs() + maxDurationMs);
       const starts = await selectStarts(db, view);
       const bounds = { depth: query.depth, maxNodes: query.max_nodes };
@@ -94,7 +94,7 @@ async function beginTraversal(db: Queryable, asOf: string | null): Promise<strin
 }
 
 /** Ids of the entities to start from, in the order of the request. Throws `not_found` for one that is unknown. */
-async function selectStarts(db: Queryable, { tenantId, graphIds, query }: View): Promise<string[]> {
+async function selectStarts(db: Queryable, { tenantId, graphIds, query }: GraphView): Promise<string[]> {
   const { start } = query;
   const ids = start.map((ref) => (isUuid(ref) ? ref : null));
   const values = new Values([tenantId, graphIds, start, ids, start.map(labelKey), query.max_nodes + 1]);
@@ -131,7 +131,7 @@ async function selectStarts(db: Queryable, { tenantId, graphIds, query }: View):
  */
 async function selectNeighbours(
   db: Queryable,
-  view: View,
+  view: GraphView,
   { frontier, visited, limit }: Step,
 ): Promise<string[]> {
   const values = new Values([view.tenantId, view.asOf, frontier, view.query.fan_out, visited, limit]);
@@ -159,7 +159,7 @@ function lookupsFor({ length }: readonly string[]): number {
 /**
  * Whether an entity of the frontier has more relations than may be followed, or than are looked up. Stops at the first.
  */
-async function isCut(db: Queryable, view: View, frontier: readonly string[]): Promise<boolean> {
+async function isCut(db: Queryable, view: GraphView, frontier: readonly string[]): Promise<boolean> {
   const { fan_out: fanOut, entity_types: types } = view.query;
   const values = new Values([view.tenantId, view.asOf, frontier, fanOut]);
   const lookups = lookupsFor(frontier);
@@ -183,7 +183,7 @@ async function isCut(db: Queryable, view: View, frontier: readonly string[]): Pr
 
 /** The `limit` strongest relations of `origin` in each visible graph and each direction. */
 function branches(
-  view: View,
+  view: GraphView,
   values: Values,
   { limit, lookups }: { limit: string; lookups: number },
 ): string {
@@ -205,7 +205,7 @@ function branches(
 /** The entities, in order, as far as they fit into a response. */
 async function selectNodes(
   db: Queryable,
-  { tenantId, graphIds }: View,
+  { tenantId, graphIds }: GraphView,
   ids: readonly string[],
 ): Promise<{ rows: Omit<Node, 'distance'>[]; cut: boolean }> {
   const { rows } = await db.query<Omit<Node, 'distance'> & { found: string }>(

@@ -1,6 +1,6 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { AgentKey } from '../scopes/scope-store.ts';
-import type { Place } from './place.ts';
+import type { PassagePosition } from './place.ts';
 import { waitsForCopy } from './vector-store.ts';
 
 /** Copies vectors that were stored before the database had pgvector. */
@@ -25,7 +25,7 @@ export class HalfVectorStore {
   }
 
   /** Copies the next vectors after a place. Returns the place of the last one, or null if none was left. */
-  async copy(key: AgentKey, after: Place, limit: number): Promise<Place | null> {
+  async copy(key: AgentKey, after: PassagePosition, limit: number): Promise<PassagePosition | null> {
     return withTenant(this.#pool, key.tenantId, (db) => copyBatch(db, key, after, limit));
   }
 
@@ -56,10 +56,10 @@ const waiting = `octet_length(e.vector) between 4 and 64000 and not exists (
 async function copyBatch(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
-  after: Place,
+  after: PassagePosition,
   limit: number,
-): Promise<Place | null> {
-  const { rows } = await db.query<Place>(
+): Promise<PassagePosition | null> {
+  const { rows } = await db.query<PassagePosition>(
     `with batch as materialized (
        select e.scope_id, e.number, e.model, e.vector from memory.embeddings as e
        where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting}

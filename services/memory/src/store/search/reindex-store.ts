@@ -10,7 +10,7 @@ import {
   removePostings,
   type NumberedTerms,
 } from './index-store.ts';
-import { firstPlace, type Place } from './place.ts';
+import { firstPlace, type PassagePosition } from './place.ts';
 import { indexedBy, indexedBySql, tokeniser } from './term-store.ts';
 
 /** Passages that one transaction analyses: it takes about half a second on one core. */
@@ -41,7 +41,7 @@ export class ReindexStore {
   }
 
   /** Analyses the next passages after a place. Returns the place of the last one, or null if none was left. */
-  async analyseNext(key: AgentKey, after: Place): Promise<Place | null> {
+  async analyseNext(key: AgentKey, after: PassagePosition): Promise<PassagePosition | null> {
     return withTenant(this.#pool, key.tenantId, async (db) => {
       await shareAgent(db, key);
       const analyser = await currentAnalyser(db, key);
@@ -94,7 +94,7 @@ async function currentAnalyser(db: Queryable, { tenantId, agentId }: AgentKey): 
 async function lockNextScope(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
-  { after, analyser }: { after: Place; analyser: Analyser },
+  { after, analyser }: { after: PassagePosition; analyser: Analyser },
 ): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>(
     `select s.id from memory.scopes as s

@@ -12,7 +12,7 @@ import {
 } from '../../search/ranking.ts';
 import type {
   Extent,
-  FoundPassage,
+  ScoredPassage,
   IndexState,
   IndexView,
   Near,
@@ -198,8 +198,8 @@ async function selectPassages(
   tenantId: string,
   candidates: readonly Fused[],
   { limit, filter }: Pick<Search, 'filter' | 'limit'>,
-): Promise<FoundPassage[]> {
-  const { rows } = await db.query<Omit<FoundPassage, keyof Fused> & { place: string }>(
+): Promise<ScoredPassage[]> {
+  const { rows } = await db.query<Omit<ScoredPassage, keyof Fused> & { place: string }>(
     `select d.id as "documentId", d.path, d.title, s.user_id as "userId", d.metadata, d.updated_at as "updatedAt",
             c.start_line as "startLine", c.end_line as "endLine", c.text, candidate.place
      from unnest($2::bigint[], $3::integer[]) with ordinality as candidate (scope_id, number, place)

@@ -18,7 +18,7 @@ import { copied, type Copied, type PartTable } from './copied-tables.ts';
 /** Statements of the steps of transfers. The tenant of the transaction decides which rows they reach. */
 
 /** A scope or a graph of an agent. */
-export interface Part {
+export interface CopiedPart {
   id: string;
   userId: string;
   generation: string;
@@ -113,8 +113,8 @@ export async function makeMemory(
 export async function findParts(
   db: Queryable,
   { agentId, isGraph }: { agentId: string; isGraph: boolean },
-): Promise<Part[]> {
-  const { rows } = await db.query<Part>(
+): Promise<CopiedPart[]> {
+  const { rows } = await db.query<CopiedPart>(
     isGraph
       ? `select id, user_id as "userId", generation, null as "nextNumber", true as "isGraph" from memory.graphs
          where agent_id = $1 and generation = 0 order by id`
@@ -144,7 +144,7 @@ export async function setProgress(db: Queryable, transferId: string, progress: P
 
 export interface Batch {
   item: TransferItem;
-  part: Part;
+  part: CopiedPart;
   table: PartTable;
   after: unknown[] | null;
 }
@@ -289,7 +289,7 @@ async function readBatch(
 async function makePart(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
-  { userId, generation, nextNumber, isGraph }: Part,
+  { userId, generation, nextNumber, isGraph }: CopiedPart,
 ): Promise<string> {
   const table = isGraph ? 'graphs' : 'scopes';
   const values = [tenantId, agentId, userId, generation];
