@@ -60,6 +60,22 @@ it('the page of settings has the defaults of `make up`', () => {
     expect([name, rows.get(name)?.[0]]).toEqual([name, `\`${value}\``]);
 });
 
+it('the page of settings has the defaults of services', () => {
+  const rows = rowsOf(read('docs/operators/settings.md'));
+  const numbers = sources('packages/*/src/*settings.ts').flatMap((file) =>
+    Array.from(
+      read(file).matchAll(/([A-Z_]+): [^\n]*\.default\(([\d_* ]+)\)/g),
+      ([, name = '', product = '']) => ({
+        name,
+        value: product.split('*').reduce((result, factor) => result * Number(factor.replaceAll('_', '')), 1),
+      }),
+    ),
+  );
+  expect(numbers.length).toBeGreaterThan(8);
+  for (const { name, value } of numbers)
+    expect([name, rows.get(name)?.[0]]).toEqual([name, expect.stringContaining(`\`${value}\``)]);
+});
+
 it('the page of the structure has every package, with the packages that each one needs', () => {
   const rows = rowsOf(read('docs/structure.md'));
   const listed = [...rows.keys()].filter((name) => /^packages\/[\w-]+$/.test(name));
