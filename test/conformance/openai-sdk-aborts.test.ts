@@ -117,5 +117,6 @@ describe('a client that leaves', () => {
 /** Keeps lookups of agents waiting, for less than their deadline. */
 const holdAgents =
   'do $$ begin lock table agent.agents in access exclusive mode; perform pg_sleep(0.7); end $$';
-const agentLocks = `select 1 from pg_locks
-  where relation = 'agent.agents'::regclass and granted = $1 and (not granted or mode = 'AccessExclusiveLock')`;
+const agentLocks = `select 1 from pg_locks join pg_database on oid = database
+  where datname = current_database() and relation = 'agent.agents'::regclass and granted = $1
+    and (not granted or mode = 'AccessExclusiveLock')`;

@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
 import type { TransferPreview, WireTransfer } from '@gatehouse/contract/transfers';
 import { newId } from '@gatehouse/kit/ids';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
@@ -172,7 +173,7 @@ export async function heldByWebhook(previewId: string) {
   const release = holdWebhook();
   const { body } = await begin(previewId);
   await eventually(async () => {
-    const waiting = 'select 1 from pg_locks where not granted and relation = to_regclass($1)';
+    const waiting = `select 1 from ${lockWaits} where relation = to_regclass($1)`;
     expect(await gateway.rows('webhook', waiting, ['webhook.transfers'])).not.toEqual([]);
   });
   return { begun: body, release };

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
-
-const waitingForLocks = 'select from pg_locks where not granted';
 
 let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
@@ -83,7 +82,7 @@ it('agents are resolved while slow HTTP requests of other tenants hold all conne
     Array.from({ length: 15 }, async (_, n) => agents.patch(admin, ids[index] ?? '', { key: `key-${n}` })),
   );
   await eventually(async () => {
-    expect((await agents.rows(waitingForLocks)).length).toBeGreaterThanOrEqual(5);
+    expect((await agents.rows(`select from ${lockWaits}`)).length).toBeGreaterThanOrEqual(5);
   });
   for (let n = 0; n < 3; n += 1) expect(await agents.resolve(tenant.user, key)).toMatchObject({ key });
   expect(await agents.listVisible(tenant.user)).toContain(key);

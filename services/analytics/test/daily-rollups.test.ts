@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool } from '@gatehouse/pg/pool';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import fc from 'fast-check';
 import { forget } from '../src/forgetting/forget-user-job.ts';
@@ -242,7 +243,7 @@ describe('settling', () => {
       const next = part();
       await eventually(async () => {
         const { rows } = await ground.admin.query<object>(
-          `select from pg_locks where not granted and locktype = 'transactionid'`,
+          `select from ${lockWaits} where locktype = 'transactionid'`,
         );
         expect(rows).toHaveLength(1);
       });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
@@ -45,7 +46,7 @@ describe('a partition of traces that is needed while a backup reads', () => {
     await startBackup();
     const attempt = ensurePartition(pool, '2030-01-01').catch((error: unknown) => error);
     await eventually(async () => {
-      const { rows } = await backup.query('select from pg_locks where not granted');
+      const { rows } = await backup.query(`select from ${lockWaits}`);
       expect(rows).toHaveLength(1);
     });
     const began = performance.now();

@@ -3,6 +3,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { addClosedFold, closeFold, foldRuns } from '../src/rollups/rollup-system-store.ts';
@@ -67,7 +68,7 @@ const endsOf = (tenantId: string, count: number) =>
 const waiting = (relation: string, count = 1): Promise<number[]> =>
   eventually(async () => {
     const { rows } = await admin.query<{ pid: number }>(
-      'select distinct pid from pg_locks where not granted and relation = $1::regclass',
+      `select distinct pid from ${lockWaits} where relation = $1::regclass`,
       [relation],
     );
     expect(rows).toHaveLength(count);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { AnalyticsHarness } from './analytics-harness.ts';
@@ -28,7 +29,7 @@ it('slow summaries of a tenant are one at a time, get an error of their own, and
   await blocker.query('begin; lock table analytics.usage_totals in access exclusive mode');
   const waiting = async (): Promise<number> => {
     const rows = await analytics.rows(
-      `select from pg_locks where not granted and relation = 'analytics.usage_totals'::regclass`,
+      `select from ${lockWaits} where relation = 'analytics.usage_totals'::regclass`,
     );
     return rows.length;
   };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
@@ -128,7 +129,7 @@ describe('the start of a run', () => {
         over = true;
       });
       await eventually(async () => {
-        const { rows } = await pool.query('select from pg_locks where not granted');
+        const { rows } = await pool.query(`select from ${lockWaits}`);
         expect(rows).not.toEqual([]);
       });
       expect(over).toBe(false);

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { makePrincipal } from '@gatehouse/test/identity';
@@ -144,7 +145,7 @@ describe('a large request leaves its turn to others', () => {
       });
       await eventually(async () => {
         const { rows } = await blocker.query(
-          "select from pg_locks where relation = 'chat.responses'::regclass and not granted",
+          `select from ${lockWaits} where relation = 'chat.responses'::regclass`,
         );
         expect(rows).toHaveLength(1);
       });

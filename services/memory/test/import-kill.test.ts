@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
@@ -130,9 +131,7 @@ describe('a service that is killed', () => {
     opened.end();
     await eventually(async () =>
       expect(
-        await memory.rows(
-          `select 1 from pg_locks where not granted and relation = 'memory.tenants'::regclass`,
-        ),
+        await memory.rows(`select 1 from ${lockWaits} where relation = 'memory.tenants'::regclass`),
       ).toHaveLength(1),
     );
     await kill();

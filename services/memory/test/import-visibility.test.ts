@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import type { Service } from '@gatehouse/shell/service';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
@@ -301,7 +302,7 @@ describe('publishing', () => {
       await eventually(async () =>
         expect(
           await memory.rows(
-            `select 1 from pg_locks where locktype = 'advisory' and not granted and mode = 'ExclusiveLock'`,
+            `select 1 from ${lockWaits} where locktype = 'advisory' and mode = 'ExclusiveLock'`,
           ),
         ).not.toEqual([]),
       );

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import type { As } from '@gatehouse/test/service-under-test';
 import { Client } from 'pg';
 import { eventually } from '@gatehouse/test/eventually';
@@ -49,11 +50,7 @@ async function forgetUser(of: TestTenant, userId: string, requestedAt = Date.now
 
 /** Transactions of this database that wait for such a lock. */
 async function waiting(kind: string): Promise<number> {
-  const found = await memory.rows(
-    `select 1 from pg_locks as l join pg_stat_activity as a using (pid)
-     where l.locktype = $1 and not l.granted and a.datname = current_database()`,
-    [kind],
-  );
+  const found = await memory.rows(`select 1 from ${lockWaits} where locktype = $1`, [kind]);
   return found.length;
 }
 

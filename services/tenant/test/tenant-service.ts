@@ -11,6 +11,7 @@ import {
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Service } from '@gatehouse/shell/service';
 import type { ShellOverrides } from '@gatehouse/shell/shell';
+import { lockWaits } from '@gatehouse/test/lock-waits';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import {
   ServiceUnderTest,
@@ -132,11 +133,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<RpcClient<TenantSer
 
   /** Statements that wait for locks of this database, in the transaction of {@link rows} too. */
   async waiting(): Promise<number> {
-    const waiting = await this.rows(
-      `select from pg_locks as waiting where not granted and exists (
-         select from pg_locks as lock join pg_database on pg_database.oid = lock.database
-         where lock.pid = waiting.pid and datname = current_database())`,
-    );
+    const waiting = await this.rows(`select from ${lockWaits}`);
     return waiting.length;
   }
 
