@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { errorCode } from '@gatehouse/test/error-code';
-import { TestGateway } from '@gatehouse/test/gateway';
-import type { Answer } from '@gatehouse/test/some-gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { Answer, SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { parse } from 'csv-parse/sync';
 
 /** Lists as CSV through the whole gateway; `openapi.test.ts` compares each of them with JSON. */
 
-let gateway: TestGateway;
+let gateway: SomeGateway;
 let mine: TenantAccess;
 let theirs: TenantAccess;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
   [mine, theirs] = [await gateway.makeTenant(), await gateway.makeTenant()];
   for (const { adminKey, slug } of [mine, theirs])
     for (const key of ['one', 'two', 'three'])

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { TestGateway } from '@gatehouse/test/gateway';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 
-let gateway: TestGateway;
+let gateway: SomeGateway;
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await openGateway();
 });
 afterAll(() => gateway.stop());
 
