@@ -38,7 +38,7 @@ export function addApply(program: Command, context: Context, operations: readonl
       'make tenants, servers, agents, channels, endpoints, subscriptions and keys as files declare them',
     )
     .option('--dry-run', 'only say what would be done')
-    .option('--secrets-file <file>', 'where secrets that are shown once are kept, as lines of JSON')
+    .option('--secrets-file <file>', 'file for secrets that are shown once, as lines of JSON')
     .addHelpText('after', '\nExample:\n  gatehouse apply -f gatehouse/ --secrets-file secrets.jsonl\n')
     .action(async (options: ApplyOptions) => {
       const { declared, steps, present } = await plan(context, options, sets);
@@ -77,7 +77,7 @@ export function addApply(program: Command, context: Context, operations: readonl
 function withFiles(command: Command): Command {
   return addShared(command)
     .requiredOption('-f, --file <path>', 'a file, a folder of them, or - for standard input')
-    .option('--label <label>', 'of this set of files, kept with its agents')
+    .option('--label <label>', 'label of this set of files, stored with its agents')
     .option('--prune', 'delete agents with the label, their channels and endpoints, that are not declared')
     .option('--send-secrets', 'send credentials again, which can’t be compared');
 }

@@ -137,7 +137,7 @@ function Totals({ summary }: { summary: CostSummary }) {
         <dd class="faint">{count(estimated.requests)} runs</dd>
       </dl>
       <dl class="card">
-        <dt>With own keys, in no other amount</dt>
+        <dt>With the tenant’s keys, in no other amount</dt>
         <dd class="figure">{usd(ownKey.total_usd)}</dd>
         <dd class="faint">{count(ownKey.requests)} runs</dd>
       </dl>
