@@ -14,14 +14,24 @@ const estimates: readonly Estimate[] = [
   { files: /\/test\/e2e\/(transfer-moves|signals|one-gateway|up|operations)\./, seconds: 60, system: true },
   { files: /\/test\/e2e\//, seconds: 20, system: true },
   { files: /\/test\/conformance\//, seconds: 15, system: true },
-  { files: /\/webhook\/test\/(channel|moved|zalo\.)/, seconds: 70, system: false },
-  { files: /\/test\/proxies-bodies\.|\/worst-answers\./, seconds: 60, system: false },
+  {
+    files: /\/test\/(large-bodies|one-tenants-answer|proxies-bodies)\.|\/worst-answers\./,
+    seconds: 60,
+    system: false,
+  },
+  { files: /\/webhook\/test\/(channel|moved|zalo\.)/, seconds: 28, system: false },
+  {
+    files: /\/daily-rollups\.|\/tenant\/test\/(timezones|token-revocations|transfers)\.|\/key-pools\./,
+    seconds: 28,
+    system: false,
+  },
   {
     files: /\/kafka\.|\/splitter\.|\/many-scopes\.|\/body-room\.|\/proxies|\/import/,
     seconds: 35,
     system: false,
   },
   { files: /\/webhook\/test\//, seconds: 15, system: false },
+  { files: /\/test\/(support|statements|changed)\//, seconds: 1.5, system: false },
   { files: /\/test\//, seconds: 8, system: false },
   { files: /\/worst-|\/outbox-relay\.|\/replica-stops\.|\/sandbox\./, seconds: 25, system: false },
 ];

@@ -5,7 +5,11 @@ import { estimateOf } from './estimates.ts';
 const root = path.join(import.meta.dirname, '../..');
 
 /** Loading what a file tests takes 1.5 s of processor time for a test of a service: files of a share load it once. */
-const shared = ['packages/**/*.test.ts', 'services/**/*.test.ts'];
+const shared = [
+  '{lint,packages,services}/**/*.test.ts',
+  'test/{changed,statements}/*.test.ts',
+  'test/support/{provider-simulator/**/*,statement-record}.test.ts',
+];
 /** A file that measures its own process, replaces its clock, or waits while it loads runs by itself. */
 const needsItsOwn = /longest-block|memoryUsage|setFlagsFromString|useFakeTimers|^(const .* = )?await /m;
 
