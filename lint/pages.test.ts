@@ -206,6 +206,22 @@ it('pages name tables, functions and columns that migrations have', () => {
   expect(unknown).toEqual([]);
 });
 
+it('pages about the code name identifiers that it has', () => {
+  const code = globSync('{tsconfig.json,{packages,services,deploy,lint,test,proto}/**/*.{ts,tsx,js,proto}}', {
+    cwd: root,
+    exclude: ['**/node_modules', '**/dist'],
+  }).map(read);
+  const known = new Set(code.flatMap((text) => all(text, /(\w+)/g)));
+  const missing = documents
+    .filter((file) => !/^(docs\/(tenants|operators)|charts)\//.test(file))
+    .flatMap((file) =>
+      all(read(file), /`([A-Za-z][a-z]+(?:[A-Z][a-z0-9]+)+)\b/g)
+        .filter((name) => !known.has(name))
+        .map((name) => `${file}: ${name}`),
+    );
+  expect(missing).toEqual([]);
+});
+
 it('code and pages cite decisions that exist', () => {
   const numbers = new Set(
     globSync('docs/adr/*.md', { cwd: root }).map((file) => Number(path.basename(file).slice(0, 4))),
