@@ -47,6 +47,8 @@ lint-format:
 
 lint-structure:
 	$(WITH_TOOLS) node lint/words.ts
+	$(WITH_TOOLS) node lint/glossary.ts
+	$(WITH_TOOLS) node lint/subjects.ts
 	$(WITH_TOOLS) node lint/workspaces.ts
 	$(WITH_TOOLS) node lint/joined-arrays.ts
 	$(WITH_TOOLS) node lint/links.ts

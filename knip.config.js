@@ -11,7 +11,7 @@ export default {
       entry: [
         'deploy/production-only.ts',
         'charts/{readme,services}.ts',
-        'lint/{words,workspaces,joined-arrays,links,kept-migrations}.ts',
+        'lint/{words,glossary,subjects,workspaces,joined-arrays,links,kept-migrations}.ts',
       ],
       ignoreDependencies: [
         'dependency-cruiser',
