@@ -14,7 +14,7 @@ const rooms = {
   edge: ['shared', 'dialects', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'http'],
   chat: [
     ...['shared', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
-    ...['recording', 'memory', 'kept-responses', 'reasoning', 'tools', 'turns', 'completions'],
+    ...['recording', 'memory', 'stored-responses', 'reasoning', 'tools', 'turns', 'completions'],
     'batches',
   ],
   tenant: [

@@ -2,7 +2,7 @@ import { rewrapValues, type Sealed } from '@gatehouse/secrets/rewrap-job';
 import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
 import type { Shell } from '@gatehouse/shell/shell';
 import { contextOfObject } from './batches/sealed-object.ts';
-import { contextOfResponse } from './kept-responses/response-id.ts';
+import { contextOfResponse } from './stored-responses/response-id.ts';
 
 /** Columns with sealed values that live longer than a day. */
 export const sealedColumns: readonly SealedColumn[] = [

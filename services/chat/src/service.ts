@@ -9,7 +9,7 @@ import { createBatches } from './batches/create-batches.ts';
 import { createCatalogue } from './catalogue/create-catalogue.ts';
 import { createCompletions } from './completions/create-completions.ts';
 import { migrations, type ChatConfig, type ChatOverrides } from './config.ts';
-import { createKeptResponses } from './kept-responses/create-kept-responses.ts';
+import { createStoredResponses } from './stored-responses/create-stored-responses.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createMemory } from './memory/create-memory.ts';
 import { createProviders } from './providers/create-providers.ts';
@@ -48,7 +48,7 @@ export async function createService(
   const { recorder, telemetry, ...recording } = await createRecording(shell, recordingDeps);
   onReplace((read) => telemetry.keepProviders(read.catalogue.providers));
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
-  const { responses, ...kept } = createKeptResponses(shell, base);
+  const { responses, ...storedResponses } = createStoredResponses(shell, base);
   const completions = createCompletions(shell, {
     ...{ app, system, keyRing, instance, peers, silenceMs, ...memory },
     turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses },
@@ -57,7 +57,7 @@ export async function createService(
   const { idempotency, ...batches } = createBatches(shell, batchDeps);
   const rewrap = rewrapColumns(shell, { system, keyRing });
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
-  const turnParts = [memory, recording, kept, completions, batches, rewrap];
+  const turnParts = [memory, recording, storedResponses, completions, batches, rewrap];
   const { parts, ...served } = joined([models, alertParts, providerParts, ...turnParts]);
   const rpcs = { ...models.rpcs, ...providerParts.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({

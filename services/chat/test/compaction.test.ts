@@ -3,7 +3,7 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import OpenAI from 'openai';
-import { SummarySeals } from '../src/kept-responses/summary-seals.ts';
+import { SummarySeals } from '../src/stored-responses/summary-seals.ts';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
 import { answerOf, eventsOf, framesOf, messageItem, type Fields } from './response-answers.ts';
 import { ScriptedProvider, streamed, whole, type Script } from './scripted-provider.ts';

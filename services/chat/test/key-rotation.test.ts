@@ -5,7 +5,7 @@ import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { query } from '@gatehouse/test/query';
 import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import { contextOfObject } from '../src/batches/sealed-object.ts';
-import { contextOfResponse } from '../src/kept-responses/response-id.ts';
+import { contextOfResponse } from '../src/stored-responses/response-id.ts';
 import { sealedColumns } from '../src/sealed-columns.ts';
 import { createSystemDatabase, type SystemDatabase } from './system-database.ts';
 

@@ -17,7 +17,7 @@ import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '../shared/client-name.ts';
-import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
+import { storedDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import type { BatchApiName } from './batch-api.ts';
 import {
   answering,
@@ -256,7 +256,7 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
     },
     run: runOf(dependencies, start),
     unmeasured: requests.unmeasured ?? 0,
-    ...{ days: keptDays(start.settings), creationMs, requestDigest: start.requestDigest },
+    ...{ days: storedDays(start.settings), creationMs, requestDigest: start.requestDigest },
   };
 }
 

@@ -7,7 +7,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
-import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
+import { storedDays, type KeySettings } from '../shared/tenant-settings.ts';
 import {
   acceptedKey,
   answering,
@@ -99,7 +99,7 @@ async function passOn(
     ...{ model, target, tenantId, signal: left },
   });
   const lookAfterMs = dependencies.uploadPace.mostMs + lookMs;
-  const bounds = { days: keptDays(settings), most: mostFiles, lookAfterMs };
+  const bounds = { days: storedDays(settings), most: mostFiles, lookAfterMs };
   if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
   const { answer, providerFileId } = await sent(dependencies, {
     id,

@@ -12,7 +12,7 @@ import { dialects } from '@gatehouse/dialects/dialects';
 import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import type { Completions } from './known-calls-job.ts';
+import type { CompletionCache } from './completion-cache-job.ts';
 import { findTarget, type AgentResolver, type TargetDependencies } from '../turns/find-target.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import {
@@ -29,7 +29,7 @@ export interface CompleteDependencies extends InnerTurnDependencies, TargetDepen
   agents: AgentResolver;
   signer: Signer;
   settings: TenantSettingsClient;
-  completions: Completions;
+  completions: CompletionCache;
 }
 
 /**

@@ -13,7 +13,7 @@ export interface CompletionClaim {
 }
 
 /** An earlier call with the same id. */
-export interface KnownCompletion {
+export interface StoredCompletion {
   claim_id: string;
   fingerprint: Buffer;
   /** Encrypted; null while the call is in progress. */
@@ -27,7 +27,7 @@ export async function claimCompletion(
   pool: Pool,
   claim: CompletionClaim,
   claimSeconds: number,
-): Promise<KnownCompletion | null> {
+): Promise<StoredCompletion | null> {
   return withTenant(pool, claim.tenantId, async (db) => {
     const { rowCount } = await db.query(
       `insert into chat.completions as known
@@ -50,7 +50,7 @@ export async function claimCompletion(
       ],
     );
     if (rowCount === 1) return null;
-    const { rows } = await db.query<KnownCompletion>(
+    const { rows } = await db.query<StoredCompletion>(
       `select claim_id, fingerprint, answer, acted and answer is null and not exists (
        select from chat.instances i where i.id = instance_id and i.dead_at is null) as is_over
      from chat.completions where tenant_id = $1 and call_id = $2`,

@@ -2,7 +2,12 @@ import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import { startingAt, type Target } from '../catalogue/target.ts';
 import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format';
-import type { Chain, Holders, KeptResponses, NamedItem } from '../kept-responses/kept-response-store.ts';
+import type {
+  Chain,
+  Holders,
+  StoredResponses,
+  NamedItem,
+} from '../stored-responses/stored-response-store.ts';
 
 /** Ids of items that one request may have in place of them. */
 export const maxReferences = 1_000;
@@ -27,13 +32,13 @@ interface Naming extends Named {
 }
 
 /**
- * A request with everything that it names. `own` has the items of its ids, as they are stored; `text` also has the earlier
+ * A request with everything that it names. `ownText` has the items of its ids, as they are stored; `text` also has the earlier
  * conversation, and summaries as a provider reads them.
  */
 export async function continuedText(
-  responses: KeptResponses,
+  responses: StoredResponses,
   { body, share, actor: { tenantId, userId }, chain, holders, state, format, provider }: Naming,
-): Promise<{ own: Buffer; text: Buffer }> {
+): Promise<{ ownText: Buffer; text: Buffer }> {
   const grow = (bytes: number): void => share.grow(bytes);
   const reading = { tenantId, userId, format, provider, grow };
   const edited = async (edit: () => Buffer): Promise<Buffer> => {
@@ -50,17 +55,17 @@ export async function continuedText(
 
   const named = await namedItems(state, () => responses.items(holders, reading));
   const items = new Map([...named].map(([place, item]) => [place, textOf(item)]));
-  const own = await withItems(items);
+  const ownText = await withItems(items);
   const summaries = new Map([...state.summaries].map(([place, sealed]) => [place, opened(sealed, place)]));
   for (const [place, item] of named) {
     const summary = typeof item === 'number' ? summaries.get(item) : item?.summary;
     if (typeof summary === 'string') summaries.set(place, opened(summary, place));
     else if (summary) summaries.set(place, summary);
   }
-  const shown = summaries.size === 0 ? own : await withItems(new Map([...items, ...summaries]));
-  if (state.previousId === null) return { own, text: shown };
+  const withSummaries = summaries.size === 0 ? ownText : await withItems(new Map([...items, ...summaries]));
+  if (state.previousId === null) return { ownText, text: withSummaries };
   const earlier = await responses.conversation(chain, reading);
-  return { own, text: await edited(() => format.continued(shown, earlier)) };
+  return { ownText, text: await edited(() => format.continued(withSummaries, earlier)) };
 }
 
 /** A text, the place of another item, or none. */

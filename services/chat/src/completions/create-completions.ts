@@ -5,7 +5,7 @@ import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';
 import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
 import { ReasoningStore } from '../reasoning/reasoning-store.ts';
-import { KeptRowsCleaning } from '../shared/kept-rows-job.ts';
+import { ExpiringRows } from '../shared/expiring-rows-job.ts';
 import type { RecallStep } from '../memory/recall.ts';
 import type { RememberQueue } from '../memory/remember-queue.ts';
 import { ToolClient } from '../tools/tool-peer.ts';
@@ -14,7 +14,7 @@ import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
 import { countHandlers } from './count-handlers.ts';
 import { embed } from './embed-rpc.ts';
-import { Completions } from './known-calls-job.ts';
+import { CompletionCache } from './completion-cache-job.ts';
 
 export interface CompletionsOptions {
   app: Pool;
@@ -44,7 +44,7 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
   const { providers, responses } = options.turns;
   const stages = turnStages({ providers, responses, signatures, thoughts, recall, remember, tools, log });
   const turns = { ...options.turns, stages, log, bodyBudget };
-  const completions = new Completions({ app, system, instance, keyRing, log });
+  const completions = new CompletionCache({ app, system, instance, keyRing, log });
   return {
     rawHandlers: {
       ...completionHandlers({ ...turns, silenceMs }),
@@ -53,8 +53,8 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [
       completions,
-      new KeptRowsCleaning({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),
-      new KeptRowsCleaning({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
+      new ExpiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),
+      new ExpiringRows({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
     ],
   };
 }

@@ -2,10 +2,10 @@ import { parseBody, readPart } from '@gatehouse/http/body';
 import { agentRef, startingAt, type ResolvedAgent, type Target } from '../catalogue/target.ts';
 import type { CompletionRequest, Dialect, RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
-import { bytesOf, type KeptResponses } from '../kept-responses/kept-response-store.ts';
+import { bytesOf, type StoredResponses } from '../stored-responses/stored-response-store.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import { LargeWork } from '../shared/large-work.ts';
-import { keptDays, type TenantSettings } from '../shared/tenant-settings.ts';
+import { storedDays, type TenantSettings } from '../shared/tenant-settings.ts';
 import { findTarget, type AgentResolver, type TargetDependencies } from '../turns/find-target.ts';
 import type { StoredState } from '../turns/turn-stage.ts';
 import {
@@ -20,7 +20,7 @@ import type { Share } from '@gatehouse/dialects/wire/request-text';
 
 export interface ReaderDependencies extends TargetDependencies {
   agents: AgentResolver;
-  responses: KeptResponses;
+  responses: StoredResponses;
 }
 
 /** A client's request as its body arrived. */
@@ -98,13 +98,13 @@ async function lookUp(
   { agent, previousId, itemIds }: Names,
 ): Promise<Known> {
   const { tenantId, userId } = actor;
-  const reader = { tenantId, userId, days: keptDays(settings) };
-  const [found, chain, holders] = await Promise.all([
+  const reader = { tenantId, userId, days: storedDays(settings) };
+  const [resolved, chain, holders] = await Promise.all([
     agent === null ? nothing.agent : agents.resolve(actor, agent),
     previousId === null ? nothing.chain : responses.chain(previousId, reader),
     itemIds.length === 0 ? nothing.holders : responses.holders(itemIds, reader),
   ]);
-  return { agent: found, chain, holders };
+  return { agent: resolved, chain, holders };
 }
 
 /** The request with what its names mean, and its models. */
@@ -117,22 +117,22 @@ async function complete(
   const sessionId = input.sessionId ?? request.session;
   const query = { api: dialect.name, agent: known.agent, actor, settings, sessionId };
   const find = (each: CompletionRequest): Target => findTarget(dependencies, { ...query, request: each });
-  const found = find(request);
+  const first = find(request);
   const { state: format } = dialect;
   const { state } = request;
   if (format === undefined || state === undefined)
-    return reduced(input, { request, target: found, text: body, sessionId, stored: null });
+    return reduced(input, { request, target: first, text: body, sessionId, stored: null });
   const { previousId } = state;
-  const target = previousId === null ? found : continuedTarget(found, known.chain);
+  const target = previousId === null ? first : continuedTarget(first, known.chain);
   const provider = target.chain[0].provider.name;
   const naming = { ...input, state, format, provider, ...known };
-  const { own, text } = await continuedText(dependencies.responses, naming);
+  const { ownText, text } = await continuedText(dependencies.responses, naming);
   const { tenantId, userId } = actor;
   const store =
     state.keeps && isAnswered
-      ? dependencies.responses.keeping({
-          ...{ tenantId, userId, days: keptDays(settings), previousId },
-          input: await readPart(own, tenantId, () => format.inputOf(own)),
+      ? dependencies.responses.storing({
+          ...{ tenantId, userId, days: storedDays(settings), previousId },
+          input: await readPart(ownText, tenantId, () => format.inputOf(ownText)),
           itemIds: [...state.places.keys(), ...state.references.values()],
         })
       : null;
@@ -149,16 +149,16 @@ async function reduced(
   { share, actor, settings, isAnswered }: RequestBody,
   {
     request,
-    target: found,
+    target: fullTarget,
     ...read
   }: Omit<NamedRequest, 'facts' | 'source'> & { request: CompletionRequest },
 ): Promise<NamedRequest> {
   // A summary needs no memory and no tools, and is not remembered; nor does a count search in memory.
   const isSummary = request.compaction !== undefined;
   const target = {
-    ...found,
-    memory: isSummary || !isAnswered ? null : found.memory,
-    tools: isSummary ? null : found.tools,
+    ...fullTarget,
+    memory: isSummary || !isAnswered ? null : fullTarget.memory,
+    tools: isSummary ? null : fullTarget.tools,
   };
   // Stored answers and summaries repeat parts of the text.
   const isHeld = (read.stored?.store ?? null) !== null || request.compaction === 'path';

@@ -1,4 +1,4 @@
-import { keptAttempt, runEnding, type KeptAttempts } from '../runs/run-record.ts';
+import { storedAttempt, runEnding, type StoredAttempts } from '../runs/run-record.ts';
 import type { StartTexts } from './logged-run.ts';
 import { pgJson } from './pg-json-statements.ts';
 import type { EndRow, StartRow } from './run-rows.ts';
@@ -12,7 +12,7 @@ export function startTexts(row: StartRow): StartTexts {
 
 /** The calls of a run so far, with one about to be made. */
 export function callsText({ attempt, ended }: StartRow): string {
-  const kept: KeptAttempts = { ended: ended.map(keptAttempt), open: attempt };
+  const kept: StoredAttempts = { ended: ended.map(storedAttempt), open: attempt };
   return pgJson(kept);
 }
 

@@ -1,7 +1,7 @@
 import { maxInteger } from '@gatehouse/events/run-event';
 import { moveToDeadLetters } from '@gatehouse/events/store/outbox-table';
 import type { Pool } from '@gatehouse/pg/pool';
-import { readKeptAttempts, readStartedRun } from '../runs/run-record.ts';
+import { readStoredAttempts, readStartedRun } from '../runs/run-record.ts';
 import type { Orphan } from './run-rows.ts';
 
 export interface FoundOrphans {
@@ -53,7 +53,7 @@ function toOrphan(row: OrphanRow): Orphan | null {
   if (run === null) return null;
   const { request_model: model } = run;
   const unknown = { provider: 'unknown', model, upstreamModel: model, inputTokensGuess: 0 };
-  const { ended, open } = readKeptAttempts(row.attempts) ?? {
+  const { ended, open } = readStoredAttempts(row.attempts) ?? {
     ended: [],
     open: { id: row.id, number: 1, ...unknown },
   };

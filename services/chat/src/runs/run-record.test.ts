@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { maxEventBytes, readEvent } from '@gatehouse/events/cloud-event';
 import { maxSpans, runEndedData, textLimits, writeRunEvent } from '@gatehouse/events/run-event';
 import { largestRun } from '../../test/largest-run.ts';
-import { keptAttempt, runEnding, startedRun } from './run-record.ts';
+import { storedAttempt, runEnding, startedRun } from './run-record.ts';
 
 /** As long as what a provider was seen to send, of characters that take the most bytes in JSON and in UTF-8. */
 const endless = { escaped: '\u0001'.repeat(1_200_000), wide: '\u{1f600}'.repeat(600_000) };
@@ -46,7 +46,7 @@ describe.each(Object.entries(endless))('the record of a run with endless %s text
       errorCode: 'e',
     };
     const calls = attempts.slice(0, maxSpans).map((attempt) => ({ ...attempt, ...own }));
-    const kept = JSON.stringify(calls.map(keptAttempt));
-    expect(Buffer.byteLength(kept)).toBeLessThan(maxEventBytes);
+    const stored = JSON.stringify(calls.map(storedAttempt));
+    expect(Buffer.byteLength(stored)).toBeLessThan(maxEventBytes);
   });
 });

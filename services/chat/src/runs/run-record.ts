@@ -153,18 +153,18 @@ function atMost(value: number | null, max: number): number | null {
 }
 
 /** JSON has no bigints. */
-type KeptEnd = Omit<Attempt, 'cost' | 'chargePico'> & {
+type StoredEnd = Omit<Attempt, 'cost' | 'chargePico'> & {
   cost: (Omit<Cost, 'costPico'> & { costPico: string }) | null;
   chargePico?: string;
 };
 
 /** The stored calls of a run under way. */
-export interface KeptAttempts {
-  ended: KeptEnd[];
+export interface StoredAttempts {
+  ended: StoredEnd[];
   open: AttemptStart;
 }
 
-export function keptAttempt(attempt: Attempt): KeptEnd {
+export function storedAttempt(attempt: Attempt): StoredEnd {
   const { cost, responseModel, chargePico, ...rest } = attempt;
   return {
     ...rest,
@@ -190,7 +190,7 @@ export function readStartedRun(text: string): StartedRun | null {
 const attemptStart = { id: z.uuid(), provider: z.string(), model: z.string(), upstreamModel: z.string() };
 const pico = z.string().regex(/^\d{1,19}$/);
 /** The members that ending a run needs. */
-const keptAttemptsShape = z.object({
+const storedAttemptsShape = z.object({
   open: z.object({
     ...attemptStart,
     number: z.int().min(1),
@@ -210,11 +210,11 @@ const keptAttemptsShape = z.object({
 });
 
 /** Reads the stored calls of a run under way; null if the text is none. */
-export function readKeptAttempts(text: string): { ended: Attempt[]; open: AttemptStart } | null {
+export function readStoredAttempts(text: string): { ended: Attempt[]; open: AttemptStart } | null {
   const value = parseJson(text);
-  if (!keptAttemptsShape.safeParse(value).success) return null;
-  const { ended, open } = value as KeptAttempts;
-  return { ended: ended.map(readKeptEnd), open };
+  if (!storedAttemptsShape.safeParse(value).success) return null;
+  const { ended, open } = value as StoredAttempts;
+  return { ended: ended.map(readStoredEnd), open };
 }
 
 function parseJson(text: string): unknown {
@@ -225,9 +225,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The inverse of `keptAttempt`. */
-function readKeptEnd(kept: KeptEnd): Attempt {
-  const { cost, chargePico, ...rest } = kept;
+/** The inverse of `storedAttempt`. */
+function readStoredEnd(stored: StoredEnd): Attempt {
+  const { cost, chargePico, ...rest } = stored;
   const charge = chargePico === undefined ? {} : { chargePico: BigInt(chargePico) };
   return { ...rest, ...charge, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
 }

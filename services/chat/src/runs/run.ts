@@ -117,15 +117,15 @@ export interface StoredAnswer {
   sealed: Buffer;
 }
 
-/** A run while it lasts, for what is kept of its answer: nothing if its user is forgotten in the time since it began. */
+/** A run while it lasts, for what is stored of its answer: nothing if its user is forgotten in the time since it began. */
 export interface LastingRun {
   id: string;
   /** Since its request came, with a margin for the time until the database is asked. */
   ageMs: number;
 }
 
-/** Writes an answer that is kept until its client asks for it again. The end of its run makes it visible. */
-export type KeepAnswer = (answer: Buffer, run: LastingRun & { provider: string }) => Promise<void>;
+/** Stores an answer until its client asks for it again. The end of its run makes it visible. */
+export type StoreResponse = (answer: Buffer, run: LastingRun & { provider: string }) => Promise<void>;
 
 /** Makes what is stored of a whole answer. */
 export type StoreAnswer = (

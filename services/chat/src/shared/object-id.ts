@@ -1,4 +1,4 @@
-/** Ids of kept objects as clients know them: a prefix, and a UUID without its hyphens. */
+/** Ids of stored objects as clients know them: a prefix, and a UUID without its hyphens. */
 
 export function objectId(prefix: string, uuid: string): string {
   return prefix + uuid.replaceAll('-', '');

@@ -33,8 +33,8 @@ export interface OwnKey {
 /** OpenAI's own; a tenant service of an earlier release does not say its tenants' days. */
 const longestDays = 30;
 
-/** How long answers are kept for their clients. */
-export function keptDays({ retentionDays: days }: Pick<TenantSettings, 'retentionDays'>): number {
+/** How long responses are stored for their clients. */
+export function storedDays({ retentionDays: days }: Pick<TenantSettings, 'retentionDays'>): number {
   return days >= 1 ? Math.min(days, longestDays) : longestDays;
 }
 

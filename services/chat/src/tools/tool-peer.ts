@@ -15,7 +15,7 @@ import type { ProvenActor } from '../shared/actor.ts';
 /** A list that is too old may be fetched first. */
 const listDeadlineMs = 5_000;
 const MiB = 1024 * 1024;
-const kept = { maxBytes: 64 * MiB, maxBytesPerTenant: 16 * MiB };
+const cacheLimits = { maxBytes: 64 * MiB, maxBytesPerTenant: 16 * MiB };
 /** Time for the work around the call itself. */
 const callSpareMs = 5_000;
 
@@ -26,7 +26,7 @@ const callSpareMs = 5_000;
 export class ToolClient {
   readonly #agent: RpcClient<AgentServiceClient>;
   readonly #memory: RpcClient<MemoryServiceClient>;
-  readonly #kept = new TenantCache<ToolSet>({ ...kept, bytesOf: ({ bytes }) => bytes });
+  readonly #sets = new TenantCache<ToolSet>({ ...cacheLimits, bytesOf: ({ bytes }) => bytes });
   readonly #lists = new SharedCalls<ToolSet>();
 
   constructor(agent: RpcClient<AgentServiceClient>, memory: RpcClient<MemoryServiceClient>) {
@@ -35,7 +35,7 @@ export class ToolClient {
   }
 
   /**
-   * The tools of an agent as they are now, as models of a dialect get them. The set is kept by its revision, which is
+   * The tools of an agent as they are now, as models of a dialect get them. The set is cached by its revision, which is
    * asked for each time.
    */
   async list(
@@ -51,13 +51,13 @@ export class ToolClient {
     const { revision: current, tools: sent } = await list(true);
     // From a release without revisions.
     if (current === '') return ToolSet.of(sent, dialect);
-    const known = this.#kept.get(tenantId, cacheKey(dialect.name, current));
+    const known = this.#sets.get(tenantId, cacheKey(dialect.name, current));
     if (known !== undefined) return known;
     return this.#lists.get(cacheKey(dialect.name, tenantId, agentId, userId, current), async () => {
       const { revision, tools } = await list(false);
       // Takes 10 ms for 2 MB.
       const set = await runCooperatively(tenantId, () => ToolSet.of(tools, dialect));
-      this.#kept.set(tenantId, cacheKey(dialect.name, revision), set);
+      this.#sets.set(tenantId, cacheKey(dialect.name, revision), set);
       return set;
     });
   }

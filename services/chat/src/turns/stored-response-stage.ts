@@ -1,6 +1,6 @@
 import type { Additions, AnswerView } from '@gatehouse/dialects/dialect';
-import { responseId } from '../kept-responses/response-id.ts';
-import type { SummarySeals } from '../kept-responses/summary-seals.ts';
+import { responseId } from '../stored-responses/response-id.ts';
+import type { SummarySeals } from '../stored-responses/summary-seals.ts';
 import type { AnswerFilter, StartedTurn, TurnStage } from './turn-stage.ts';
 
 export interface StoredResponseDependencies {

@@ -11,7 +11,7 @@ import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translat
 import type { ProviderChainOptions } from '../providers/provider-chain.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
-import type { KeepAnswer } from '../runs/run.ts';
+import type { StoreResponse } from '../runs/run.ts';
 import type { Actor, ProvenActor } from '../shared/actor.ts';
 import type { ClientName } from '../shared/client-name.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
@@ -133,7 +133,7 @@ export interface StoredState {
   /** The stored response that the client names. */
   previousId: string | null;
   /** Stores the answer; null where it is not stored. */
-  store: KeepAnswer | null;
+  store: StoreResponse | null;
 }
 
 /** A turn whose request has passed every limit. */

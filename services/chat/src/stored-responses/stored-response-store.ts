@@ -3,7 +3,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { StateFormat } from '@gatehouse/dialects/state-format';
-import type { KeepAnswer } from '../runs/run.ts';
+import type { StoreResponse } from '../runs/run.ts';
 import {
   elementRanges,
   isParsable,
@@ -24,14 +24,14 @@ import {
   type HeldRow,
   type Holder,
   type ResponseRow,
-} from './kept-response-statements.ts';
+} from './stored-response-statements.ts';
 import { SummarySeals } from './summary-seals.ts';
 import { placeId, readPlaceId, responseId, runIdOf, contextOfResponse } from './response-id.ts';
 
 /** Responses of one conversation, and the bytes of all: as much as a request may have. */
 const most = { responses: 1_000, bytes: 20 * 1024 * 1024 };
-/** A kept response is an object with these two members. */
-const [keptStart, keptMiddle, keptEnd] = [
+/** A stored response is an object with these two members. */
+const [contentStart, contentMiddle, contentEnd] = [
   Buffer.from('{"input":'),
   Buffer.from(',"response":'),
   Buffer.from('}'),
@@ -39,7 +39,7 @@ const [keptStart, keptMiddle, keptEnd] = [
 /** More than any response or request has. */
 const maxItems = 100_000;
 
-/** A holder, and the days for which its tenant keeps responses. */
+/** A holder, and the days for which its tenant stores responses. */
 export interface Reader extends Holder {
   days: number;
 }
@@ -58,7 +58,7 @@ export type Chain = readonly ResponseRow[];
 /** Responses with items that a client names, each with the ids that are to be read of it. */
 export type Holders = ReadonlyMap<HeldRow, ReadonlySet<string>>;
 
-export interface KeptResponse {
+export interface StoredResponse {
   /** The items of its request's own input: a JSON array. */
   input: Buffer;
   /** A JSON object. */
@@ -66,7 +66,7 @@ export interface KeptResponse {
 }
 
 /** An item of a response, in JSON. */
-interface KeptItem {
+interface StoredItem {
   text: Buffer;
   /** The item itself; undefined where it takes too long to parse. */
   value: unknown;
@@ -82,14 +82,14 @@ interface Conversed {
 
 /** An item that a client names by its id. */
 export interface NamedItem {
-  /** As it is kept, in JSON. */
+  /** As it is stored, in JSON. */
   text: Buffer;
   /** The sealed summary that it is; null for any other. */
   summary: string | null;
 }
 
 /** Responses that clients may read and go on from, on every replica. */
-export class KeptResponses {
+export class StoredResponses {
   readonly #pool: Pool;
   readonly #keyRing: KeyRing;
   readonly summaries: SummarySeals;
@@ -188,11 +188,11 @@ export class KeptResponses {
     return found;
   }
 
-  /** Keeps the answer of a request, whose own input this is. `previousId`: the response that it goes on from. */
-  keeping({ input, itemIds, previousId, days, ...holder }: Reader & Kept): KeepAnswer {
+  /** Stores the answer of a request, whose own input this is. `previousId`: the response that it goes on from. */
+  storing({ input, itemIds, previousId, days, ...holder }: Reader & StoredRequest): StoreResponse {
     return async (response, { id, ageMs, provider }) => {
       const { tenantId, userId } = holder;
-      const parts = [keptStart, ...input, keptMiddle, response, keptEnd];
+      const parts = [contentStart, ...input, contentMiddle, response, contentEnd];
       const bytes = parts.reduce((sum, { length }) => sum + length, 0);
       const previous = previousId === null ? null : runIdOf(previousId);
       const itemKeys = newestKeys([...itemIds, ...(await outputIds(response, tenantId))], userId);
@@ -217,7 +217,7 @@ export class KeptResponses {
     responseId: string,
     reader: Reader,
     reserve: (bytes: number) => Promise<void>,
-  ): Promise<KeptResponse | null> {
+  ): Promise<StoredResponse | null> {
     const id = runIdOf(responseId);
     const rows = id === null ? [] : await findResponses(this.#pool, [id], reader);
     await reserve(bytesOf(rows));
@@ -236,30 +236,30 @@ export class KeptResponses {
     return this.#keyRing.open(content, contextOfResponse(id, holder));
   }
 
-  async #partsOf(plain: Buffer, tenantId: string): Promise<KeptResponse> {
+  async #partsOf(plain: Buffer, tenantId: string): Promise<StoredResponse> {
     const members = await memberRanges(plain, wholeOf(plain), tenantId);
     const part = (name: string): Buffer => {
       const range = members?.get(name);
-      if (range === undefined) throw new Error(`a kept response has no ${name}`);
+      if (range === undefined) throw new Error(`a stored response has no ${name}`);
       return plain.subarray(range.from, range.until);
     };
     return { input: part('input'), response: part('response') };
   }
 
   /** The items of a response's input and output, in their order. */
-  async *#itemsOf(id: string, content: Buffer, { tenantId, ...holder }: Holder): AsyncGenerator<KeptItem> {
+  async *#itemsOf(id: string, content: Buffer, { tenantId, ...holder }: Holder): AsyncGenerator<StoredItem> {
     const plain = this.#open(id, content, { tenantId, ...holder });
     const { input, response } = await this.#partsOf(plain, tenantId);
     for (const [place, text] of (await elementsIn(input, tenantId)).entries()) {
-      const item = await keptItem(text, tenantId);
+      const item = await readItem(text, tenantId);
       yield { ...item, id: item.id ?? placeId(responseId(id), place) };
     }
-    for (const text of await outputOf(response, tenantId)) yield keptItem(text, tenantId);
+    for (const text of await outputOf(response, tenantId)) yield readItem(text, tenantId);
   }
 }
 
-/** Everything of a request that is kept with its answer. */
-interface Kept {
+/** Everything of a request that is stored with its answer. */
+interface StoredRequest {
   /** The items of its own input: a JSON array in parts. */
   input: readonly Buffer[];
   /** The ids that items of it have, the oldest first. */
@@ -277,13 +277,13 @@ async function outputOf(response: Buffer, tenantId: string): Promise<Buffer[]> {
 async function outputIds(response: Buffer, tenantId: string): Promise<string[]> {
   const ids: string[] = [];
   for (const text of await outputOf(response, tenantId)) {
-    const { id } = await keptItem(text, tenantId);
+    const { id } = await readItem(text, tenantId);
     if (id !== null) ids.push(id);
   }
   return ids;
 }
 
-async function keptItem(text: Buffer, tenantId: string): Promise<KeptItem> {
+async function readItem(text: Buffer, tenantId: string): Promise<StoredItem> {
   const range = wholeOf(text);
   const isRead = await isParsable(text, range, tenantId);
   const value = isRead ? await parsedPart(text, range, tenantId) : undefined;
@@ -301,7 +301,7 @@ export function bytesOf(rows: readonly HeldRow[]): number {
 /** The JSON texts of the elements of an array. */
 export async function elementsIn(list: Buffer, tenantId: string): Promise<Buffer[]> {
   const ranges = await elementRanges(list, wholeOf(list), { tenantId, max: maxItems });
-  if (ranges === null) throw new Error('a kept response has no list of items');
+  if (ranges === null) throw new Error('a stored response has no list of items');
   const texts = ranges.map(({ from, until }) => list.subarray(from, until));
   return texts.filter((text) => text.toString('latin1').trim() !== '');
 }

@@ -5,30 +5,30 @@ import {
   deleteExpired,
   deleteOldest,
   nextTenant,
-  type KeptAmount,
-  type KeptTable,
-} from './kept-rows-system-store.ts';
+  type RowAmount,
+  type ExpiringTable,
+} from './expiring-rows-system-store.ts';
 
 const deletion = { firstMs: 60_000, everyMs: 600_000 };
 /** With each response go the keys of its items, 256 at most. */
 const batchSize = 200;
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 
-export interface KeptRowsCleaningOptions {
+export interface ExpiringRowsOptions {
   pool: Pool;
   log: Logger;
-  table: KeptTable;
+  table: ExpiringTable;
   /** Kept of each tenant: beyond it, the oldest are deleted within ten minutes. */
-  most: KeptAmount;
+  most: RowAmount;
   /** Shorter in tests. */
   firstMs?: number | undefined;
 }
 
 /** Deletes rows that have expired, and those of a tenant that keeps too many. */
-export class KeptRowsCleaning {
+export class ExpiringRows {
   readonly #work: PeriodicWork;
 
-  constructor({ pool, log, table, most, firstMs = deletion.firstMs }: KeptRowsCleaningOptions) {
+  constructor({ pool, log, table, most, firstMs = deletion.firstMs }: ExpiringRowsOptions) {
     this.#work = new PeriodicWork({
       task: `delete old rows of ${table}`,
       log,

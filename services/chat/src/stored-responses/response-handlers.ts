@@ -17,21 +17,26 @@ import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { StateFormat } from '@gatehouse/dialects/state-format';
-import { keptDays } from '../shared/tenant-settings.ts';
+import { storedDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { isParsable, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json-parts';
 import { LargeWork } from '../shared/large-work.ts';
 import { placeId } from './response-id.ts';
-import { elementsIn, type KeptResponse, type KeptResponses, type Reader } from './kept-response-store.ts';
+import {
+  elementsIn,
+  type StoredResponse,
+  type StoredResponses,
+  type Reader,
+} from './stored-response-store.ts';
 
 export interface ResponseDependencies {
-  responses: KeptResponses;
+  responses: StoredResponses;
   settings: TenantSettingsClient;
   bodyBudget: BodyBudget;
   format: StateFormat;
 }
 
-/** Kept responses, each for the tenant and the user that it was made for; others get a 404. */
+/** Stored responses, each for the tenant and the user that it was made for; others get a 404. */
 export function responseHandlers(dependencies: ResponseDependencies): {
   handlers: Record<string, Handler>;
   rawHandlers: Record<string, RawHandler>;
@@ -41,19 +46,19 @@ export function responseHandlers(dependencies: ResponseDependencies): {
   const reading = async <Result>(
     call: AnyCall,
     share: TenantShare,
-    { signal, use }: { signal?: AbortSignal; use: (kept: KeptResponse) => Promise<Result> },
+    { signal, use }: { signal?: AbortSignal; use: (stored: StoredResponse) => Promise<Result> },
   ): Promise<Result> => {
     const reader = await readerOf(dependencies, call);
     // Its size is known once it is found.
     return LargeWork.during({ tenantId: reader.tenantId, bytes: 0, signal }, async (work) => {
       const id = call.params['response_id'] ?? '';
-      const kept = await dependencies.responses.find(id, reader, async (bytes) => {
+      const stored = await dependencies.responses.find(id, reader, async (bytes) => {
         await share.enter(bytes);
         share.grow(bytes);
         await work.begin(bytes);
       });
-      if (kept === null) throw notFound();
-      return use(kept);
+      if (stored === null) throw notFound();
+      return use(stored);
     });
   };
   return {
@@ -62,7 +67,7 @@ export function responseHandlers(dependencies: ResponseDependencies): {
         reads.run(call.principal.tenantId, () =>
           reading(call, openShare(dependencies.bodyBudget, call.principal.tenantId, response), {
             signal: leaving(response),
-            use: (kept) => send(dependencies.format, kept, { request, response, call }),
+            use: (stored) => send(dependencies.format, stored, { request, response, call }),
           }),
         ),
     },
@@ -88,7 +93,7 @@ export function responseHandlers(dependencies: ResponseDependencies): {
       'responses.input_items': (call: Call<unknown, InputItemsQuery>) =>
         reads.run(call.principal.tenantId, async () => {
           const share = dependencies.bodyBudget.open(tenantOf(call).tenantId, null);
-          const use = ({ input }: KeptResponse): Promise<Fields> => pageOf(input, call);
+          const use = ({ input }: StoredResponse): Promise<Fields> => pageOf(input, call);
           const body = await reading(call, share, { use }).finally(() => share.release());
           return { body };
         }),
@@ -116,18 +121,18 @@ type AnyCall = Pick<Call, 'principal' | 'params' | 'requestId' | 'trace'>;
 
 async function readerOf({ settings }: ResponseDependencies, call: AnyCall): Promise<Reader> {
   const { tenantId, userId } = tenantOf(call);
-  return { tenantId, userId, days: keptDays(await settings.getNow(tenantId, call)) };
+  return { tenantId, userId, days: storedDays(await settings.getNow(tenantId, call)) };
 }
 
 async function send(
   format: StateFormat,
-  kept: KeptResponse,
+  stored: StoredResponse,
   { request, response, call }: { request: IncomingMessage; response: ServerResponse; call: RawCall },
 ): Promise<void> {
   const { searchParams: query } = new URL(request.url ?? '', 'http://localhost');
   const include = ['include', 'include[]'].flatMap((name) => query.getAll(name));
   const encrypted = include.includes('reasoning.encrypted_content');
-  const shown = await format.shown(kept.response, { encrypted, tenantId: tenantOf(call).tenantId });
+  const shown = await format.shown(stored.response, { encrypted, tenantId: tenantOf(call).tenantId });
   const headers = doorHeaders(call.requestId, call.dialect);
   if (query.get('stream') !== 'true') {
     sendJsonText(response, 200, shown, headers);

@@ -3,8 +3,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { createSystemDatabase, type SystemDatabase } from '../../test/system-database.ts';
-import { KeptRowsCleaning } from './kept-rows-job.ts';
-import type { KeptTable } from './kept-rows-system-store.ts';
+import { ExpiringRows } from './expiring-rows-job.ts';
+import type { ExpiringTable } from './expiring-rows-system-store.ts';
 
 let database: SystemDatabase;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 /** Inserts a row with an id, a tenant, bytes, a place and the time for which it is kept. */
-const inserts: Record<KeptTable, string> = {
+const inserts: Record<ExpiringTable, string> = {
   'chat.responses': `
     insert into chat.responses (id, tenant_id, provider, content, bytes, ready, days, created_at, expires_at)
     values ($1, $2, 'p', '', $3, true, 30, now() - interval '1 day' + make_interval(secs => $4),
@@ -26,7 +26,7 @@ const inserts: Record<KeptTable, string> = {
     values (convert_to($1, 'UTF8'), $2, 'm', $3, now() - interval '1 day' + make_interval(secs => $4),
             now() + $5::interval)`,
 };
-const ids: Record<KeptTable, string> = {
+const ids: Record<ExpiringTable, string> = {
   'chat.responses': 'id',
   'chat.thoughts': 'call_id',
   'chat.seals': "convert_from(digest, 'UTF8')",
@@ -48,7 +48,7 @@ describe.each(['chat.responses', 'chat.thoughts', 'chat.seals'] as const)('the c
   const clean = async (most: { count: number; bytes: number }, done: () => Promise<void>): Promise<void> => {
     const { pool } = database;
     const log = createLogger('chat', 'silent');
-    const cleaning = new KeptRowsCleaning({ pool, log, table, most, firstMs: 0 });
+    const cleaning = new ExpiringRows({ pool, log, table, most, firstMs: 0 });
     cleaning.start();
     await eventually(done);
     await cleaning.stop();

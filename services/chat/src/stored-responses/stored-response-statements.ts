@@ -2,7 +2,7 @@ import { plainArray } from '@gatehouse/pg/arrays';
 import { withTenant, withTenantSnapshot, type Pool } from '@gatehouse/pg/pool';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
-/** Responses that are kept. Each statement waits for the tenant's turn, and names the user. */
+/** Stored responses. Each statement waits for the tenant's turn, and names the user. */
 
 /** The one that a response belongs to. */
 export interface Holder {
@@ -18,7 +18,7 @@ export interface NewResponse extends Holder {
   provider: string;
   /** Encrypted. */
   content: Buffer;
-  /** How long it is kept. */
+  /** How long it is stored. */
   days: number;
   /** Keys of the items by which it is found, without repeats. */
   itemKeys: readonly bigint[];
@@ -34,7 +34,7 @@ export interface ResponseRow {
   bytes: number;
 }
 
-const ofHolder = 'tenant_id = $2 and user_id is not distinct from $3 and ready';
+const holderCondition = 'tenant_id = $2 and user_id is not distinct from $3 and ready';
 
 /**
  * Writes a response that is not ready yet, while its run lasts; none whose user was forgotten meanwhile. Its run's end
@@ -129,7 +129,7 @@ export async function findConversation(
     db.query<ResponseRow>(
       `with recursive conversation as (
        select id, previous_id, provider, bytes, 1 as place from chat.responses
-       where id = $1 and ${ofHolder} and created_at > now() - make_interval(days => $4)
+       where id = $1 and ${holderCondition} and created_at > now() - make_interval(days => $4)
        union all
        select r.id, r.previous_id, r.provider, r.bytes, place + 1
        from conversation c cross join lateral (
@@ -229,7 +229,7 @@ function readPages(pool: Pool, tenantId: string, id: string): Promise<Buffer | n
 /** Returns false if there is none. */
 export async function deleteResponse(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
   const { rowCount } = await withTenant(pool, tenantId, (db) =>
-    db.query(`delete from chat.responses where id = $1 and ${ofHolder}`, [id, tenantId, userId]),
+    db.query(`delete from chat.responses where id = $1 and ${holderCondition}`, [id, tenantId, userId]),
   );
   return rowCount === 1;
 }

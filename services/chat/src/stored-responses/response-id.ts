@@ -1,6 +1,6 @@
 import { objectId, uuidIn } from '../shared/object-id.ts';
 
-/** The id of a kept response is that of its run, as clients of OpenAI's responses know ids. */
+/** The id of a stored response is that of its run, as clients of OpenAI's responses know ids. */
 
 const prefix = 'resp_';
 
@@ -8,7 +8,7 @@ export function responseId(runId: string): string {
   return objectId(prefix, runId);
 }
 
-/** The id of the run; null for an id that no kept response has. */
+/** The id of the run; null for an id that no stored response has. */
 export function runIdOf(id: string): string | null {
   return uuidIn(prefix, id);
 }

@@ -1,10 +1,10 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** Tables of what is kept for clients until it expires. */
-export type KeptTable = 'chat.responses' | 'chat.thoughts' | 'chat.seals';
+/** Tables whose rows are stored for clients until they expire. */
+export type ExpiringTable = 'chat.responses' | 'chat.thoughts' | 'chat.seals';
 
 /** Deletes up to `limit` rows that have expired, and returns their number. */
-export async function deleteExpired(pool: Pool, table: KeptTable, limit: number): Promise<number> {
+export async function deleteExpired(pool: Pool, table: ExpiringTable, limit: number): Promise<number> {
   const { rowCount } = await pool.query(
     // The condition is repeated, because a row may be renewed while this waits for its lock.
     `delete from ${table} where expires_at <= now() and ctid = any (array(
@@ -15,7 +15,7 @@ export async function deleteExpired(pool: Pool, table: KeptTable, limit: number)
 }
 
 /** The tenant with the next id that has rows; null after the last. */
-export async function nextTenant(pool: Pool, table: KeptTable, after: string): Promise<string | null> {
+export async function nextTenant(pool: Pool, table: ExpiringTable, after: string): Promise<string | null> {
   const { rows } = await pool.query<{ tenant_id: string }>(
     `select tenant_id from ${table} where tenant_id > $1 order by tenant_id limit 1`,
     [after],
@@ -24,7 +24,7 @@ export async function nextTenant(pool: Pool, table: KeptTable, after: string): P
 }
 
 /** A number of rows, and the size of all. */
-export interface KeptAmount {
+export interface RowAmount {
   count: number;
   bytes: number;
 }
@@ -32,8 +32,8 @@ export interface KeptAmount {
 /** Deletes up to `limit` of the oldest rows of a tenant beyond an amount, and returns their number. */
 export async function deleteOldest(
   pool: Pool,
-  table: KeptTable,
-  { tenantId, most: { count, bytes }, limit }: { tenantId: string; most: KeptAmount; limit: number },
+  table: ExpiringTable,
+  { tenantId, most: { count, bytes }, limit }: { tenantId: string; most: RowAmount; limit: number },
 ): Promise<number> {
   const { rowCount } = await pool.query(
     `delete from ${table} where tenant_id = $1 and ctid = any (array(

@@ -11,7 +11,7 @@ import {
   noteAct,
   releaseCompletion,
   type CompletionClaim,
-  type KnownCompletion,
+  type StoredCompletion,
 } from './completion-store.ts';
 import { deleteExpiredCompletions } from './completion-system-store.ts';
 import type { Instance } from '../recording/instance-job.ts';
@@ -37,7 +37,7 @@ export interface CompletionCall {
   longestMs: number;
 }
 
-/** More than any extraction has; it waits in memory while the database is away. */
+/** Upper bound of an answer; kept in memory during a database outage. */
 const maxAnswerBytes = 1024 * 1024;
 const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
 
@@ -45,7 +45,7 @@ const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
  * Makes a call with an id one run, however often it is repeated: the answer is committed with the end of its run, and a
  * repeat gets it for 24 hours.
  */
-export class Completions {
+export class CompletionCache {
   readonly #options: CompletionsOptions;
   readonly #deleting: PeriodicWork;
 
@@ -105,7 +105,7 @@ export class Completions {
 
   #repeat(
     call: CompletionCall,
-    { claim_id: claimId, fingerprint, answer, is_over: isOver }: KnownCompletion,
+    { claim_id: claimId, fingerprint, answer, is_over: isOver }: StoredCompletion,
   ): CompleteResponse {
     const param = 'call_id';
     if (!fingerprint.equals(call.fingerprint))

@@ -2,9 +2,9 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { KeptRowsCleaning } from '../shared/kept-rows-job.ts';
+import { ExpiringRows } from '../shared/expiring-rows-job.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { KeptResponses } from './kept-response-store.ts';
+import { StoredResponses } from './stored-response-store.ts';
 import { responseHandlers } from './response-handlers.ts';
 
 const mostOfTenant = { count: 100_000, bytes: 10 * 1024 * 1024 * 1024 };
@@ -17,11 +17,14 @@ interface Options {
 }
 
 /** Responses that clients may read again, go on from, and delete. */
-export function createKeptResponses({ log, bodyBudget }: Shell, { config, app, system, settings }: Options) {
-  const responses = new KeptResponses({ pool: app, keyRing: config.SECRETS_KEYRING });
+export function createStoredResponses(
+  { log, bodyBudget }: Shell,
+  { config, app, system, settings }: Options,
+) {
+  const responses = new StoredResponses({ pool: app, keyRing: config.SECRETS_KEYRING });
   return {
     responses,
     ...responseHandlers({ responses, settings, bodyBudget, format: dialects.responses.state }),
-    parts: [new KeptRowsCleaning({ pool: system, log, table: 'chat.responses', most: mostOfTenant })],
+    parts: [new ExpiringRows({ pool: system, log, table: 'chat.responses', most: mostOfTenant })],
   };
 }
