@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { alertData } from '@gatehouse/contract/alert-types';
 import { routes } from '@gatehouse/contract/routes';
-import { publishersOf, services, topics, type ServiceEntry } from '@gatehouse/contract/services';
+import { sendersTo, services, topics, type ServiceEntry } from '@gatehouse/contract/services';
 
 /** Lists in pages name what the code has. */
 
@@ -148,8 +148,8 @@ describe('comments of protocols name the callers of each RPC', () => {
   for (const file of sources('services/*/src/**/*.ts'))
     for (const method of all(read(file), /\.call\(\s*'(\w+)'/g))
       callers.set(method, (callers.get(method) ?? new Set()).add(file.split('/')[1] ?? ''));
-  /** RPCs that a package calls for services: the outbox, and the watch of changes. */
-  const ofPackages = new Set(['Take', 'ListChanges']);
+  /** RPCs that a package calls for services: the outbox, and the watch of changes; those that release 0.3.0 alone calls. */
+  const ofPackages = new Set(['Take', 'ListChanges', 'ForgetUser', 'AgentDeleted']);
   const comments = globSync('proto/gatehouse/*/v1/*.proto', { cwd: root }).flatMap((file) =>
     Array.from(read(file).matchAll(/((?: +\/\/.*\n)+) +rpc (\w+)\(/g), ([, comment = '', rpc = '']) => ({
       rpc,
@@ -313,8 +313,6 @@ function rpcsOf({ name, consumes }: ServiceEntry): [string, string[]][] {
     ...(composition.includes('participant(')
       ? [['ForgetUser', ['tenant']] satisfies [string, string[]]]
       : []),
-    ...(consumes === undefined
-      ? []
-      : [['Take', publishersOf(consumes).toSorted()] satisfies [string, string[]]]),
+    ...(consumes === undefined ? [] : [['Take', sendersTo(name).toSorted()] satisfies [string, string[]]]),
   ];
 }

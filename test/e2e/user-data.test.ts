@@ -133,7 +133,7 @@ describe('an agent that is deleted while memory is down', () => {
     await gateway.startMember('memory-1');
     await gateway.startMember('agent-1');
     await eventually(async () => expect(await used()).toBe(before - 2));
-    expect(await columnsOf('memory', 'axolotl')).toEqual([]);
+    await eventually(async () => expect(await columnsOf('memory', 'axolotl')).toEqual([]));
     await eventually(async () =>
       expect(await gateway.rows('agent', 'select from agent_jobs.job')).toEqual([]),
     );

@@ -13,7 +13,7 @@ export class AlertTaker {
   static async start(identity: TestIdentity, also: readonly RpcService[] = []): Promise<AlertTaker> {
     const taker = new AlertTaker();
     const take = {
-      callers: publishersOf(topics.alerts),
+      callers: publishersOf(topics.alerts, 'webhook'),
       handle: ({ events }: TakeRequest) => {
         for (const event of events) {
           const alert = readAlertEvent(event);

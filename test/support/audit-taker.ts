@@ -1,5 +1,6 @@
 import { readAuditEvent } from '@gatehouse/events/audit-event';
-import { publishersOf, topics } from '@gatehouse/contract/services';
+import { readDeletionReceipt, type DeletionReceipt } from '@gatehouse/events/deletion-event';
+import { sendersTo, topics } from '@gatehouse/contract/services';
 import { EventsServiceService, type TakeRequest } from '@gatehouse/proto/events/v1/events';
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import type { GrpcServer } from '@gatehouse/grpc/server';
@@ -13,9 +14,11 @@ import type { TestIdentity } from './identity.ts';
 import { peerServer } from './peer-server.ts';
 import { tenantRpcs, tenantSettings } from './tenant-rpcs.ts';
 
-/** Stands in for tenant: takes in the audit entries of a service, or refuses them, and has settings of tenants. */
+/** Stands in for tenant: takes in the audit entries and the receipts of a service, or refuses them, and has settings of tenants. */
 export class AuditTaker {
   readonly entries: AuditEntry[] = [];
+  /** Receipts of deletions of users' data. */
+  readonly receipts: DeletionReceipt[] = [];
   takes = true;
   /** Settings of tenants that differ from the defaults. */
   readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
@@ -24,12 +27,15 @@ export class AuditTaker {
   private constructor(server: GrpcServer) {
     this.#server = server;
     const take = {
-      callers: publishersOf(topics.audit),
-      handle: async ({ events }: TakeRequest) => {
+      callers: sendersTo('tenant'),
+      handle: async ({ topic, events }: TakeRequest) => {
         if (!this.takes) throw new AppError('database_unavailable', 'Not now.');
         for (const event of events) {
-          const entry = readAuditEvent(event);
+          const isReceipt = topic === topics.receipts;
+          const entry = isReceipt ? null : readAuditEvent(event);
           if (entry !== null) this.entries.push(entry);
+          const receipt = isReceipt ? readDeletionReceipt(event) : null;
+          if (receipt !== null) this.receipts.push(receipt);
         }
         return {};
       },

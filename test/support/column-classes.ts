@@ -25,6 +25,10 @@ const outboxes = (...names: string[]): Record<string, Table> =>
 const deadLetters: Table = { personal: 'payload', neutral: 'id received_at origin reason' };
 const idempotency: Table = { brief: 'response', neutral: 'id tenant_id key target fingerprint expires_at' };
 const migrations: Table = { neutral: 'id name run_on checksum version' };
+const takenDeletions: Table = {
+  personal: 'user_id',
+  neutral: 'deletion_id tenant_id requested_at_ms counts due_at received_at',
+};
 const minuteCounts: Table = { neutral: 'tenant_id kind minute count' };
 const refusedAddresses: Table = { personal: 'address', neutral: 'minute requests' };
 const transfers: Table = { neutral: 'id source_tenant_id target_tenant_id state created_at ended_at' };
@@ -111,6 +115,7 @@ const agent: Record<string, Table> = {
   ...outboxes('alert_outbox', 'audit_outbox'),
   ...consents,
   ...{ idempotency_records: idempotency, migrations, minute_counts: minuteCounts, transfers },
+  user_deletions: takenDeletions,
   refused_addresses: refusedAddresses,
   agents: {
     personal: 'owner_user_id',
@@ -138,6 +143,7 @@ const agent: Record<string, Table> = {
 
 const analytics: Record<string, Table> = {
   ...{ dead_letters: deadLetters, migrations },
+  user_deletions: takenDeletions,
   folds: { neutral: 'id current_fold folded_to closed_at' },
   forgotten_users: {
     personal: 'pseudonym',
@@ -168,6 +174,7 @@ const analytics: Record<string, Table> = {
 const memory: Record<string, Table> = {
   ...outboxes('audit_outbox'),
   ...{ idempotency_records: idempotency, migrations },
+  user_deletions: takenDeletions,
   agents: {
     neutral: `tenant_id agent_id analyser mixed tokeniser hidden replacing last_generation embedding_model embedding_job
       embedding_until created_at deleted_at locked_by`,
@@ -208,6 +215,7 @@ const memory: Record<string, Table> = {
 const chat: Record<string, Table> = {
   ...outboxes('alert_outbox'),
   ...{ idempotency_records: idempotency, migrations, minute_counts: minuteCounts },
+  user_deletions: takenDeletions,
   batches: {
     personal: 'user_id run',
     secret: 'content first_id',
@@ -262,6 +270,7 @@ const webhook: Record<string, Table> = {
   ...outboxes('audit_outbox'),
   ...consents,
   ...{ dead_letters: deadLetters, idempotency_records: idempotency, migrations, minute_counts: minuteCounts },
+  user_deletions: takenDeletions,
   ...{ refused_addresses: refusedAddresses, transfers },
   call_keys: { neutral: 'endpoint_id kind digest tenant_id call_id expires_at' },
   calls: {

@@ -14,7 +14,7 @@ export interface Topics {
 export async function makeTopics(): Promise<Topics> {
   const brokers = await kafkaBrokers();
   const prefix = `${newId()}.`;
-  for (const topic of [topics.usage, topics.audit, topics.alerts]) {
+  for (const topic of Object.values(topics)) {
     const place = kafkaPlace({ KAFKA_BROKERS: [brokers], KAFKA_PREFIX: prefix }, topic);
     if (place !== null) await createTopic(place, createLogger('test', 'silent'));
   }

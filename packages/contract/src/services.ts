@@ -3,6 +3,8 @@ export const topics = {
   usage: 'gatehouse.usage.v1',
   audit: 'gatehouse.audit.v1',
   alerts: 'gatehouse.alerts.v1',
+  deletions: 'gatehouse.deletions.v1',
+  receipts: 'gatehouse.receipts.v1',
 } as const;
 export type Topic = (typeof topics)[keyof typeof topics];
 
@@ -16,8 +18,8 @@ interface ServiceFacts {
   grpc?: true;
   /** Topics of events that it publishes. */
   publishes?: readonly Topic[];
-  /** The topic of events that it takes, from Kafka or from the services that publish it. */
-  consumes?: Topic;
+  /** Topics of events that it takes, from Kafka or from the services that publish them. */
+  consumes?: readonly Topic[];
   /** Encrypts secrets of tenants: gets `SECRETS_KEYRING`. */
   keyRing?: true;
   /** Calls addresses that tenants give: gets `EGRESS_ALLOW`. */
@@ -37,8 +39,8 @@ const facts = {
     database: true,
     jobs: true,
     grpc: true,
-    publishes: [topics.audit, topics.alerts],
-    consumes: topics.audit,
+    publishes: [topics.audit, topics.alerts, topics.deletions],
+    consumes: [topics.audit, topics.receipts],
     keyRing: true,
     issuers: true,
     calls: ['agent', 'analytics', 'chat', 'memory', 'webhook'],
@@ -47,24 +49,33 @@ const facts = {
     database: true,
     jobs: true,
     grpc: true,
-    publishes: [topics.audit, topics.alerts],
+    publishes: [topics.audit, topics.alerts, topics.deletions, topics.receipts],
+    consumes: [topics.deletions],
     keyRing: true,
     egress: true,
     calls: ['chat', 'memory', 'tenant', 'webhook'],
   },
-  analytics: { database: true, grpc: true, consumes: topics.usage, calls: ['tenant'] },
+  analytics: {
+    database: true,
+    grpc: true,
+    publishes: [topics.receipts],
+    consumes: [topics.usage, topics.deletions],
+    calls: ['tenant'],
+  },
   memory: {
     database: true,
     jobs: true,
     grpc: true,
-    publishes: [topics.audit],
+    publishes: [topics.audit, topics.receipts],
+    consumes: [topics.deletions],
     keyRing: true,
     calls: ['agent', 'chat', 'tenant'],
   },
   chat: {
     database: true,
     grpc: true,
-    publishes: [topics.usage, topics.alerts],
+    publishes: [topics.usage, topics.alerts, topics.receipts],
+    consumes: [topics.deletions],
     keyRing: true,
     models: true,
     calls: ['agent', 'analytics', 'memory', 'tenant', 'webhook'],
@@ -73,8 +84,8 @@ const facts = {
     database: true,
     jobs: true,
     grpc: true,
-    publishes: [topics.audit],
-    consumes: topics.alerts,
+    publishes: [topics.audit, topics.receipts],
+    consumes: [topics.alerts, topics.deletions],
     keyRing: true,
     egress: true,
     calls: ['agent', 'chat', 'tenant'],
@@ -103,11 +114,18 @@ export const services: readonly ServiceEntry[] = Object.entries<ServiceFacts>(fa
   ...((fact.publishes ?? fact.consumes) !== undefined && { kafka: true }),
 }));
 
-/** Services that send events of the topic to the one that consumes it. */
-export function publishersOf(topic: Topic): ServiceName[] {
+/** Services that send events of a topic to another one, which consumes it. */
+export function publishersOf(topic: Topic, consumer: ServiceName): ServiceName[] {
   return services
-    .filter(({ publishes, consumes }) => publishes?.includes(topic) && consumes !== topic)
+    .filter(({ name, publishes }) => publishes?.includes(topic) && name !== consumer)
     .map(({ name }) => name);
+}
+
+/** Services that send events to this one. */
+export function sendersTo(consumer: ServiceName): ServiceName[] {
+  const { consumes = [] } = facts[consumer] as ServiceFacts;
+  const senders = consumes.flatMap((topic) => publishersOf(topic, consumer));
+  return services.map(({ name }) => name).filter((name) => senders.includes(name));
 }
 
 /** Services to which the edge forwards requests. */

@@ -9,6 +9,9 @@ export interface Received {
   payload: Buffer;
 }
 
+/** Resolves once all events are durable; must take an event again without harm. Throws during an outage. */
+export type TakeEvents = (events: readonly Received[]) => Promise<void>;
+
 /** An event that could not be read or stored. */
 export interface DeadLetter extends Received {
   /** A hash of origin and payload, so that a redelivered event is stored once. */

@@ -5,6 +5,7 @@ import type { Consumer, EachBatchPayload, TopicPartitionOffset } from 'kafkajs';
 import { inBatches } from './batches.ts';
 import type { Received } from './dead-letters.ts';
 import { kafkaClient } from './kafka-client.ts';
+import { partitionCount } from './partitions.ts';
 
 /** A message as read from the topic. */
 export interface TopicMessage extends Received {
@@ -27,6 +28,7 @@ export interface KafkaConsumerOptions {
 
 type Fetched = EachBatchPayload['batch']['messages'][number];
 
+const allPartitions = Array.from({ length: partitionCount }, (_, partition) => partition);
 const heartbeatMs = 1_000;
 const retryMs = 1_000;
 /** Messages per call of `handle`: one transaction and one commit of the offset. */
@@ -41,25 +43,13 @@ const maxBytes = 8_388_608;
 export class KafkaConsumer {
   readonly #options: KafkaConsumerOptions;
   readonly #stopping = new AbortController();
-  readonly #lag: Gauge<'partition'>;
-  readonly #failures: Counter;
+  readonly #metrics: Metrics;
   #consumer: Consumer | null = null;
   #starting: Promise<void> = Promise.resolve();
 
   constructor(options: KafkaConsumerOptions) {
     this.#options = options;
-    const registers = [options.registry];
-    this.#lag = new Gauge({
-      name: 'gatehouse_consumer_lag_messages',
-      help: 'Messages in the topic after the last one that was read',
-      labelNames: ['partition'],
-      registers,
-    });
-    this.#failures = new Counter({
-      name: 'gatehouse_consumer_failures_total',
-      help: 'Failed attempts to handle a batch of messages',
-      registers,
-    });
+    this.#metrics = metricsOf(options.registry);
   }
 
   /**
@@ -101,7 +91,7 @@ export class KafkaConsumer {
   }
 
   async #createConsumer(): Promise<Consumer> {
-    const { groupId, brokers, log } = this.#options;
+    const { groupId, brokers, topic, log } = this.#options;
     const kafka = await kafkaClient(groupId, brokers, log);
     const consumer = kafka.consumer({
       groupId,
@@ -115,7 +105,9 @@ export class KafkaConsumer {
       allowAutoTopicCreation: false,
     });
     // Other members report the lag of their partitions.
-    consumer.on(consumer.events.GROUP_JOIN, () => this.#lag.reset());
+    consumer.on(consumer.events.GROUP_JOIN, () => {
+      for (const partition of allPartitions) this.#metrics.lag.remove({ topic, partition });
+    });
     // kafkajs disconnects after errors that it considers final and would not read on.
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) this.#starting = this.#restart(payload.error);
@@ -133,7 +125,7 @@ export class KafkaConsumer {
 
   async #handle(consumer: Consumer, payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
-    this.#lag.set({ partition: batch.partition }, Number(batch.offsetLag()));
+    this.#metrics.lag.set({ topic: batch.topic, partition: batch.partition }, Number(batch.offsetLag()));
     const beat = setInterval(() => void payload.heartbeat().catch(() => undefined), heartbeatMs);
     try {
       const bytesOf = ({ value }: Fetched): number => value?.length ?? 0;
@@ -164,13 +156,41 @@ export class KafkaConsumer {
         );
         return true;
       } catch (error) {
-        this.#failures.inc();
+        this.#metrics.failures.inc();
         this.#options.log.warn({ err: error }, 'failed to handle events; retrying');
         await sleep(retryMs, signal).catch(() => undefined);
       }
     }
     return false;
   }
+}
+
+type Metrics = ReturnType<typeof createMetrics>;
+
+/** The metrics of each registry: a service may consume several topics. */
+const created = new WeakMap<Registry, Metrics>();
+
+function metricsOf(registry: Registry): Metrics {
+  const metrics = created.get(registry) ?? createMetrics(registry);
+  created.set(registry, metrics);
+  return metrics;
+}
+
+function createMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    lag: new Gauge({
+      name: 'gatehouse_consumer_lag_messages',
+      help: 'Messages in the topic after the last one that was read',
+      labelNames: ['topic', 'partition'],
+      registers,
+    }),
+    failures: new Counter({
+      name: 'gatehouse_consumer_failures_total',
+      help: 'Failed attempts to handle a batch of messages',
+      registers,
+    }),
+  };
 }
 
 /**

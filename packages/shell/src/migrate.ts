@@ -21,7 +21,7 @@ export async function migrateServiceCommand(
   environment: Record<string, string | undefined>,
 ): Promise<void> {
   await migrateCommand(service, directory, environment, migrateService);
-  const { publishes = [], consumes } = services.find(({ name }) => name === service) ?? {};
-  const topics = new Set([...publishes, ...(consumes === undefined ? [] : [consumes])]);
+  const { publishes = [], consumes = [] } = services.find(({ name }) => name === service) ?? {};
+  const topics = new Set([...publishes, ...consumes]);
   for (const topic of topics) await migrateTopic(service, topic, environment);
 }

@@ -1,8 +1,9 @@
-import { services, type Topic } from '@gatehouse/contract/services';
+import { services, type ServiceName, type Topic } from '@gatehouse/contract/services';
 import { DirectSink } from '@gatehouse/events/direct-sink';
 import { KafkaSink } from '@gatehouse/events/kafka-sink';
 import type { Outbox } from '@gatehouse/events/outbox';
 import { OutboxRelay } from '@gatehouse/events/outbox-relay';
+import { partitionOf } from '@gatehouse/events/partitions';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { EventSink } from '@gatehouse/events/sink';
 import { isMessageTooLarge } from '@gatehouse/grpc/errors';
@@ -21,6 +22,8 @@ export interface OutboxPublisherOptions {
   watermarks: boolean;
   /** Addresses of the service that consumes the topic. If unset, nothing is published without Kafka. */
   consumer?: readonly string[];
+  /** The service at these addresses. Default: the first that consumes the topic. */
+  consumerName?: ServiceName;
 }
 
 /**
@@ -40,6 +43,18 @@ export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): vo
   shell.add(relay);
 }
 
+/** Resolves once an event of a tenant is stored durably by Kafka or by its consumer. Throws during an outage. */
+export type SendEvent = (tenantId: string, json: string) => Promise<void>;
+
+/** Sends events that their sender repeats until it has succeeded. */
+export function eventSender(shell: Shell, target: Parameters<typeof eventSink>[1]): SendEvent {
+  const sink = eventSink(shell, target);
+  if (sink === null) throw new Error(`no service consumes ${target.topic}`);
+  shell.add({ stop: () => sink.close() });
+  return (tenantId, json) =>
+    sink.publish([{ partition: partitionOf(tenantId), events: [{ key: tenantId, json }] }]);
+}
+
 /** The receiver of events of a topic; null without one. Close it in the end. */
 export function eventSink(
   shell: Shell,
@@ -48,14 +63,14 @@ export function eventSink(
     topic,
     source,
     consumer,
-  }: Pick<OutboxPublisherOptions, 'config' | 'topic' | 'source' | 'consumer'>,
+    consumerName = services.find(({ consumes }) => consumes?.includes(topic))?.name,
+  }: Pick<OutboxPublisherOptions, 'config' | 'topic' | 'source' | 'consumer' | 'consumerName'>,
 ): EventSink | null {
   const { name, log } = shell;
   const kafka = kafkaPlace(config, topic);
   if (kafka !== null) return new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log });
-  const taker = services.find(({ consumes }) => consumes === topic);
-  if (consumer === undefined || taker === undefined) return null;
-  const peer = shell.peer(taker.name, consumer, EventsServiceClient);
+  if (consumer === undefined || consumerName === undefined) return null;
+  const peer = shell.peer(consumerName, consumer, EventsServiceClient);
   return new DirectSink({
     send: (events, sending) => peer.call('take', { topic, source, events }, sending),
     isTooLarge: isMessageTooLarge,

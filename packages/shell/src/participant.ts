@@ -10,24 +10,10 @@ import {
   type RunStepRequest,
   type RunStepResponse,
 } from '@gatehouse/proto/participant/v1/participant';
+import { takeDeletions, type DeletionInboxOptions } from './deletion-inbox.ts';
+import type { Shell } from './shell.ts';
 
-export interface UserDeletion {
-  tenantId: string;
-  userId: string;
-  /** Data of the user from before that time is removed. */
-  requestedAt: Date;
-}
-
-export interface Forgotten {
-  /** Numbers of what this call has removed, by kind. */
-  counts: Readonly<Record<string, number>>;
-  /** False when more is to be removed. */
-  completed: boolean;
-}
-
-export interface Participation {
-  /** May be repeated. */
-  forgetUser: (deletion: UserDeletion) => Promise<Forgotten>;
+export interface Participation extends DeletionInboxOptions {
   /** The part in transfers between tenants; none for a service that owns nothing of what is transferred. */
   transfers?: {
     describe: Rpc<DescribeRequest, DescribeResponse>;
@@ -35,12 +21,20 @@ export interface Participation {
   };
 }
 
-/** The part of a service in what tenant carries out in all of them. */
-export function participant({ forgetUser, transfers = noTransfers }: Participation): RpcService {
+/**
+ * The part of a service in what tenant carries out in all of them: takes deletions as events, and serves transfers. Release
+ * 0.3.0 calls `ForgetUser` in place of the events; it goes with the release after the next.
+ */
+export function participant(
+  shell: Shell,
+  { transfers = noTransfers, ...deletions }: Participation,
+): RpcService {
+  const { forgetUser } = deletions;
+  takeDeletions(shell, deletions);
   return rpcService(ParticipantServiceService, { forgetUser: forgetUserRpc(forgetUser), ...transfers });
 }
 
-function forgetUserRpc(work: Participation['forgetUser']): Rpc<ForgetUserRequest, ForgetUserResponse> {
+function forgetUserRpc(work: DeletionInboxOptions['forgetUser']): Rpc<ForgetUserRequest, ForgetUserResponse> {
   return {
     callers: ['tenant'],
     handle: async ({ tenantId, userId, requestedAtMs }) => {

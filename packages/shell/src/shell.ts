@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { ServiceName } from '@gatehouse/contract/services';
+import type { TakeEvents } from '@gatehouse/events/dead-letters';
 import { RpcClient, type RpcOptions, type RpcStub } from '@gatehouse/grpc/client';
 import type { RpcService } from '@gatehouse/grpc/rpc';
 import { createApp, type AppOptions } from '@gatehouse/http/app';
@@ -52,6 +53,8 @@ export class Shell implements ServiceBase {
   readonly neighbours: Neighbours | undefined;
   /** The connections to databases that its process opens. */
   readonly connections: ConnectionCount;
+  /** The consumers of topics, which `consumeTopic` adds. */
+  readonly takers = new Map<string, TakeEvents>();
   readonly #parts: Part[] = [];
   readonly #rpcs: RpcService[] = [];
   readonly #ready: Record<string, ReadyCheck> = {};

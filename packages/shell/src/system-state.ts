@@ -1,5 +1,5 @@
 import { services, type ServiceName } from '@gatehouse/contract/services';
-import { readOutboxState } from '@gatehouse/events/store/outbox-state-store';
+import { hasOutbox, readOutboxState } from '@gatehouse/events/store/outbox-state-store';
 import { rpcService, type RpcService } from '@gatehouse/grpc/rpc';
 import { deadQueue } from '@gatehouse/jobs/task';
 import { countWaiting } from '@gatehouse/jobs/store/job-system-store';
@@ -25,7 +25,11 @@ export async function readSystemState(
   const entry = services.find(({ name }) => name === service);
   const replicas = await countSessions(pool, checkName(service));
   const outboxes: GetSystemStateResponse['outboxes'] = [];
-  for (const topic of entry?.publishes ?? []) outboxes.push(await readOutboxState(pool, service, topic));
+  for (const topic of entry?.publishes ?? []) {
+    const outbox = await readOutboxState(pool, service, topic);
+    if (outbox !== null) outboxes.push(outbox);
+  }
+  const hasDeadLetters = entry?.consumes?.some(hasOutbox) === true;
   const jobs = entry?.jobs === true ? await countWaiting(pool, jobsSchema(service), mostCounted) : [];
   const queues = jobs.map(({ task: name, waiting, oldestSeconds }) => ({
     ...{ name, waiting, oldestAgeSeconds: oldestSeconds },
@@ -34,7 +38,7 @@ export async function readSystemState(
     ...{ replicas, outboxes },
     queues: queues.filter(({ name }) => name !== deadQueue),
     deadJobs: queues.find(({ name }) => name === deadQueue)?.waiting ?? 0,
-    deadLetters: entry?.consumes === undefined ? undefined : await countDeadLetters(pool, service),
+    deadLetters: hasDeadLetters ? await countDeadLetters(pool, service) : undefined,
     usageLagSeconds: (await usageLagSeconds?.(pool)) ?? undefined,
   };
 }

@@ -1,5 +1,5 @@
-import { publishersOf, type Topic } from '@gatehouse/contract/services';
-import type { Received } from '@gatehouse/events/dead-letters';
+import { publishersOf, sendersTo, type ServiceName, type Topic } from '@gatehouse/contract/services';
+import type { TakeEvents } from '@gatehouse/events/dead-letters';
 import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import { rpcService, type Rpc } from '@gatehouse/grpc/rpc';
@@ -10,27 +10,38 @@ import type { Shell } from './shell.ts';
 export interface ConsumedTopicOptions {
   topic: Topic;
   config: Parameters<typeof kafkaPlace>[0];
-  /** Resolves once all events are durable; must take an event again without harm. Throws during an outage. */
-  take: (events: readonly Received[]) => Promise<void>;
+  take: TakeEvents;
+  /** The end of the name of the consumer group: each topic of a service has a group of its own. Default: empty. */
+  group?: string;
 }
 
 /** Takes the events of a topic: from Kafka where there is one, and from the services that publish it without Kafka. */
-export function consumeTopic(shell: Shell, { topic, config, take }: ConsumedTopicOptions): void {
-  shell.serve(rpcService(EventsServiceService, { take: takeEvents(topic, take) }));
+export function consumeTopic(shell: Shell, { topic, config, take, group = '' }: ConsumedTopicOptions): void {
+  const { log, registry, name, takers } = shell;
+  if (takers.size === 0) shell.serve(rpcService(EventsServiceService, { take: takeEvents(name, takers) }));
+  takers.set(topic, take);
   const kafka = kafkaPlace(config, topic);
   if (kafka === null) return;
-  const { log, registry, name } = shell;
-  const groupId = `${kafka.prefix}gatehouse-${name}`;
-  const { brokers, topic: kafkaTopic } = kafka;
-  shell.add(new KafkaConsumer({ groupId, brokers, topic: kafkaTopic, handle: take, log, registry }));
+  const groupId = `${kafka.prefix}gatehouse-${name}${group}`;
+  shell.add(new KafkaConsumer({ ...kafka, groupId, handle: take, log, registry }));
 }
 
-function takeEvents(topic: Topic, take: ConsumedTopicOptions['take']): Rpc<TakeRequest, TakeResponse> {
+function takeEvents(
+  name: ServiceName,
+  takers: ReadonlyMap<string, TakeEvents>,
+): Rpc<TakeRequest, TakeResponse> {
   return {
-    callers: publishersOf(topic),
-    handle: async ({ topic: requested, source, events }) => {
-      if (requested !== topic)
+    callers: sendersTo(name),
+    handle: async ({ topic, source, events }, { caller }) => {
+      const take = takers.get(topic);
+      const publishers: readonly string[] = publishersOf(topic as Topic, name);
+      if (take === undefined)
         throw new AppError('invalid_value', 'This service takes other events.', { param: 'topic' });
+      if (!publishers.includes(caller))
+        throw new AppError(
+          'caller_not_allowed',
+          `The ${caller} service is not allowed to send these events.`,
+        );
       await take(events.map((text) => ({ origin: source, payload: Buffer.from(text) })));
       return {};
     },

@@ -59,7 +59,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
     handler: shell.createApp({ ...served, idempotency }),
     rpcs: [
       rpcService(AgentServiceService, { ...agents.rpcs, ...tools.rpcs }),
-      participant({ ...forgetting, transfers: transfers.rpcs }),
+      participant(shell, { config, system, ...forgetting, transfers: transfers.rpcs }),
     ],
     parts,
   });

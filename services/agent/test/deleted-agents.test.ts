@@ -18,12 +18,10 @@ async function deleteNew(): Promise<string> {
   return id;
 }
 
-it('the memory of a deleted agent is removed, in as many calls as that takes', async () => {
-  agents.memory.answers.push('more', 'more');
+it('the deletion of an agent is published to memory', async () => {
   const id = await deleteNew();
   await eventually(noJobs);
-  const call = { tenantId: tenant.id, agentId: id };
-  expect(agents.memory.calls).toEqual([call, call, call]);
+  expect(agents.memory.deleted).toEqual([{ tenant_id: tenant.id, agent_id: id }]);
 });
 
 it('an agent that is not deleted keeps its memory', async () => {
@@ -36,7 +34,7 @@ it('an agent that is not deleted keeps its memory', async () => {
 });
 
 it('a failure of memory is repeated', async () => {
-  agents.memory.answers.push('fails');
+  agents.memory.failures = 1;
   const id = await deleteNew();
   await eventually(async () => {
     await noJobs();

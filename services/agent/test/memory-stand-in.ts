@@ -1,29 +1,34 @@
+import { sendersTo } from '@gatehouse/contract/services';
+import { readDeletionEvent, type DeletedAgentEvent } from '@gatehouse/events/deletion-event';
 import { AppError } from '@gatehouse/kit/errors';
-import { MemoryServiceService, type AgentDeletedRequest } from '@gatehouse/proto/memory/v1/memory';
+import { EventsServiceService, type TakeRequest } from '@gatehouse/proto/events/v1/events';
 import type { TestIdentity } from '@gatehouse/test/identity';
 import { StandIn } from '@gatehouse/test/stand-in';
 
-/** Stands in for memory: removes what it has of deleted agents, in as many calls as a test says. */
+/** Stands in for memory: takes deletions of agents. */
 export class MemoryOfAgents {
-  /** Calls of `AgentDeleted`, in their order. */
-  readonly calls: AgentDeletedRequest[] = [];
-  /** Answers to the next calls; then it has completed. `fails`: its database is down. */
-  readonly answers: ('more' | 'fails')[] = [];
+  /** Deleted agents, in the order in which they came. */
+  readonly deleted: DeletedAgentEvent[] = [];
+  /** The next deletions that it can't take, because its database is down. */
+  failures = 0;
   #server: StandIn | undefined;
 
   static async start(identity: TestIdentity): Promise<MemoryOfAgents> {
     const memory = new MemoryOfAgents();
-    const agentDeleted = {
-      callers: ['agent'],
-      handle: async (request: AgentDeletedRequest) => {
-        memory.calls.push(request);
-        const answer = memory.answers.shift();
-        if (answer === 'fails') throw new AppError('database_unavailable', 'Not now.');
-        return { completed: answer !== 'more' };
+    const take = {
+      callers: sendersTo('memory'),
+      handle: async ({ events }: TakeRequest) => {
+        for (const event of events.map(readDeletionEvent))
+          if (event?.type === 'agent') memory.deleted.push(event.agent);
+        if (memory.failures === 0) return {};
+        memory.failures -= 1;
+        throw new AppError('database_unavailable', 'Not now.');
       },
     };
-    const definition = MemoryServiceService;
-    memory.#server = await StandIn.start('memory', identity, { definition, rpcs: { agentDeleted } });
+    memory.#server = await StandIn.start('memory', identity, {
+      definition: EventsServiceService,
+      rpcs: { take },
+    });
     return memory;
   }
 
@@ -32,8 +37,8 @@ export class MemoryOfAgents {
     return this.#server;
   }
 
-  /** How often it was called for an agent. */
+  /** How often an agent came. */
   callsFor(agentId: string): number {
-    return this.calls.filter((call) => call.agentId === agentId).length;
+    return this.deleted.filter(({ agent_id: id }) => id === agentId).length;
   }
 }

@@ -60,7 +60,7 @@ export async function createService(
   const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);
   return shell.createService({
     handler: shell.createApp(served),
-    rpcs: [participant(forgetting)],
+    rpcs: [participant(shell, { config, system, forgetUser: forgetting.forgetUser })],
     parts,
   });
 }

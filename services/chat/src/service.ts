@@ -62,7 +62,7 @@ export async function createService(
   const rpcs = { ...models.rpcs, ...providerParts.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency }),
-    rpcs: [rpcService(ChatServiceService, rpcs), participant(recording)],
+    rpcs: [rpcService(ChatServiceService, rpcs), participant(shell, { config, system, ...recording })],
     parts,
   });
 }

@@ -60,7 +60,7 @@ export async function createService(config: MemoryConfig, overrides: ShellOverri
     handler: shell.createApp({ ...served, idempotency: changes.idempotency }),
     rpcs: [
       rpcService(MemoryServiceService, { ...search.rpcs, ...documents.rpcs, ...forgetting.rpcs }),
-      participant({ ...forgetting, transfers: transfers.rpcs }),
+      participant(shell, { config, system, ...forgetting, transfers: transfers.rpcs }),
     ],
     parts,
   });

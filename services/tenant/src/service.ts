@@ -52,7 +52,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const sessions = createSessions(shell, { ...loginDeps, app, lookups, changes, raise });
   const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, ...loginDeps });
   const limits = createLimits(shell, { app, system, lease, known, memory, recordChange, raise });
-  const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
+  const deletions = createDeletions(shell, { config, app, system, jobs, keyRing, changes });
   const transfers = createTransfers(shell, {
     ...{ app, system, jobs, participants, chat, findTenant, changes, recordChange, raise },
   });

@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { topics } from '@gatehouse/contract/services';
 import { RpcClient } from '@gatehouse/grpc/client';
 import { parseKeyText } from '@gatehouse/identity/key-text';
 import type { Signer } from '@gatehouse/identity/signer';
@@ -63,6 +64,8 @@ export class TenantServiceUnderTest extends ServiceUnderTest<RpcClient<TenantSer
   private constructor(ground: ServiceGround, others: UserDataServices) {
     super('tenant', ground);
     this.others = others;
+    others.sendReceipt = (service, event) =>
+      this.send(service, { topic: topics.receipts, source: service, events: [event] });
     ground.onStop(() => others.stop());
   }
 

@@ -1,6 +1,13 @@
-import type { Alert } from '@gatehouse/events/alert-event';
+import { sendersTo, topics } from '@gatehouse/contract/services';
+import { readAlertEvent, type Alert } from '@gatehouse/events/alert-event';
+import {
+  readDeletionEvent,
+  writeDeletionReceipt,
+  type UserDeletionEvent,
+} from '@gatehouse/events/deletion-event';
 import { rpcService, type RpcService, type RpcsOf } from '@gatehouse/grpc/rpc';
 import type { GrpcServer } from '@gatehouse/grpc/server';
+import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import {
@@ -11,24 +18,34 @@ import {
   type CheckProviderKeyRequest,
   type CheckProviderKeyResponse,
 } from '@gatehouse/proto/chat/v1/chat';
-import { EventsServiceService } from '@gatehouse/proto/events/v1/events';
+import { EventsServiceService, type TakeRequest } from '@gatehouse/proto/events/v1/events';
 import { ParticipantServiceService } from '@gatehouse/proto/participant/v1/participant';
+import { SystemServiceService } from '@gatehouse/proto/system/v1/system';
 import { MemoryServiceService, type GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
-import { AlertTaker } from '@gatehouse/test/alert-taker';
 import type { TestIdentity } from '@gatehouse/test/identity';
 import { StandIn } from '@gatehouse/test/stand-in';
 import { TransferSides } from './transfer-sides.ts';
-import type { Forgotten, ForgetRequest, Participant } from '../src/deletions/participants.ts';
+import type { Forgotten } from '@gatehouse/shell/deletion-inbox';
+import type { Participant } from '../src/deletions/participants.ts';
 
 type ServiceDefinition = Parameters<GrpcServer['add']>[0];
-export type ForgetCall = ForgetRequest & { service: Participant };
+
+/** A step of a deletion in a service. */
+export interface ForgetCall {
+  service: Participant;
+  tenantId: string;
+  userId: string;
+  deletionId: string;
+  requestedAtMs: number;
+}
 
 const callers = ['tenant'];
 
 /** Stand in for the services that hold data of users: a test decides what they answer, and stops and restarts them. */
 export class UserDataServices {
-  /** Calls of `ForgetUser`, in their order. */
+  /** Steps of deletions, in their order. */
   readonly calls: ForgetCall[] = [];
+  /** The result of a step: there are steps until one has completed the deletion. */
   answer: (call: ForgetCall) => Promise<Forgotten> | Forgotten = () => ({ counts: {}, completed: true });
   /** The use that tenants make of their memory. */
   readonly usage = new Map<string, GetUsageResponse>();
@@ -47,16 +64,23 @@ export class UserDataServices {
   /** The services' answers about transfers. */
   readonly transfers = new TransferSides();
   readonly #servers = new Map<Participant, StandIn>();
-  #webhook: AlertTaker | undefined;
+  readonly #alerts: Alert[] = [];
+  /** Sends a receipt to tenant. */
+  sendReceipt: (service: Participant, event: string) => Promise<void> = () => Promise.resolve();
+  #stopped = false;
 
   static async start(identity: TestIdentity): Promise<UserDataServices> {
     const services = new UserDataServices();
     const { transfers } = services;
-    const participant = (service: Participant): RpcService =>
+    const participant = (service: Participant): RpcService[] => [
       rpcService(ParticipantServiceService, {
-        forgetUser: { callers, handle: (request) => services.#forget({ ...request, service }) },
+        forgetUser: { callers, handle: () => Promise.reject(new Error('release 0.3.0 calls it')) },
         ...transfers.rpcs(service === 'agent'),
-      });
+      }),
+      rpcService(EventsServiceService, {
+        take: { callers: sendersTo(service), handle: (request) => services.#take(service, request) },
+      }),
+    ];
     const getUsage = {
       callers,
       handle: ({ tenantId }: { tenantId: string }) => services.#usageOf(tenantId),
@@ -78,20 +102,19 @@ export class UserDataServices {
       service: Participant,
       own: { definition: Definition; rpcs: Partial<RpcsOf<Definition>> },
     ): Promise<void> => {
-      services.#servers.set(service, await StandIn.start(service, identity, own, [participant(service)]));
+      services.#servers.set(service, await StandIn.start(service, identity, own, participant(service)));
     };
     await start('agent', { definition: AgentServiceService, rpcs: {} });
     await start('memory', memory);
-    await start('analytics', { definition: EventsServiceService, rpcs: {} });
+    await start('analytics', { definition: SystemServiceService, rpcs: {} });
     await start('chat', chat);
-    services.#webhook = await AlertTaker.start(identity, [participant('webhook')]);
-    services.#servers.set('webhook', services.#webhook.server);
+    await start('webhook', { definition: SystemServiceService, rpcs: {} });
     return services;
   }
 
   /** Alerts of a type and a tenant, or of the platform. */
   alertsOf(tenantId: string | null, type: string): Alert[] {
-    return this.#webhook?.of(tenantId, type) ?? [];
+    return this.#alerts.filter((alert) => alert.tenant_id === tenantId && alert.type === type);
   }
 
   of(service: Participant): StandIn {
@@ -100,18 +123,46 @@ export class UserDataServices {
     return server;
   }
 
-  /** Calls of `ForgetUser` for a user. */
+  /** Steps of deletions of a user. */
   callsFor(userId: string, service?: Participant): ForgetCall[] {
     return this.calls.filter((call) => call.userId === userId && [undefined, call.service].includes(service));
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     for (const server of this.#servers.values()) await server.stop();
   }
 
-  async #forget(call: ForgetCall): Promise<Forgotten> {
-    this.calls.push(call);
-    return this.answer(call);
+  #take(service: Participant, { topic, events }: TakeRequest): Promise<Record<string, never>> {
+    for (const event of events)
+      if (topic === topics.alerts) {
+        const alert = readAlertEvent(event);
+        if (alert !== null) this.#alerts.push(alert);
+      } else {
+        const taken = readDeletionEvent(event);
+        if (taken?.type === 'user') void this.#forget(service, taken.deletion);
+      }
+    return Promise.resolve({});
+  }
+
+  async #forget(service: Participant, { user_id: userId, ...deletion }: UserDeletionEvent): Promise<void> {
+    const { deletion_id: deletionId, tenant_id: tenantId, requested_at_ms: requestedAtMs } = deletion;
+    const call = { service, tenantId, userId, deletionId, requestedAtMs };
+    const counts = { ...deletion.counts };
+    for (let completed = false; !completed && !this.#stopped;) {
+      this.calls.push(call);
+      const step = await this.answer(call);
+      for (const [kind, count] of Object.entries(step.counts)) counts[kind] = (counts[kind] ?? 0) + count;
+      ({ completed } = step);
+      const receipt = writeDeletionReceipt(service, { ...deletion, service, counts, completed });
+      const send = () =>
+        this.sendReceipt(service, receipt).then(
+          () => true,
+          () => this.#stopped,
+        );
+      while (!(await send())) await sleep(100);
+      await sleep(100);
+    }
   }
 
   #checkModels({ ids, tenantId = '' }: CheckModelsRequest): Promise<CheckModelsResponse> {

@@ -61,7 +61,7 @@ export async function createService(
   const handlers = { ...calls.jobs, ...conversations.jobs, ...channels.jobs, ...deliveries.jobs };
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency: peers.changes.idempotency }),
-    rpcs: [participant({ ...createForgetting(app), transfers: transfers.rpcs })],
+    rpcs: [participant(shell, { config, system, ...createForgetting(app), transfers: transfers.rpcs })],
     parts: [...parts, createJobWorker(shell, config, { jobs, handlers, timing })],
   });
 }

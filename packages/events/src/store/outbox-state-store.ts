@@ -16,16 +16,26 @@ export interface OutboxState {
 /** Beyond this number only the age matters. */
 const mostCounted = 100_000;
 
-/** The table of each topic, in the schema of the service that publishes it. */
-const tables: Record<Topic, string> = {
+/** The table of a topic with an outbox of its own, in the schema of the service that publishes it. */
+const tables: Partial<Record<Topic, string>> = {
   [topics.usage]: 'outbox',
   [topics.audit]: 'audit_outbox',
   [topics.alerts]: 'alert_outbox',
 };
 
-/** `db` acts as `<service>_system`. */
-export async function readOutboxState(db: Queryable, service: string, topic: Topic): Promise<OutboxState> {
+/** Whether events of the topic wait in a table of their own, and become dead letters of their consumer. */
+export function hasOutbox(topic: Topic): boolean {
+  return tables[topic] !== undefined;
+}
+
+/** The state of the outbox of a topic; null for a topic without one. `db` acts as `<service>_system`. */
+export async function readOutboxState(
+  db: Queryable,
+  service: string,
+  topic: Topic,
+): Promise<OutboxState | null> {
   const name = tables[topic];
+  if (name === undefined) return null;
   const table = `${service}.${name}`;
   const result = await db.query<Omit<OutboxState, 'name'>>(
     `select

@@ -1,13 +1,9 @@
+import { writeDeletedAgent } from '@gatehouse/events/deletion-event';
 import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
 import { defineTask, type JobHandler } from '@gatehouse/jobs/task';
+import type { SendEvent } from '@gatehouse/shell/outbox-publisher';
 
-/** An agent that was deleted. */
-export interface DeletedAgent {
-  tenantId: string;
-  agentId: string;
-}
-
-/** Jobs that remove what other services hold of deleted agents. */
+/** Jobs that publish deletions of agents, until memory has them. */
 export const agentTasks = {
   forget_agent: defineTask<{ agentId: string }>({
     retryAfterS: whileOthersAreDown,
@@ -17,17 +13,8 @@ export const agentTasks = {
   }),
 };
 
-export interface ForgetAgentOptions {
-  /** Removes a batch of the agent's memory. Returns false when more is to be removed. Throws during an outage. */
-  forgetMemory: (agent: DeletedAgent) => Promise<boolean>;
-  /** Adds another job. */
-  again: (agent: DeletedAgent) => Promise<unknown>;
-}
-
-/** Removes the memory of a deleted agent, a batch in each job. */
-export function forgetAgent({ forgetMemory, again }: ForgetAgentOptions): JobHandler<{ agentId: string }> {
-  return async ({ agentId }, { tenantId }) => {
-    const agent = { tenantId, agentId };
-    if (!(await forgetMemory(agent))) await again(agent);
-  };
+/** Publishes the deletion of an agent to memory, which removes what the agent remembered. */
+export function forgetAgent(source: string, send: SendEvent): JobHandler<{ agentId: string }> {
+  return ({ agentId }, { tenantId }) =>
+    send(tenantId, writeDeletedAgent(source, { tenant_id: tenantId, agent_id: agentId }));
 }

@@ -1,4 +1,4 @@
-import type { Participation } from '@gatehouse/shell/participant';
+import type { DeletionInboxOptions } from '@gatehouse/shell/deletion-inbox';
 import type { CookieStore } from '../cookies/cookie-store.ts';
 import type { Logins } from '../logins/logins.ts';
 
@@ -11,7 +11,7 @@ export function createForgetting({
 }: {
   cookies: CookieStore;
   logins: Logins;
-}): Pick<Participation, 'forgetUser'> {
+}): Pick<DeletionInboxOptions, 'forgetUser'> {
   return {
     async forgetUser({ tenantId, userId, requestedAt: before }) {
       const counts = {

@@ -1,6 +1,6 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { UserDeletion } from '@gatehouse/shell/participant';
+import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import type { Shell } from '@gatehouse/shell/shell';
 import { deleteOldDeletions } from './forget-system-store.ts';
 import { forget } from './forget-user-job.ts';

@@ -1,7 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { randomBase62 } from '@gatehouse/kit/ids';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { UserDeletion } from '@gatehouse/shell/participant';
+import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import { forgetDeadLetters, forgetTraces, forgetUsage, noteDeletion } from './forget-system-store.ts';
 
 /** Longer than a statement that stores events, from its check for deletions to its commit. */

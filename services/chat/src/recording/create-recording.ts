@@ -1,7 +1,7 @@
 import { topics } from '@gatehouse/contract/services';
 import type { Pool } from '@gatehouse/pg/pool';
 import { eventSink, publishOutbox } from '@gatehouse/shell/outbox-publisher';
-import type { UserDeletion } from '@gatehouse/shell/participant';
+import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Pricing } from '../catalogue/pricing.ts';

@@ -2,7 +2,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Forgotten, UserDeletion } from '@gatehouse/shell/participant';
+import type { Forgotten, UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import { anonymous } from '../runs/anonymous-run.ts';
 import {
   deleteCompletionsOf,

@@ -56,15 +56,15 @@ export async function startDeletion(
   return deletionId;
 }
 
-/** Makes the job of a service run now or at `runAt`, in place of one that waits. */
+/** Makes the job of a service run now, in place of one that waits. */
 export async function addJob(
   db: Queryable,
   jobs: DeletionJobs,
-  { tenantId, deletionId, service, runAt }: PartKey & { runAt?: Date },
+  { tenantId, deletionId, service }: PartKey,
 ): Promise<void> {
   const job = { task: taskFor(service), tenantId, key: deletionId };
   await jobs.cancel(db, job);
-  await jobs.add(db, { ...job, ids: { deletionId }, ...(runAt && { runAt }) });
+  await jobs.add(db, { ...job, ids: { deletionId } });
 }
 
 /** Counts the running deletions of a tenant, up to `most`. */
@@ -77,7 +77,7 @@ export async function countRunning(db: Queryable, tenantId: string, most: number
   return only(counted).count;
 }
 
-/** A user starts a deletion of their own data so often at most: each is kept, and in the audit log. */
+/** Rate limit of self-service deletions: each is stored, and in the audit log. */
 export const ownIntervalMinutes = 10;
 
 /** Whether the deletion of a user with one of these hashes was requested within that interval. */

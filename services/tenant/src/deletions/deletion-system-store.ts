@@ -20,7 +20,7 @@ export class DeletionSystemStore {
   }
 
   /**
-   * Adds jobs for services that have not completed and were not called for a while: their jobs are dead or lost.
+   * Adds jobs for services that have not completed, and from which no receipt has come for a while.
    * Returns whether there may be more.
    */
   async resume(): Promise<boolean> {

@@ -1,11 +1,13 @@
 import { defineTask, type JobHandler, type Task } from '@gatehouse/jobs/task';
 import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
-import { participants, type Forgotten, type ForgetUser, type Participant } from './participants.ts';
+import { participants, type Participant, type SendDeletion } from './participants.ts';
 
-/** The deletion that a job calls one service for. */
+/** The deletion that a job publishes to one service. */
 export interface OpenPart {
   userId: string;
-  requestedAtMs: bigint;
+  requestedAtMs: number;
+  /** Numbers of rows that the service has removed before. */
+  counts: Record<string, number>;
 }
 
 export interface PartKey {
@@ -18,19 +20,14 @@ export interface PartKey {
 export interface DeletionParts {
   /** Null when the service has completed or the deletion is gone. */
   open(key: PartKey): Promise<OpenPart | null>;
-  /**
-   * Adds what a call with `requestedAtMs` has removed. Unless that completes the service, adds the next job. Ends the
-   * deletion with its last service.
-   */
-  record(key: PartKey, called: Forgotten & { requestedAtMs: bigint }): Promise<void>;
 }
 
 /** A task for each service, so that one that is down or slow delays no other. */
 export type TaskName = `forget_user_in_${Participant}`;
 type DeletionTask = Task<{ deletionId: string }>;
 
-/** Without an attempt for this long, a job is dead or was lost: attempts are five minutes apart at most. */
-export const lostAfterMinutes = 15;
+/** Without a receipt for this long, a deletion is published again: its job is dead, or the event was lost. */
+export const lostAfterMinutes = 60;
 
 const task = { retryAfterS: whileOthersAreDown, deadlineMs: 15_000, concurrency: 4, perTenant: 2 };
 
@@ -40,17 +37,18 @@ export function taskFor(service: Participant): TaskName {
 
 export const deletionTasks = forEach<DeletionTask>(() => defineTask<{ deletionId: string }>(task));
 
-/** Calls each service until it has completed. A call that fails is a failed attempt. */
+/** Publishes the deletion to each service. A publication that fails is a failed attempt. */
 export function deletionHandlers(
   parts: DeletionParts,
-  forgetUser: ForgetUser,
+  send: SendDeletion,
 ): Record<TaskName, JobHandler<{ deletionId: string }>> {
   return forEach<JobHandler<{ deletionId: string }>>((service) => async ({ deletionId }, { tenantId }) => {
     const key = { tenantId, deletionId, service };
     const open = await parts.open(key);
     if (open === null) return;
-    const { counts, completed } = await forgetUser(service, { tenantId, deletionId, ...open });
-    await parts.record(key, { counts, completed, requestedAtMs: open.requestedAtMs });
+    const { userId, requestedAtMs, counts } = open;
+    const of = { deletion_id: deletionId, tenant_id: tenantId, service };
+    await send({ ...of, user_id: userId, requested_at_ms: requestedAtMs, counts });
   });
 }
 

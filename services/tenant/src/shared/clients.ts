@@ -15,8 +15,6 @@ export function createClients(shell: Shell, config: TenantConfig) {
     chat: shell.peer('chat', config.CHAT_GRPC, ChatServiceClient),
     participants: {
       memory: shell.peer('memory', config.MEMORY_GRPC, ParticipantServiceClient),
-      analytics: shell.peer('analytics', config.ANALYTICS_GRPC, ParticipantServiceClient),
-      chat: shell.peer('chat', config.CHAT_GRPC, ParticipantServiceClient),
       webhook: shell.peer('webhook', config.WEBHOOK_GRPC, ParticipantServiceClient),
       agent: shell.peer('agent', config.AGENT_GRPC, ParticipantServiceClient),
     },
@@ -33,5 +31,5 @@ export function createClients(shell: Shell, config: TenantConfig) {
 /** The other services with a database, whose state operators see. */
 export type Systems = ReturnType<typeof createClients>['systems'];
 
-/** Services that have a part in deletions of users' data; some also in transfers. */
+/** Services that have a part in transfers. */
 export type Participants = ReturnType<typeof createClients>['participants'];

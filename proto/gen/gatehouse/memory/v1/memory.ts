@@ -956,7 +956,10 @@ export const MemoryServiceService = {
     responseSerialize: (value: RememberResponse): Buffer => Buffer.from(RememberResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RememberResponse => RememberResponse.decode(value),
   },
-  /** Removes the memory and the knowledge graph of an agent that was deleted. May be repeated. Callers: agent. */
+  /**
+   * Removes the memory and the knowledge graph of an agent that was deleted. May be repeated. Only agent of release 0.3.0
+   * calls it, later ones publish events: it goes with the release after the next. Callers: agent.
+   */
   agentDeleted: {
     path: "/gatehouse.memory.v1.MemoryService/AgentDeleted" as const,
     requestStream: false as const,
@@ -993,7 +996,10 @@ export interface MemoryServiceServer extends UntypedServiceImplementation {
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /** Stores the finished turn of an acting user in that user's memory, once per run. Callers: chat. */
   remember: handleUnaryCall<RememberRequest, RememberResponse>;
-  /** Removes the memory and the knowledge graph of an agent that was deleted. May be repeated. Callers: agent. */
+  /**
+   * Removes the memory and the knowledge graph of an agent that was deleted. May be repeated. Only agent of release 0.3.0
+   * calls it, later ones publish events: it goes with the release after the next. Callers: agent.
+   */
   agentDeleted: handleUnaryCall<AgentDeletedRequest, AgentDeletedResponse>;
   /** Returns what a tenant uses of its limits. Callers: tenant. */
   getUsage: handleUnaryCall<GetUsageRequest, GetUsageResponse>;
@@ -1055,7 +1061,10 @@ export interface MemoryServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RememberResponse) => void,
   ): ClientUnaryCall;
-  /** Removes the memory and the knowledge graph of an agent that was deleted. May be repeated. Callers: agent. */
+  /**
+   * Removes the memory and the knowledge graph of an agent that was deleted. May be repeated. Only agent of release 0.3.0
+   * calls it, later ones publish events: it goes with the release after the next. Callers: agent.
+   */
   agentDeleted(
     request: AgentDeletedRequest,
     callback: (error: ServiceError | null, response: AgentDeletedResponse) => void,

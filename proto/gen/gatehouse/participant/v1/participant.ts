@@ -1370,15 +1370,15 @@ export const RunStepResponse: MessageFns<RunStepResponse> = {
 };
 
 /**
- * The part of a service in what tenant carries out in all of them: deletions of users' data, and transfers of resources
- * between tenants. Both tenants of a transfer are in the same database of a service, so that nothing but this plan goes
- * over the wire.
+ * The part of a service in transfers of resources between tenants, which tenant carries out in all of them. Both tenants
+ * of a transfer are in the same database of a service, so that nothing but this plan goes over the wire.
  */
 export type ParticipantServiceService = typeof ParticipantServiceService;
 export const ParticipantServiceService = {
   /**
    * Removes what the service holds of a user from before the deletion, and refuses or strips what comes later. May be
-   * repeated. Callers: tenant.
+   * repeated. Only tenant of release 0.3.0 calls it, later ones publish events: it goes with the release after the next.
+   * Callers: tenant.
    */
   forgetUser: {
     path: "/gatehouse.participant.v1.ParticipantService/ForgetUser" as const,
@@ -1417,7 +1417,8 @@ export const ParticipantServiceService = {
 export interface ParticipantServiceServer extends UntypedServiceImplementation {
   /**
    * Removes what the service holds of a user from before the deletion, and refuses or strips what comes later. May be
-   * repeated. Callers: tenant.
+   * repeated. Only tenant of release 0.3.0 calls it, later ones publish events: it goes with the release after the next.
+   * Callers: tenant.
    */
   forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
   /** Returns what a transfer would do in this service. Changes nothing. Callers: tenant. */
@@ -1432,7 +1433,8 @@ export interface ParticipantServiceServer extends UntypedServiceImplementation {
 export interface ParticipantServiceClient extends Client {
   /**
    * Removes what the service holds of a user from before the deletion, and refuses or strips what comes later. May be
-   * repeated. Callers: tenant.
+   * repeated. Only tenant of release 0.3.0 calls it, later ones publish events: it goes with the release after the next.
+   * Callers: tenant.
    */
   forgetUser(
     request: ForgetUserRequest,

@@ -6,6 +6,7 @@ import { everything, forgetDocuments, type Removed } from '../documents/removal-
 import { GraphForgetStore } from '../graph/graph-forget-store.ts';
 import type { GraphGrowth } from '../graph/graph-row-store.ts';
 import { noteDeletedUser, type UserDeletion } from '../scopes/deleted-user-store.ts';
+import type { RequestJob } from '../scopes/job-request.ts';
 import {
   deleteScopes,
   isAgentDeleted,
@@ -44,6 +45,14 @@ export class ForgetStore {
     );
     const { entities, relations } = await this.#graphs.forget(key, which);
     return { documents, chunks, entities, relations };
+  }
+
+  /** Stops writes to the memory of a deleted agent, and requests the job that removes it. */
+  async closeAgent(key: AgentKey, requestRemoval: RequestJob): Promise<void> {
+    await withTenant(this.#pool, key.tenantId, async (db) => {
+      await markAgentDeleted(db, key);
+      await requestRemoval(db, key);
+    });
   }
 
   /** Stops writes to the memory of an agent and removes it. Returns false when more is to be removed. */

@@ -1,0 +1,163 @@
+import { topics } from '@gatehouse/contract/services';
+import type { Received } from '@gatehouse/events/dead-letters';
+import {
+  readDeletionEvent,
+  writeDeletionReceipt,
+  type DeletedAgentEvent,
+} from '@gatehouse/events/deletion-event';
+import { BackgroundLoop, inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import { settledWithin } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Pool } from '@gatehouse/pg/pool';
+import { consumeTopic } from './topic-consumer.ts';
+import { DeletionInboxStore, type Counts, type TakenDeletion } from './deletion-inbox-store.ts';
+import { eventSender, type OutboxPublisherOptions, type SendEvent } from './outbox-publisher.ts';
+import type { Shell } from './shell.ts';
+
+export interface UserDeletion {
+  tenantId: string;
+  userId: string;
+  /** Data of the user from before that time is removed. */
+  requestedAt: Date;
+}
+
+export interface Forgotten {
+  /** Numbers of what this call has removed, by kind. */
+  counts: Counts;
+  /** False when more is to be removed. */
+  completed: boolean;
+}
+
+export interface DeletionInboxOptions {
+  config: OutboxPublisherOptions['config'] & { TENANT_GRPC: readonly string[] };
+  /** A pool of `<service>_system`. */
+  system: Pool;
+  /** Removes a batch of what the service holds of a user. May be repeated. */
+  forgetUser: (deletion: UserDeletion) => Promise<Forgotten>;
+  /** Starts the removal of what the service holds of an agent. May be repeated. Default: nothing. */
+  forgetAgent?: (agent: DeletedAgentEvent) => Promise<void>;
+}
+
+/** The longest wait for the next deletion that is due: another replica may have taken one. */
+const idleMs = 30_000;
+/** The wait after a step that has removed nothing and is not the last, as while runs are under way. */
+const waitS = 5;
+const retryS = 10;
+const cleanUpMs = 3_600_000;
+
+/** Takes deletions from the topic `gatehouse.deletions.v1`, carries them out, and sends the receipts to tenant. */
+export function takeDeletions(shell: Shell, options: DeletionInboxOptions): void {
+  const { name, log } = shell;
+  const { config, system } = options;
+  const source = `gatehouse/${name}/deletions`;
+  const send = eventSender(shell, { config, source, topic: topics.receipts, consumer: config.TENANT_GRPC });
+  const store = new DeletionInboxStore(system, name);
+  const inbox = new DeletionInbox({ ...options, service: name, source, send, store, log });
+  consumeTopic(shell, {
+    ...{ topic: topics.deletions, config, group: '-deletions' },
+    take: (events) => inbox.take(events),
+  });
+  shell.add(inbox);
+  const task = 'delete old records of deletions of users';
+  const round = inBatches(1_000, (batch) => store.deleteOld(batch));
+  shell.add(new PeriodicWork({ task, log, everyMs: cleanUpMs, round }));
+}
+
+interface DeletionInboxParts extends Pick<DeletionInboxOptions, 'forgetUser' | 'forgetAgent'> {
+  service: string;
+  source: string;
+  send: SendEvent;
+  store: DeletionInboxStore;
+  log: Logger;
+}
+
+/** Carries out the deletions that a service has taken, a step at a time, and sends a receipt after each. */
+export class DeletionInbox {
+  readonly #parts: DeletionInboxParts;
+  readonly #loop = new BackgroundLoop(() => this.#round());
+  #woken = Promise.withResolvers<undefined>();
+
+  constructor(parts: DeletionInboxParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#loop.start(0);
+  }
+
+  async stop(): Promise<void> {
+    const stopped = this.#loop.stop();
+    this.#woken.resolve(undefined);
+    await stopped;
+  }
+
+  /** Resolves once all events are durable. An unreadable one is skipped: tenant repeats it until it has a receipt. */
+  async take(events: readonly Received[]): Promise<void> {
+    const { service, store, forgetAgent, log } = this.#parts;
+    for (const { origin, payload } of events) {
+      const event = read(payload.toString('utf8'), (error) =>
+        log.error({ origin, err: error }, 'failed to read a deletion; skipped it'),
+      );
+      if (event?.type === 'agent') await forgetAgent?.(event.agent);
+      else if (event?.deletion.service === service) await store.add(event.deletion);
+    }
+    this.#woken.resolve(undefined);
+  }
+
+  async #round(): Promise<number> {
+    const { store, log } = this.#parts;
+    try {
+      const deletions = await store.claim();
+      await Promise.all(deletions.map((deletion) => this.#advance(deletion)));
+      if (deletions.length > 0) return 0;
+      const dueMs = (await store.untilDueMs()) ?? idleMs;
+      await settledWithin(this.#woken.promise, Math.max(0, Math.min(dueMs, idleMs)));
+      this.#woken = Promise.withResolvers();
+      return 0;
+    } catch (error) {
+      log.warn({ err: error }, 'failed to look for deletions of users');
+      return retryS * 1_000;
+    }
+  }
+
+  async #advance(deletion: TakenDeletion): Promise<void> {
+    const { store, log } = this.#parts;
+    try {
+      const { state, waits } = await this.#step(deletion);
+      if (state === null) return;
+      await this.#sendReceipt(state);
+      await store.postpone(state, state.userId === null ? null : waits ? waitS : 0);
+    } catch (error) {
+      const { deletionId } = deletion;
+      log.warn({ err: error, deletion_id: deletionId }, 'failed to delete data of a user; retrying');
+      // During an outage of the database, the lease ends instead.
+      await store.postpone(deletion, retryS).catch(() => undefined);
+    }
+  }
+
+  /** Removes a batch. `waits`: there was nothing to remove yet. */
+  async #step(deletion: TakenDeletion): Promise<{ state: TakenDeletion | null; waits: boolean }> {
+    const { store, forgetUser } = this.#parts;
+    const { tenantId, userId, requestedAtMs } = deletion;
+    if (userId === null) return { state: deletion, waits: false };
+    const forgotten = await forgetUser({ tenantId, userId, requestedAt: new Date(requestedAtMs) });
+    const waits = Object.values(forgotten.counts).every((count) => count === 0);
+    return { state: await store.record(deletion, forgotten), waits };
+  }
+
+  async #sendReceipt({ deletionId, tenantId, requestedAtMs, counts, userId }: TakenDeletion): Promise<void> {
+    const { service, source, send } = this.#parts;
+    const of = { deletion_id: deletionId, tenant_id: tenantId, service, requested_at_ms: requestedAtMs };
+    const receipt = { ...of, counts: { ...counts }, completed: userId === null };
+    await send(tenantId, writeDeletionReceipt(source, receipt));
+  }
+}
+
+function read(text: string, report: (error: unknown) => void): ReturnType<typeof readDeletionEvent> {
+  try {
+    return readDeletionEvent(text);
+  } catch (error) {
+    report(error);
+    return null;
+  }
+}

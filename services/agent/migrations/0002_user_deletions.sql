@@ -1,0 +1,26 @@
+-- Deletions of the data of users that tenant has requested. A row is due until the data are removed and the receipt is sent.
+create table agent.user_deletions (
+  deletion_id uuid constraint user_deletions_pkey primary key,
+  tenant_id uuid not null,
+  -- Null once the data are removed.
+  user_id text,
+  -- Milliseconds since the epoch: data of the user from before that time are removed.
+  requested_at_ms bigint not null,
+  -- Numbers of removed rows, by kind.
+  counts jsonb not null,
+  -- The time of the next step, or of the next attempt to send the receipt; null once it is sent.
+  due_at timestamptz,
+  -- Rows are deleted 30 days later.
+  received_at timestamptz not null default now()
+);
+create index user_deletions_due_at_idx on agent.user_deletions (due_at) where due_at is not null;
+create index user_deletions_received_at_idx on agent.user_deletions (received_at);
+
+alter table agent.user_deletions enable row level security;
+alter table agent.user_deletions force row level security;
+create policy user_deletions_system_select on agent.user_deletions for select to agent_system using (true);
+create policy user_deletions_system_insert on agent.user_deletions for insert to agent_system with check (true);
+create policy user_deletions_system_update on agent.user_deletions for update to agent_system
+  using (true) with check (true);
+create policy user_deletions_system_delete on agent.user_deletions for delete to agent_system using (true);
+grant select, insert, update, delete on agent.user_deletions to agent_system;

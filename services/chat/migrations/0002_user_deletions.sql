@@ -1,0 +1,26 @@
+-- Deletions of the data of users that tenant has requested. A row is due until the data are removed and the receipt is sent.
+create table chat.user_deletions (
+  deletion_id uuid constraint user_deletions_pkey primary key,
+  tenant_id uuid not null,
+  -- Null once the data are removed.
+  user_id text,
+  -- Milliseconds since the epoch: data of the user from before that time are removed.
+  requested_at_ms bigint not null,
+  -- Numbers of removed rows, by kind.
+  counts jsonb not null,
+  -- The time of the next step, or of the next attempt to send the receipt; null once it is sent.
+  due_at timestamptz,
+  -- Rows are deleted 30 days later.
+  received_at timestamptz not null default now()
+);
+create index user_deletions_due_at_idx on chat.user_deletions (due_at) where due_at is not null;
+create index user_deletions_received_at_idx on chat.user_deletions (received_at);
+
+alter table chat.user_deletions enable row level security;
+alter table chat.user_deletions force row level security;
+create policy user_deletions_system_select on chat.user_deletions for select to chat_system using (true);
+create policy user_deletions_system_insert on chat.user_deletions for insert to chat_system with check (true);
+create policy user_deletions_system_update on chat.user_deletions for update to chat_system
+  using (true) with check (true);
+create policy user_deletions_system_delete on chat.user_deletions for delete to chat_system using (true);
+grant select, insert, update, delete on chat.user_deletions to chat_system;
