@@ -3,9 +3,11 @@ import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ToolRewrite } from './added-tools.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
+import type { SignatureFormat } from './signatures-in.ts';
 import type { Thinking } from './thinking.ts';
 import type { ToolEvent } from './tool-event.ts';
 import type { TextSample } from './usage/token-estimate.ts';
+import type { PathCall, UpstreamApi } from './upstream-api.ts';
 import type { FeeTool } from './usage/fee-tools.ts';
 import type { BilledTool, TokenClass, Usage } from './usage/usage.ts';
 import type { JsonSource } from './wire/json-text.ts';
@@ -14,7 +16,7 @@ import type { Share } from './wire/request-text.ts';
 
 /**
  * A format in which clients ask and models answer. This file is all that the rest of chat knows of any of them: another one
- * is a folder beside `openai/` and an entry in `dialects.ts`.
+ * is a folder beside `openai-chat/` and its lines in the registries.
  */
 export interface Dialect extends RequestFormat, AnswerFormat {
   readonly name: DialectName;
@@ -25,6 +27,10 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   /** Tracks the position in a stream, for dialects whose error events continue its numbering. */
   follower?(): StreamFollower;
   readonly state?: StateFormat;
+  /** The reasoning signatures in answers of its providers; null where they have none. */
+  readonly signatures: SignatureFormat | null;
+  /** Whether models reason although the request doesn't ask for it. */
+  readonly reasonsUnasked: boolean;
   /** Reads a request whose path asks for a summary of its conversation. */
   readCompaction?(body: Buffer, parsed: unknown): CompletionRequest;
 }
@@ -37,9 +43,6 @@ export interface StreamFollower {
 
 export type Operation = 'chat' | 'embeddings';
 
-/** The APIs that models are asked in: those of clients, and Bedrock's Converse, which no client speaks. */
-export type UpstreamApi = DialectName | 'converse';
-
 /** Requests, as clients write them and as providers of the same format read them. */
 export interface RequestFormat {
   /** Headers of clients, in lower case, that providers of the same API get. */
@@ -49,6 +52,8 @@ export interface RequestFormat {
    * one there. Throws 400s that name the field.
    */
   readRequest(operation: Operation, body: Buffer, parsed: unknown, inPath?: RequestInPath): CompletionRequest;
+  /** The path of a call, behind the base address that the vendor's own SDK takes. */
+  pathOf(call: PathCall): string;
   /** Names of an agent's parameters that the API has no field for. They reach no provider. */
   unsupportedDefaults(defaults: Fields): string[];
   /** The definition of a tool as models get it: JSON text, to be joined with commas. */

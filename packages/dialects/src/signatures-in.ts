@@ -1,18 +1,22 @@
-import type { DialectName } from '@gatehouse/contract/dialects';
 import { maxFrameBytes } from './wire/sse-frames.ts';
 
 /** Signatures of reasoning in the answers of providers, whose bytes clients get and send back as they are. */
 
-/**
- * Beginnings of members that have signatures, in each API. Those of 8 bytes and more take Node a tenth of the time of shorter
- * ones in a text of quotes; so `data` stands as the writers of JSON space it.
- */
-const beginnings: Readonly<Record<DialectName, readonly Buffer[]>> = {
-  chat: [],
-  responses: buffers('"encrypted_content"'),
-  messages: buffers('"signature"', '"data":"', '"data": "'),
-  gemini: buffers('"thoughtSignature"', '"thought_signature"'),
-};
+/** The reasoning signatures of an API, in answers and in the requests that return them. */
+export interface SignatureFormat {
+  /** The vendor of its models. */
+  readonly vendor: string;
+  /**
+   * The accounts that read them: that of the key, since OpenAI encrypts for an organisation, or all of the vendor, whose own
+   * hosts a pattern recognises.
+   */
+  readonly readers: 'key' | RegExp;
+  /**
+   * Beginnings of the members that hold them. Those of 8 bytes and more take Node a tenth of the time of shorter ones in a
+   * text of quotes.
+   */
+  readonly members: readonly Buffer[];
+}
 
 /** Longer texts are not searched: more than a request may have, with all that it goes on from, and more than answers have. */
 const maxBytes = 64 * 1024 * 1024;
@@ -35,10 +39,10 @@ export function signatureId(signature: unknown): string | null {
   return typeof signature === 'string' && signature !== '' ? signature.slice(-idChars) : null;
 }
 
-/** The ids of the signatures in a frame of an answer. It is searched, since parsing costs more. */
-export function signatureIdsIn(api: DialectName, frame: Buffer): string[] {
+/** The ids of the signatures in a frame of an answer. `members`: see `SignatureFormat`. It is searched, since parsing costs more. */
+export function signatureIdsIn(members: readonly Buffer[], frame: Buffer): string[] {
   if (frame.length > maxFrameBytes) return [];
-  const steps = signatureSteps(api, frame);
+  const steps = signatureSteps(members, frame);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -46,11 +50,11 @@ export function signatureIdsIn(api: DialectName, frame: Buffer): string[] {
 }
 
 /** The same for a request and a whole answer, which may be larger, in steps of a few milliseconds. */
-export function* signatureSteps(api: DialectName, text: Buffer): Generator<undefined, string[]> {
+export function* signatureSteps(beginnings: readonly Buffer[], text: Buffer): Generator<undefined, string[]> {
   if (text.length > maxBytes) return [];
   const ids: string[] = [];
   let members = 0;
-  for (const beginning of beginnings[api])
+  for (const beginning of beginnings)
     for (let from = 0; from < text.length; from += stepBytes) {
       const piece = text.subarray(from, from + stepBytes + beginning.length - 1);
       for (let at = piece.indexOf(beginning); at >= 0; at = piece.indexOf(beginning, at + 1)) {
@@ -88,8 +92,4 @@ function behindSpaces(text: Buffer, from: number): number {
   let at = from;
   while (text[at] === space && at - from < maxSpaces) at += 1;
   return at;
-}
-
-function buffers(...texts: readonly string[]): readonly Buffer[] {
-  return texts.map((text) => Buffer.from(text));
 }

@@ -13,6 +13,14 @@ export const anthropic = {
   name: 'messages',
   passedHeaders: ['anthropic-version', 'anthropic-beta'],
   readRequest,
+  pathOf: ({ operation }) => (operation === 'count' ? '/v1/messages/count_tokens' : '/v1/messages'),
+  signatures: {
+    vendor: 'anthropic',
+    readers: /(?:^|\.)anthropic\.com$/,
+    // `data` stands as the writers of JSON space it.
+    members: ['"signature"', '"data":"', '"data": "'].map((member) => Buffer.from(member)),
+  },
+  reasonsUnasked: false,
   unsupportedDefaults: unsupportedInAnthropic,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"input_schema":${schemaJson}}`,

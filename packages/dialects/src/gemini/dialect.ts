@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import type { PathCall } from '../upstream-api.ts';
 import { unsupportedInGemini } from './defaults.ts';
 import { parseError } from './google-error.ts';
 import { readCountRequest } from './count-request.ts';
@@ -14,6 +15,15 @@ export const gemini = {
   name: 'gemini',
   passedHeaders: [],
   readRequest,
+  // This version has every field that v1 has.
+  pathOf: (call) => `/v1beta/models/${inPath(call.model)}:${methodOf(call)}`,
+  methodOf,
+  signatures: {
+    vendor: 'google',
+    readers: /\.googleapis\.com$/,
+    members: ['"thoughtSignature"', '"thought_signature"'].map((member) => Buffer.from(member)),
+  },
+  reasonsUnasked: true,
   unsupportedDefaults: unsupportedInGemini,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parametersJsonSchema":${schemaJson}}`,
@@ -32,4 +42,17 @@ export const gemini = {
   },
   // Its clients can't read comments.
   keepAlive: Buffer.from('data: {}\n\n'),
-} satisfies Dialect;
+} satisfies Dialect & { methodOf: (call: PathCall) => string };
+
+/** The method behind the name of a model. */
+function methodOf({ operation, stream, isBatch }: PathCall): string {
+  if (operation === 'count') return 'countTokens';
+  if (operation === 'embeddings') return isBatch === true ? 'batchEmbedContents' : 'embedContent';
+  // Its streams are arrays otherwise.
+  return stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+}
+
+/** Slashes are part of a model's name, and of a path. */
+function inPath(model: string): string {
+  return encodeURIComponent(model).replaceAll('%2F', '/').replaceAll('%3A', ':');
+}

@@ -14,6 +14,9 @@ export const openai = {
   name: 'chat',
   passedHeaders: [],
   readRequest,
+  pathOf: ({ operation }) => (operation === 'embeddings' ? '/embeddings' : '/chat/completions'),
+  signatures: null,
+  reasonsUnasked: true,
   // An agent's parameters have its names.
   unsupportedDefaults: () => [],
   toolText: ({ name, description, schemaJson }) =>

@@ -3,7 +3,8 @@ import { isFields } from '@gatehouse/kit/fields';
 import { estimateTokens, type TextSample } from '../usage/token-estimate.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
-import type { AnsweringModel, AnswerView, UpstreamApi } from '../dialect.ts';
+import type { AnsweringModel, AnswerView } from '../dialect.ts';
+import type { UpstreamApi } from '../upstream-api.ts';
 
 /** The most texts of a request, as OpenAI has it. */
 export const maxInputs = 2_048;

@@ -10,12 +10,17 @@ import { ResponseToolAnswers } from './tool-answers.ts';
 import { ResponseToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
+const methods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/compact' };
+
 /** OpenAI's responses. Providers keep none: the gateway does. */
 export const responses = {
   name: 'responses',
   passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
   readRequest,
   readCompaction,
+  pathOf: ({ operation }) => `/responses${methods[operation]}`,
+  signatures: { vendor: 'openai', readers: 'key', members: [Buffer.from('"encrypted_content"')] },
+  reasonsUnasked: true,
   unsupportedDefaults: unsupportedInResponses,
   // Strict schemas are OpenAI's default here alone, and refuse most of those that other APIs take.
   toolText: ({ name, description, schemaJson }) =>

@@ -1,3 +1,4 @@
+import { defaultDialect } from '@gatehouse/contract/dialects';
 import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
@@ -218,7 +219,7 @@ export class BatchPolling {
     const { batch } = asking;
     const api = batchApis[batch.api];
     const tally = new ResultTally({
-      ...{ format: dialects[batch.run.dialect ?? 'chat'], resultIn: api.resultIn },
+      ...{ format: dialects[batch.run.dialect ?? defaultDialect], resultIn: api.resultIn },
       fees: batch.price === null ? [] : parseFees(batch.price),
       ...{ price: this.#priceOf(batch), tenantId: batch.tenantId, requests: batch.requests },
       inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),

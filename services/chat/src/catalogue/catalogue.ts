@@ -2,7 +2,7 @@ import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import { z } from 'zod';
-import type { UpstreamApi } from '@gatehouse/dialects/dialect';
+import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelPrice } from './catalogue-price.ts';
 import { knownReasoning } from './known-reasoning.ts';
 import { isNameOrPattern, isPattern, maxNameLength, ModelNames, upstreamBehind } from './model-names.ts';
@@ -53,7 +53,7 @@ const model = z.strictObject({
    * One of those that its provider's kind has; the first of them unless given. A deployment whose kind has it not is asked
    * in the first of its own.
    */
-  api: z.enum(['chat', 'responses', 'messages', 'gemini', 'converse']).optional(),
+  api: z.enum(upstreamApis).optional(),
   /** Whether it thinks before it answers; unless given, models are known by their names. */
   reasoning: z.boolean().optional(),
   /** Whether it takes parameters of sampling, such as `temperature`. */

@@ -17,7 +17,7 @@ import { ProviderFailure } from '../providers/provider-failure.ts';
 import { requestActor } from '../shared/actor.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { accountOf } from '../providers/origins.ts';
+import { accountOf } from '../providers/signature-origins.ts';
 import { prepareTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import { turnContext } from '../turns/turn-stage.ts';
 import { estimateTokens } from '@gatehouse/dialects/usage/token-estimate';

@@ -1,3 +1,4 @@
+import { dialectOf } from '@gatehouse/dialects/dialects';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import { budgetOfEffort } from '@gatehouse/dialects/translation/effort';
@@ -51,8 +52,7 @@ export function hiddenTokens(
   { text, generated, reservedTokens }: Unseen,
 ): number {
   if (reasoning === false) return 0;
-  // Models of these APIs think where they are asked to.
-  const thinksUnasked = reasoning === true && api !== 'messages' && api !== 'converse';
+  const thinksUnasked = reasoning === true && dialectOf(api)?.reasonsUnasked === true;
   const usual = thinksUnasked ? choices * (budgetOfEffort(usualEffort) ?? 0) : 0;
   return toTokens(Math.min(thoughts ?? usual, generated - text, reservedTokens - text));
 }

@@ -1,5 +1,6 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { Operation, UpstreamApi } from '@gatehouse/dialects/dialect';
+import type { Operation } from '@gatehouse/dialects/dialect';
+import type { UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import type { Credentials } from './credentials.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';

@@ -14,7 +14,7 @@ import type {
   TokenLimit,
   WholeAnswer,
 } from '@gatehouse/dialects/dialect';
-import { dialects } from '@gatehouse/dialects/dialects';
+import { dialectOf, dialects } from '@gatehouse/dialects/dialects';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
@@ -34,7 +34,7 @@ import type { Credentials } from './credentials.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { OpenCall } from './open-call.ts';
 import { OwnSummaries } from './own-summaries.ts';
-import { accountOf, originBy } from './origins.ts';
+import { accountOf, originBy } from './signature-origins.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
@@ -283,7 +283,7 @@ export class ProviderChain {
     try {
       const given = await this.#sent(model, calling, (call) => adapter.complete(call));
       // The provider's own bytes are metered, so that an answer that can't be translated is charged as well.
-      const isReadLater = translation !== null && model.api === 'converse';
+      const isReadLater = translation !== null && dialectOf(model.api) === null;
       const read = (bytes: Buffer): Promise<WholeAnswer> =>
         readUnaryAnswer({ name, format: this.#formatOf(model, isReadLater ? translation : null) }, bytes, {
           ...{ tenantId, keepsText },
@@ -310,10 +310,10 @@ export class ProviderChain {
     { translation, rotation }: Calling,
     given: Buffer,
   ): Promise<TranslatedAnswer | ProviderFailure> {
-    const { api, signatures, tenantId } = this.#options;
+    const { signatures, tenantId } = this.#options;
     try {
       if (translation === null) {
-        await signatures?.noteWhole(api, given, tenantId, originBy(model, rotation));
+        await signatures?.noteWhole(given, tenantId, originBy(model, rotation));
         return { bytes: given, thoughts: [] };
       }
       const translated = await translation.whole(given, tenantId);
@@ -325,7 +325,7 @@ export class ProviderChain {
 
   async #attemptStream(model: Model, calling: Calling): Promise<StreamAnswer | ProviderFailure> {
     const { adapter, translation } = calling;
-    const { api, request, source, keepsText, signatures } = this.#options;
+    const { request, source, keepsText, signatures } = this.#options;
     const { name } = model.provider;
     const open = this.#openCall(model, calling);
     const translated = translation?.stream() ?? null;
@@ -333,7 +333,7 @@ export class ProviderChain {
     try {
       const given = await this.#sent(model, calling, (call) => adapter.stream(call));
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
-      const see = (frame: Buffer): void => signatures?.note(api, frame, originBy(model, calling.rotation));
+      const see = (frame: Buffer): void => signatures?.note(frame, originBy(model, calling.rotation));
       const watched = translated === null ? { see } : { reported: translated };
       const stream = new FramePipe(name, frames, reader, watched);
       await stream.open();
@@ -350,7 +350,7 @@ export class ProviderChain {
 
   /** The format of an answer once it is translated, which embeddings are later. */
   #formatOf({ api }: Model, translation: Translation | null): AnswerFormat {
-    return dialects[translation !== null || api === 'converse' ? this.#options.api : api];
+    return (translation === null ? dialectOf(api) : null) ?? dialects[this.#options.api];
   }
 
   #openCall(model: Model, calling: Calling): OpenCall {

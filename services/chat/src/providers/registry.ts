@@ -1,15 +1,16 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
+import { defaultDialect } from '@gatehouse/contract/dialects';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
-import type { Provider } from '../catalogue/provider-schema.ts';
+import { apisOf, type Provider } from '../catalogue/provider-schema.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '@gatehouse/dialects/dialect';
 import type { Hasher, KeyRing } from '@gatehouse/secrets/key-ring';
-import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
+import { dialectOf, dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import type { Breaker } from './breaker.ts';
 import type { Breakers } from './breakers.ts';
 import { CallMetrics, DeploymentCalls } from './call-metrics.ts';
@@ -19,7 +20,6 @@ import type { Credentials, Secrets } from './credentials.ts';
 import type { KeyPool, KeyRotation } from './key-pool.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
-import { originBy, originOf, readsSignatures, CatalogueOrigins } from './origins.ts';
 import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
 import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
 import { keyHeaders } from './provider-kinds.ts';
@@ -27,7 +27,13 @@ import type { DeploymentState, Listed } from './provider-report.ts';
 import { observeProviders } from './registry-metrics.ts';
 import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
 import { Rests } from './rests.ts';
-import type { SignatureOrigins } from './signature-origins.ts';
+import {
+  dividedApis,
+  originBy,
+  originOf,
+  readsSignatures,
+  type SignatureOrigins,
+} from './signature-origins.ts';
 
 /** A model at its provider. */
 export interface Deployment {
@@ -109,7 +115,7 @@ export class ProviderRegistry {
   replaceBy(read: ReadCatalogue): void {
     const accesses = this.#accesses.replaceBy(read);
     const listed = new Map<string, Listed & { models: string[] }>();
-    const origins = new CatalogueOrigins();
+    const deployments: [Model, readonly (string | null)[]][] = [];
     const upstreamModels = new Map<Breakers, Set<string>>();
     for (const { breakers } of accesses) upstreamModels.set(breakers, new Set());
     for (const entry of read.catalogue.models.values())
@@ -125,11 +131,11 @@ export class ProviderRegistry {
             keys: keys?.ids.map((_id, at) => at + 1) ?? [],
           });
         if (!isPattern(entry.id)) upstreamModels.get(breakers)?.add(deployment.upstreamModel);
-        origins.add(deployment, keys?.ids ?? [null]);
+        deployments.push([deployment, keys?.ids ?? [null]]);
       }
     for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
     this.#listed = listed;
-    this.#divided = origins.divided;
+    this.#divided = dividedApis(deployments);
     for (const [name, calls] of this.#calls) {
       if (listed.has(name)) continue;
       calls.removed();
@@ -170,7 +176,7 @@ export class ProviderRegistry {
    */
   dividesSignatures(client: ApiName, hasOwn: boolean): boolean {
     if (this.#divided.has(client)) return true;
-    return hasOwn && client === 'responses';
+    return hasOwn && dialects[client].signatures?.readers === 'key';
   }
 
   /** Hashes by which a tenant's clients prove that marked signatures are theirs. */
@@ -325,7 +331,7 @@ function resourcesAt(
   { provider, adapter }: ProviderAccess,
   credentials: Credentials | undefined,
 ): ProviderResources {
-  const format = provider.kind === 'anthropic' ? dialects.messages : dialects.chat;
+  const format = dialectOf(apisOf[provider.kind][0]) ?? dialects[defaultDialect];
   return new ProviderResources({ provider, adapter, credentials, format });
 }
 

@@ -3,10 +3,16 @@ import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { signatureIdsIn } from '@gatehouse/dialects/signatures-in';
-import { accountOf, originOf, readsSignatures } from './origins.ts';
 import { ProviderRegistry } from './registry.ts';
-import { SignatureOrigins, signatureDigest } from './signature-origins.ts';
+import {
+  accountOf,
+  originOf,
+  readsSignatures,
+  SignatureOrigins,
+  signatureDigest,
+} from './signature-origins.ts';
 
 const catalogueOf = (models: readonly Record<string, unknown>[]): Catalogue =>
   Catalogue.parse({
@@ -90,14 +96,16 @@ describe('the origins of signatures', () => {
 
 /** Ids of the signatures that a run notes in a whole answer. */
 async function madeIn(api: 'responses' | 'messages' | 'gemini', answer: unknown): Promise<readonly Buffer[]> {
-  const signatures = new SignatureOrigins(new Map());
+  const signatures = new SignatureOrigins(api, new Map());
   const text = Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer));
-  await signatures.noteWhole(api, text, 'tenant', () => 'origin');
+  await signatures.noteWhole(text, 'tenant', () => 'origin');
   return signatures.made.map(({ digest }) => digest);
 }
 const digestOf = (id: string): Buffer => signatureDigest(id.slice(-32));
 
 describe('the signatures in a text', () => {
+  const { members } = dialects.messages.signatures;
+
   it('are found in the largest answers, and in the longest', async () => {
     const ids = Array.from({ length: 4_000 }, (_, place) => `gAAAA-${place}`.padStart(40, 'x'));
     const thoughts = ids.map((id) => ({ type: 'reasoning', encrypted_content: id }));
@@ -109,7 +117,7 @@ describe('the signatures in a text', () => {
     const name = '{"signature":"';
     for (let place = MiB - name.length - 2; place <= MiB + 2; place += 1) {
       const text = Buffer.from(`${' '.repeat(place)}${name}${signature}"}`);
-      expect(signatureIdsIn('messages', text)).toEqual([signature.slice(-32)]);
+      expect(signatureIdsIn(members, text)).toEqual([signature.slice(-32)]);
     }
   });
 
@@ -146,18 +154,18 @@ describe('the signatures in a text', () => {
     'in the longest frames of %s are searched for in 50 ms, and in longer ones not at all',
     async (_name, textOf) => {
       const frame = Buffer.from(`[${textOf(15 * MiB)},{"signature":"${signature}"}]`);
-      const signatures = new SignatureOrigins(new Map());
-      const longest = await longestBlock(async () => signatures.note('messages', frame, () => 'origin'));
+      const signatures = new SignatureOrigins('messages', new Map());
+      const longest = await longestBlock(async () => signatures.note(frame, () => 'origin'));
       expect(longest).toBeLessThan(mostMs);
-      expect(signatureIdsIn('messages', Buffer.concat([frame, Buffer.alloc(2 * MiB, ' ')]))).toEqual([]);
+      expect(signatureIdsIn(members, Buffer.concat([frame, Buffer.alloc(2 * MiB, ' ')]))).toEqual([]);
     },
   );
 });
 
 describe('the signatures of a run', () => {
   it('go back to their origins alone', () => {
-    const signatures = new SignatureOrigins(new Map());
-    signatures.note('responses', answer, () => 'b');
+    const signatures = new SignatureOrigins('responses', new Map());
+    signatures.note(answer, () => 'b');
     const goesTo = (origin: string, text: unknown): boolean =>
       signatures.keeps(
         () => origin,
@@ -169,11 +177,11 @@ describe('the signatures of a run', () => {
   });
 
   it('that the conversation had are not kept again', () => {
-    const known = new SignatureOrigins(new Map([[signature.slice(-32), 'a']]));
-    known.note('responses', answer, () => 'b');
+    const known = new SignatureOrigins('responses', new Map([[signature.slice(-32), 'a']]));
+    known.note(answer, () => 'b');
     expect(known.made).toEqual([]);
-    const others = new SignatureOrigins(new Map());
-    others.note('responses', answer, () => 'b');
+    const others = new SignatureOrigins('responses', new Map());
+    others.note(answer, () => 'b');
     expect(others.made).toEqual([{ digest: expect.any(Buffer), origin: 'b' }]);
   });
 });

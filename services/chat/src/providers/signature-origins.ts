@@ -1,10 +1,68 @@
 import { createHash } from 'node:crypto';
-import type { ApiName } from '@gatehouse/dialects/dialects';
-import { signatureId, signatureIdsIn, signatureSteps } from '@gatehouse/dialects/signatures-in';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { runSteps, cooperativeFor } from '@gatehouse/kit/cooperative-steps';
+import { dialectOf, dialects, type ApiName } from '@gatehouse/dialects/dialects';
+import { originOf as converseOrigin } from '@gatehouse/dialects/model-family';
+import { signatureId, signatureIdsIn, signatureSteps } from '@gatehouse/dialects/signatures-in';
+import { originAt } from '@gatehouse/dialects/translation/signatures';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { KeyRotation } from './key-pool.ts';
+
+/** Clouds whose accounts all read the signatures of a vendor. */
+const clouds: ReadonlySet<string> = new Set(['vertex', 'bedrock']);
+
+/**
+ * The account that alone reads the signatures of a model; null where every account of its vendor does. `key`: the name of
+ * the key; null for a provider's one key.
+ */
+export function accountOf({ api, provider }: Model, key: string | null): string | null {
+  const readers = dialectOf(api)?.signatures?.readers;
+  if (readers === undefined) return null;
+  if (readers === 'key') return digestOf([provider.name, key]);
+  const isVendors = clouds.has(provider.kind) || readers.test(new URL(provider.base_url).hostname);
+  return isVendors ? null : digestOf([provider.name]);
+}
+
+/** The origin of signatures that come from a model, or may go to it. */
+export function originOf(model: Model, key: string | null): string {
+  return originAt(vendorOf(model), accountOf(model, key));
+}
+
+/** The same for the key that a rotation is at when it is called; null for a provider's one key. */
+export function originBy(model: Model, rotation: Pick<KeyRotation, 'key'> | null): () => string {
+  return () => originOf(model, rotation?.key?.id ?? null);
+}
+
+/** Whether a model may get signatures that clients of an API have from providers as they are. */
+export function readsSignatures(client: ApiName, model: Model): boolean {
+  return dialects[client].signatures?.vendor === vendorOf(model);
+}
+
+function vendorOf({ api, upstreamModel }: Model): string {
+  const dialect = dialectOf(api);
+  return dialect === null ? converseOrigin({ name: upstreamModel }) : (dialect.signatures?.vendor ?? api);
+}
+
+const clients = Object.keys(dialects) as ApiName[];
+
+/** The APIs whose clients may have signatures of several origins. `deployments`: each with the names of its keys. */
+export function dividedApis(
+  deployments: readonly (readonly [Model, readonly (string | null)[]])[],
+): ReadonlySet<ApiName> {
+  const origins = new Map(clients.map((client) => [client, new Set<string>()]));
+  const seen = new Set<string>();
+  for (const [model, keys] of deployments) {
+    // All models of a provider and dialect have one origin.
+    const name = cacheKey(model.provider.name, model.api);
+    if (dialectOf(model.api) !== null && seen.size === seen.add(name).size) continue;
+    for (const [client, ofClient] of origins)
+      if (readsSignatures(client, model)) for (const key of keys) ofClient.add(originOf(model, key));
+  }
+  return new Set(clients.filter((client) => (origins.get(client)?.size ?? 0) > 1));
+}
 
 /** Signatures that one run notes: more than any has. */
-const maxMade = 4_096;
+const maxNew = 4_096;
 const digestBytes = 16;
 
 /** The name of a signature in the database. */
@@ -19,30 +77,35 @@ export interface NewSignature {
 }
 
 /**
- * The origins of the signatures of one run: those of its conversation, as far as they are known, and those that its answers bring.
- * A signature whose origin is not known counts as made by the one that the client asks first.
+ * The origins of the signatures of one run: those of its conversation, as far as they are known, and those that its answers
+ * bring. A signature of unknown origin counts as issued by the account that is called first.
  */
 export class SignatureOrigins {
+  readonly #members: readonly Buffer[];
   /** By the ids of signatures. */
   readonly #origins: Map<string, string>;
-  readonly #made = new Set<string>();
+  readonly #new = new Set<string>();
   #first: string | null = null;
 
-  constructor(known: ReadonlyMap<string, string>) {
+  constructor(client: ApiName, known: ReadonlyMap<string, string>) {
+    this.#members = dialects[client].signatures?.members ?? [];
     this.#origins = new Map(known);
   }
 
   /** Notes the signatures in a frame of an answer. */
-  note(api: ApiName, frame: Buffer, origin: () => string): void {
-    this.#add(signatureIdsIn(api, frame), origin);
+  note(frame: Buffer, origin: () => string): void {
+    this.#add(signatureIdsIn(this.#members, frame), origin);
   }
 
   /** Notes the signatures in a whole answer, in turns of the tenant if it is large. */
-  async noteWhole(api: ApiName, answer: Buffer, tenantId: string, origin: () => string): Promise<void> {
-    this.#add(await runSteps(signatureSteps(api, answer), cooperativeFor(answer, tenantId)), origin);
+  async noteWhole(answer: Buffer, tenantId: string, origin: () => string): Promise<void> {
+    this.#add(
+      await runSteps(signatureSteps(this.#members, answer), cooperativeFor(answer, tenantId)),
+      origin,
+    );
   }
 
-  /** Whether a signature goes to an origin. `first`: the one that the client asks first, by which the first call counts. */
+  /** Whether a signature goes to an origin. `first`: the account that is called first, as of the first look. */
   keeps(by: () => string, first: () => string): (signature: unknown) => boolean {
     return (signature) => {
       const id = signatureId(signature);
@@ -51,22 +114,24 @@ export class SignatureOrigins {
     };
   }
 
-  /** Those of the answers, to be kept with the end of the run. */
+  /** Those of the answers, which are stored with the end of the run. */
   get made(): readonly NewSignature[] {
-    return [...this.#made].map((id) => ({
-      digest: signatureDigest(id),
-      origin: this.#origins.get(id) ?? '',
-    }));
+    return [...this.#new].map((id) => ({ digest: signatureDigest(id), origin: this.#origins.get(id) ?? '' }));
   }
 
   #add(ids: readonly string[], origin: () => string): void {
     if (ids.length === 0) return;
     const by = origin();
     for (const id of ids) {
-      if (this.#made.size >= maxMade) return;
+      if (this.#new.size >= maxNew) return;
       if (this.#origins.has(id)) continue;
       this.#origins.set(id, by);
-      this.#made.add(id);
+      this.#new.add(id);
     }
   }
+}
+
+/** Clients see it in marks, so it names neither the provider nor the key. */
+function digestOf(names: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(names)).digest('hex').slice(0, 16);
 }

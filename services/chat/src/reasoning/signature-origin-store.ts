@@ -1,11 +1,10 @@
-import type { Pool } from '@gatehouse/pg/pool';
-import type { ApiName } from '@gatehouse/dialects/dialects';
-import { signatureSteps } from '@gatehouse/dialects/signatures-in';
-import { SignatureOrigins, signatureDigest } from '../providers/signature-origins.ts';
 import { runSteps, cooperativeFor } from '@gatehouse/kit/cooperative-steps';
-import { findOrigins } from './signature-origin-statements.ts';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
+import { signatureSteps } from '@gatehouse/dialects/signatures-in';
+import { SignatureOrigins, signatureDigest, type NewSignature } from '../providers/signature-origins.ts';
 
-/** The origins of signatures that clients got as they are, on every replica. */
+/** The origins of signatures that clients got as they are, on every replica. The end of a run stores them. */
 export class SignatureOriginStore {
   readonly #pool: Pool;
 
@@ -15,12 +14,28 @@ export class SignatureOriginStore {
 
   /** The signatures in the text of a request. One look-up for a conversation with some, and none for others. */
   async of(api: ApiName, text: Buffer, tenantId: string): Promise<SignatureOrigins> {
-    const found = await runSteps(signatureSteps(api, text), cooperativeFor(text, tenantId));
+    const members = dialects[api].signatures?.members ?? [];
+    const found = await runSteps(signatureSteps(members, text), cooperativeFor(text, tenantId));
     const ids = new Map(found.map((id) => [signatureDigest(id).toString('hex'), id]));
-    const digests = [...ids.keys()].map((digest) => Buffer.from(digest, 'hex'));
-    const rows = digests.length === 0 ? [] : await findOrigins(this.#pool, tenantId, digests);
+    const rows = ids.size === 0 ? [] : await this.#find(tenantId, [...ids.keys()]);
     return new SignatureOrigins(
+      api,
       new Map(rows.map(({ digest, origin }) => [ids.get(digest.toString('hex')) ?? '', origin])),
     );
+  }
+
+  /** `digests`: in hex. */
+  async #find(tenantId: string, digests: readonly string[]): Promise<NewSignature[]> {
+    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
+      db.query<NewSignature>(
+        `select found.digest, found.maker as origin from unnest($2::bytea[]) as asked (digest)
+       cross join lateral (
+         select digest, maker from chat.seals
+         where tenant_id = $1 and digest = asked.digest and expires_at > now() limit 1
+       ) found`,
+        [tenantId, digests.map((digest) => Buffer.from(digest, 'hex'))],
+      ),
+    );
+    return rows;
   }
 }

@@ -1,6 +1,6 @@
 import type { Target } from '../catalogue/target.ts';
 import type { ApiName } from '@gatehouse/dialects/dialects';
-import { readsSignatures } from '../providers/origins.ts';
+import { readsSignatures } from '../providers/signature-origins.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';

@@ -5,7 +5,6 @@ import { applyChanges, removeMembers, type Changes } from '@gatehouse/dialects/w
 import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind } from '../provider-kind.ts';
-import { geminiMethod } from './by-api.ts';
 import { betasIn, hostedMessages } from './hosted-messages.ts';
 import { vertexBatch } from './vertex-embeddings.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
@@ -40,7 +39,7 @@ function claudePath({ model, operation, stream }: ApiCall): string {
 }
 
 function geminiPath(call: ApiCall): string {
-  const method = call.operation === 'embeddings' ? 'predict' : geminiMethod(call);
+  const method = call.operation === 'embeddings' ? 'predict' : dialects.gemini.methodOf(call);
   return `google/models/${inPath(call.model)}:${method}`;
 }
 
