@@ -1,31 +1,27 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { latestReport } from '../usage/reported-usage.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import type { Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
 import type { FrameKind, StreamReader } from '../dialect.ts';
 import { StreamMeter } from '../stream-meter.ts';
-import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { contentText, spokenText } from './content.ts';
-import { callsTools, eventOf, firstUsage, hasStopped, isThought, stopFrame } from './events.ts';
+import { callsTools, eventOf, MessageProgress, stopFrame } from './events.ts';
 
 /**
  * Reads usage, text and the end from the events of a stream. Unknown events pass; a ping passes too, since it may come
  * before the first block.
  */
 export class EventReader extends StreamMeter implements StreamReader {
-  complete = false;
-  #usage: Fields = {};
+  readonly #progress = new MessageProgress();
   #end: Buffer = stopFrame;
-  /** Whether a block has ended that may be the last one, and none has begun since. */
-  #mayEnd = false;
-  #isThought = false;
 
   read(frame: Buffer): FrameKind {
     assertReadable(frame);
     const event = eventOf(frame);
     if (event === null) return 'other';
-    const { type, fields } = event;
+    const { type, fields, error } = event;
+    if (error !== null) return this.failed(error);
+    this.#progress.add(event);
     switch (type) {
       case 'message_start':
         // It is kept until the first block comes.
@@ -34,12 +30,7 @@ export class EventReader extends StreamMeter implements StreamReader {
         return 'chunk';
       case 'content_block_start':
         this.begun = true;
-        this.#mayEnd = false;
-        this.#isThought = isThought(fields['content_block']);
         this.#addContent([fields['content_block']]);
-        return 'chunk';
-      case 'content_block_stop':
-        this.#mayEnd = !this.#isThought;
         return 'chunk';
       case 'content_block_delta':
         this.begun = true;
@@ -47,34 +38,30 @@ export class EventReader extends StreamMeter implements StreamReader {
         return 'chunk';
       case 'message_delta':
         this.begun = true;
-        this.complete ||= hasStopped(fields['delta']);
         this.callsTools ||= callsTools(fields['delta']);
-        this.#usage = latestReport(this.#usage, fields['usage']);
         return 'chunk';
       case 'message_stop':
         this.#end = frame;
         return 'done';
-      case 'error':
-        return this.failed(parsePublicError(fields));
-      default: {
-        const error = publicErrorIn(fields);
-        if (error !== null) return this.failed(error);
+      default:
         return type === '' ? 'foreign' : 'chunk';
-      }
     }
   }
 
-  /** The event with the end has the usage. */
+  get complete(): boolean {
+    return this.#progress.hasStopped;
+  }
+
   get awaitsUsage(): boolean {
-    return this.#mayEnd && !this.complete;
+    return this.#progress.awaitsUsage;
   }
 
   get usage(): Usage | null {
-    return readUsage(this.#usage);
+    return readUsage(this.#progress.usage);
   }
 
   get serviceTier(): string | null {
-    return readServiceTier({ usage: this.#usage });
+    return readServiceTier({ usage: this.#progress.usage });
   }
 
   /** The provider's own end, held until the run has ended. */
@@ -86,7 +73,6 @@ export class EventReader extends StreamMeter implements StreamReader {
     if (!isFields(message)) return;
     const { model, content } = message;
     this.addModel(model);
-    this.#usage = latestReport(this.#usage, firstUsage(message));
     this.#addContent(content);
   }
 

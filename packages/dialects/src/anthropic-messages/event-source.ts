@@ -1,7 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { latestReport } from '../usage/reported-usage.ts';
-import { publicErrorIn, parsePublicError } from '../public-errors.ts';
-import { eventOf, firstUsage, isThought } from './events.ts';
+import { eventOf, MessageProgress } from './events.ts';
 import type { ProviderError } from '../dialect.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
@@ -10,7 +8,7 @@ import { frameData } from '../wire/sse-frames.ts';
 import type { Ending } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
-import { numberIn, textIn } from '../translation/fields.ts';
+import { textIn } from '../translation/fields.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { PartSequence } from '../translation/part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
@@ -34,11 +32,8 @@ export class MessageSource implements EventSource {
   readonly #facts: ModelFacts;
   readonly #sequence = new PartSequence();
   readonly #blocks = new Map<number, OpenBlock>();
-  #usage: Fields = {};
+  readonly #progress = new MessageProgress();
   #signatureChars = 0;
-  /** Whether a block has ended that may be the last one, and none has begun since. */
-  #mayEnd = false;
-  #isThought = false;
   #isBegun = false;
   #isOver = false;
   #ending: Ending | null = null;
@@ -51,36 +46,29 @@ export class MessageSource implements EventSource {
     assertTranslatable(frame);
     const event = this.#isOver ? null : eventOf(frame);
     if (event === null) return [];
-    const { type, fields } = event;
-    const index = numberIn(fields['index']) ?? 0;
+    const { type, fields, index, error } = event;
+    if (error !== null) return this.#failed(error);
+    this.#progress.add(event);
     switch (type) {
       case 'message_start':
         return this.#start(fields['message']);
       case 'content_block_start':
-        this.#mayEnd = false;
-        this.#isThought = isThought(fields['content_block']);
         return [...this.#start({}), ...this.#open(index, fields['content_block'], frame)];
       case 'content_block_delta':
         return this.#delta(index, Object(fields['delta']) as Fields);
       case 'content_block_stop':
-        this.#mayEnd = !this.#isThought;
         return this.#close(index);
       case 'message_delta':
         return this.#messageDelta(fields);
       case 'message_stop':
         return this.#finished();
-      case 'error':
-        return this.#failed(parsePublicError(fields));
-      default: {
-        const error = publicErrorIn(fields);
-        return error === null ? [] : this.#failed(error);
-      }
+      default:
+        return [];
     }
   }
 
-  /** The event with the end has the usage. */
   get awaitsUsage(): boolean {
-    return this.#mayEnd && this.#ending === null && !this.#isOver;
+    return this.#progress.awaitsUsage && !this.#isOver;
   }
 
   get held(): TextSample {
@@ -114,20 +102,19 @@ export class MessageSource implements EventSource {
       id: textIn(id) ?? '',
       model: textIn(model) ?? this.#facts.name,
     };
-    return [start, ...this.#used(firstUsage(message))];
+    return [start, ...this.#used()];
   }
 
-  #used(report: unknown): StreamEvent[] {
-    this.#usage = latestReport(this.#usage, report);
-    const usage = readUsage(this.#usage);
-    const serviceTier = readServiceTier({ usage: this.#usage });
+  #used(): StreamEvent[] {
+    const usage = readUsage(this.#progress.usage);
+    const serviceTier = readServiceTier({ usage: this.#progress.usage });
     return usage === null ? [] : [{ type: 'usage', usage, serviceTier }];
   }
 
   #messageDelta(fields: Fields): StreamEvent[] {
     const delta = Object(fields['delta']) as Fields;
     if (typeof delta['stop_reason'] === 'string') this.#ending = endingOf(delta);
-    return [...this.#start({}), ...this.#used(fields['usage'])];
+    return [...this.#start({}), ...this.#used()];
   }
 
   #open(index: number, block: unknown, frame: Buffer): StreamEvent[] {

@@ -1,11 +1,23 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { writeJson } from '../wire/json-text.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
+import type { ProviderError } from '../dialect.ts';
+import { parsePublicError, publicErrorIn } from '../public-errors.ts';
+import { latestReport } from '../usage/reported-usage.ts';
 
 /** An event of a stream. */
 export interface MessageEvent {
   type: string;
   fields: Fields;
+  /** The index of its block. */
+  index: number;
+  /** The error that it reports; null for an event of an answer, and for one that is not known. */
+  error: ProviderError | null;
+}
+
+/** Whether an event makes up an answer. */
+function isOfAnswer(type: string): boolean {
+  return type.startsWith('content_block_') || type.startsWith('message_');
 }
 
 /**
@@ -15,11 +27,47 @@ export interface MessageEvent {
 export function eventOf(frame: Buffer): MessageEvent | null {
   const data = frameData(frame);
   if (data === null || data === '') return null;
-  const name = frameEvent(frame);
   const fields: unknown = JSON.parse(data);
   if (!isFields(fields)) throw new Error('an event of the stream is not an object');
-  const { type } = fields;
-  return { type: typeof type === 'string' ? type : (name ?? ''), fields };
+  const type = typeof fields['type'] === 'string' ? fields['type'] : (frameEvent(frame) ?? '');
+  const index = typeof fields['index'] === 'number' ? fields['index'] : 0;
+  return { type, fields, index, error: isOfAnswer(type) ? null : errorOf(type, fields) };
+}
+
+function errorOf(type: string, fields: Fields): ProviderError | null {
+  return type === 'error' ? parsePublicError(fields) : publicErrorIn(fields);
+}
+
+/** Follows the events of a message: its usage as reported so far, and how near its end is. */
+export class MessageProgress {
+  usage: Fields = {};
+  /** Whether the event with the end, and its usage, has come. */
+  hasStopped = false;
+  /** Whether a block has ended that may be the last one, and none has begun since. */
+  #mayEnd = false;
+  #isThought = false;
+
+  add({ type, fields }: MessageEvent): void {
+    switch (type) {
+      case 'message_start':
+        this.usage = latestReport(this.usage, firstUsage(fields['message']));
+        break;
+      case 'content_block_start':
+        this.#mayEnd = false;
+        this.#isThought = isThought(fields['content_block']);
+        break;
+      case 'content_block_stop':
+        this.#mayEnd = !this.#isThought;
+        break;
+      case 'message_delta':
+        this.hasStopped ||= hasStopped(fields['delta']);
+        this.usage = latestReport(this.usage, fields['usage']);
+    }
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#mayEnd && !this.hasStopped;
+  }
 }
 
 export function frameOf(fields: Fields & { type: string }): Buffer {
@@ -36,7 +84,7 @@ export function firstUsage(message: unknown): Fields {
 }
 
 /** Whether a block is a thought, which is not the last of a message. */
-export function isThought(block: unknown): boolean {
+function isThought(block: unknown): boolean {
   const { type } = Object(block) as Fields;
   return type === 'thinking' || type === 'redacted_thinking';
 }

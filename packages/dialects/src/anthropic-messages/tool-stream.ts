@@ -5,7 +5,7 @@ import { frameData } from '../wire/sse-frames.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { ContentBuilder } from './content-builder.ts';
-import { callsTools, eventOf, firstUsage, frameOf, stopFrame } from './events.ts';
+import { callsTools, eventOf, frameOf, MessageProgress, stopFrame } from './events.ts';
 import { exactInput, isCall, nameOf, type SaidContent } from './said-content.ts';
 
 /**
@@ -23,7 +23,7 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
   #hasOwnCall = false;
   /** The usage of the calls before, and of the one under way. */
   #before: unknown;
-  #usage: Fields = {};
+  #progress = new MessageProgress();
   /** Passed on once no call of a tool follows: why the message stopped, and its usage. */
   #held: { frame: Buffer; fields: Fields } | null = null;
 
@@ -33,8 +33,8 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
     this.#content = new ContentBuilder();
     this.#indexes = new Map();
     this.#hasOwnCall = false;
-    this.#before = sumReports(this.#before, this.#usage);
-    this.#usage = {};
+    this.#before = sumReports(this.#before, this.#progress.usage);
+    this.#progress = new MessageProgress();
     this.#held = null;
   }
 
@@ -59,36 +59,35 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
     return {
       ...fields,
       delta: isOver ? { ...delta, stop_reason: 'end_turn' } : delta,
-      usage: sumReports(this.#before, this.#usage),
+      usage: sumReports(this.#before, this.#progress.usage),
     };
   }
 
   protected override passed(frame: Buffer): Buffer[] {
     const event = eventOf(frame);
     if (event === null) return [frame];
-    const { type } = event;
+    const { type, index: place } = event;
+    this.#progress.add(event);
     const fields = type === 'content_block_start' ? exactStart(event.fields, frame) : event.fields;
     switch (type) {
       case 'message_start':
-        this.#usage = latestReport(this.#usage, firstUsage(fields['message']));
         return this.#isFirst ? [frame] : [];
       case 'content_block_start':
-        this.#content.start(indexOf(fields), fields['content_block']);
-        this.#open(fields);
+        this.#content.start(place, fields['content_block']);
+        this.#open(place, fields['content_block']);
         break;
       case 'content_block_delta':
-        this.#content.add(indexOf(fields), fields['delta']);
+        this.#content.add(place, fields['delta']);
         break;
       case 'content_block_stop':
         break;
       case 'message_delta':
-        this.#usage = latestReport(this.#usage, fields['usage']);
         this.#hold(frame, fields);
         return [];
       default:
         return [frame];
     }
-    const index = this.#indexes.get(indexOf(fields));
+    const index = this.#indexes.get(place);
     if (index === null || index === undefined) return [];
     return [index === fields['index'] ? frame : frameOf({ ...fields, type, index })];
   }
@@ -101,18 +100,17 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
       return;
     }
     const merged = {
-      ...{ ...before, ...fields, type: 'message_delta', usage: this.#usage },
+      ...{ ...before, ...fields, type: 'message_delta', usage: this.#progress.usage },
       delta: latestReport(Object(before['delta']) as Fields, fields['delta']),
     };
     this.#held = { frame: frameOf(merged), fields: merged };
   }
 
-  #open(fields: Fields): void {
-    const block = fields['content_block'];
+  #open(index: number, block: unknown): void {
     const isOwn = isCall(block) && this.isOwn(nameOf(block));
     this.#hasOwnCall ||= isOwn;
     this.#hasOthersCall ||= isCall(block) && !isOwn;
-    this.#indexes.set(indexOf(fields), isOwn ? null : this.#shownBlocks);
+    this.#indexes.set(index, isOwn ? null : this.#shownBlocks);
     if (!isOwn) this.#shownBlocks += 1;
   }
 }
@@ -122,8 +120,4 @@ function exactStart(fields: Fields, frame: Buffer): Fields {
   const source = (): JsonSource | null =>
     new JsonSource(Buffer.from(frameData(frame) ?? '')).member('content_block');
   return { ...fields, content_block: exactInput(fields['content_block'], source) };
-}
-
-function indexOf({ index }: Fields): number {
-  return typeof index === 'number' ? index : 0;
 }
