@@ -40,3 +40,9 @@ function parsed(json: string): unknown {
     return undefined;
   }
 }
+
+/** The arguments of a call as text. Some servers write the object itself. */
+export function argumentsText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -51,7 +51,7 @@ export function saysMedia({ images }: Fields): boolean {
 
 function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
   const { refusal } = message;
-  const text = saidText(message);
+  const text = outputText(message);
   const refused = textIn(refusal) ?? '';
   return [
     ...thoughtsOf(message).map((part) => ({ ...part, signature: signatureOf(facts) })),
@@ -66,8 +66,8 @@ export function signatureOf({ name }: ModelFacts): { origin: string; text: strin
   return { origin: chatOrigin(name), text: '', isRedacted: false };
 }
 
-/** The text of a message or a piece of it: of a sound, what is said in it. */
-export function saidText({ content, audio }: Fields): string {
+/** The text of a message or a delta; the transcript of audio. */
+export function outputText({ content, audio }: Fields): string {
   const { transcript } = Object(audio) as Fields;
   return spokenText(content) || (textIn(transcript) ?? '');
 }

@@ -23,7 +23,7 @@ export class ChunkReader extends StreamMeter implements StreamReader {
   /** Whether usage came with the last finish reason, or after it. */
   #hasLastUsage = false;
 
-  /** `choices`: how many answers were asked for. `keepsText`: whether `keptText` is wanted. */
+  /** `choices`: the number of requested choices. `keepsText`: whether `keptText` is read. */
   constructor(choices: number, keepsText = false) {
     super(keepsText);
     this.#choices = choices;
@@ -86,17 +86,17 @@ export class ChunkReader extends StreamMeter implements StreamReader {
     this.begun = true;
     const at = typeof index === 'number' ? index : 0;
     if (hasFinished(finishReason)) this.#finish(at);
-    const said = this.#spokenAt(at).newIn(choice);
-    if (said === null) return null;
-    this.addText(messageText(said), this.takesSpoken ? spokenText(said['content']) : '');
+    const delta = this.#spokenAt(at).newIn(choice);
+    if (delta === null) return null;
+    this.addText(messageText(delta), this.takesSpoken ? spokenText(delta['content']) : '');
     return null;
   }
 
   /** Choices that were not requested count as one. */
   #spokenAt(index: number): SpokenChoice {
     const at = index >= 0 && index < this.#choices ? index : -1;
-    const known = this.#spoken.get(at);
-    if (known !== undefined) return known;
+    const choice = this.#spoken.get(at);
+    if (choice !== undefined) return choice;
     const made = new SpokenChoice();
     this.#spoken.set(at, made);
     return made;

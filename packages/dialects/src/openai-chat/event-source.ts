@@ -15,7 +15,7 @@ import { textIn } from '../translation/fields.ts';
 import { JsonBalance } from '../translation/json-balance.ts';
 import { PartSequence } from '../translation/part-sequence.ts';
 import type { EventSource, StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, saidText, saysMedia, signatureOf } from './answer-reader.ts';
+import { endingOf, outputText, saysMedia, signatureOf } from './answer-reader.ts';
 
 /** A call in a stream, until it is open. */
 interface StreamedCall {
@@ -118,23 +118,23 @@ export class ChunkSource implements EventSource {
   }
 
   #choice(choice: Fields): StreamEvent[] {
-    const said = this.#spoken.newIn(choice);
-    const events = said === null ? [] : this.#said(said);
+    const delta = this.#spoken.newIn(choice);
+    const events = delta === null ? [] : this.#delta(delta);
     if (hasFinished(choice['finish_reason'])) this.#ending ??= endingOf(choice['finish_reason']);
     return events;
   }
 
-  #said(said: Fields): StreamEvent[] {
-    const { refusal } = said;
-    if (saysMedia(said)) this.#ending = { ...endingOf(null), broken: hasMedia };
-    const thought = textIn(said['reasoning_content']) ?? textIn(said['reasoning']) ?? '';
+  #delta(delta: Fields): StreamEvent[] {
+    const { refusal } = delta;
+    if (saysMedia(delta)) this.#ending = { ...endingOf(null), broken: hasMedia };
+    const thought = textIn(delta['reasoning_content']) ?? textIn(delta['reasoning']) ?? '';
     const pieces = this.#builder.add({
-      tool_calls: said['tool_calls'],
-      function_call: said['function_call'],
+      tool_calls: delta['tool_calls'],
+      function_call: delta['function_call'],
     });
     return [
       ...this.#text('thinking', thought),
-      ...this.#text('text', saidText(said)),
+      ...this.#text('text', outputText(delta)),
       ...this.#text('refusal', textIn(refusal) ?? ''),
       ...pieces.flatMap(({ place, call }) => this.#piece(place, call)),
     ];

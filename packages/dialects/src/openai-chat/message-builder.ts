@@ -119,8 +119,8 @@ function mergeCall(into: Fields, piece: Fields): void {
   if (nameOf(piece) !== '' && isWhole(piece) && argumentsOf(into) === argumentsOf(piece)) return;
   merge(into, piece);
   const called = into['function'];
-  const { arguments: given } = Object(piece['function']) as Fields;
-  if (isFields(called) && typeof given === 'object' && given !== null) called['arguments'] = given;
+  const { arguments: value } = Object(piece['function']) as Fields;
+  if (isFields(called) && typeof value === 'object' && value !== null) called['arguments'] = value;
 }
 
 /** Texts and lists that come in pieces. All else comes once, or again unchanged. */

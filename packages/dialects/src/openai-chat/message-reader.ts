@@ -53,7 +53,7 @@ function turnOf(
     case 'developer':
       return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, left) };
     case 'assistant':
-      return { role: 'assistant', parts: said(fields, { at, left, ids, index }) };
+      return { role: 'assistant', parts: assistantParts(fields, { at, left, ids, index }) };
     case 'tool':
     case 'function':
       return { role: 'user', parts: [resultOf(fields, { at, left, ids })] };
@@ -74,21 +74,21 @@ function resultOf(
   return { kind: 'result', callId, parts: contentOf(content, `${at}.content`, left), isError: false };
 }
 
-function said(
+function assistantParts(
   message: Fields,
   { at, left, ids, index }: { at: string; left: DroppedFields; ids: Map<string, string>; index: number },
 ): Part[] {
-  const { content, refusal, audio, tool_calls: given, function_call: old } = message;
+  const { content, refusal, audio, tool_calls: current, function_call: old } = message;
   if (isFields(audio))
     throw left.refused(`${at}.audio`, 'An earlier answer in audio is known to its provider alone.');
-  const list = isFields(old) && listOf(given).length === 0 ? [{ function: old }] : listOf(given);
+  const list = isFields(old) && listOf(current).length === 0 ? [{ function: old }] : listOf(current);
   for (const call of list) noteCall(call, left);
   const calls = list.filter(isFields).map((call, place) => callOf(call, `call_${index}_${place}`));
   for (const { id, name } of calls) ids.set(name, id);
   const refused = textIn(refusal) ?? '';
   return [
     ...thoughtsOf(message),
-    ...saidParts(content, `${at}.content`, left),
+    ...textParts(content, `${at}.content`, left),
     ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
     ...calls,
   ];
@@ -104,8 +104,8 @@ function noteCall(call: unknown, left: DroppedFields): void {
 }
 
 /** `otherwise`: the id of a call without one. */
-export function callOf(given: Fields, otherwise: string): CallPart {
-  const { id, custom, function: called } = plainCall(given);
+export function callOf(call: Fields, otherwise: string): CallPart {
+  const { id, custom, function: called } = plainCall(call);
   const isFreeform = isFields(custom);
   const { name, arguments: text, input } = Object(isFreeform ? custom : called) as Fields;
   const written = (isFreeform ? input : text) ?? '';
@@ -126,7 +126,7 @@ export function thoughtsOf(message: Fields): ThinkingPart[] {
 }
 
 /** Contents of the model may have refusals and thoughts among their parts. */
-function saidParts(content: unknown, at: string, left: DroppedFields): Part[] {
+function textParts(content: unknown, at: string, left: DroppedFields): Part[] {
   if (!Array.isArray(content)) return contentOf(content, at, left);
   return (content as unknown[]).flatMap((part, index): Part[] => {
     const { type } = Object(part) as Fields;

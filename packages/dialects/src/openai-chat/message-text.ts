@@ -10,14 +10,14 @@ export function spokenText(content: unknown): string {
   return textOf(content, isSpoken);
 }
 
-/** The text that a message or a delta costs tokens for: what is said and thought, and calls of tools. */
+/** The text of a message or a delta that costs tokens: content, reasoning and tool calls. */
 export function messageText(message: Fields): string {
   const thoughts = thoughtsIn.map((name) => textOf(message[name])).find((text) => text !== '') ?? '';
   const { transcript } = fieldsOf(message['audio']);
   const calls = listOf(message['tool_calls']).map((call) => callText(fieldsOf(call)['function'] ?? call));
   // Added up, which copies no text.
-  const said = thoughts + textOf(message['content']) + textOf(message['refusal']) + textOf(transcript);
-  return calls.reduce((text, call) => text + call, said + callText(message['function_call']));
+  const texts = thoughts + textOf(message['content']) + textOf(message['refusal']) + textOf(transcript);
+  return calls.reduce((text, call) => text + call, texts + callText(message['function_call']));
 }
 
 /** How many tokens a value has that is an array of tokens; 0 for all else. */
@@ -31,8 +31,8 @@ export function tokensIn(value: unknown): number {
 const thoughtsIn = ['reasoning_content', 'reasoning', 'thinking', 'reasoning_details', 'thinking_blocks'];
 
 function callText(call: unknown): string {
-  const { name, arguments: given } = fieldsOf(call);
-  const written = typeof given === 'object' && given !== null ? JSON.stringify(given) : textOf(given);
+  const { name, arguments: value } = fieldsOf(call);
+  const written = typeof value === 'object' && value !== null ? JSON.stringify(value) : textOf(value);
   return textOf(name) + written;
 }
 

@@ -14,10 +14,10 @@ interface Options {
 }
 
 /** The messages of a conversation. Many servers take system texts at the beginning as one message only. */
-export function* writeMessages(given: readonly Turn[], options: Options): Steps<Fields[]> {
-  const turns = withResultsBehindCalls(given);
-  const found = turns.findIndex(({ role }) => role !== 'system');
-  const first = found < 0 ? turns.length : found;
+export function* writeMessages(unordered: readonly Turn[], options: Options): Steps<Fields[]> {
+  const turns = withResultsBehindCalls(unordered);
+  const index = turns.findIndex(({ role }) => role !== 'system');
+  const first = index < 0 ? turns.length : index;
   const system = turns.slice(0, first).flatMap(({ parts }) => parts);
   const messages = systemMessage(system);
   for (const turn of turns.slice(first)) {
@@ -63,9 +63,9 @@ function saidMessage(parts: readonly Part[], { facts, left }: Options): Fields[]
 }
 
 function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {
-  const own = chatOrigin(name);
+  const origin = chatOrigin(name);
   return parts
-    .map((part) => (part.kind === 'thinking' && part.signature?.origin === own ? part.text : ''))
+    .map((part) => (part.kind === 'thinking' && part.signature?.origin === origin ? part.text : ''))
     .join('');
 }
 
@@ -73,8 +73,8 @@ function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {
 function userMessages(parts: readonly Part[], left: DroppedFields): Fields[] {
   const results = parts.filter((part) => part.kind === 'result');
   const others = parts.filter(isPlain);
-  const shown = results.flatMap(mediaOf);
-  const content = [...shown, ...others].map((part) => contentPart(part, left));
+  const media = results.flatMap(mediaOf);
+  const content = [...media, ...others].map((part) => contentPart(part, left));
   const [only] = content;
   const isText = content.length === 1 && only?.['type'] === 'text';
   return [

@@ -79,8 +79,10 @@ export class OpenAiEmbeddings extends OpenAiRequest {
 
   /** Names of members that only OpenAI's API has a place for, as far as a header can name them. */
   get #hints(): readonly string[] {
-    const given = Object.entries(this.#fields).filter(([, value]) => value !== null);
-    const names = given.map(([name]) => name.slice(0, maxNameChars)).filter((name) => !translated.has(name));
+    const present = Object.entries(this.#fields).filter(([, value]) => value !== null);
+    const names = present
+      .map(([name]) => name.slice(0, maxNameChars))
+      .filter((name) => !translated.has(name));
     return names.slice(0, maxHints);
   }
 }
@@ -90,8 +92,8 @@ const maxHints = 64;
 const maxNameChars = 100;
 
 /** As for any field, null is like none. */
-function isOneOf(known: readonly unknown[], value: unknown): boolean {
-  return value === undefined || value === null || known.includes(value);
+function isOneOf(values: readonly unknown[], value: unknown): boolean {
+  return value === undefined || value === null || values.includes(value);
 }
 
 function unsupported(param: string, message: string): AppError {

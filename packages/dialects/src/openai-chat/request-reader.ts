@@ -41,7 +41,7 @@ const translated = [
   ...(['response_format', 'reasoning_effort', 'reasoning', 'thinking', 'stream_options'] as const),
 ];
 
-type Given = Members<(typeof translated)[number]>;
+type RequestMembers = Members<(typeof translated)[number]>;
 
 /** Values of fields that decide the meaning of the answer, as far as they ask for nothing. */
 const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -54,10 +54,10 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** See `RequestApi`. */
-export function* readRequest(given: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
+export function* readRequest(request: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
   for (const [name, isHarmless] of Object.entries(harmless))
-    if ((given[name] ?? null) !== null && !isHarmless(given[name])) throw left.refused(name);
-  const fields = left.members(given, '', [...translated, ...Object.keys(harmless)]) as Given;
+    if ((request[name] ?? null) !== null && !isHarmless(request[name])) throw left.refused(name);
+  const fields = left.members(request, '', [...translated, ...Object.keys(harmless)]) as RequestMembers;
   const { choice, allowed } = choiceOf(fields, left);
   const turns = yield* readTurns(fields['messages'], left);
   const tools = yield* toolsOf(fields, source, left);
@@ -83,7 +83,7 @@ export function* readRequest(given: Fields, source: JsonSource, left: DroppedFie
 }
 
 /** `functions` is OpenAI's name before `tools`. */
-function* toolsOf(fields: Given, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
+function* toolsOf(fields: RequestMembers, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
   const tools: Tool[] = [];
   for (const [index, tool] of listOf(fields['tools']).entries()) {
     tools.push(toolOf(tool, source.member('tools')?.element(index) ?? null, { at: `tools[${index}]`, left }));
@@ -136,14 +136,14 @@ function freeformOf(custom: unknown, left: DroppedFields): Tool {
 
 /** `allowed`: names of the tools that may be called, where not all may. */
 function choiceOf(
-  { tool_choice: given, function_call: old }: Given,
+  { tool_choice: current, function_call: old }: RequestMembers,
   left: DroppedFields,
 ): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
-  const choice = given ?? old ?? null;
+  const choice = current ?? old ?? null;
   if (choice === null) return { choice, allowed: null };
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { choice, allowed: null };
   const names = ['type', 'function', 'custom', 'allowed_tools', 'name'] as const;
-  const path = given === undefined ? 'function_call' : 'tool_choice';
+  const path = current === undefined ? 'function_call' : 'tool_choice';
   if (!isFields(choice)) throw left.refused(path);
   const { type, function: called, custom, allowed_tools: allowed, name } = left.members(choice, path, names);
   if (type === 'allowed_tools') {
@@ -168,18 +168,18 @@ function toolNameIn(tool: unknown, { at, left }: { at: string; left: DroppedFiel
 
 function outputOf(format: unknown, source: JsonSource, left: DroppedFields): OutputFormat | null {
   const path = 'response_format';
-  const { type, json_schema: given } = left.members(format ?? {}, path, ['type', 'json_schema']);
+  const { type, json_schema: schema } = left.members(format ?? {}, path, ['type', 'json_schema']);
   if (type === undefined || type === 'text') return null;
   if (type === 'json_object') return { kind: 'json' };
   const schemaJson = source.member('response_format')?.member('json_schema')?.textOf('schema');
   if (type !== 'json_schema' || typeof schemaJson !== 'string') throw left.refused('response_format.type');
   const names = ['name', 'schema', 'strict'] as const;
-  const { name, strict } = left.members(given, `${path}.json_schema`, names);
+  const { name, strict } = left.members(schema, `${path}.json_schema`, names);
   return { kind: 'schema', name: textIn(name), schemaJson, isStrict: booleanIn(strict) };
 }
 
 /** Some clients send the members of other servers: a budget in `reasoning` or `thinking`. */
-function reasoningOf(fields: Given, left: DroppedFields): Reasoning | null {
+function reasoningOf(fields: RequestMembers, left: DroppedFields): Reasoning | null {
   const inReasoning = ['effort', 'max_tokens'] as const;
   const inThinking = ['type', 'budget_tokens'] as const;
   const { effort: nested, max_tokens: most } = left.members(

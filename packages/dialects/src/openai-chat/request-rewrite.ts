@@ -39,7 +39,7 @@ export function rewriteRequest(
   }
   const choiceText = (choice: 'auto' | 'none'): string => `"${choice}"`;
   if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, { edits, added });
-  const given = new Set(members.map((entry) => entry.name));
+  const present = new Set(members.map((entry) => entry.name));
   const { maxTokens } = rewrite;
   let { defaults } = rewrite;
   if (maxTokens !== null) {
@@ -48,7 +48,7 @@ export function rewriteRequest(
     defaults = lowered.defaults;
   }
   for (const [name, value] of Object.entries(defaults)) {
-    if (!given.has(name) && !replaces(given, name))
+    if (!present.has(name) && !replaces(present, name))
       added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
   }
   return applyChanges(body, members, { edits, added });
@@ -65,18 +65,18 @@ function lowerLimit(
   { maxTokens: { most, baseUrl }, defaults }: { maxTokens: TokenLimit; defaults: Record<string, unknown> },
 ): { edits: Edit[]; defaults: Record<string, unknown> } {
   const name = limitNameAt(baseUrl);
-  const given = members.filter((member) => isLimitName(member.name));
-  const lowered = given.flatMap(({ valueStart: at, valueEnd: until }) => {
-    const asked = Number(body.toString('latin1', at, until));
-    return Number.isNaN(asked) ? [] : [{ at, until, text: String(asked > 0 && asked < most ? asked : most) }];
+  const limits = members.filter((member) => isLimitName(member.name));
+  const lowered = limits.flatMap(({ valueStart: at, valueEnd: until }) => {
+    const limit = Number(body.toString('latin1', at, until));
+    return Number.isNaN(limit) ? [] : [{ at, until, text: String(limit > 0 && limit < most ? limit : most) }];
   });
   if (lowered.length > 0) return { edits: lowered, defaults };
-  if (given.length === 0) return { edits: [], defaults: withLimit(defaults, { most, name }) };
+  if (limits.length === 0) return { edits: [], defaults: withLimit(defaults, { most, name }) };
   // They are null, which means none. Providers refuse two of them.
-  const edits = given
+  const edits = limits
     .filter((member) => member.name === name)
     .map(({ valueStart: at, valueEnd: until }) => ({ at, until, text: String(most) }));
-  const last = given.at(-1)?.valueEnd ?? 0;
+  const last = limits.at(-1)?.valueEnd ?? 0;
   const added = { at: last, until: last, text: `,"${name}":${most}` };
   return { edits: edits.length > 0 ? edits : [added], defaults };
 }
@@ -86,17 +86,17 @@ function withLimit(
   defaults: Record<string, unknown>,
   { most, name }: { most: number; name: LimitName },
 ): Record<string, unknown> {
-  const own = Object.entries(defaults).filter(
+  const limits = Object.entries(defaults).filter(
     ([each, value]) => isLimitName(each) && typeof value === 'number',
   );
-  if (own.length === 0) return { ...defaults, [name]: most };
-  const lowered = own.map(([each, value]) => [each, Math.min(value as number, most)] as const);
+  if (limits.length === 0) return { ...defaults, [name]: most };
+  const lowered = limits.map(([each, value]) => [each, Math.min(value as number, most)] as const);
   return { ...defaults, ...Object.fromEntries(lowered) };
 }
 
 /** A client that gives one name of the limit overrides an agent that gives the other. */
-function replaces(given: ReadonlySet<string>, name: string): boolean {
-  return isLimitName(name) && limitNames.some((each) => given.has(each));
+function replaces(present: ReadonlySet<string>, name: string): boolean {
+  return isLimitName(name) && limitNames.some((each) => present.has(each));
 }
 
 function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], added: Text[]): void {
@@ -106,9 +106,9 @@ function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], ad
     return;
   }
   const inner = body[options.valueStart] === 0x7b ? objectMembers(body, { from: options.valueStart }) : null;
-  const asked = inner?.findLast((entry) => entry.name === 'include_usage');
+  const usage = inner?.findLast((entry) => entry.name === 'include_usage');
   const last = inner?.at(-1);
-  if (asked !== undefined) edits.push({ at: asked.valueStart, until: asked.valueEnd, text: 'true' });
+  if (usage !== undefined) edits.push({ at: usage.valueStart, until: usage.valueEnd, text: 'true' });
   else if (last !== undefined)
     edits.push({ at: last.valueEnd, until: last.valueEnd, text: ',"include_usage":true' });
   else edits.push({ at: options.valueStart, until: options.valueEnd, text: '{"include_usage":true}' });

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
-import { argumentsObject, argumentsObjects } from '../tool-arguments.ts';
+import { argumentsObject, argumentsObjects, argumentsText } from '../tool-arguments.ts';
 
 interface FunctionCall extends ToolCall {
   /** The call in OpenAI's shape, for the next request. Servers refuse arguments there that are no JSON object. */
@@ -10,7 +10,7 @@ interface FunctionCall extends ToolCall {
 
 /** A message of a model. */
 export class ChatAssistantMessage implements AssistantMessage {
-  /** As it was said. In `identified` ones, with the calls for the next request. */
+  /** As the model wrote it; `identified` adds the calls for the next request. */
   readonly message: Fields;
   readonly calls: readonly FunctionCall[];
   readonly isSigned = false;
@@ -49,10 +49,10 @@ export class ChatAssistantMessage implements AssistantMessage {
   }
 }
 
-/** More than any model asks for at once. */
+/** Safety limit on the tool calls of a message. */
 export const maxCalls = 128;
 
-/** The message of a whole answer's first choice, and the calls in it; null if there is no such message. Throws at too many. */
+/** The message of a unary response's first choice; null without one. Throws at too many tool calls. */
 export function readMessage({ choices }: Fields): ChatAssistantMessage | null {
   const [choice] = listOf(choices);
   const { message } = Object(choice) as { message?: unknown };
@@ -72,8 +72,8 @@ export function callsIn({ tool_calls: calls, function_call: old }: Fields): Fiel
 /** A call in OpenAI's shape: some servers have no `function` around name and arguments, or another name for these. */
 export function plainCall({ index: _index, ...call }: Fields): Fields {
   if (isFields(call['function'])) return call;
-  const { name, arguments: given, parameters, input, ...others } = call;
-  return { ...others, function: { name, arguments: given ?? parameters ?? input } };
+  const { name, arguments: args, parameters, input, ...others } = call;
+  return { ...others, function: { name, arguments: args ?? parameters ?? input } };
 }
 
 function readCalls(calls: readonly Fields[]): FunctionCall[] {
@@ -89,11 +89,6 @@ function readCalls(calls: readonly Fields[]): FunctionCall[] {
       fields: { ...fields, type: 'function', function: called },
     };
   });
-}
-
-function writtenArguments(given: unknown): string {
-  if (given === undefined || given === null) return '';
-  return typeof given === 'string' ? given : JSON.stringify(given);
 }
 
 /** Longer arguments come in pieces of one call. */
@@ -115,7 +110,7 @@ export function nameOf(call: Fields): string {
 }
 
 export function argumentsOf(call: Fields): string {
-  return writtenArguments((Object(call['function']) as Fields)['arguments']);
+  return argumentsText((Object(call['function']) as Fields)['arguments']);
 }
 
 export function indexOf({ index }: Fields): number | null {

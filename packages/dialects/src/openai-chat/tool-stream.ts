@@ -63,14 +63,16 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
     const passed = this.#withoutOwn(delta, this.#message.add(delta));
     const reason = hasFinished(choice['finish_reason']) ? choice['finish_reason'] : null;
     const isSame = this.#isFirst && passed === delta && !(this.#hasOwn && reason !== null);
-    const own = this.#hasOwn && this.#indexes.size === 0;
-    const shown = {
+    const isGatewayOnly = this.#hasOwn && this.#indexes.size === 0;
+    const changed = {
       ...chunk,
       ...this.#head.built,
-      choices: [{ ...choice, delta: passed, finish_reason: own && reason !== null ? 'stop' : reason }],
+      choices: [
+        { ...choice, delta: passed, finish_reason: isGatewayOnly && reason !== null ? 'stop' : reason },
+      ],
     };
-    const out = isSame ? frame : frameOf(shown);
-    if (reason !== null && own && this.#mayCall) {
+    const out = isSame ? frame : frameOf(changed);
+    if (reason !== null && isGatewayOnly && this.#mayCall) {
       this.#held.push(out);
       return [];
     }
@@ -81,16 +83,16 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
   #withoutOwn(delta: Fields, calls: readonly { place: number; call: Fields }[]): Fields {
     const { tool_calls: _calls, function_call: _old, role, ...others } = delta;
     if (calls.length === 0 && (this.#isFirst || role === undefined)) return delta;
-    const kept = calls.flatMap(({ place, call }) => this.#shown(place, call));
+    const pieces = calls.flatMap(({ place, call }) => this.#visiblePieces(place, call));
     return {
       ...(this.#isFirst && role !== undefined && { role }),
       ...others,
-      ...(kept.length > 0 && { tool_calls: kept }),
+      ...(pieces.length > 0 && { tool_calls: pieces }),
     };
   }
 
   /** The pieces of a call that the client gets once a further one has come. */
-  #shown(place: number, piece: Fields): Fields[] {
+  #visiblePieces(place: number, piece: Fields): Fields[] {
     const pieces = this.#unnamed.get(place) ?? [];
     pieces.push(piece);
     const name = this.#message.nameOf(place);

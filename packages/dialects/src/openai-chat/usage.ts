@@ -39,6 +39,6 @@ export function writeUsage(usage: Usage): Fields {
 }
 
 function media(tokens: Record<'audio' | 'image' | 'video', number>): Fields {
-  const known = Object.entries(tokens).filter(([, count]) => count > 0);
-  return Object.fromEntries(known.map(([name, count]) => [`${name}_tokens`, count]));
+  const counted = Object.entries(tokens).filter(([, count]) => count > 0);
+  return Object.fromEntries(counted.map(([name, count]) => [`${name}_tokens`, count]));
 }

@@ -1,17 +1,17 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { publicErrorIn } from '../public-errors.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { endingIn, type Answer, type AnswerPart, type Ending } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
+import { responseError } from './events.ts';
 import { callOf, thinkingParts } from './input-reader.ts';
 
 /** See `AnswerApi`. */
 export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFacts): Answer | ProviderError {
-  const { output, status } = fields;
-  const error = publicErrorIn(fields) ?? (status === 'failed' ? {} : null);
+  const { output } = fields;
+  const error = responseError(fields);
   if (error !== null && listOf(output).length === 0) return error;
   if (!Array.isArray(output)) throw new Error('the answer has no output');
   const parts = (output as unknown[]).filter(isFields).flatMap(partsOf);
@@ -31,7 +31,7 @@ export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFact
 export function partsOf(item: Fields): AnswerPart[] {
   switch (item['type']) {
     case 'message':
-      return listOf(item['content']).filter(isFields).flatMap(saidPart);
+      return listOf(item['content']).filter(isFields).flatMap(contentPart);
     case 'reasoning':
       return thinkingParts(item);
     case 'function_call':
@@ -42,7 +42,7 @@ export function partsOf(item: Fields): AnswerPart[] {
   }
 }
 
-function saidPart({ type, text, refusal }: Fields): AnswerPart[] {
+function contentPart({ type, text, refusal }: Fields): AnswerPart[] {
   if (type === 'refusal') return [{ kind: 'refusal', text: textIn(refusal) ?? '' }];
   return type === 'output_text' ? [{ kind: 'text', text: textIn(text) ?? '' }] : [];
 }

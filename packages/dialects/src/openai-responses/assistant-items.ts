@@ -1,15 +1,15 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
-import { argumentsObjects } from '../tool-arguments.ts';
+import { argumentsObjects, argumentsText } from '../tool-arguments.ts';
 import { calledName, isCall, isEmptyThought, isSigned, textOf } from './items.ts';
 
-/** More than any model asks for at once. */
+/** Safety limit on the tool calls of a message. */
 const maxCalls = 128;
 
 /** The output of a model. */
 export class AssistantItems implements AssistantMessage {
-  /** As they were said. */
+  /** As the model wrote them. */
   readonly items: readonly Fields[];
   readonly calls: readonly ToolCall[];
 
@@ -22,7 +22,7 @@ export class AssistantItems implements AssistantMessage {
   static of(items: readonly Fields[]): AssistantItems {
     const called = items.filter(isCall);
     if (called.length > maxCalls) throw new Error('the answer has too many calls of tools');
-    const texts = called.map(({ arguments: given, input }) => writtenArguments(given ?? input));
+    const texts = called.map(({ arguments: args, input }) => argumentsText(args ?? input));
     const objects = argumentsObjects(texts);
     const calls = called.map((item, index) => ({
       ...{ id: textOf(item['call_id']), name: calledName(item) },
@@ -73,10 +73,4 @@ export class AssistantItems implements AssistantMessage {
       JSON.stringify({ type: 'function_call_output', call_id: id, output: results[index] ?? '' }),
     );
   }
-}
-
-/** Arguments are a text. Some servers write the object itself. */
-function writtenArguments(given: unknown): string {
-  if (given === undefined || given === null) return '';
-  return typeof given === 'string' ? given : JSON.stringify(given);
 }

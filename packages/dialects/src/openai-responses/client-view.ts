@@ -7,9 +7,9 @@ import type { Additions, AnswerView, KeptNames } from '../dialect.ts';
 import { dataOf, eventOf, frameOf } from './events.ts';
 
 interface ClientViewOptions extends Additions {
-  /** Whether the client asked for a stored response. */
+  /** Whether the client requested a stored response. */
   store: boolean;
-  /** Whether it asked for encrypted thoughts. */
+  /** Whether it requested encrypted reasoning. */
   encrypted: boolean;
 }
 
@@ -28,7 +28,7 @@ export class ClientView implements AnswerView {
     const isHeld = this.#options.kept !== null && frame.includes(responseName);
     if (!isHeld && !this.#mayDiffer(frame)) return frame;
     const at = dataOf(frame);
-    if (at !== null) return applyEdits(frame, this.#ofEvent(frame, at)).whole;
+    if (at !== null) return applyEdits(frame, this.#eventEdits(frame, at)).whole;
     // Data in several lines is one value only once they are joined.
     const event = eventOf(frame);
     return event === null ? frame : this.frame(frameOf({ ...event.fields, type: event.type }));
@@ -37,7 +37,7 @@ export class ClientView implements AnswerView {
   async whole(bytes: Buffer, tenantId: string): Promise<Buffer> {
     if (this.#options.kept === null && !this.#mayDiffer(bytes)) return bytes;
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) return this.#large(bytes, tenantId);
-    return runCooperatively(tenantId, () => applyEdits(bytes, this.#ofResponse(bytes, 0)).whole);
+    return runCooperatively(tenantId, () => applyEdits(bytes, this.#responseEdits(bytes, 0)).whole);
   }
 
   /**
@@ -47,13 +47,13 @@ export class ClientView implements AnswerView {
   async #large(bytes: Buffer, tenantId: string): Promise<Buffer> {
     const { store, systemPrompt, toolNames, kept } = this.#options;
     const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
-    const shown = {
+    const values = {
       store: store && 'true',
       instructions: systemPrompt !== null && 'null',
       tools: toolNames.size > 0 && '[]',
       ...(kept !== null && namesOf(kept)),
     };
-    const edits = Object.entries(shown).flatMap(([name, text]) => {
+    const edits = Object.entries(values).flatMap(([name, text]) => {
       const range = members?.get(name);
       return range === undefined || text === false ? [] : [{ at: range.from, until: range.until, text }];
     });
@@ -65,23 +65,23 @@ export class ClientView implements AnswerView {
     return [storeName, encryptedName, instructionsName, toolsName].some((name) => bytes.includes(name));
   }
 
-  #ofEvent(frame: Buffer, from: number): Edit[] {
+  #eventEdits(frame: Buffer, from: number): Edit[] {
     if (frame[from] !== openBrace) return [];
     return objectMembers(frame, { from }).flatMap(({ name, valueStart }) => {
       if (frame[valueStart] !== openBrace) return [];
-      if (name === 'response') return this.#ofResponse(frame, valueStart);
-      return name === 'item' ? this.#ofItem(frame, valueStart) : [];
+      if (name === 'response') return this.#responseEdits(frame, valueStart);
+      return name === 'item' ? this.#itemEdits(frame, valueStart) : [];
     });
   }
 
-  #ofResponse(json: Buffer, from: number): Edit[] {
+  #responseEdits(json: Buffer, from: number): Edit[] {
     const { kept } = this.#options;
     const names = kept === null ? {} : namesOf(kept);
     const members = objectMembers(json, { from });
-    const given = new Set(members.map(({ name }) => name));
+    const present = new Set(members.map(({ name }) => name));
     const last = members.at(-1);
     const added = Object.entries(names).flatMap(([name, text]) =>
-      last === undefined || given.has(name)
+      last === undefined || present.has(name)
         ? []
         : [{ at: last.valueEnd, until: last.valueEnd, text: `,"${name}":${text}` }],
     );
@@ -95,12 +95,12 @@ export class ClientView implements AnswerView {
             ? [{ at, until, text: 'true' }]
             : [];
         case 'instructions':
-          return this.#ofInstructions(json, member);
+          return this.#instructionEdits(json, member);
         case 'tools':
-          return json[at] === openBracket ? this.#ofTools(json, member) : [];
+          return json[at] === openBracket ? this.#toolEdits(json, member) : [];
         case 'output':
           if (json[at] !== openBracket) return [];
-          return [...elementsOf(json, at)].flatMap((item) => this.#ofItem(json, item));
+          return [...elementsOf(json, at)].flatMap((item) => this.#itemEdits(json, item));
         default:
           return [];
       }
@@ -109,27 +109,27 @@ export class ClientView implements AnswerView {
   }
 
   /** The prompt stands before the instructions of the client. Others that a provider writes may have it anywhere. */
-  #ofInstructions(json: Buffer, { valueStart: at, valueEnd: until }: Member): Edit[] {
+  #instructionEdits(json: Buffer, { valueStart: at, valueEnd: until }: Member): Edit[] {
     const { systemPrompt } = this.#options;
     if (systemPrompt === null || json.toString('latin1', at, until) === 'null') return [];
-    const given: unknown = JSON.parse(json.toString('utf8', at, until));
+    const text: unknown = JSON.parse(json.toString('utf8', at, until));
     const start = `${systemPrompt}\n\n`;
-    const isBehind = typeof given === 'string' && given.startsWith(start);
-    return [{ at, until, text: isBehind ? JSON.stringify(given.slice(start.length)) : 'null' }];
+    const isBehind = typeof text === 'string' && text.startsWith(start);
+    return [{ at, until, text: isBehind ? JSON.stringify(text.slice(start.length)) : 'null' }];
   }
 
-  #ofTools(json: Buffer, member: Member): Edit[] {
+  #toolEdits(json: Buffer, member: Member): Edit[] {
     const { toolNames } = this.#options;
     if (toolNames.size === 0) return [];
-    const own = [...elementsOf(json, member.valueStart)].flatMap((at, place) =>
+    const hidden = [...elementsOf(json, member.valueStart)].flatMap((at, place) =>
       toolNames.has(nameAt(json, at)) ? [place] : [],
     );
     const edits: Edit[] = [];
-    removeFrom(json, member, new Set(own), edits);
+    removeFrom(json, member, new Set(hidden), edits);
     return edits;
   }
 
-  #ofItem(json: Buffer, from: number): Edit[] {
+  #itemEdits(json: Buffer, from: number): Edit[] {
     if (this.#options.encrypted || json[from] !== openBrace) return [];
     const members = objectMembers(json, { from });
     if (!members.some((member) => isReasoning(json, member))) return [];
@@ -155,7 +155,7 @@ function isReasoning(json: Buffer, { name, valueStart, valueEnd }: Member): bool
   return name === 'type' && json.toString('latin1', valueStart, valueEnd) === '"reasoning"';
 }
 
-/** The name in the object at a place; empty where it has none. */
+/** The `name` of the object at a place, or an empty text. */
 function nameAt(json: Buffer, from: number): string {
   if (json[from] !== openBrace) return '';
   const member = objectMembers(json, { from }).findLast(({ name }) => name === 'name');

@@ -16,16 +16,16 @@ const maxBytes = 256 * 1024;
  * none. A field that exceeds the limit together with those before it is shown with its default.
  */
 export function echoedFields(fields: Fields, source: JsonSource, texts: CutTexts): Fields {
-  const shown: Fields = {};
+  const values: Fields = {};
   let left = maxBytes;
   for (const name of echoed) {
     if ((fields[name] ?? null) === null) continue;
     const text = texts.uncutJson(source.textOf(name) ?? 'null', left);
     if (text === null) continue;
     left -= Buffer.byteLength(text);
-    shown[name] = new RawJson(withFormat(name, text));
+    values[name] = new RawJson(withFormat(name, text));
   }
-  return shown;
+  return values;
 }
 
 function withFormat(name: string, text: string): string {

@@ -5,8 +5,16 @@ import { assertReadable } from '../wire/readable.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import type { FrameKind, StreamReader } from '../dialect.ts';
 import { StreamMeter } from '../stream-meter.ts';
-import { publicErrorIn, parsePublicError } from '../public-errors.ts';
-import { eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn, type ResponseEvent } from './events.ts';
+import {
+  eventError,
+  eventOf,
+  indexOf,
+  isEnd,
+  isHead,
+  mayEndBehind,
+  responseIn,
+  type ResponseEvent,
+} from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
 import { maxItems } from './item-builder.ts';
 import { addItem, isCall, spokenText, textOf } from './items.ts';
@@ -46,14 +54,14 @@ export class EventReader extends StreamMeter implements StreamReader {
       this.#end = [frame];
       return 'done';
     }
-    if (type === 'error') return this.failed(parsePublicError(fields));
-    if (type === 'response.failed') {
-      const response = responseIn(fields);
-      this.#readResponse(response);
-      return this.failed(parsePublicError(response));
-    }
-    if (type.startsWith('response.')) this.#mayEnd = mayEndBehind(event);
-    return this.#readOutput(event);
+    if (type === 'response.failed') this.#readResponse(responseIn(fields));
+    const error = eventError(event);
+    if (error !== null) return this.failed(error);
+    if (!type.startsWith('response.')) return type === '' ? 'foreign' : 'chunk';
+    this.begun = true;
+    this.#mayEnd = mayEndBehind(event);
+    this.#readOutput(event);
+    return 'chunk';
   }
 
   /** The event with the end has the usage. */
@@ -85,10 +93,9 @@ export class EventReader extends StreamMeter implements StreamReader {
     for (const [index, item] of listOf(response['output']).entries()) this.#readItem(index, item);
   }
 
-  #readOutput({ type, fields }: ResponseEvent): FrameKind {
+  #readOutput({ type, fields }: ResponseEvent): void {
     const index = indexOf(fields);
     const { item, delta } = fields;
-    this.begun ||= type.startsWith('response.');
     if (type === 'response.output_item.added') {
       this.addText(isFields(item) ? textOf(item['name']) : '');
       if (isFields(item) && index !== null) this.#hosted.begin(item, index);
@@ -96,12 +103,7 @@ export class EventReader extends StreamMeter implements StreamReader {
     else if (index !== null && typeof delta === 'string') {
       this.#note(index);
       this.addText(delta, type === 'response.output_text.delta' ? delta : '');
-    } else if (!type.startsWith('response.')) {
-      const error = publicErrorIn(fields);
-      if (error !== null) return this.failed(error);
-      return type === '' ? 'foreign' : 'chunk';
     }
-    return 'chunk';
   }
 
   /** A whole item. Its text counts unless it has been read. */

@@ -1,7 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { publicErrorIn, parsePublicError } from '../public-errors.ts';
-import { eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn } from './events.ts';
+import { eventError, eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn } from './events.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { assertTranslatable } from '../wire/readable.ts';
@@ -37,13 +36,10 @@ export class ResponseSource implements EventSource {
     const { type, fields } = event;
     if (isHead(type)) return this.#start(responseIn(fields));
     if (isEnd(type)) return this.#finished(responseIn(fields));
-    if (type === 'error') return this.#failed(parsePublicError(fields));
-    if (type === 'response.failed') return this.#failed(parsePublicError(responseIn(fields)));
+    const error = eventError(event);
+    if (error !== null) return this.#failed(error);
     const index = indexOf(fields);
-    if (index === null || !type.startsWith('response.')) {
-      const error = publicErrorIn(fields);
-      return error === null ? [] : this.#failed(error);
-    }
+    if (index === null || !type.startsWith('response.')) return [];
     this.#mayEnd = mayEndBehind(event);
     const { item } = fields;
     const started = this.#start({});
@@ -99,10 +95,10 @@ export class ResponseSource implements EventSource {
   }
 
   #itemAt(index: number): { isDone: boolean; hasText: boolean; summary: number | null } {
-    const known = this.#items.get(index) ?? { isDone: false, hasText: false, summary: null };
-    this.#items.set(index, known);
+    const state = this.#items.get(index) ?? { isDone: false, hasText: false, summary: null };
+    this.#items.set(index, state);
     if (this.#items.size > maxItems) throw new Error('the answer has too many items');
-    return known;
+    return state;
   }
 
   #added(index: number, item: Fields): StreamEvent[] {
@@ -141,24 +137,24 @@ export class ResponseSource implements EventSource {
 
   /** The whole item, whose text counts unless it came in pieces. */
   #done(index: number, item: Fields): StreamEvent[] {
-    const known = this.#itemAt(index);
-    if (known.isDone) return [];
-    known.isDone = true;
+    const state = this.#itemAt(index);
+    if (state.isDone) return [];
+    state.isDone = true;
     const parts = partsOf(item);
     const [part] = parts;
     if (part?.kind === 'call') {
       const key = keyOf(index, 'call');
-      const text = known.hasText ? '' : part.argumentsText;
+      const text = state.hasText ? '' : part.argumentsText;
       return [...this.#openCall(index, item), ...this.#sequence.add(key, text), ...this.#sequence.close(key)];
     }
     if (item['type'] === 'reasoning') {
       const key = keyOf(index, 'thinking');
       const signature = part?.kind === 'thinking' ? part.signature : null;
-      const text = known.hasText || part?.kind !== 'thinking' ? '' : part.text;
+      const text = state.hasText || part?.kind !== 'thinking' ? '' : part.text;
       const opened = part === undefined ? [] : this.#open(key, { kind: 'thinking' });
       return [...opened, ...this.#sequence.add(key, text), ...this.#sequence.close(key, signature)];
     }
-    return this.#closeMessage(index, known.hasText ? [] : parts);
+    return this.#closeMessage(index, state.hasText ? [] : parts);
   }
 
   #closeMessage(index: number, parts: readonly AnswerPart[]): StreamEvent[] {

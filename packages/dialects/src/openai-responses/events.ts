@@ -1,4 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../dialect.ts';
+import { parsePublicError, publicErrorIn } from '../public-errors.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
 
 /** An event of a stream. */
@@ -32,6 +34,18 @@ export function frameOf(
 /** The response in an event that has one. */
 export function responseIn({ response }: Fields): Fields {
   return isFields(response) ? response : {};
+}
+
+/** The error that an event reports. */
+export function eventError({ type, fields }: ResponseEvent): ProviderError | null {
+  if (type === 'error') return parsePublicError(fields);
+  if (type === 'response.failed') return parsePublicError(responseIn(fields));
+  return type.startsWith('response.') ? null : publicErrorIn(fields);
+}
+
+/** The error of a unary response. One that failed may not say why. */
+export function responseError(response: Fields): ProviderError | null {
+  return publicErrorIn(response) ?? (response['status'] === 'failed' ? {} : null);
 }
 
 /** The place of an item in the output. */

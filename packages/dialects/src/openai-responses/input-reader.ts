@@ -50,11 +50,11 @@ const translated = {
   compaction_summary: ['encrypted_content'],
 } as const;
 
-function turnOf(given: unknown, at: string, left: DroppedFields): Turn | null {
-  const { type: named } = Object(given) as Fields;
+function turnOf(input: unknown, at: string, left: DroppedFields): Turn | null {
+  const { type: named } = Object(input) as Fields;
   const type = named === undefined || named === null ? 'message' : (textIn(named) ?? '');
   if (!isTranslated(type)) throw left.refused(`${at}.type`, `The model takes no ${type.slice(0, 64)} items.`);
-  const item = left.members<string>(given, 'input', ['type', 'id', 'status', ...translated[type]]);
+  const item = left.members<string>(input, 'input', ['type', 'id', 'status', ...translated[type]]);
   const { role, content, call_id: callId, output } = item;
   switch (type) {
     case 'message': {
@@ -108,8 +108,8 @@ export function callOf({ type, call_id: callId, name, namespace, arguments: text
 export function thinkingParts(item: Fields): ThinkingPart[] {
   const text = thoughtText(item);
   const encrypted = textIn(item['encrypted_content']) ?? '';
-  const own = encrypted === '' ? null : { origin: 'openai', text: encrypted, isRedacted: false };
-  const signature = readMarked(encrypted) ?? own;
+  const unmarked = encrypted === '' ? null : { origin: 'openai', text: encrypted, isRedacted: false };
+  const signature = readMarked(encrypted) ?? unmarked;
   return text === '' && signature === null ? [] : [{ kind: 'thinking', text, signature }];
 }
 

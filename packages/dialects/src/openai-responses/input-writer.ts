@@ -11,9 +11,9 @@ export function* writeInput(
   turns: readonly Turn[],
   left: DroppedFields,
 ): Steps<{ instructions: string; input: Fields[] }> {
-  const found = turns.findIndex(({ role }) => role !== 'system');
+  const index = turns.findIndex(({ role }) => role !== 'system');
   // An input must have an item.
-  const first = found < 0 ? Math.max(0, turns.length - 1) : found;
+  const first = index < 0 ? Math.max(0, turns.length - 1) : index;
   const texts = turns
     .slice(0, first)
     .flatMap(({ parts }) => parts.map((part) => ('text' in part ? part.text : '')));

@@ -11,8 +11,8 @@ export function inputItems(input: unknown): Fields[] {
 }
 
 /** The text that an item costs tokens for. */
-export function itemText({ name, arguments: given, input, summary, content, output }: Fields): string {
-  return [name, given, input, summary, content, output].map(partsText).join('');
+export function itemText({ name, arguments: args, input, summary, content, output }: Fields): string {
+  return [name, args, input, summary, content, output].map(partsText).join('');
 }
 
 /** Adds an item to a sample of texts. A summary that is sealed counts as the bytes in its base64. */
@@ -49,31 +49,32 @@ interface Attachments {
 
 /** Pictures, sounds and files in items: their number, and the bytes of those that are in the request itself. */
 export function attachmentsIn(items: readonly Fields[]): Attachments {
-  const found: Attachments = { count: 0, bytes: 0, audio: false };
+  const attachments: Attachments = { count: 0, bytes: 0, audio: false };
   for (const { content, output, type, result } of items) {
     const parts = [content, output].flatMap((place) => (isFields(place) ? [place] : listOf(place)));
-    for (const part of parts) if (isFields(part)) addPart(found, part);
+    for (const part of parts) if (isFields(part)) addPart(attachments, part);
     // A picture that the provider made earlier.
-    if (type === 'image_generation_call' && typeof result === 'string') add(found, result);
+    if (type === 'image_generation_call' && typeof result === 'string') add(attachments, result);
   }
-  return found;
+  return attachments;
 }
 
 function addPart(
-  found: Attachments,
+  attachments: Attachments,
   { type, image_url, file_data, filename, file_id, file_url, input_audio }: Fields,
 ): void {
   if (isFields(input_audio)) {
-    add(found, input_audio['data']);
-    found.audio = true;
-  } else if (image_url !== undefined || type === 'input_image') add(found, image_url);
+    add(attachments, input_audio['data']);
+    attachments.audio = true;
+  } else if (image_url !== undefined || type === 'input_image') add(attachments, image_url);
   else if (isTextFile(file_data, filename)) return;
-  else if (file_data !== undefined || file_id !== undefined || file_url !== undefined) add(found, file_data);
+  else if (file_data !== undefined || file_id !== undefined || file_url !== undefined)
+    add(attachments, file_data);
 }
 
-function add(found: Attachments, data: unknown): void {
-  found.count += 1;
-  found.bytes += textOf(data).length;
+function add(attachments: Attachments, data: unknown): void {
+  attachments.count += 1;
+  attachments.bytes += textOf(data).length;
 }
 
 /** Whether an item is a thought by its id alone, which a provider that stores nothing can't find. */
@@ -110,7 +111,7 @@ export function summaryMessage(summary: string): Fields {
   return { type: 'message', role: 'user', content: [{ type: 'input_text', text: summaryIntro + summary }] };
 }
 
-/** Whether an item is what a user said, and no summary. */
+/** Whether an item is a message of the user, and no summary. */
 export function isOfUser(item: Fields): boolean {
   const { type = 'message', role } = item;
   return type === 'message' && role === 'user' && !spokenText(item).startsWith(summaryIntro);

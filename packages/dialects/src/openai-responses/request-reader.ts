@@ -51,8 +51,8 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 const encryptedReasoning = 'reasoning.encrypted_content';
 
 /** See `RequestApi`. */
-export function* readRequest(given: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
-  const fields: Fields = fieldsOf(given, left);
+export function* readRequest(request: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
+  const fields: Fields = fieldsOf(request, left);
   const { choice, allowed } = choiceOf(fields['tool_choice'], left);
   const instructions = textIn(fields['instructions']);
   const turns = yield* readInput(fields['input'], left);
@@ -77,10 +77,10 @@ export function* readRequest(given: Fields, source: JsonSource, left: DroppedFie
   };
 }
 
-function fieldsOf(given: Fields, left: DroppedFields): Fields {
+function fieldsOf(request: Fields, left: DroppedFields): Fields {
   for (const [name, isHarmless] of Object.entries(harmless))
-    if ((given[name] ?? null) !== null && !isHarmless(given[name])) throw left.refused(name);
-  const fields = left.members(given, '', [...translated, ...Object.keys(harmless), 'include', 'store']);
+    if ((request[name] ?? null) !== null && !isHarmless(request[name])) throw left.refused(name);
+  const fields = left.members(request, '', [...translated, ...Object.keys(harmless), 'include', 'store']);
   // Encrypted thoughts are always in the answer, and responses of providers are never stored.
   if (listOf(fields['include']).some((each) => each !== encryptedReasoning)) left.ignore('include');
   if ((fields['store'] ?? false) !== false) left.ignore('store');

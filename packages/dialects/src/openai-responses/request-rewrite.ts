@@ -157,9 +157,9 @@ function addInstructions(
   prompt: string,
   { edits, added }: Changes,
 ): void {
-  const given = named(members, 'instructions');
-  if (given.length === 0) added.push(`"instructions":${JSON.stringify(prompt)}`);
-  for (const { valueStart, valueEnd } of given) {
+  const instructions = named(members, 'instructions');
+  if (instructions.length === 0) added.push(`"instructions":${JSON.stringify(prompt)}`);
+  for (const { valueStart, valueEnd } of instructions) {
     const at = valueStart + 1;
     if (body[valueStart] === quote) {
       const text = JSON.stringify(valueEnd - valueStart > 2 ? `${prompt}\n\n` : prompt).slice(1, -1);
@@ -203,11 +203,11 @@ function addToInput(body: Buffer, members: readonly Member[], rewrite: Rewrite, 
 function keptItems(text: string, rewrite: Rewrite): string {
   if (rewrite.keepsSignature === undefined || !text.includes('"encrypted_content"')) return text;
   const items = JSON.parse(`[${text}]`) as Fields[];
-  const kept = items.filter(({ encrypted_content: encrypted }) => {
+  const passed = items.filter(({ encrypted_content: encrypted }) => {
     const signature = signatureTextIn(encrypted);
     return signature === null || isKept(signature, rewrite);
   });
-  return kept.length === items.length ? text : kept.map((item) => JSON.stringify(item)).join(',');
+  return passed.length === items.length ? text : passed.map((item) => JSON.stringify(item)).join(',');
 }
 
 /** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
@@ -217,8 +217,8 @@ function addDefaults(
   { defaults, maxTokens }: Rewrite,
   changes: Changes,
 ): void {
-  const given = new Set(members.map(({ name }) => name));
-  const own = Object.entries(asResponses(defaults)).filter(([name]) => !given.has(name));
+  const present = new Set(members.map(({ name }) => name));
+  const own = Object.entries(asResponses(defaults)).filter(([name]) => !present.has(name));
   addParameters({ body, members, own, limitName }, maxTokens, changes);
 }
 

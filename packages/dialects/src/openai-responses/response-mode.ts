@@ -1,8 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { parsePublicError, publicErrorIn } from '../public-errors.ts';
 import { FrameJoiner, parseAnswer } from '../response-mode.ts';
-import { eventOf, frameOf, isEnd, responseIn } from './events.ts';
+import { eventError, eventOf, frameOf, isEnd, responseError, responseIn } from './events.ts';
 import { ItemBuilder } from './item-builder.ts';
 import { begunItem, itemTexts, type ItemEvent } from './item-events.ts';
 
@@ -12,7 +11,7 @@ export function streamFrames(bytes: Buffer): Buffer[] {
   const { output, usage: _usage, ...others } = response;
   const items = listOf(output).filter(isFields);
   const isFailed = response['status'] === 'failed';
-  if (!isFailed && items.length === 0 && publicErrorIn(response) !== null)
+  if (!isFailed && items.length === 0 && responseError(response) !== null)
     return numbered([{ ...response, type: 'error' }]);
   if (!isFailed && !Array.isArray(output)) throw new Error('the answer has no output');
   const begun = { ...others, status: 'in_progress', error: null, output: [], usage: null };
@@ -25,9 +24,8 @@ export function streamFrames(bytes: Buffer): Buffer[] {
 }
 
 function endOf(response: Fields): string {
-  const { status } = response;
-  if (status === 'failed' || publicErrorIn(response) !== null) return 'response.failed';
-  return status === 'incomplete' ? 'response.incomplete' : 'response.completed';
+  if (responseError(response) !== null) return 'response.failed';
+  return response['status'] === 'incomplete' ? 'response.incomplete' : 'response.completed';
 }
 
 function numbered(events: readonly ItemEvent[]): Buffer[] {
@@ -59,18 +57,13 @@ export class ResponseBuilder extends FrameJoiner {
     const event = eventOf(frame);
     if (event === null) return null;
     const { type, fields } = event;
-    if (type === 'error') return parsePublicError(fields);
-    if (type === 'response.failed') {
-      this.#response = responseIn(fields);
-      return parsePublicError(this.#response);
-    }
-    if (isFields(fields['response'])) {
-      this.#response = fields['response'];
-      this.#hasEnd = isEnd(type);
-      return this.#hasEnd ? 'end' : null;
-    }
-    this.#builder.add(event, frame.length);
-    return type.startsWith('response.') ? null : publicErrorIn(fields);
+    const hasResponse = isFields(fields['response']);
+    if (hasResponse || type === 'response.failed') this.#response = responseIn(fields);
+    const error = eventError(event);
+    if (error !== null) return error;
+    if (!hasResponse) this.#builder.add(event, frame.length);
+    this.#hasEnd = hasResponse && isEnd(type);
+    return this.#hasEnd ? 'end' : null;
   }
 
   protected override readonly isComplete = false;

@@ -124,8 +124,8 @@ export class ResponsesRequest implements CompletionRequest {
 
   requestedAmounts(defaults: Fields): RequestedAmounts {
     const { service_tier: tier } = this.#fields;
-    const isGiven = Object.hasOwn(this.#fields, 'max_output_tokens');
-    const { max_output_tokens: maxTokens } = isGiven ? this.#fields : asResponses(defaults);
+    const hasLimit = Object.hasOwn(this.#fields, 'max_output_tokens');
+    const { max_output_tokens: maxTokens } = hasLimit ? this.#fields : asResponses(defaults);
     const { count, bytes, audio } = attachmentsIn(this.#items);
     return {
       choices: 1,
@@ -158,11 +158,11 @@ export class ResponsesRequest implements CompletionRequest {
 
   get viewWith(): (added: Additions) => AnswerView | null {
     const compacted = this.compaction === 'path' ? new CompactedView(this.#items.filter(isOfUser)) : null;
-    const asked = { store: this.#stores, encrypted: this.#wantsEncrypted };
+    const options = { store: this.#stores, encrypted: this.#wantsEncrypted };
     return (added) => {
       const adds = added.systemPrompt !== null || added.toolNames.size > 0 || added.kept !== null;
-      const isAsGiven = !asked.store && asked.encrypted && !adds;
-      return compacted ?? (isAsGiven ? null : new ClientView({ ...added, ...asked }));
+      const isUnchanged = !options.store && options.encrypted && !adds;
+      return compacted ?? (isUnchanged ? null : new ClientView({ ...added, ...options }));
     };
   }
 

@@ -10,7 +10,7 @@ export class ResponseToolAnswers extends JoinedAnswers {
 
   protected override withoutOwn(answer: Fields): { answer: Fields; isSame: boolean } {
     const output = listOf(answer['output']);
-    const kept = output.filter((item) => !isCall(item) || !this.isOwn(calledName(item)));
-    return { answer: { ...answer, output: kept }, isSame: kept.length === output.length };
+    const remaining = output.filter((item) => !isCall(item) || !this.isOwn(calledName(item)));
+    return { answer: { ...answer, output: remaining }, isSame: remaining.length === output.length };
   }
 }

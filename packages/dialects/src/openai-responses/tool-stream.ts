@@ -28,7 +28,7 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
   #renamed = new Map<string, string>();
   #ids = new Set<string>();
   /** The items that the client got in the calls before. */
-  readonly #shown: Fields[] = [];
+  readonly #earlierItems: Fields[] = [];
   #count = 0;
   /** The usage of the calls before. */
   #before: unknown;
@@ -44,13 +44,13 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
 
   /** Calls of the gateway are left out of every answer, so it need not know which may have one. */
   next(): void {
-    this.#shown.push(...this.#visible);
+    this.#earlierItems.push(...this.#visible);
     this.#before = sumReports(this.#before, this.#response['usage']);
     this.#isFirst = false;
     this.#isChanged = true;
     this.#builder = new ItemBuilder(this.#builder.chars);
     this.#places = new Map();
-    this.#ids = new Set(this.#shown.map(({ id }) => textOf(id)));
+    this.#ids = new Set(this.#earlierItems.map(({ id }) => textOf(id)));
     this.#renamed = new Map();
     this.#end = null;
   }
@@ -74,7 +74,7 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
     const response = {
       ...this.#response,
       ...this.#head,
-      output: [...this.#shown, ...visible],
+      output: [...this.#earlierItems, ...visible],
       usage: sumReports(this.#before, this.#response['usage']),
     };
     return [frameOf({ ...event.fields, ...this.#numbered(event.fields), type: event.type, response })];
@@ -149,9 +149,9 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
   }
 
   /** The number of an event: its own until one was left out. */
-  #numbered({ sequence_number: own }: Fields): { sequence_number?: number } {
-    if (typeof own !== 'number') return {};
-    const number = this.#isChanged ? (this.#next ?? own) : own;
+  #numbered({ sequence_number: sent }: Fields): { sequence_number?: number } {
+    if (typeof sent !== 'number') return {};
+    const number = this.#isChanged ? (this.#next ?? sent) : sent;
     this.#next = number + 1;
     return { sequence_number: number };
   }

@@ -1,10 +1,10 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields } from '@gatehouse/kit/fields';
 import { AnswerMeter } from '../usage/answer-meter.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { withToolCalls } from '../usage/usage.ts';
 import { AnswerPart } from '../wire/answer-part.ts';
 import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
-import { publicErrorIn } from '../public-errors.ts';
+import { responseError } from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
 import { maxItems } from './item-builder.ts';
 import { addItem, isCall, spokenText } from './items.ts';
@@ -25,7 +25,7 @@ export async function readWhole(
   const answer = await whole.fields(memberNames);
   if (answer === null) throw new NoAnswer(null);
   const items = (await (await whole.member('output'))?.elements(maxItems)) ?? null;
-  const error = errorOf(answer);
+  const error = responseError(answer);
   if (items === null || (error !== null && items.length === 0)) throw new NoAnswer(error);
   const meter = new AnswerMeter(keepsText);
   meter.addModel(answer['model']);
@@ -38,11 +38,6 @@ export async function readWhole(
     answer: meter.answer,
     text: meter.keptText,
   };
-}
-
-/** A response that failed may not say why. */
-function errorOf(answer: Fields): WholeAnswer['broken'] {
-  return publicErrorIn(answer) ?? (answer['status'] === 'failed' ? {} : null);
 }
 
 /** Meters all items, of which any may be a call. */
