@@ -123,8 +123,8 @@ function fingerprintOf(
   { agent, requestJson, channel, sessionId }: CompleteRequest,
   userId: string | null,
 ): Buffer {
-  const ofWebhook = channel === undefined ? [] : [channel, sessionId ?? null];
-  return hash('sha256', JSON.stringify([userId, agent, requestJson, ...ofWebhook]), 'buffer');
+  const webhookParts = channel === undefined ? [] : [channel, sessionId ?? null];
+  return hash('sha256', JSON.stringify([userId, agent, requestJson, ...webhookParts]), 'buffer');
 }
 
 function channelOf({ channel = '', sessionId }: CompleteRequest): {

@@ -153,7 +153,7 @@ interface Arrival {
 
 /** Reads the body and starts its turn. Not part of `complete`, which would keep the body as long as the run lasts. */
 async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Turn> {
-  const { incoming, response, call, admission, arrivedAt } = arrival;
+  const { incoming, response, call, admission, sessionId, arrivedAt } = arrival;
   const principal = tenantOf(call);
   const { dialect } = call;
   const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
@@ -164,24 +164,15 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const actor = requestActor({ ...call, principal });
   const signal = leaving(response);
   const { facts, text, ...request } = await readNamed(dependencies, {
-    ...{ dialect, body, share, parse: parserOf(call), actor, settings, signal, isAnswered: true },
-    sessionId: arrival.sessionId,
+    ...{ dialect, body, share, parse: parserOf(call), actor, settings, sessionId, signal, isAnswered: true },
   });
-  const client = { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) };
-  const headers = passedHeaders(incoming, dialect);
-  const entrance = { channel: 'api', client, headers, showsTools: wantsToolEvents(incoming) };
-  const turn = {
-    ...request,
-    ...entrance,
-    dialect,
-    actor,
-    member: actor,
-    settings,
-    arrivedAt,
-    admission,
-    signal,
+  const entrance = {
+    ...{ channel: 'api', headers: passedHeaders(incoming, dialect), showsTools: wantsToolEvents(incoming) },
+    client: { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) },
+    ...{ dialect, actor, member: actor, settings, arrivedAt, admission, signal },
   };
-  return startTurn(dependencies, turnContext(turn, facts), { facts, text, share });
+  const turn = turnContext({ ...request, ...entrance }, facts);
+  return startTurn(dependencies, turn, { facts, text, share });
 }
 
 function parserOf({

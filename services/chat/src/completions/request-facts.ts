@@ -43,7 +43,7 @@ export class RequestFacts implements AcceptedRequest {
   readonly #sample: TextSample;
   readonly #choices: number;
   readonly #thinking: Thinking;
-  readonly #asked: RequestedAmounts;
+  readonly #amounts: RequestedAmounts;
 
   constructor(request: CompletionRequest, { target, previewChars }: Needs) {
     const { defaults, memory } = target;
@@ -66,7 +66,7 @@ export class RequestFacts implements AcceptedRequest {
     this.#sample = request.promptSample();
     this.#choices = request.choicesWith(defaults);
     this.#thinking = request.thinking(defaults);
-    this.#asked = request.requestedAmounts(defaults);
+    this.#amounts = request.requestedAmounts(defaults);
   }
 
   inputPreview(maxChars: number): string {
@@ -96,7 +96,7 @@ export class RequestFacts implements AcceptedRequest {
   }
 
   requestedAmounts(): RequestedAmounts {
-    return this.#asked;
+    return this.#amounts;
   }
 }
 

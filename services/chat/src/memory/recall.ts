@@ -80,10 +80,10 @@ export class RecallStep {
   async run(turn: RecallTurn): Promise<Recalled> {
     const { target, request } = turn;
     const { memory } = target;
-    const asked = memory === null ? null : request.lastUserText();
-    if (memory === null || asked === null) return { target, recall: null };
+    const question = memory === null ? null : request.lastUserText();
+    if (memory === null || question === null) return { target, recall: null };
     const startedAt = monotonicMs();
-    const { outcome, mode, passages } = await this.#search(turn, memory, asked.text, startedAt);
+    const { outcome, mode, passages } = await this.#search(turn, memory, question.text, startedAt);
     const reference = referenceOf(passages);
     const recall: Recall = {
       id: newId(),
@@ -94,7 +94,7 @@ export class RecallStep {
       duration_ms: Math.round(monotonicMs() - startedAt),
     };
     if (reference === null) return { target, recall };
-    const { index } = asked;
+    const { index } = question;
     return { target: { ...target, reference: { index, content: reference.content } }, recall };
   }
 
@@ -108,7 +108,7 @@ export class RecallStep {
     const { requestId, tenantId } = actor;
     const agentId = target.agentId ?? '';
     const trace = telemetry.within(actor.trace);
-    const found = this.#breaker.admits({ operation, tenantId })
+    const result = this.#breaker.admits({ operation, tenantId })
       ? await this.#within(tenantId, async () =>
           memory.recall(
             { agentId, analyser, limit, minScore, query: cutText(text, maxQueryChars) },
@@ -123,31 +123,31 @@ export class RecallStep {
       tenantId,
       agentId,
       sessionId,
-      outcome: found.outcome,
-      mode: found.mode,
-      passages: found.passages.length,
+      outcome: result.outcome,
+      mode: result.mode,
+      passages: result.passages.length,
     });
-    return found;
+    return result;
   }
 
   /** The outcome of the search by the end of the budget. */
   async #within(tenantId: string, search: () => Promise<RecallResponse>): Promise<Outcome> {
-    let found: Outcome = { outcome: 'timeout', ...nothing };
+    let result: Outcome = { outcome: 'timeout', ...nothing };
     const answered = search().then(
       ({ passages, mode }) => {
         this.#breaker.answered({ operation, tenantId });
         this.#breaker.succeeded({ operation, tenantId });
-        found = { outcome: 'ok', mode, passages };
+        result = { outcome: 'ok', mode, passages };
       },
       (error: unknown) => {
         const isLate = error instanceof AppError && error.code === 'service_timeout';
         // Any other failure may be due to the text of the search, or to one tenant's memory.
         const blame = this.#options.memory.isUnreachable(error) ? 'all' : 'tenant';
         this.#breaker.failed({ operation, tenantId }, blame);
-        found = { outcome: isLate ? 'timeout' : 'unavailable', ...nothing };
+        result = { outcome: isLate ? 'timeout' : 'unavailable', ...nothing };
       },
     );
     await settledWithin(answered, this.#budgetMs);
-    return found;
+    return result;
   }
 }

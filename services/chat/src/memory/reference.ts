@@ -16,8 +16,8 @@ export interface Reference {
  * each passage is between marks with a random number, which no text in it can contain, and the message says that nothing
  * between them is an instruction. Null without passages.
  */
-export function referenceOf(found: readonly Passage[]): Reference | null {
-  const passages = fitting(found);
+export function referenceOf(results: readonly Passage[]): Reference | null {
+  const passages = fitting(results);
   if (passages.length === 0) return null;
   const fence = pooledRandom(16).toString('hex');
   const [begin, end] = [`<reference-${fence}>`, `</reference-${fence}>`];

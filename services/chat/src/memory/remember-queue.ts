@@ -46,7 +46,7 @@ export class RememberQueue {
   readonly #idle = new Set<() => void>();
   readonly #queue: FairQueue;
   readonly #held = noShare();
-  readonly #ofTenants = new Map<string, Share>();
+  readonly #tenantShares = new Map<string, Share>();
 
   constructor(options: RememberQueueOptions) {
     this.#options = options;
@@ -76,19 +76,19 @@ export class RememberQueue {
   add(turn: RememberRequest): void {
     const { maxItems, maxChars, maxOfTenant, maxCharsOfTenant } = this.#limits;
     const size = sizeOf(turn);
-    const own = this.#ofTenants.get(turn.tenantId) ?? noShare();
+    const tenantShare = this.#tenantShares.get(turn.tenantId) ?? noShare();
     const isFull = this.#held.turns >= maxItems || this.#held.chars + size > maxChars;
-    const hasEnough = own.turns >= maxOfTenant || own.chars + size > maxCharsOfTenant;
+    const hasEnough = tenantShare.turns >= maxOfTenant || tenantShare.chars + size > maxCharsOfTenant;
     if (isFull || hasEnough || this.#stopping.signal.aborted) {
       this.#turns.inc({ outcome: 'dropped' });
       return;
     }
-    this.#ofTenants.set(turn.tenantId, own);
-    for (const share of [own, this.#held]) {
+    this.#tenantShares.set(turn.tenantId, tenantShare);
+    for (const share of [tenantShare, this.#held]) {
       share.turns += 1;
       share.chars += size;
     }
-    void this.#sendInTurn(turn, own, size);
+    void this.#sendInTurn(turn, tenantShare, size);
   }
 
   /** Sends what waits for as long as the service may take to stop, and drops the rest. */
@@ -104,16 +104,16 @@ export class RememberQueue {
       this.#options.log.warn({ turns: dropped }, 'stopped before all finished turns were sent to memory');
   }
 
-  async #sendInTurn(turn: RememberRequest, own: Share, size: number): Promise<void> {
+  async #sendInTurn(turn: RememberRequest, tenantShare: Share, size: number): Promise<void> {
     const send = (): Promise<Outcome> => this.#send(turn);
     // Fails only when the queue stops.
     const sent = this.#queue.run(turn.tenantId, send, this.#stopping.signal);
     this.#turns.inc({ outcome: await sent.catch((): Outcome => 'dropped') });
-    for (const share of [own, this.#held]) {
+    for (const share of [tenantShare, this.#held]) {
       share.turns -= 1;
       share.chars -= size;
     }
-    if (own.turns === 0) this.#ofTenants.delete(turn.tenantId);
+    if (tenantShare.turns === 0) this.#tenantShares.delete(turn.tenantId);
     if (this.#held.turns === 0) for (const resolve of this.#idle) resolve();
   }
 

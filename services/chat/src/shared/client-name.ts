@@ -34,12 +34,12 @@ const readChars = 512;
 
 /** The program that the value of `User-Agent` names. Any client can claim to be another: for reports, not for rights. */
 export function clientNamed(userAgent: string | undefined): ClientName {
-  const found = productsOf(userAgent ?? '');
+  const programs = productsOf(userAgent ?? '');
   const isNamed = (product: string): boolean =>
     product.endsWith('*')
-      ? found.some((one) => one.startsWith(product.slice(0, -1)))
-      : found.includes(product);
-  return named.find(([, own]) => own.some(isNamed))?.[0] ?? 'other';
+      ? programs.some((one) => one.startsWith(product.slice(0, -1)))
+      : programs.includes(product);
+  return named.find(([, names]) => names.some(isNamed))?.[0] ?? 'other';
 }
 
 /** The products of a value in lower case, without versions and comments. */

@@ -114,8 +114,8 @@ export class ToolLoop {
     const answers = this.#options.dialect.toolAnswers((name) => this.#owns(name));
     let answer = first;
     for (;;) {
-      const said = await this.#said(answer, answers);
-      if (said === null || !(await this.#execute(said, answer))) break;
+      const message = await this.#messageIn(answer, answers);
+      if (message === null || !(await this.#execute(message, answer))) break;
       const next = await this.#ask();
       if (next.kind === 'stream') throw new Error('a whole answer was asked for');
       answer = next;
@@ -125,7 +125,7 @@ export class ToolLoop {
   }
 
   /** Throws an `invalid` failure for an answer that can't be parsed within 50 ms. */
-  async #said({ bytes, model }: ObjectAnswer, answers: ToolAnswers): Promise<AssistantMessage | null> {
+  async #messageIn({ bytes, model }: ObjectAnswer, answers: ToolAnswers): Promise<AssistantMessage | null> {
     const { tenantId } = this.#options.chain;
     const whole = wholeOf(bytes);
     const isParsed = await isParsable(bytes, whole, tenantId);
@@ -225,10 +225,13 @@ export class ToolLoop {
    * Executes the calls of an answer, if all of them are of the gateway's tools and tools may be called. Otherwise returns
    * false: the answer is for the client.
    */
-  async #execute(said: AssistantMessage, { model, thoughts }: ObjectAnswer | StreamAnswer): Promise<boolean> {
-    if (said.calls.length === 0 || !this.#mayCall) return false;
-    if (!said.calls.every(({ name }) => this.#owns(name))) return false;
-    const known = said.identified(this.#ids);
+  async #execute(
+    message: AssistantMessage,
+    { model, thoughts }: ObjectAnswer | StreamAnswer,
+  ): Promise<boolean> {
+    if (message.calls.length === 0 || !this.#mayCall) return false;
+    if (!message.calls.every(({ name }) => this.#owns(name))) return false;
+    const known = message.identified(this.#ids);
     this.#options.callEnded();
     const results = await Promise.all(known.calls.map((call, index) => this.#call(call, index)));
     if (this.#options.chain.receiver.signal.aborted) throw this.#aborted();
