@@ -54,13 +54,22 @@ function markdownProse(text: string): Prose[] {
   return [...found, wholeText(start, text.length)];
 }
 
+let latest: ts.SourceFile | undefined;
+
+/** The parsed file. The latest one is used again: each is read for its prose, then for its names. */
+function sourceOf(file: string, text: string): ts.SourceFile {
+  if (latest?.fileName === file && latest.text === text) return latest;
+  const kind = /js$/.test(path.extname(file)) ? ts.ScriptKind.JS : undefined;
+  // Without a kind, the end of the file's name decides.
+  latest = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, kind);
+  return latest;
+}
+
 type Wanted = (node: ts.StringLiteralLike | ts.TemplateExpression) => boolean;
 
 /** The comments of a program, and the string literals that are wanted. */
 function scriptProse(file: string, text: string, wanted: Wanted): Prose[] {
-  const kind = /js$/.test(path.extname(file)) ? ts.ScriptKind.JS : undefined;
-  // Without a kind, the end of the file's name decides.
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, kind);
+  const source = sourceOf(file, text);
   const found = new Map<number, Prose>();
   const add = (start: number, end: number, isComment: boolean): void =>
     void found.set(start, { start, end, isComment });
@@ -95,7 +104,7 @@ function isTestName(node: ts.Node): boolean {
 
 /** The names that a program declares, with their offsets. */
 export function declaredNames(file: string, text: string): { start: number; name: string }[] {
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const source = sourceOf(file, text);
   const found: { start: number; name: string }[] = [];
   const visit = (node: ts.Node): void => {
     const { name } = node as Partial<ts.NamedDeclaration>;
