@@ -39,15 +39,15 @@ export type DeletionReceipt = z.output<typeof progressed>;
 /** An agent that was deleted. */
 export type DeletedAgentEvent = z.output<typeof deletedAgent>;
 
-interface OfUser {
+interface UserDeletionRequested {
   type: 'user';
   deletion: UserDeletionEvent;
 }
-interface OfAgent {
+interface AgentDeleted {
   type: 'agent';
   agent: DeletedAgentEvent;
 }
-export type DeletionEvent = OfUser | OfAgent;
+export type DeletionEvent = UserDeletionRequested | AgentDeleted;
 
 export function writeUserDeletion(source: string, data: UserDeletionEvent): string {
   return write(source, { type: userDeletionRequested, subject: data.deletion_id, data });

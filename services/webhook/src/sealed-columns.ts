@@ -5,7 +5,7 @@ import { contextOfCall } from './calls/call-texts.ts';
 import { contextOfText } from './conversations/channel-texts.ts';
 import { contextOfSecret, type SecretPlace } from './secrets/webhook-secrets.ts';
 
-/** Columns with secrets. A secret that was replaced is encrypted in the place of the one that has replaced it. */
+/** Columns with secrets. A rotated-out secret uses its successor's encryption context. */
 const placesOf = {
   endpoints: {
     ...{ secret: 'secret', previous_secret: 'secret' },

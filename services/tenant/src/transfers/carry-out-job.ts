@@ -17,7 +17,7 @@ export interface TransferRecord {
   /** Ends a transfer, with its audit entries and alerts. */
   finish(transfer: Transfer, to: 'completed' | 'failed'): Promise<void>;
   /** Adds another job for a transfer. */
-  goOn(transfer: Transfer): Promise<void>;
+  resume(transfer: Transfer): Promise<void>;
 }
 
 export interface CarryOutOptions {
@@ -78,17 +78,14 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
       case 'locking':
         if (await all(transfer, 'lock', signal, until)) return 'copying';
         if (transfer.phaseS <= patienceS.locking) return phase;
-        throw new AppError('resource_locked', 'The transfer waited too long for what uses its resources.');
+        throw new AppError('resource_locked', 'Timed out waiting for in-flight work on the resources.');
       case 'copying':
         if (!(await all(transfer, 'copy', signal, until))) return phase;
         return mode === 'move' ? 'closing' : 'committing';
       case 'closing':
         if ((await all(transfer, 'close', signal, until)) && (await isQuiet(transfer))) return 'committing';
         if (transfer.phaseS > patienceS.closing)
-          throw new AppError(
-            'resource_locked',
-            'The transfer waited too long for requests that are under way.',
-          );
+          throw new AppError('resource_locked', 'Timed out waiting for requests in flight.');
         await sleep(pauseMs, signal);
         return phase;
       case 'committing':
@@ -128,7 +125,7 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
         log.warn({ transfer_id: transferId, err: error }, 'undoing a transfer');
         await record.enter(transferId, phase, 'aborting', { code, message });
       }
-      if (monotonicMs() > until) return record.goOn(transfer);
+      if (monotonicMs() > until) return record.resume(transfer);
     }
   };
 }

@@ -51,7 +51,7 @@ export function createTransfers({ log, registry }: Shell, options: TransfersOpti
       }),
     },
     parts: transferUpkeep({
-      resume: () => transfers.resume(),
+      resume: () => transfers.resumeLost(),
       oldest: () => oldestTransfers(system),
       deleteOld: () => transfers.deleteOld(),
       deleteOldPreviews: () => deleteOldPreviews(system),

@@ -64,12 +64,12 @@ export class TransferSystemStore implements TransferRecord {
     });
   }
 
-  goOn(transfer: Transfer): Promise<void> {
+  resume(transfer: Transfer): Promise<void> {
     return addTransferJob(this.#pool, this.#jobs, transfer);
   }
 
   /** Adds jobs for transfers that no job works on any more. Returns whether there may be more. */
-  async resume(): Promise<boolean> {
+  async resumeLost(): Promise<boolean> {
     return withTransaction(this.#pool, async (db) => {
       const { rows } = await db.query<Pick<Transfer, 'id' | 'sourceTenantId'>>(
         `update tenant.transfers set attempted_at = now() where id = any (array(
