@@ -29,7 +29,11 @@ for (const [how, suite, throughKafka] of ways)
       const kafka = throughKafka ? await makeTopics() : undefined;
       receiver = await Receiver.start();
       const environment = { EGRESS_ALLOW: '127.0.0.1' };
-      gateway = await TestGateway.start({ environment, ...(kafka !== undefined && { kafka }) });
+      gateway = await TestGateway.start({
+        environment,
+        forgetSettleMs: 500,
+        ...(kafka !== undefined && { kafka }),
+      });
       tenant = await gateway.makeTenant({ budget: { usd: '0.0006', period: 'month' } });
     });
     afterAll(async () => {
@@ -64,6 +68,35 @@ for (const [how, suite, throughKafka] of ways)
           x_simulator: { usage: { prompt_tokens: 100, completion_tokens: 100 } },
         },
       });
+
+    it('delete the data of a user in every service, and the memory of an agent', async () => {
+      const { adminKey: key } = tenant;
+      const body = { key: 'keeper', model: 'small', memory: { enabled: true, write: false } };
+      expect((await gateway.call('/v1/agents', { key, body })).status).toBe(201);
+      const put = async (path: string, headers = {}): Promise<void> => {
+        const to = `/v1/agents/keeper/memory/documents/${path}`;
+        const answer = await gateway.call(to, { key, method: 'PUT', body: { text: 'A quokka.' }, headers });
+        expect(answer.status).toBe(201);
+      };
+      await put('own', { 'x-service-user-id': 'ann' });
+      await put('shared');
+      const documents = () => gateway.rows('memory', 'select from memory.documents');
+      expect(await documents()).toHaveLength(2);
+
+      const deleted = await gateway.call('/v1/users/ann/data', { key, method: 'DELETE' });
+      const { id } = deleted.body as { id: string };
+      await eventually(async () => {
+        const deletion = await gateway.call(`/v1/users/ann/data/deletions/${id}`, { key });
+        expect(deletion.body).toMatchObject({
+          status: 'completed',
+          services: [{ service: 'memory', counts: { documents: 1 } }, {}, {}, {}, {}],
+        });
+      }, 90_000);
+      expect(await documents()).toHaveLength(1);
+
+      expect((await gateway.call('/v1/agents/keeper', { key, method: 'DELETE' })).status).toBe(204);
+      await eventually(async () => expect(await documents()).toEqual([]), 30_000);
+    }, 150_000);
 
     it('reach the tenant and the owner that they are for', async () => {
       const types = ['run.failed', 'budget.threshold', 'limit.exceeded', 'key.expiring'];
