@@ -78,7 +78,8 @@ export interface NewSignature {
 
 /**
  * The origins of the signatures of one run: those of its conversation, as far as they are known, and those that its answers
- * bring. A signature of unknown origin counts as issued by the account that is called first.
+ * bring (ADR 86). A signature of unknown origin counts as
+ * issued by the account that is called first.
  */
 export class SignatureOrigins {
   readonly #members: readonly Buffer[];
