@@ -26,6 +26,17 @@ const patterns = {
     selector: 'AssignmentExpression[left.type="MemberExpression"][right.type=/^(Arrow)?Function/]',
     message: 'V8 keeps what such a function closes over until a full collection: name it first (ADR 21).',
   },
+  'dialect-name': {
+    selector: [
+      'BinaryExpression[operator=/^[!=]==?$/] > Literal[value=/^(responses|messages|gemini|converse)$/]',
+      'BinaryExpression:has(> :matches(Identifier[name=/^(api|dialect)$/], MemberExpression[property.name=/^(api|dialect)$/])) > Literal[value="chat"]',
+      'SwitchCase > Literal[value=/^(responses|messages|gemini|converse)$/]',
+      'ObjectExpression:has(> Property[key.name="messages"]):has(> Property[key.name="gemini"])',
+      'TSTypeReference[typeName.name="Record"] > TSTypeParameterInstantiation > TSTypeReference:first-child[typeName.name=/^(DialectName|ApiName|UpstreamApi)$/]',
+    ].join(', '),
+    message:
+      "Read a member of the dialect's entry: its name alone decides nothing outside packages/dialects.",
+  },
   // For lists of features.
   'few-imports': {
     selector: 'Program > ImportDeclaration:nth-child(21)',
