@@ -9,13 +9,13 @@ export const budgets: {
 } = {
   bareNames: {
     'packages/contract': 1,
-    'packages/dialects': 167,
+    'packages/dialects': 11,
     'packages/kit': 1,
     'packages/pg': 1,
-    'packages/web': 37,
+    'packages/web': 1,
     'services/agent': 1,
     'services/analytics': 2,
-    'services/chat': 190,
+    'services/chat': 38,
     'services/memory': 2,
     'services/tenant': 27,
   },

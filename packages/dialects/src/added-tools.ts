@@ -6,7 +6,7 @@ export interface AskedText {
   body: Buffer;
   members: readonly Member[];
   /** Writes a choice of tools as JSON, in place of the client's if it made one. */
-  choiceText: (choice: 'auto' | 'none', given: Member | null) => string;
+  choiceText: (choice: 'auto' | 'none', toolChoice: Member | null) => string;
 }
 
 /** Changes of a request that the gateway's own tools need. */
@@ -25,9 +25,9 @@ export function addTools(
   { definitions, messages, choice }: ToolRewrite,
   { edits, added }: Changes,
 ): void {
-  const given = named(members, 'tools');
-  if (given.length === 0) added.push(['"tools":[', definitions, ']']);
-  for (const member of given) appendTo(body, member, definitions, edits);
+  const toolMembers = named(members, 'tools');
+  if (toolMembers.length === 0) added.push(['"tools":[', definitions, ']']);
+  for (const member of toolMembers) appendTo(body, member, definitions, edits);
   const last = named(members, 'messages').at(-1);
   if (last !== undefined && messages.length > 0) appendTo(body, last, messages.join(','), edits);
   if (choice === null) return;

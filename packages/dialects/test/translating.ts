@@ -22,7 +22,7 @@ export function translator(
   return async (request, model = {}) => {
     const text = typeof request === 'string' ? request : JSON.stringify(request);
     const translation = translationBetween(from, to, { ...facts, ...model });
-    const { body, ignored } = await translation.request(Pieces.of(Buffer.from(text)), { tenantId: null });
+    const { body, ignored } = await translation.request(Pieces.from(Buffer.from(text)), { tenantId: null });
     return { body: JSON.parse(body.toString()) as Fields, text: body.toString(), ignored };
   };
 }

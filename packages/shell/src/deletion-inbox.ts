@@ -147,8 +147,8 @@ export class DeletionInbox {
 
   async #sendReceipt({ deletionId, tenantId, requestedAtMs, counts, userId }: TakenDeletion): Promise<void> {
     const { service, source, send } = this.#parts;
-    const of = { deletion_id: deletionId, tenant_id: tenantId, service, requested_at_ms: requestedAtMs };
-    const receipt = { ...of, counts: { ...counts }, completed: userId === null };
+    const subject = { deletion_id: deletionId, tenant_id: tenantId, service, requested_at_ms: requestedAtMs };
+    const receipt = { ...subject, counts: { ...counts }, completed: userId === null };
     await send(tenantId, writeDeletionReceipt(source, receipt));
   }
 }

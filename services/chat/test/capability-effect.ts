@@ -46,7 +46,7 @@ export async function effectOf(
   const body = Buffer.from(JSON.stringify({ ...plain[client], ...asked[client] }));
   const translation = translationBetween(client, api, { ...facts, name });
   try {
-    const { body: written, ignored } = await translation.request(Pieces.of(body), { tenantId: null });
+    const { body: written, ignored } = await translation.request(Pieces.from(body), { tenantId: null });
     const isThere = sign.test(written.toString());
     if (isThere === ignored.length > 0)
       throw new Error(

@@ -133,8 +133,8 @@ export class CompletionServer {
       recall: new RecallStep({ memory: { recall, isUnreachable: () => false }, telemetry }),
       remember: { add: () => undefined },
       tools: {
-        list: (_actor: unknown, _agent: unknown, format: Parameters<typeof ToolSet.of>[1]) =>
-          Promise.resolve(ToolSet.of(this.tools, format)),
+        list: (_actor: unknown, _agent: unknown, format: Parameters<typeof ToolSet.forDialect>[1]) =>
+          Promise.resolve(ToolSet.forDialect(this.tools, format)),
         call: () => Promise.resolve({ content: 'It was called.', outcome: 'ok' }),
       },
       thoughts: {

@@ -315,7 +315,7 @@ describe('a start that the database writes after the client was refused', () => 
     const recorder = new RunRecorder({
       pool,
       instance,
-      alerts: { ofRun: () => [] },
+      alerts: { alertOfRun: () => [] },
       publisher: noPublisher,
       log,
       registry: createRegistry('test'),

@@ -94,7 +94,7 @@ export function unaryCall(x_simulator: object = {}, body: object = {}): Provider
     api: 'chat',
     ...{ operation: 'chat', model: 'm', stream: false },
     headers: {},
-    body: Pieces.of(Buffer.from(JSON.stringify(request))),
+    body: Pieces.from(Buffer.from(JSON.stringify(request))),
     trace: continueTrace(undefined),
     signal: new AbortController().signal,
     onHeaders: () => undefined,

@@ -13,7 +13,7 @@ export async function reap(pool: Pool, instanceId: string): Promise<void> {
     instance: { id: newId(), steadyBeat: Date.now() },
     recorder: { openRuns: [] },
     pricing,
-    alerts: { ofRun: () => [] },
+    alerts: { alertOfRun: () => [] },
     log: createLogger('chat', 'silent'),
     registry: createRegistry('chat-test'),
   });

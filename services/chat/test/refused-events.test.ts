@@ -143,7 +143,7 @@ describe('an event that the outbox refuses', () => {
       ...{ pool, pricing, registry, log: createLogger('chat', 'silent') },
       instance: { id: newId(), steadyBeat: Date.now() },
       recorder: { openRuns: [] },
-      alerts: { ofRun: () => [] },
+      alerts: { alertOfRun: () => [] },
     });
     await reaper.sweep();
     expect(await inOutbox([...rows, open])).toEqual([1, 0, 1, 1]);

@@ -58,7 +58,7 @@ describe("a run under way whose row can't be read", () => {
       instance,
       recorder: { openRuns: [] },
       pricing,
-      alerts: { ofRun: () => [] },
+      alerts: { alertOfRun: () => [] },
       log,
       registry,
     });

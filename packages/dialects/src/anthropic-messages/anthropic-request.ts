@@ -106,17 +106,17 @@ export class AnthropicRequest implements CompletionRequest {
   }
 
   requestedAmounts(defaults: Fields): RequestedAmounts {
-    const { service_tier: tier, max_tokens: given } = this.#fields;
-    const maxTokens = given ?? asAnthropic(defaults)['max_tokens'];
-    const found = this.#messages.map(({ content }) => attachmentsIn(content));
+    const { service_tier: tier, max_tokens: tokenLimit } = this.#fields;
+    const maxTokens = tokenLimit ?? asAnthropic(defaults)['max_tokens'];
+    const attachments = this.#messages.map(({ content }) => attachmentsIn(content));
     return {
       choices: 1,
       maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
       serviceTier: typeof tier === 'string' ? tier : null,
       classes: [],
       attachments: {
-        count: found.reduce((sum, { count }) => sum + count, 0),
-        bytes: found.reduce((sum, { bytes }) => sum + bytes, 0),
+        count: attachments.reduce((sum, { count }) => sum + count, 0),
+        bytes: attachments.reduce((sum, { bytes }) => sum + bytes, 0),
       },
       feeTools: feeToolsIn(listOf(this.#fields['tools']), { counted: 'at its end' }),
     };

@@ -49,7 +49,7 @@ function typeOf(block: unknown): unknown {
 }
 
 /** The members that a block says something by. */
-function said<Name extends string>(
+function assistantBlock<Name extends string>(
   block: unknown,
   names: readonly Name[],
   left: DroppedFields,
@@ -62,16 +62,16 @@ function partsOf(block: unknown, index: number, { at, source, left }: Place): Pa
   switch (typeOf(block)) {
     case 'thinking':
     case 'redacted_thinking':
-      return [thinkingPart(said(block, ['thinking', 'signature', 'data'], left))];
+      return [thinkingPart(assistantBlock(block, ['thinking', 'signature', 'data'], left))];
     case 'tool_use': {
-      const { id, name } = said(block, ['id', 'name', 'input', 'caller'], left);
+      const { id, name } = assistantBlock(block, ['id', 'name', 'input', 'caller'], left);
       const argumentsText = source?.element(index)?.textOf('input') ?? '{}';
       const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
       return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
     }
     case 'tool_result': {
       const names = ['tool_use_id', 'content', 'is_error'] as const;
-      const { content, tool_use_id: id, is_error: isError } = said(block, names, left);
+      const { content, tool_use_id: id, is_error: isError } = assistantBlock(block, names, left);
       const parts = listOfBlocks(content).flatMap((each, at) =>
         plainParts(each, `${place}.content[${at}]`, left),
       );
@@ -88,14 +88,14 @@ function plainParts(block: unknown, at: string, left: DroppedFields): (TextPart 
     case 'text':
       return [textPart(block, left)];
     case 'image': {
-      const { source } = said(block, ['source'], left);
+      const { source } = assistantBlock(block, ['source'], left);
       return [{ kind: 'image', source: sourceOf(source, at, left), name: null, at }];
     }
     case 'document':
       return documentParts(block, at, left);
     case 'search_result': {
       const names = ['source', 'title', 'content', 'citations'] as const;
-      const { source, title: name, content, citations } = said(block, names, left);
+      const { source, title: name, content, citations } = assistantBlock(block, names, left);
       noteCitations(citations, left);
       const texts = listOfBlocks(content).map((each) => textPart(each, left));
       return [...title(name), ...title(source), ...texts];
@@ -107,7 +107,7 @@ function plainParts(block: unknown, at: string, left: DroppedFields): (TextPart 
 
 function documentParts(block: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
   const names = ['source', 'title', 'context', 'citations'] as const;
-  const { source, title: name, context, citations } = said(block, names, left);
+  const { source, title: name, context, citations } = assistantBlock(block, names, left);
   noteCitations(citations, left);
   const sourceNames = ['type', 'data', 'content', 'media_type', 'url', 'file_id'] as const;
   const { type, data, content } = left.members(source ?? {}, 'source', sourceNames);
@@ -136,7 +136,7 @@ function title(value: unknown): TextPart[] {
 
 /** Quotations of earlier answers are no part of their text. */
 function textPart(block: unknown, left: DroppedFields): TextPart {
-  const { text, citations } = said(block, ['text', 'citations'], left);
+  const { text, citations } = assistantBlock(block, ['text', 'citations'], left);
   noteCitations(citations, left);
   return { kind: 'text', text: textIn(text) ?? '' };
 }
@@ -163,10 +163,11 @@ export function thinkingPart({
 }: Members<'type' | 'thinking' | 'signature' | 'data'>): Part & { kind: 'thinking' } {
   const isRedacted = type === 'redacted_thinking';
   const text = textIn(isRedacted ? data : signature) ?? '';
-  const own: ReasoningSignature | null = text === '' ? null : { origin: 'anthropic', text, isRedacted };
+  const reasoningSignature: ReasoningSignature | null =
+    text === '' ? null : { origin: 'anthropic', text, isRedacted };
   return {
     kind: 'thinking',
     text: isRedacted ? '' : (textIn(thinking) ?? ''),
-    signature: readMarked(text) ?? own,
+    signature: readMarked(text) ?? reasoningSignature,
   };
 }

@@ -50,21 +50,21 @@ export function spokenText(content: unknown, separator = ''): string {
 
 /** Pictures and files in a content: their number, and the bytes of those that are in the request itself. */
 export function attachmentsIn(content: unknown, depth = 0): { count: number; bytes: number } {
-  const found = { count: 0, bytes: 0 };
-  if (depth > maxDepth) return found;
+  const totals = { count: 0, bytes: 0 };
+  if (depth > maxDepth) return totals;
   for (const { type, source, content: inner } of blocksOf(content)) {
     if (type === 'image' || type === 'document') {
       const { type: kind, data, media_type: mediaType } = Object(source) as Fields;
       // A document in plain text is read as text.
       if (kind === 'text' || (kind === 'base64' && isText(textOf(mediaType)))) continue;
-      found.count += 1;
-      found.bytes += kind === 'base64' ? textOf(data).length : 0;
+      totals.count += 1;
+      totals.bytes += kind === 'base64' ? textOf(data).length : 0;
     }
     const within = attachmentsIn(inner ?? (Object(source) as Fields)['content'], depth + 1);
-    found.count += within.count;
-    found.bytes += within.bytes;
+    totals.count += within.count;
+    totals.bytes += within.bytes;
   }
-  return found;
+  return totals;
 }
 
 function textOf(value: unknown): string {

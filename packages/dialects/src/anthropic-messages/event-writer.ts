@@ -54,10 +54,10 @@ export class MessageWriter implements EventWriter {
     return frameOf({ type: 'message_start', message });
   }
 
-  #close(own: ReasoningSignature | null): Buffer[] {
+  #close(blockSignature: ReasoningSignature | null): Buffer[] {
     const isThought = this.#open?.kind === 'thinking';
     this.#open = null;
-    const signature = isThought ? signatureOf(own) : '';
+    const signature = isThought ? signatureOf(blockSignature) : '';
     return [
       ...(signature === '' ? [] : [this.#delta({ type: 'signature_delta', signature })]),
       frameOf({ type: 'content_block_stop', index: this.#index }),

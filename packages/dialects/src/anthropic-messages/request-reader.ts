@@ -45,14 +45,14 @@ const translated = [
 const decisive = ['container', 'mcp_servers'] as const;
 
 /** See `RequestApi`. */
-export function* readRequest(given: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
+export function* readRequest(body: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
   // By this code Anthropic's SDKs know that they are to send the whole conversation.
-  if (isGiven(given['thread'])) throw left.refused('thread', undefined, 'thread_unsupported_request');
-  for (const name of decisive) if (isGiven(given[name])) throw left.refused(name);
-  const fields = left.members(given, '', [...translated, ...decisive, 'thread']);
+  if (isGiven(body['thread'])) throw left.refused('thread', undefined, 'thread_unsupported_request');
+  for (const name of decisive) if (isGiven(body[name])) throw left.refused(name);
+  const fields = left.members(body, '', [...translated, ...decisive, 'thread']);
   const choice = left.members(fields['tool_choice'] ?? {}, 'tool_choice', choiceMembers);
   const isSerial = booleanIn(choice['disable_parallel_tool_use']);
-  const turns = yield* turnsOf({ fields, given }, source, left);
+  const turns = yield* turnsOf({ fields, body: body }, source, left);
   const tools: Tool[] = [];
   for (const [index, tool] of listOf(fields['tools']).entries()) {
     tools.push(toolOf(tool, index, { source, left }));
@@ -81,7 +81,7 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 }
 
-type Given = Members<(typeof translated)[number]>;
+type RequestFields = Members<(typeof translated)[number]>;
 
 const choiceMembers = ['type', 'name', 'disable_parallel_tool_use'] as const;
 
@@ -89,7 +89,7 @@ const choiceMembers = ['type', 'name', 'disable_parallel_tool_use'] as const;
 const billingHeader = /^x-anthropic-billing-header:/;
 
 function* turnsOf(
-  { fields, given }: { fields: Given; given: Fields },
+  { fields, body: body }: { fields: RequestFields; body: Fields },
   source: JsonSource,
   left: DroppedFields,
 ): Steps<Turn[]> {
@@ -111,7 +111,7 @@ function* turnsOf(
   }
   assertNotBegun(turns, left);
   const last = turns.at(-1);
-  if (last !== undefined) last.parts = withCachePoint(last.parts, given);
+  if (last !== undefined) last.parts = withCachePoint(last.parts, body);
   return turns;
 }
 
@@ -161,9 +161,9 @@ function choiceOf(
 }
 
 function outputOf(config: unknown, source: JsonSource, left: DroppedFields): OutputFormat | null {
-  const { format: given } = left.members(config ?? {}, 'output_config', ['format', 'effort']);
-  if (given === undefined) return null;
-  const format = left.members(given, 'output_config.format', ['type', 'schema']);
+  const { format: outputFormat } = left.members(config ?? {}, 'output_config', ['format', 'effort']);
+  if (outputFormat === undefined) return null;
+  const format = left.members(outputFormat, 'output_config.format', ['type', 'schema']);
   const schemaJson = source.member('output_config')?.member('format')?.textOf('schema');
   if (format.type !== 'json_schema' || typeof schemaJson !== 'string')
     throw left.refused('output_config.format.type');
@@ -172,13 +172,17 @@ function outputOf(config: unknown, source: JsonSource, left: DroppedFields): Out
 
 const thinkingTypes: readonly unknown[] = ['enabled', 'adaptive', 'disabled'];
 
-function reasoningOf(fields: Given, left: DroppedFields): Reasoning | null {
+function reasoningOf(fields: RequestFields, left: DroppedFields): Reasoning | null {
   const { effort } = Object(fields['output_config']) as Fields;
   const names = ['type', 'budget_tokens'] as const;
-  const { type: given, budget_tokens: budget } = left.members(fields['thinking'] ?? {}, 'thinking', names);
+  const { type: thinkingType, budget_tokens: budget } = left.members(
+    fields['thinking'] ?? {},
+    'thinking',
+    names,
+  );
   const isEffort = efforts.includes(effort as Effort);
-  const type = thinkingTypes.includes(given) ? given : undefined;
-  if (given !== type) left.ignore('thinking.type');
+  const type = thinkingTypes.includes(thinkingType) ? thinkingType : undefined;
+  if (thinkingType !== type) left.ignore('thinking.type');
   if (!isEffort && effort !== undefined && effort !== null) left.ignore('output_config.effort');
   if (type === undefined && !isEffort) return null;
   return {

@@ -26,8 +26,8 @@ export function rewriteRequest(
   removeForeign(body, members, rewrite, edits);
   if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
   if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
-  const choiceText = (type: 'auto' | 'none', given: Member | null): string => {
-    const serial = type === 'auto' && given !== null && isSerial(body, given.valueStart);
+  const choiceText = (type: 'auto' | 'none', toolChoice: Member | null): string => {
+    const serial = type === 'auto' && toolChoice !== null && isSerial(body, toolChoice.valueStart);
     return JSON.stringify({ type, ...(serial && { disable_parallel_tool_use: true }) });
   };
   if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, changes);
@@ -115,9 +115,9 @@ function addReference(
 ): void {
   const [messages] = named(members, 'messages').slice(-1);
   const message = elementStart(body, messages?.valueStart ?? 0, index);
-  const [own] = named(objectMembers(body, { from: message }), 'content').slice(-1);
-  if (own === undefined) return;
-  const { valueStart, valueEnd } = own;
+  const [contentMember] = named(objectMembers(body, { from: message }), 'content').slice(-1);
+  if (contentMember === undefined) return;
+  const { valueStart, valueEnd } = contentMember;
   const block = textBlock(content);
   if (body[valueStart] === quote) {
     edits.push({ at: valueStart, until: valueStart, text: `[${block},{"type":"text","text":` });
@@ -149,8 +149,8 @@ function textBlock(text: string): string {
 /** Whether the client's choice of tools allows one call at a time. */
 function isSerial(body: Buffer, at: number): boolean {
   if (body[at] !== openBrace) return false;
-  const [given] = named(objectMembers(body, { from: at }), 'disable_parallel_tool_use').slice(-1);
-  return given !== undefined && body.toString('latin1', given.valueStart, given.valueEnd) === 'true';
+  const [disabled] = named(objectMembers(body, { from: at }), 'disable_parallel_tool_use').slice(-1);
+  return disabled !== undefined && body.toString('latin1', disabled.valueStart, disabled.valueEnd) === 'true';
 }
 
 /** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
@@ -160,10 +160,10 @@ function addDefaults(
   { defaults, maxTokens, thinks }: Rewrite & { thinks: boolean },
   changes: Changes,
 ): void {
-  const given = new Set(members.map(({ name }) => name));
-  const samples = samplingNames.some((name) => given.has(name));
-  const own = Object.entries(asAnthropic(defaults)).filter(
-    ([name]) => !given.has(name) && !((samples || thinks) && samplingNames.includes(name)),
+  const present = new Set(members.map(({ name }) => name));
+  const samples = samplingNames.some((name) => present.has(name));
+  const missing = Object.entries(asAnthropic(defaults)).filter(
+    ([name]) => !present.has(name) && !((samples || thinks) && samplingNames.includes(name)),
   );
-  addParameters({ body, members, own, limitName: 'max_tokens' }, maxTokens, changes);
+  addParameters({ body, members, fields: missing, limitName: 'max_tokens' }, maxTokens, changes);
 }

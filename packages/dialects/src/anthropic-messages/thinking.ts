@@ -31,13 +31,13 @@ export function thinkingOf(
     left.ignoreField('reasoning');
     return { thinking: null, effort: null };
   }
-  const asked = effortOf(reasoning);
+  const effort = effortOf(reasoning);
   const isOff = { thinking: { type: 'disabled' }, effort: null };
-  if (!reasoning.isOn || asked === 'none') return isOff;
+  if (!reasoning.isOn || effort === 'none') return isOff;
   const isForced = choice === 'required' || (typeof choice === 'object' && choice !== null);
   // With thinking on, the API refuses forced calls, and calls under way without the thoughts before them.
   if (isForced || lacksThoughts(turns)) return isOff;
-  if (thinksByEffort(facts)) return { thinking: { type: 'adaptive' }, effort: asked && efforts[asked] };
+  if (thinksByEffort(facts)) return { thinking: { type: 'adaptive' }, effort: effort && efforts[effort] };
   const budget = Math.min(budgetOf(reasoning) ?? leastBudget * 4, Math.floor(limit / 2));
   if (budget < leastBudget) {
     left.ignoreField('reasoning');
@@ -56,9 +56,9 @@ function thinksByEffort({ name, sampling }: ModelFacts): boolean {
 /** Whether calls wait for their results whose message has no thought of Anthropic's. */
 function lacksThoughts(turns: readonly Turn[]): boolean {
   const last = turns.findLastIndex(({ role }) => role === 'assistant');
-  const said = turns[last]?.parts ?? [];
-  const isOpen = said.some(({ kind }) => kind === 'call');
+  const lastParts = turns[last]?.parts ?? [];
+  const isOpen = lastParts.some(({ kind }) => kind === 'call');
   const isAnswered = turns.slice(last + 1).some(({ parts }) => parts.some(({ kind }) => kind === 'result'));
   if (!isOpen || !isAnswered) return false;
-  return !said.some((part) => part.kind === 'thinking' && part.signature?.origin === 'anthropic');
+  return !lastParts.some((part) => part.kind === 'thinking' && part.signature?.origin === 'anthropic');
 }

@@ -23,8 +23,11 @@ export class MessageToolAnswers extends JoinedAnswers {
 
   protected override withoutOwn(answer: Fields): { answer: Fields; isSame: boolean } {
     const content = listOf(answer['content']);
-    const kept = content.filter((block) => !isCall(block) || !this.isOwn(nameOf(block)));
-    const end = callsTools(answer) && !kept.some(isCall) && { stop_reason: 'end_turn' };
-    return { answer: { ...answer, content: kept, ...end }, isSame: kept.length === content.length };
+    const clientContent = content.filter((block) => !isCall(block) || !this.isOwn(nameOf(block)));
+    const end = callsTools(answer) && !clientContent.some(isCall) && { stop_reason: 'end_turn' };
+    return {
+      answer: { ...answer, content: clientContent, ...end },
+      isSame: clientContent.length === content.length,
+    };
   }
 }

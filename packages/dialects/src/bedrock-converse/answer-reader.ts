@@ -45,8 +45,10 @@ function partsOf(block: Fields, source: JsonSource | null, facts: ModelFacts): A
   if (isFields(toolUse)) return isOwn(toolUse) ? [callOf(toolUse, source?.member('toolUse') ?? null)] : [];
   if (isFields(reasoningContent)) return [thoughtOf(reasoningContent, facts)];
   if (!isFields(citationsContent)) return [];
-  const said = listOf(citationsContent['content']).map((each) => textIn((Object(each) as Fields)['text']));
-  return [{ kind: 'text', text: said.join('') }];
+  const citedTexts = listOf(citationsContent['content']).map((each) =>
+    textIn((Object(each) as Fields)['text']),
+  );
+  return [{ kind: 'text', text: citedTexts.join('') }];
 }
 
 /** Tools that run at the provider are no calls for the client. */

@@ -26,20 +26,20 @@ export function reasoningOf(
   const { reasoning } = conversation;
   const { facts, left } = options;
   const family = familyOf(facts);
-  if (family === 'claude') return ofClaude(conversation, options);
+  if (family === 'claude') return claudeReasoning(conversation, options);
   const others = { ...none, keepsThoughts: true };
   if (reasoning === null) return others;
-  const asked = effortOf(reasoning);
-  if (facts.reasoning && family === 'nova') return { ...others, additional: novaFields(asked) };
-  if (facts.reasoning && family === 'gpt' && asked !== null)
+  const effort = effortOf(reasoning);
+  if (facts.reasoning && family === 'nova') return { ...others, additional: novaFields(effort) };
+  if (facts.reasoning && family === 'gpt' && effort !== null)
     // OpenAI's open models think always.
-    return { ...others, additional: { reasoning_effort: lowToHigh(asked) } };
+    return { ...others, additional: { reasoning_effort: lowToHigh(effort) } };
   if (reasoning.isOn) left.ignoreField('reasoning');
   return others;
 }
 
 /** Off is said by leaving it out: the newest models refuse it in words. */
-function ofClaude(
+function claudeReasoning(
   conversation: Conversation,
   options: { facts: ModelFacts; limit: number; left: DroppedFields },
 ): AskedReasoning {

@@ -78,8 +78,8 @@ function samplingIn(
   const family = familyOf(options.facts);
   const takesTopK = family === 'claude' || family === 'nova';
   if (sampling.topK !== null && !takesTopK) options.left.ignoreField('topK');
-  const asked = takesTopK ? sampling : { ...sampling, topK: null };
-  const { temperature, top_p: topP, top_k: topK } = samplingOf({ sampling: asked }, options);
+  const supported = takesTopK ? sampling : { ...sampling, topK: null };
+  const { temperature, top_p: topP, top_k: topK } = samplingOf({ sampling: supported }, options);
   return {
     common: { ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { topP }) },
     additional:

@@ -23,11 +23,11 @@ export function membersOf<Name extends string>(
   { path, names, left }: { path: string; names: readonly Name[]; left: DroppedFields },
 ): Members<Name> {
   if (!isFields(value)) return left.members(value, path, names);
-  const given = Object.entries(value).map(([name, member]) => {
+  const entries = Object.entries(value).map(([name, member]) => {
     const known = names.find((each) => isNamed(name, each));
     return [known ?? name, member] as const;
   });
-  return left.members(Object.fromEntries(given), path, names);
+  return left.members(Object.fromEntries(entries), path, names);
 }
 
 /** A list, which may stand without its brackets if it has one element. */
@@ -76,8 +76,8 @@ class CallOrder {
   }
 
   answered(id: string, name: string): string {
-    const found = id === '' ? this.#byName.get(name) : this.#byId.get(id);
-    return found?.take()?.id ?? (id === '' ? `call_${name}` : id);
+    const waiting = id === '' ? this.#byName.get(name) : this.#byId.get(id);
+    return waiting?.take()?.id ?? (id === '' ? `call_${name}` : id);
   }
 }
 
@@ -94,8 +94,8 @@ export function* readContents(fields: Fields, source: JsonSource, left: DroppedF
   const calls = new CallOrder();
   const contents = source.member('contents');
   const turns: Turn[] = [];
-  for (const [index, given] of elementsIn(fields['contents']).entries()) {
-    const content = membersOf(given, { path: 'contents', names: ['role', 'parts'], left });
+  for (const [index, element] of elementsIn(fields['contents']).entries()) {
+    const content = membersOf(element, { path: 'contents', names: ['role', 'parts'], left });
     const from = contents?.element(index)?.member('parts') ?? null;
     const parts: Part[] = [];
     for (const [place, part] of elementsIn(content.parts).entries()) {
@@ -150,10 +150,10 @@ type GivenPart = Members<(typeof partNames)[number]>;
 /** Parts by which a model uses tools of its provider. */
 const hosted = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
 
-function partsOf(given: unknown, { at, source, left, calls }: Place): Part[] {
-  for (const name of Object.keys(Object(given) as Fields))
+function partsOf(list: unknown, { at, source, left, calls }: Place): Part[] {
+  for (const name of Object.keys(Object(list) as Fields))
     if (hosted.some((each) => isNamed(name, each))) throw left.refused(`${at}.${name.slice(0, 64)}`);
-  const part = membersOf(given, { path: '', names: partNames, left });
+  const part = membersOf(list, { path: '', names: partNames, left });
   const signature = readSignature(part);
   const { text, functionCall: call, functionResponse: result } = part;
   if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), signature }];
@@ -195,9 +195,9 @@ function resultOf(
   const { id, name, response, parts } = membersOf(result, { path: 'functionResponse', names, left });
   const { output, error, ...others } = isFields(response) ? response : {};
   const isError = error !== undefined;
-  const said = output ?? error;
-  const isPlain = typeof said === 'string' && Object.keys(others).length === 0;
-  const text = isPlain ? said : (source?.textOf('response') ?? '{}');
+  const outputText = output ?? error;
+  const isPlain = typeof outputText === 'string' && Object.keys(others).length === 0;
+  const text = isPlain ? outputText : (source?.textOf('response') ?? '{}');
   const media = elementsIn(parts).map((part, place) => {
     const members = membersOf(part, { path: '', names: ['inlineData', 'fileData'], left });
     return mediaOf(members, `${at}.parts[${place}]`, left);

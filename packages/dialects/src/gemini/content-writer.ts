@@ -21,8 +21,8 @@ export function* writeContents(
   turns: readonly Turn[],
   options: Options,
 ): Steps<{ system: Fields[]; contents: Fields[] }> {
-  const found = turns.findIndex(({ role }) => role !== 'system');
-  const first = found < 0 ? Math.max(0, turns.length - 1) : found;
+  const firstTurn = turns.findIndex(({ role }) => role !== 'system');
+  const first = firstTurn < 0 ? Math.max(0, turns.length - 1) : firstTurn;
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => systemPart(part)));
   const names = new Map<string, string>();
   for (const part of turns.flatMap(({ parts }) => parts))
@@ -95,10 +95,10 @@ function userParts(
   left: DroppedFields,
 ): Fields[] {
   const results = parts.filter((part) => part.kind === 'result');
-  const shown = results.flatMap((result) => result.parts.filter((part) => part.kind !== 'text'));
+  const media = results.flatMap((result) => result.parts.filter((part) => part.kind !== 'text'));
   return [
     ...results.map((result) => resultPart(result, names)),
-    ...shown.map((part) => mediaPart(part, left)),
+    ...media.map((part) => mediaPart(part, left)),
     ...parts.flatMap((part) => (part.kind === 'result' ? [] : saidPart(part, left))),
   ];
 }

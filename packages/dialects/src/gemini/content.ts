@@ -18,11 +18,11 @@ function partText(part: Fields): string {
   if (typeof text === 'string') return text;
   const call = objectIn(part, 'functionCall');
   const result = objectIn(part, 'functionResponse');
-  const own = [
+  const texts = [
     ...[call['name'], call['args'], result['name'], result['response']],
     ...[objectIn(part, 'executableCode')['code'], objectIn(part, 'codeExecutionResult')['output']],
   ];
-  return own.map((value) => (isFields(value) ? JSON.stringify(value) : textOf(value))).join('');
+  return texts.map((value) => (isFields(value) ? JSON.stringify(value) : textOf(value))).join('');
 }
 
 /** The texts that a reader sees of parts: those that are no thoughts. */
@@ -60,7 +60,7 @@ export interface Attachments {
 
 /** Pictures, sounds and files in parts, those of results of tools included. Texts in Base64 count as texts. */
 export function attachmentsIn(parts: readonly Fields[]): Attachments {
-  const found: Attachments = { count: 0, bytes: 0, hasAudio: false };
+  const attachments: Attachments = { count: 0, bytes: 0, hasAudio: false };
   const inner = parts.flatMap((part) => objectsIn(objectIn(part, 'functionResponse'), 'parts'));
   for (const part of [...parts, ...inner]) {
     for (const name of ['inlineData', 'fileData']) {
@@ -68,10 +68,10 @@ export function attachmentsIn(parts: readonly Fields[]): Attachments {
       if (!isFields(data)) continue;
       const type = textOf(valueOf(data, 'mimeType'));
       if (name === 'inlineData' && isText(type)) continue;
-      found.count += 1;
-      found.bytes += textOf(data['data']).length;
-      found.hasAudio ||= type.startsWith('audio/');
+      attachments.count += 1;
+      attachments.bytes += textOf(data['data']).length;
+      attachments.hasAudio ||= type.startsWith('audio/');
     }
   }
-  return found;
+  return attachments;
 }

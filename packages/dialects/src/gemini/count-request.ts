@@ -63,6 +63,10 @@ function rewriteCount(body: Buffer, rewrite: Rewrite, members: readonly Member[]
 /** A whole request names its model. */
 function wrapped(request: Buffer, model: string | null): Pieces {
   const start = request.indexOf('{') + 1;
-  const own = model === null ? '' : `"model":${JSON.stringify(`models/${model}`)},`;
-  return new Pieces([Buffer.from(`{"${wholeName}":{${own}`), request.subarray(start), Buffer.from('}')]);
+  const modelField = model === null ? '' : `"model":${JSON.stringify(`models/${model}`)},`;
+  return new Pieces([
+    Buffer.from(`{"${wholeName}":{${modelField}`),
+    request.subarray(start),
+    Buffer.from('}'),
+  ]);
 }

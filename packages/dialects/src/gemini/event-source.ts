@@ -110,10 +110,10 @@ export class GeminiSource implements EventSource {
     const opened: StreamEvent[] =
       this.#open === kind ? [] : [...this.#close(), { type: 'open', part: { kind } }];
     this.#open = kind;
-    const said: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
-    if (signature === null) return [...opened, ...said];
+    const events: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
+    if (signature === null) return [...opened, ...events];
     this.#open = null;
-    return [...opened, ...said, { type: 'close', signature }];
+    return [...opened, ...events, { type: 'close', signature }];
   }
 
   #close(): StreamEvent[] {

@@ -16,8 +16,8 @@ function snakeOf(name: string): string {
 }
 
 /** Whether a name in a request is this one, which is in camelCase. */
-export function isNamed(found: string, name: string): boolean {
-  return found === name || found === snakeOf(name);
+export function isNamed(actual: string, name: string): boolean {
+  return actual === name || actual === snakeOf(name);
 }
 
 /** The value of a field, by its name in camelCase. */
@@ -65,20 +65,19 @@ export function checkFields(fields: Fields, known: FieldTypes, path = ''): void 
   if (names.length > maxMembers)
     throw new AppError('invalid_value', `${path || 'The request body '}has more than ${maxMembers} members.`);
   const plainNames = new Map(Object.keys(known).map((name) => [plainOf(name), name]));
-  const found = new Set<string>();
-  for (const given of names) {
-    const name = plainNames.get(plainOf(given));
+  const seen = new Set<string>();
+  for (const listed of names) {
+    const name = plainNames.get(plainOf(listed));
     if (name === undefined) continue;
-    const param = path + given.slice(0, 200);
-    if (!isNamed(given, name))
+    const param = path + listed.slice(0, 200);
+    if (!isNamed(listed, name))
       throw new AppError('unknown_parameter', `Unknown field: ${param}. Did you mean ${path}${name}?`, {
         param,
       });
-    if (found.has(name))
-      throw new AppError('invalid_value', `${param} is there in two spellings.`, { param });
-    found.add(name);
+    if (seen.has(name)) throw new AppError('invalid_value', `${param} is there in two spellings.`, { param });
+    seen.add(name);
     const kinds = known[name] ?? [];
-    const kind = kindOf(fields[given]);
+    const kind = kindOf(fields[listed]);
     if (kind !== null && !kinds.includes(kind)) throw wrongType(param, kinds);
   }
 }

@@ -102,16 +102,16 @@ export class GeminiRequest implements CompletionRequest {
   }
 
   requestedAmounts(defaults: Fields): RequestedAmounts {
-    const given = valueOf(this.#config, 'maxOutputTokens');
-    const maxTokens = given === undefined ? asGemini(defaults)['maxOutputTokens'] : numberOf(given);
+    const tokenLimit = valueOf(this.#config, 'maxOutputTokens');
+    const maxTokens = tokenLimit === undefined ? asGemini(defaults)['maxOutputTokens'] : numberOf(tokenLimit);
     const tier = valueOf(this.#fields, 'serviceTier');
-    const found = attachmentsIn(this.#contents.flatMap(partsOf));
+    const attachments = attachmentsIn(this.#contents.flatMap(partsOf));
     return {
       choices: this.choices,
       maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
       serviceTier: typeof tier === 'string' ? tier : null,
-      classes: [...(found.hasAudio ? (['inputAudio'] as const) : []), ...this.#answerClasses],
-      attachments: { count: found.count, bytes: found.bytes },
+      classes: [...(attachments.hasAudio ? (['inputAudio'] as const) : []), ...this.#answerClasses],
+      attachments: { count: attachments.count, bytes: attachments.bytes },
       feeTools: feeToolsIn(toolTypesIn(this.#fields), { counted: 'at its end' }),
     };
   }
@@ -121,12 +121,12 @@ export class GeminiRequest implements CompletionRequest {
   }
 
   get #answerClasses(): TokenClass[] {
-    const asked = [valueOf(this.#config, 'responseModalities')]
+    const modalities = [valueOf(this.#config, 'responseModalities')]
       .flat()
       .map((name) => textOf(name).toUpperCase());
     return [
-      ...(asked.includes('AUDIO') ? (['outputAudio'] as const) : []),
-      ...(asked.includes('IMAGE') ? (['outputImage'] as const) : []),
+      ...(modalities.includes('AUDIO') ? (['outputAudio'] as const) : []),
+      ...(modalities.includes('IMAGE') ? (['outputImage'] as const) : []),
     ];
   }
 

@@ -27,8 +27,8 @@ export function parseError(body: Fields, httpStatus?: number): ProviderError {
   const [first = body] = listOf(body);
   const fields = isFields(first) ? first : {};
   const words = wordsOfAny(fields);
-  const { status: given, details } = Object(fields['error']) as Fields;
-  const name = textOf(given);
+  const { status: errorStatus, details } = Object(fields['error']) as Fields;
+  const name = textOf(errorStatus);
   const status = words.status ?? (Object.hasOwn(statuses, name) ? statuses[name] : undefined);
   const isOverload = (httpStatus ?? status) === unavailable;
   const retryAfterMs = retryDelayIn(listOf(details).slice(0, maxDetails));

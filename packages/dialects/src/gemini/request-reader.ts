@@ -53,7 +53,7 @@ const translatedOfConfig = [
   ...(['thinkingConfig', 'candidateCount', 'responseModalities', 'responseLogprobs'] as const),
 ];
 
-type Given = Members<(typeof translated)[number]>;
+type GenerationFields = Members<(typeof translated)[number]>;
 type Config = Members<(typeof translatedOfConfig)[number]>;
 
 /** Values of fields of the configuration that decide the meaning of the answer, as far as they ask for nothing. */
@@ -68,7 +68,7 @@ export function* readRequest(fields: Fields, source: JsonSource, left: DroppedFi
   const request = membersOf(fields, { path: '', names: translated, left });
   if (request.cachedContent !== undefined)
     throw left.refused('cachedContent', 'It is known to its provider alone.');
-  const given = configOf(request, left);
+  const generation = configOf(request, left);
   const system = readSystem(request.systemInstruction, left);
   const { choice, allowed } = choiceOf(request.toolConfig, left);
   const turns = yield* readContents(fields, source, left);
@@ -78,33 +78,38 @@ export function* readRequest(fields: Fields, source: JsonSource, left: DroppedFi
     tools: tools.filter(({ name }) => allowed?.has(name) !== false),
     choice,
     parallel: null,
-    maxTokens: numberOf(given.maxOutputTokens),
-    stop: stopIn(given.stopSequences, `${config}.stopSequences`, left),
+    maxTokens: numberOf(generation.maxOutputTokens),
+    stop: stopIn(generation.stopSequences, `${config}.stopSequences`, left),
     sampling: {
-      temperature: numberOf(given.temperature),
-      topP: numberOf(given.topP),
-      topK: numberOf(given.topK),
-      seed: numberOf(given.seed),
-      presencePenalty: numberOf(given.presencePenalty),
-      frequencyPenalty: numberOf(given.frequencyPenalty),
+      temperature: numberOf(generation.temperature),
+      topP: numberOf(generation.topP),
+      topK: numberOf(generation.topK),
+      seed: numberOf(generation.seed),
+      presencePenalty: numberOf(generation.presencePenalty),
+      frequencyPenalty: numberOf(generation.frequencyPenalty),
     },
-    output: yield* outputOf(given, source, left),
-    reasoning: reasoningOf(given.thinkingConfig, left),
+    output: yield* outputOf(generation, source, left),
+    reasoning: reasoningOf(generation.thinkingConfig, left),
     stream: false,
   };
 }
 
-function configOf(request: Given, left: DroppedFields): Config {
-  const given = membersOf(request.generationConfig ?? {}, { path: config, names: translatedOfConfig, left });
+function configOf(request: GenerationFields, left: DroppedFields): Config {
+  const generation = membersOf(request.generationConfig ?? {}, {
+    path: config,
+    names: translatedOfConfig,
+    left,
+  });
   for (const [name, isHarmless] of Object.entries(harmless) as [
     keyof typeof harmless,
     (value: unknown) => boolean,
   ][])
-    if (given[name] !== undefined && !isHarmless(given[name])) throw left.refused(`${config}.${name}`);
-  return given;
+    if (generation[name] !== undefined && !isHarmless(generation[name]))
+      throw left.refused(`${config}.${name}`);
+  return generation;
 }
 
-function* toolsOf(request: Given, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
+function* toolsOf(request: GenerationFields, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
   const from = source.member('tools');
   const tools: Tool[] = [];
   for (const [index, tool] of elementsIn(request.tools).entries()) {
@@ -127,9 +132,9 @@ function* toolsOf(request: Given, source: JsonSource, left: DroppedFields): Step
 
 const declarationNames = ['name', 'description', 'parameters', 'parametersJsonSchema'] as const;
 
-function* declarationOf(given: unknown, source: JsonSource | null, left: DroppedFields): Steps<Tool> {
+function* declarationOf(declaration: unknown, source: JsonSource | null, left: DroppedFields): Steps<Tool> {
   const path = 'tools.functionDeclarations';
-  const declared = membersOf(given, { path, names: declarationNames, left });
+  const declared = membersOf(declaration, { path, names: declarationNames, left });
   const schema = source?.textOf('parametersJsonSchema') ?? source?.textOf('parameters_json_schema') ?? null;
   const old = source?.textOf('parameters') ?? null;
   return {
@@ -152,11 +157,11 @@ function choiceOf(
   const { functionCallingConfig: calling } = membersOf(toolConfig ?? {}, {
     ...{ path, left, names: ['functionCallingConfig'] },
   });
-  const given = membersOf(calling ?? {}, {
+  const callingMode = membersOf(calling ?? {}, {
     ...{ path: `${path}.functionCallingConfig`, left, names: ['mode', 'allowedFunctionNames'] },
   });
-  const mode = textOf(given.mode).toUpperCase();
-  const names = elementsIn(given.allowedFunctionNames).filter((name) => typeof name === 'string');
+  const mode = textOf(callingMode.mode).toUpperCase();
+  const names = elementsIn(callingMode.allowedFunctionNames).filter((name) => typeof name === 'string');
   const [only] = names;
   const allowed = names.length === 0 ? null : new Set(names);
   // Calls are not held to their schemas elsewhere.
@@ -171,8 +176,8 @@ function choiceOf(
   return { choice: 'required', allowed };
 }
 
-function* outputOf(given: Config, source: JsonSource, left: DroppedFields): Steps<OutputFormat | null> {
-  const mime = given.responseMimeType ?? 'text/plain';
+function* outputOf(generation: Config, source: JsonSource, left: DroppedFields): Steps<OutputFormat | null> {
+  const mime = generation.responseMimeType ?? 'text/plain';
   if (mime !== 'text/plain' && mime !== 'application/json') throw left.refused(`${config}.responseMimeType`);
   const from = memberIn(source, config);
   const schema = from?.textOf('responseJsonSchema') ?? from?.textOf('response_json_schema') ?? null;
@@ -185,14 +190,14 @@ function* outputOf(given: Config, source: JsonSource, left: DroppedFields): Step
 function reasoningOf(thinking: unknown, left: DroppedFields): Reasoning | null {
   const path = `${config}.thinkingConfig`;
   const names = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'] as const;
-  const given = membersOf(thinking ?? {}, { path, names, left });
-  const budget = numberOf(given.thinkingBudget);
-  const level = textOf(given.thinkingLevel).toLowerCase();
+  const thinkingConfig = membersOf(thinking ?? {}, { path, names, left });
+  const budget = numberOf(thinkingConfig.thinkingBudget);
+  const level = textOf(thinkingConfig.thinkingLevel).toLowerCase();
   const isLevel = efforts.includes(level as Effort);
-  if (given.thinkingLevel !== undefined && !isLevel) left.ignore(`${path}.thinkingLevel`);
+  if (thinkingConfig.thinkingLevel !== undefined && !isLevel) left.ignore(`${path}.thinkingLevel`);
   // Thoughts are shown wherever a model is asked to think.
   const isAsked = budget !== null || isLevel;
-  if (given.includeThoughts !== undefined && given.includeThoughts !== isAsked)
+  if (thinkingConfig.includeThoughts !== undefined && thinkingConfig.includeThoughts !== isAsked)
     left.ignore(`${path}.includeThoughts`);
   if (!isAsked) return null;
   return {

@@ -82,9 +82,9 @@ function addSystem(
       edits.push({ at: valueEnd, until: valueEnd, text: '}]}' });
       continue;
     }
-    const own = named(membersAt(body, valueStart), 'parts');
-    if (own.length === 0) addMembers(body, place, [parts], edits);
-    for (const list of own) prependTo(body, list, part, edits);
+    const partsMembers = named(membersAt(body, valueStart), 'parts');
+    if (partsMembers.length === 0) addMembers(body, place, [parts], edits);
+    for (const list of partsMembers) prependTo(body, list, part, edits);
   }
 }
 
@@ -134,9 +134,9 @@ function addTools(
   { definitions, messages, choice }: ToolRewrite,
   { edits, added }: Changes,
 ): void {
-  const given = named(members, 'tools');
-  if (given.length === 0) added.push(['"tools":[{"functionDeclarations":[', definitions, ']}]']);
-  for (const member of given) {
+  const toolMembers = named(members, 'tools');
+  if (toolMembers.length === 0) added.push(['"tools":[{"functionDeclarations":[', definitions, ']}]']);
+  for (const member of toolMembers) {
     const declared = declarationsIn(body, member);
     if (declared !== null) addTo(body, declared, definitions, edits);
     else addTo(body, member, Buffer.concat([declarationsStart, definitions, declarationsEnd]), edits);
@@ -164,9 +164,9 @@ function addChoice(body: Buffer, members: readonly Member[], mode: string, { edi
   const configs = named(members, 'toolConfig');
   if (configs.length === 0) added.push(`"toolConfig":{${config}}`);
   for (const place of configs) {
-    const own = named(membersAt(body, place.valueStart), 'functionCallingConfig');
-    if (own.length === 0) addMembers(body, place, [config], edits);
-    for (const { valueStart: at, valueEnd: until } of own) edits.push({ at, until, text: mode });
+    const callingConfig = named(membersAt(body, place.valueStart), 'functionCallingConfig');
+    if (callingConfig.length === 0) addMembers(body, place, [config], edits);
+    for (const { valueStart: at, valueEnd: until } of callingConfig) edits.push({ at, until, text: mode });
   }
 }
 
@@ -185,20 +185,22 @@ function addConfig(
   }));
   if (maxTokens !== null && !parameters.some(({ name }) => name === limitName))
     parameters.push({ name: limitName, value: most });
-  const textsFor = (own: readonly Member[]): string[] =>
+  const textsFor = (callingMembers: readonly Member[]): string[] =>
     parameters
-      .filter(({ name }) => named(own, name).length === 0)
+      .filter(({ name }) => named(callingMembers, name).length === 0)
       .map(({ name, value }) => `"${name}":${JSON.stringify(value)}`);
   const configs = named(members, 'generationConfig');
   if (configs.length === 0 && parameters.length > 0)
     added.push(`"generationConfig":{${textsFor([]).join(',')}}`);
   for (const place of configs) {
-    const own = membersAt(body, place.valueStart);
-    for (const { valueStart: at, valueEnd: until } of maxTokens === null ? [] : named(own, limitName)) {
-      const asked = numberOf(JSON.parse(body.toString('utf8', at, until))) ?? -1;
-      if (!(asked >= 0 && asked < most)) edits.push({ at, until, text: String(most) });
+    const configMembers = membersAt(body, place.valueStart);
+    for (const { valueStart: at, valueEnd: until } of maxTokens === null
+      ? []
+      : named(configMembers, limitName)) {
+      const requested = numberOf(JSON.parse(body.toString('utf8', at, until))) ?? -1;
+      if (!(requested >= 0 && requested < most)) edits.push({ at, until, text: String(most) });
     }
-    addMembers(body, place, textsFor(own), edits);
+    addMembers(body, place, textsFor(configMembers), edits);
   }
 }
 

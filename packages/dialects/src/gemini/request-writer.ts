@@ -66,12 +66,17 @@ function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, left: Droppe
     return {};
   }
   const effort = effortOf(reasoning);
-  const shown = reasoning.isOn && { includeThoughts: true };
+  const thoughtConfig = reasoning.isOn && { includeThoughts: true };
   if (isThird(facts))
-    return { thinkingConfig: { ...shown, ...(effort !== null && { thinkingLevel: lowToHigh(effort) }) } };
+    return {
+      thinkingConfig: { ...thoughtConfig, ...(effort !== null && { thinkingLevel: lowToHigh(effort) }) },
+    };
   const budget = effort === 'none' ? 0 : budgetOf(reasoning);
   return {
-    thinkingConfig: { ...shown, ...(budget !== null && { thinkingBudget: Math.min(budget, mostBudget) }) },
+    thinkingConfig: {
+      ...thoughtConfig,
+      ...(budget !== null && { thinkingBudget: Math.min(budget, mostBudget) }),
+    },
   };
 }
 

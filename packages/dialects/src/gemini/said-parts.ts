@@ -80,10 +80,10 @@ export class SaidParts implements AssistantMessage {
  * change big numbers.
  */
 export function exactArguments(candidate: Fields, sourceOf: () => JsonSource | null): Fields {
-  const given = partsOf(candidate['content']);
-  if (!given.some((part) => isFields(callIn(part)?.['args']))) return candidate;
+  const candidateParts = partsOf(candidate['content']);
+  if (!candidateParts.some((part) => isFields(callIn(part)?.['args']))) return candidate;
   const list = memberIn(memberIn(sourceOf(), 'content'), 'parts');
-  const parts = given.map((part, index) => {
+  const parts = candidateParts.map((part, index) => {
     const call = callIn(part);
     const args =
       call === null ? null : (memberIn(list?.element(index) ?? null, 'functionCall')?.textOf('args') ?? null);

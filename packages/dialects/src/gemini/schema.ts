@@ -91,9 +91,9 @@ class SchemaWalk {
     let at = skipSpace(this.#json, from + 1);
     while (this.#json[at] === quote) {
       const nameEnd = textEnd(this.#json, at) + 1;
-      const given = JSON.parse(this.#text(at, nameEnd)) as string;
-      const name = kind === 'schema' ? (snakes.get(given) ?? given) : given;
-      if (name !== given) this.edits.push({ at, until: nameEnd, text: JSON.stringify(name) });
+      const memberName = JSON.parse(this.#text(at, nameEnd)) as string;
+      const name = kind === 'schema' ? (snakes.get(memberName) ?? memberName) : memberName;
+      if (name !== memberName) this.edits.push({ at, until: nameEnd, text: JSON.stringify(name) });
       const valueStart = skipSpace(this.#json, this.#json.indexOf(colon, nameEnd) + 1);
       const valueEnd = this.value(valueStart, innerKind(kind, name));
       members.push({ name, start: at, valueStart, valueEnd });
@@ -132,10 +132,10 @@ class SchemaWalk {
   }
 
   #remove(members: readonly Member[], name: string): void {
-    let kept: Member | null = null;
+    let last: Member | null = null;
     for (const [index, member] of members.entries()) {
-      if (member.name !== name) kept = member;
-      else if (kept !== null)
+      if (member.name !== name) last = member;
+      else if (last !== null)
         this.edits.push({ at: members[index - 1]?.valueEnd ?? 0, until: member.valueEnd, text: '' });
       else
         this.edits.push({

@@ -22,9 +22,9 @@ export class ContentToolAnswers extends JoinedAnswers {
   }
 
   protected override withoutOwn(answer: Fields): { answer: Fields; isSame: boolean } {
-    const given = listOf(answer['candidates']);
-    const candidates = given.map((each) => (isFields(each) ? withoutOwn(each, this.isOwn) : each));
-    const isSame = candidates.every((each, index) => each === given[index]);
+    const allCandidates = listOf(answer['candidates']);
+    const candidates = allCandidates.map((each) => (isFields(each) ? withoutOwn(each, this.isOwn) : each));
+    const isSame = candidates.every((each, index) => each === allCandidates[index]);
     return { answer: isSame ? answer : { ...answer, candidates }, isSame };
   }
 }
@@ -32,7 +32,7 @@ export class ContentToolAnswers extends JoinedAnswers {
 /** A candidate without calls of the gateway's tools; the same if it has none. */
 export function withoutOwn(candidate: Fields, isOwn: (name: string) => boolean): Fields {
   const parts = partsOf(candidate['content']);
-  const kept = parts.filter((part) => !isOwn(calledName(part)));
-  if (kept.length === parts.length) return candidate;
-  return { ...candidate, content: { ...(candidate['content'] as Fields), parts: kept } };
+  const clientParts = parts.filter((part) => !isOwn(calledName(part)));
+  if (clientParts.length === parts.length) return candidate;
+  return { ...candidate, content: { ...(candidate['content'] as Fields), parts: clientParts } };
 }

@@ -10,7 +10,7 @@ import { exactResponse, type SaidParts } from './said-parts.ts';
 import { withoutOwn } from './tool-answers.ts';
 
 /** A frame as the client gets it. */
-interface Shown {
+interface ClientFrame {
   frame: Buffer;
   response: Fields;
 }
@@ -30,7 +30,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
   #before: unknown;
   #usage: Fields = {};
   /** Frames from the first on that may be the last: passed on with their end only if no other call follows. */
-  #held: Shown[] = [];
+  #held: ClientFrame[] = [];
 
   /** They say something, too. */
   ended(frames: readonly Buffer[]): void {
@@ -39,8 +39,8 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
 
   /** Calls of the gateway are left out of every answer, so it need not know which may have one. */
   next(): void {
-    const said = this.#held.map(({ response }) => withoutEnd(response)).filter(saysSomething);
-    this.send(said.map(frameOf));
+    const spoken = this.#held.map(({ response }) => withoutEnd(response)).filter(saysSomething);
+    this.send(spoken.map(frameOf));
     this.#before = this.#isFirst ? this.#usage : sumReports(this.#before, this.#usage);
     this.#isFirst = false;
     this.#parts = new PartsBuilder();
@@ -75,25 +75,25 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     const candidates = listOf(response['candidates']);
     const [first] = candidates.filter(isFields);
     this.#parts.add(partsOf(first?.['content']));
-    const kept = candidates.map((each) => (isFields(each) ? withoutOwn(each, this.isOwn) : each));
-    const isSame = kept.every((each, index) => each === candidates[index]);
+    const clientCandidates = candidates.map((each) => (isFields(each) ? withoutOwn(each, this.isOwn) : each));
+    const isSame = clientCandidates.every((each, index) => each === candidates[index]);
     this.#hasOwn ||= !isSame;
-    const shown = this.#shown(frame, response, isSame ? null : kept);
+    const clientFrame = this.#clientFrame(frame, response, isSame ? null : clientCandidates);
     if (first !== undefined && hasFinished(first)) this.#reason = first['finishReason'];
     const isEnd = isBlocked(response) || (first !== undefined && hasFinished(first));
     if (!isEnd && this.#held.length === 0)
-      return isSame || saysSomething(shown.response) ? [shown.frame] : [];
+      return isSame || saysSomething(clientFrame.response) ? [clientFrame.frame] : [];
     if (this.#hasOwn) {
-      this.#hold(shown);
+      this.#hold(clientFrame);
       return [];
     }
     const released = this.#held.map((each) => each.frame);
-    this.#held = [shown];
+    this.#held = [clientFrame];
     return released;
   }
 
   /** Keeps only the usage of frames that say nothing, however many come. */
-  #hold({ frame, response }: Shown): void {
+  #hold({ frame, response }: ClientFrame): void {
     const last = this.#held.at(-1);
     if (last === undefined || saysSomething(response)) {
       this.#held.push({ frame, response });
@@ -105,7 +105,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
   }
 
   /** `candidates`: those that replace the provider's; null leaves them. */
-  #shown(frame: Buffer, response: Fields, candidates: readonly unknown[] | null): Shown {
+  #clientFrame(frame: Buffer, response: Fields, candidates: readonly unknown[] | null): ClientFrame {
     const { usageMetadata } = response;
     const isLater = !this.#isFirst && isFields(usageMetadata);
     if (!isLater && candidates === null) return { frame, response };

@@ -36,7 +36,7 @@ async function answersTo(
   const text =
     typeof request === 'string' ? request : JSON.stringify({ model: 'm', input: 'Go', ...request });
   const translation = translationBetween('responses', 'chat', facts);
-  await translation.request(Pieces.of(Buffer.from(text)), { tenantId: null });
+  await translation.request(Pieces.from(Buffer.from(text)), { tenantId: null });
   const bytes = writtenIn(await translation.whole(Buffer.from(JSON.stringify(completion)), null));
   const stream = translation.stream();
   const events = [...frames.flatMap((frame) => stream.frames(frame)), ...stream.end()].map(

@@ -218,8 +218,8 @@ function addDefaults(
   changes: Changes,
 ): void {
   const present = new Set(members.map(({ name }) => name));
-  const own = Object.entries(asResponses(defaults)).filter(([name]) => !present.has(name));
-  addParameters({ body, members, own, limitName }, maxTokens, changes);
+  const missing = Object.entries(asResponses(defaults)).filter(([name]) => !present.has(name));
+  addParameters({ body, members, fields: missing, limitName }, maxTokens, changes);
 }
 
 const limitName = 'max_output_tokens';

@@ -189,7 +189,7 @@ describe('a freeform tool', () => {
 
   it('is a function of one text for models that know functions alone, and back', async () => {
     const translation = translationBetween('chat', 'messages', facts);
-    const { body } = await translation.request(Pieces.of(Buffer.from(JSON.stringify(request))), {
+    const { body } = await translation.request(Pieces.from(Buffer.from(JSON.stringify(request))), {
       tenantId: null,
     });
     expect(JSON.parse(body.toString())).toMatchObject({

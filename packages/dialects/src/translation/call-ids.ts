@@ -44,9 +44,9 @@ export function* withFittingIds(turns: readonly Turn[], rule: IdRule): Steps<Tur
   };
   const idOfResult = ({ callId }: ResultPart): string => current.get(callId) ?? fittingId(callId, rule);
   const written: Turn[] = [];
-  for (const { role, parts: given } of turns) {
+  for (const { role, parts: turnParts } of turns) {
     const parts: Part[] = [];
-    for (const part of given) {
+    for (const part of turnParts) {
       if (part.kind === 'call') parts.push({ ...part, id: idOf(part) });
       else parts.push(part.kind === 'result' ? { ...part, callId: idOfResult(part) } : part);
       yield;

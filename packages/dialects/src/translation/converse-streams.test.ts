@@ -211,7 +211,7 @@ describe('thoughts of Claude in Converse', () => {
       ],
     };
     const second = translationBetween('messages', 'converse', { ...facts, name });
-    const { body } = await second.request(Pieces.of(Buffer.from(JSON.stringify(request))), {
+    const { body } = await second.request(Pieces.from(Buffer.from(JSON.stringify(request))), {
       tenantId: null,
     });
     return (JSON.parse(body.toString()) as { messages: Fields[] }).messages;
@@ -236,7 +236,7 @@ describe('thoughts of Claude in Converse', () => {
     };
     const known = new Map(thoughts.map((call) => [call.id, call.thoughts]));
     const second = translationBetween('chat', 'converse', claude);
-    const { body } = await second.request(Pieces.of(Buffer.from(JSON.stringify(request))), {
+    const { body } = await second.request(Pieces.from(Buffer.from(JSON.stringify(request))), {
       ...{ tenantId: null, thoughts: known },
     });
     const { messages } = JSON.parse(body.toString()) as { messages: Fields[] };

@@ -20,7 +20,7 @@ interface Asked {
 async function asked(from: DialectName, request: Fields | string, name = claude): Promise<Asked> {
   const text = typeof request === 'string' ? request : JSON.stringify(request);
   const translation = translationBetween(from, 'converse', { ...facts, name });
-  const { body, ignored } = await translation.request(Pieces.of(Buffer.from(text)), { tenantId: null });
+  const { body, ignored } = await translation.request(Pieces.from(Buffer.from(text)), { tenantId: null });
   readRequest(body.whole);
   return { body: JSON.parse(body.toString()) as Fields, text: body.toString(), ignored };
 }

@@ -33,13 +33,13 @@ export type Members<Name extends string> = Readonly<Partial<Record<Name, unknown
 /** Fields of a request that its target has no place for. */
 export class DroppedFields {
   readonly #names: FieldNames;
-  readonly #kept: string | null;
+  readonly #exempt: string | null;
   readonly #ignored = new Set<string>();
 
-  /** `kept`: a hint of objects that the target has a place for; null where it has none. */
-  constructor(names: FieldNames, kept: string | null = null) {
+  /** `exempt`: a hint of objects for which the target has a field; null without one. */
+  constructor(names: FieldNames, exempt: string | null = null) {
     this.#names = names;
-    this.#kept = kept;
+    this.#exempt = exempt;
   }
 
   /** Names of hints that were left out, as the client has them. `...` stands for those that are too many. */
@@ -54,7 +54,7 @@ export class DroppedFields {
   }
 
   keeps(name: string): boolean {
-    return name === this.#kept;
+    return name === this.#exempt;
   }
 
   /**

@@ -20,7 +20,7 @@ describe('names of tools for a provider', () => {
     fc.assert(
       fc.property(fc.array(tool, { maxLength: 30 }), (tools) => {
         const names = atOnce(flatNames(tools));
-        const flat = new Map(tools.map((each) => [names.of(each), JSON.stringify(each)]));
+        const flat = new Map(tools.map((each) => [names.nameOf(each), JSON.stringify(each)]));
         expect(flat.size).toBe(new Set(tools.map((each) => JSON.stringify(each))).size);
         for (const each of flat.keys()) expect(each).toMatch(/^[\w-]{0,64}$/);
       }),
@@ -35,9 +35,9 @@ describe('names of tools for a provider', () => {
         { name: 'c', namespace: 'a' },
       ]),
     );
-    expect(names.of({ name: 'a__b', namespace: null })).toBe('a__b');
-    expect(names.of({ name: 'c', namespace: 'a' })).toBe('a__c');
-    expect(names.of({ name: 'b', namespace: 'a' })).toMatch(/^a__b_[0-9a-f]{24}$/);
+    expect(names.nameOf({ name: 'a__b', namespace: null })).toBe('a__b');
+    expect(names.nameOf({ name: 'c', namespace: 'a' })).toBe('a__c');
+    expect(names.nameOf({ name: 'b', namespace: 'a' })).toMatch(/^a__b_[0-9a-f]{24}$/);
   });
 
   const plain = (called: string): Fields => ({ type: 'function', name: called, parameters: {} });
@@ -52,7 +52,7 @@ describe('names of tools for a provider', () => {
   ])('come back as the client has them: %s', async (_, tools) => {
     const translation = translationBetween('responses', 'chat', facts);
     const asked = Buffer.from(JSON.stringify({ input: 'Go', tools }));
-    const { body } = await translation.request(Pieces.of(asked), { tenantId: null });
+    const { body } = await translation.request(Pieces.from(asked), { tenantId: null });
     const sent = (JSON.parse(body.toString()) as { tools: { function: { name: string } }[] }).tools;
     const calls = sent.map((each, at) => ({
       ...{ id: `c${at}`, type: 'function' },

@@ -12,7 +12,7 @@ const keptChars = 39;
 
 export interface FlatNames {
   /** The name of a tool that is among those given. */
-  of: (tool: NamedTool) => string;
+  nameOf: (tool: NamedTool) => string;
 }
 
 /**
@@ -42,7 +42,7 @@ export function* flatNames(tools: Iterable<NamedTool>): Steps<FlatNames> {
     taken.add(flat);
     yield;
   }
-  return { of: (tool) => names.get(keyOf(tool)) ?? tool.name };
+  return { nameOf: (tool) => names.get(keyOf(tool)) ?? tool.name };
 }
 
 function keyOf({ name, namespace }: NamedTool): string {

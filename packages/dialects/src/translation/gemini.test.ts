@@ -187,7 +187,7 @@ describe('a request of Gemini', () => {
   it('is a stream where its path says so', async () => {
     const translation = translationBetween('gemini', 'chat', facts);
     const { body } = await translation.request(
-      Pieces.of(Buffer.from(JSON.stringify({ contents: cli.contents }))),
+      Pieces.from(Buffer.from(JSON.stringify({ contents: cli.contents }))),
       {
         tenantId: null,
         isStream: true,

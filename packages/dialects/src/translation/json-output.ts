@@ -8,8 +8,8 @@ const instruction =
 /** The turns of a conversation, with an instruction behind its first system texts where it asks for any JSON object. */
 export function askingForJson({ turns, output }: Conversation): readonly Turn[] {
   if (output?.kind !== 'json') return turns;
-  const found = turns.findIndex(({ role }) => role !== 'system');
-  const first = found < 0 ? 0 : found;
+  const firstTurn = turns.findIndex(({ role }) => role !== 'system');
+  const first = firstTurn < 0 ? 0 : firstTurn;
   const system: Turn = { role: 'system', parts: [{ kind: 'text', text: instruction }] };
   return turns.toSpliced(first, 0, system);
 }

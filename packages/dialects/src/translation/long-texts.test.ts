@@ -92,7 +92,7 @@ it.each(pairs)('from %s to %s', async (from, to) => {
       expect(json.length).toBeLessThan(space.length);
       const large = await written(from, to, new Pieces([json, space]));
       if (typeof large === 'object') translated += 1;
-      expect(large).toEqual(await written(from, to, Pieces.of(json)));
+      expect(large).toEqual(await written(from, to, Pieces.from(json)));
     }),
     { numRuns: 3 },
   );
@@ -188,7 +188,7 @@ it.each<[string, keyof typeof clients, (typeof pairs)[number][1], object]>([
   ['a prompt', 'responses', 'gemini', { instructions: filler, input: filler }],
 ])('%s, from %s to %s', async (_name, from, to, request) => {
   const json = Buffer.from(JSON.stringify({ model: 'm', ...request }));
-  const small = await written(from, to, Pieces.of(json));
+  const small = await written(from, to, Pieces.from(json));
   expect(small).toHaveProperty('sent');
   expect(await written(from, to, new Pieces([json, space]))).toEqual(small);
 });

@@ -63,8 +63,8 @@ export function splitSystem(
   { keepsThoughts }: { keepsThoughts: boolean },
 ): { system: TextPart[]; messages: readonly Turn[] } {
   const turns = keepsThoughts ? ordered : withoutThoughts(ordered);
-  const found = turns.findIndex(({ role }) => role !== 'system');
-  const first = found < 0 ? Math.max(0, turns.length - 1) : found;
+  const firstTurn = turns.findIndex(({ role }) => role !== 'system');
+  const first = firstTurn < 0 ? Math.max(0, turns.length - 1) : firstTurn;
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.filter((part) => part.kind === 'text'));
   const messages = turns.slice(first);
   const [only] = messages;

@@ -17,7 +17,7 @@ async function request(
   { name = 'claude-opus-5', thoughts }: { name?: string; thoughts?: KnownReasoning } = {},
 ): Promise<Fields> {
   const translation = translationBetween(from, to, { ...facts, name });
-  const { body } = await translation.request(Pieces.of(Buffer.from(JSON.stringify(fields))), {
+  const { body } = await translation.request(Pieces.from(Buffer.from(JSON.stringify(fields))), {
     ...{ tenantId: null, ...(thoughts !== undefined && { thoughts }) },
   });
   return JSON.parse(body.toString()) as Fields;
@@ -199,7 +199,7 @@ describe('thoughts of other vendors for a client of chat completions', () => {
       input: [{}, { type: 'reasoning', encrypted_content: 'enc-1' }, { call_id: 'call_a' }, {}],
     });
     const other = translationBetween('chat', 'responses', { ...facts, account: 'other' });
-    const sent = await other.request(Pieces.of(Buffer.from(JSON.stringify({ messages }))), {
+    const sent = await other.request(Pieces.from(Buffer.from(JSON.stringify({ messages }))), {
       tenantId: null,
       thoughts,
     });
@@ -231,7 +231,7 @@ describe('encrypted thoughts of one account for a client of messages', () => {
     const messages = [{ role: 'assistant', content: [thought, { type: 'text', text: 'x' }] }, ...ask];
     const sentTo = async (account: string): Promise<string> => {
       const body = Buffer.from(JSON.stringify({ messages, max_tokens: 9 }));
-      return (await at(account).request(Pieces.of(body), { tenantId: null })).body.toString();
+      return (await at(account).request(Pieces.from(body), { tenantId: null })).body.toString();
     };
     expect(await sentTo('one')).toContain('"encrypted_content":"enc-1"');
     expect(await sentTo('two')).not.toContain('enc-1');

@@ -76,7 +76,7 @@ describe('a translated request', () => {
     let written = 0;
     const blocked = await longestBlock(async () => {
       const translation = translationBetween('messages', 'chat', facts);
-      written = (await translation.request(Pieces.of(body), { tenantId: 'tenant' })).body.length;
+      written = (await translation.request(Pieces.from(body), { tenantId: 'tenant' })).body.length;
     });
     expect(written).toBeGreaterThan(source.data.length);
     expect(blocked).toBeLessThan(250);

@@ -20,7 +20,7 @@ async function work(
     longest = Math.max(longest, now - before);
     before = now;
   }, 1);
-  await translationBetween(from, to, facts).request(Pieces.of(body), { tenantId: 'tenant' });
+  await translationBetween(from, to, facts).request(Pieces.from(body), { tenantId: 'tenant' });
   clearInterval(watch);
   const now = cpuMs();
   return { longest: Math.max(longest, now - before), all: now - began };
@@ -33,7 +33,7 @@ function cpuMs(): number {
 
 async function translated(from: DialectName, to: DialectName, fields: Fields): Promise<Fields> {
   const { body } = await translationBetween(from, to, facts).request(
-    Pieces.of(Buffer.from(JSON.stringify(fields))),
+    Pieces.from(Buffer.from(JSON.stringify(fields))),
     {
       tenantId: null,
     },

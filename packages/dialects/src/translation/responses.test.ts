@@ -114,7 +114,7 @@ describe('a turn of Codex with a model of messages', () => {
 
   const translation = async (): Promise<ReturnType<typeof translationBetween>> => {
     const between = translationBetween('responses', 'messages', { ...facts, name: 'claude-opus-5' });
-    await between.request(Pieces.of(Buffer.from(JSON.stringify(codex))), { tenantId: null });
+    await between.request(Pieces.from(Buffer.from(JSON.stringify(codex))), { tenantId: null });
     return between;
   };
   const output = [

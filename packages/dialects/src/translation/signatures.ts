@@ -26,9 +26,9 @@ export function markedBytes(signature: ReasoningSignature): string {
 }
 
 /** The signature in a marked text, as it is or in base64, which is not checked yet; null for any other. */
-export function readMarked(given: string): ReasoningSignature | null {
-  if (!isMarked(given)) return null;
-  const marked = CutTexts.uncut(given);
+export function readMarked(encoded: string): ReasoningSignature | null {
+  if (!isMarked(encoded)) return null;
+  const marked = CutTexts.uncut(encoded);
   const text = marked.startsWith(signatureMark) ? marked : Buffer.from(marked, 'base64').toString('utf8');
   const [begin, origin, hash, kind] = mark.exec(text) ?? [];
   if (begin === undefined || origin === undefined)
@@ -98,10 +98,12 @@ export function turnsAt(turns: Turn[], account: string | null): Turn[] {
   const partAt = (part: Part): Part => {
     if (part.kind !== 'thinking' || part.signature === null) return part;
     const { origin } = part.signature;
-    const own = `=${account}`;
+    const suffix = `=${account}`;
     return {
       ...part,
-      signature: origin.endsWith(own) ? { ...part.signature, origin: origin.slice(0, -own.length) } : null,
+      signature: origin.endsWith(suffix)
+        ? { ...part.signature, origin: origin.slice(0, -suffix.length) }
+        : null,
     };
   };
   return turns.map((turn) =>

@@ -104,15 +104,15 @@ export function withoutOwn(
   calls: readonly CallReasoning[],
   isOwn: (name: string) => boolean,
 ): readonly CallReasoning[] {
-  const kept: CallReasoning[] = [];
+  const current: CallReasoning[] = [];
   let before: readonly SignedReasoning[] = [];
   for (const { id, name, thoughts } of calls) {
     before = [...before, ...thoughts];
     if (isOwn(name)) continue;
-    if (before.length > 0) kept.push({ id, name, thoughts: before });
+    if (before.length > 0) current.push({ id, name, thoughts: before });
     before = [];
   }
-  return kept;
+  return current;
 }
 
 /** The turns with known thoughts: those that began a message at its beginning, others in front of their calls. */

@@ -25,12 +25,14 @@ export class ToolNames {
     const { choice } = conversation;
     return {
       ...conversation,
-      tools: conversation.tools.map((tool) => this.#flatTool(tool, names.of(tool))),
+      tools: conversation.tools.map((tool) => this.#flatTool(tool, names.nameOf(tool))),
       choice:
-        typeof choice === 'object' && choice !== null ? { name: names.of(choice), namespace: null } : choice,
+        typeof choice === 'object' && choice !== null
+          ? { name: names.nameOf(choice), namespace: null }
+          : choice,
       turns: conversation.turns.map((turn) => ({
         ...turn,
-        parts: turn.parts.map((part) => (part.kind === 'call' ? flatCall(part, names.of(part)) : part)),
+        parts: turn.parts.map((part) => (part.kind === 'call' ? flatCall(part, names.nameOf(part)) : part)),
       })),
     };
   }

@@ -50,7 +50,7 @@ export interface Translation {
    * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
    * field for one that can't be expressed. A large one needs a turn (`LargeWork`).
    */
-  request(body: Pieces, asked: TranslatedRequest): Promise<ProviderRequest>;
+  request(body: Pieces, request: TranslatedRequest): Promise<ProviderRequest>;
   /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
   whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError>;
   stream(): StreamTranslation;
@@ -140,11 +140,11 @@ class ApiTranslation implements Translation {
     this.#summaries = sealSummary === undefined ? null : (client.summaries?.(sealSummary) ?? null);
   }
 
-  async request(body: Pieces, asked: TranslatedRequest): Promise<ProviderRequest> {
-    const inTurn = cooperativeFor(body, asked.tenantId);
-    const texts = await runSteps(CutTexts.of(body), inTurn);
+  async request(body: Pieces, options: TranslatedRequest): Promise<ProviderRequest> {
+    const inTurn = cooperativeFor(body, options.tenantId);
+    const texts = await runSteps(CutTexts.cut(body), inTurn);
     try {
-      return await this.#written(texts, asked, inTurn);
+      return await this.#written(texts, options, inTurn);
     } finally {
       texts.close();
     }
@@ -160,21 +160,21 @@ class ApiTranslation implements Translation {
     const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
     const left = new DroppedFields(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
     const source = new JsonSource(short);
-    const asked = await runSteps(this.#client.readRequest(fields, source, left), inTurn);
+    const conversation = await runSteps(this.#client.readRequest(fields, source, left), inTurn);
     this.#echoed = await inTurn(() => this.#client.echoedFields?.(fields, source, texts) ?? {});
-    assertSystemTexts(asked, left);
-    const read = this.#summaries === null ? asked : summarising(asked);
+    assertSystemTexts(conversation, left);
+    const read = this.#summaries === null ? conversation : summarising(conversation);
     const { signaturePlace } = this.#client;
-    const given =
+    const inputTurns =
       signaturePlace === undefined
         ? read.turns
         : await runSteps(checkedTurns(read.turns, this.#facts.macs, signaturePlace), inTurn);
     const turns =
       thoughts === undefined || thoughts.size === 0
-        ? given
-        : await inTurn(() => thinkingTurns(given, thoughts));
-    const own = await inTurn(() => turnsAt(turns, this.#facts.account));
-    const asking = { ...read, turns: own, stream: isStream ?? read.stream };
+        ? inputTurns
+        : await inTurn(() => thinkingTurns(inputTurns, thoughts));
+    const accountTurns = await inTurn(() => turnsAt(turns, this.#facts.account));
+    const asking = { ...read, turns: accountTurns, stream: isStream ?? read.stream };
     const flat = await runSteps(this.#names.flat(asking), inTurn);
     const request = await runSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
@@ -204,25 +204,25 @@ class ApiTranslation implements Translation {
     const source = this.#upstream.eventSource(this.#facts);
     const restorer = new CallRestorer(this.#names);
     const writer = (this.#summaries ?? this.#client).eventWriter(this.#echoed);
-    const said = new SampleBuilder();
+    const builder = new SampleBuilder();
     const kinds = new Set<AnswerPart['kind']>();
     const collector = this.#collector();
     let usage: Usage | null = null;
     let serviceTier: string | null = null;
-    const ofAccount = (event: StreamEvent): StreamEvent =>
+    const toAccount = (event: StreamEvent): StreamEvent =>
       event.type === 'close' && event.signature !== null
         ? { ...event, signature: this.#signed(event.signature) }
         : event;
     const write = (events: readonly StreamEvent[]): Buffer[] =>
       events.flatMap((event) => {
         if (event.type === 'usage') ({ usage, serviceTier } = event);
-        else if (event.type === 'delta') said.add(event.text);
+        else if (event.type === 'delta') builder.add(event.text);
         else if (event.type === 'open') {
           kinds.add(event.part.kind);
-          if (event.part.kind === 'call') said.add(event.part.name);
+          if (event.part.kind === 'call') builder.add(event.part.name);
         } else if (event.type === 'stop')
           return writer.write({ type: 'stop', stop: stopAfter(event.stop, kinds) });
-        return restorer.restored(ofAccount(event)).flatMap((each) => {
+        return restorer.restored(toAccount(event)).flatMap((each) => {
           collector?.event(each);
           return writer.write(each);
         });
@@ -240,10 +240,10 @@ class ApiTranslation implements Translation {
         return serviceTier;
       },
       get answer(): TextSample {
-        const { beginning, chars } = said.built;
+        const { beginning, chars } = builder.built;
         const { held } = source;
         return held === undefined
-          ? said.built
+          ? builder.built
           : { beginning: beginning || held.beginning, chars: chars + held.chars };
       },
       get thoughts(): readonly CallReasoning[] {

@@ -11,13 +11,13 @@ export function withResultsBehindCalls(turns: readonly Turn[]): Turn[] {
   /** The turn of results that was written last, as long as nothing follows it. */
   let open: Turn | null = null;
   for (const { role, parts } of turns) {
-    const kept = parts.filter((part) => !moved.has(part));
-    if (kept.length === 0 && parts.length > 0) continue;
-    if (role === 'user' && open !== null) open.parts.push(...kept);
-    else written.push({ role, parts: kept });
+    const remaining = parts.filter((part) => !moved.has(part));
+    if (remaining.length === 0 && parts.length > 0) continue;
+    if (role === 'user' && open !== null) open.parts.push(...remaining);
+    else written.push({ role, parts: remaining });
     if (role !== 'user') open = null;
     if (role !== 'assistant') continue;
-    const behind = kept.flatMap((part) => (part.kind === 'call' ? (results.get(part.id) ?? []) : []));
+    const behind = remaining.flatMap((part) => (part.kind === 'call' ? (results.get(part.id) ?? []) : []));
     if (behind.length > 0) written.push((open = { role: 'user', parts: behind }));
   }
   return written;

@@ -73,7 +73,7 @@ describe.each(cases)('a request with %s in %s', (_name, client, texts) => {
     expect(rewritten).toBeLessThan(mostMs);
     const to = client === 'messages' ? 'chat' : 'messages';
     const translated = await longestBlock(() =>
-      translationBetween(client, to, facts).request(Pieces.of(sent), { tenantId: 't' }),
+      translationBetween(client, to, facts).request(Pieces.from(sent), { tenantId: 't' }),
     );
     expect(translated).toBeLessThan(mostMs);
   });

@@ -39,7 +39,7 @@ export function feeToolsIn(
     isHint = () => false,
   }: Pick<FeeTool, 'counted'> & { isHint?: (type: string, tool: unknown) => boolean },
 ): FeeTool[] {
-  const found = new Map<string, FeeTool>();
+  const byName = new Map<string, FeeTool>();
   for (const tool of tools) {
     if (!isFields(tool)) continue;
     const { type } = tool;
@@ -53,10 +53,10 @@ export function feeToolsIn(
       isHint: isHint(type, tool),
     };
     const key = `${billed} ${made.isHint}`;
-    const same = found.get(key);
-    found.set(key, same === undefined ? made : { ...same, most: sumOf(same.most, made.most) });
+    const same = byName.get(key);
+    byName.set(key, same === undefined ? made : { ...same, most: sumOf(same.most, made.most) });
   }
-  return [...found.values()];
+  return [...byName.values()];
 }
 
 /** The tool as which a type is billed by the call; null for others. */
@@ -99,10 +99,10 @@ export function uncountedTools<Tool extends Pick<FeeTool, 'counted'>>(
 
 /** The tools of several requests together. */
 export function sumTools(sum: readonly FeeTool[], tools: readonly FeeTool[]): FeeTool[] {
-  const found = new Map(sum.map((tool) => [tool.billed, tool]));
+  const byKind = new Map(sum.map((tool) => [tool.billed, tool]));
   for (const tool of tools) {
-    const most = (found.get(tool.billed)?.most ?? 0) + (tool.most ?? usualCalls);
-    found.set(tool.billed, { ...tool, most, isHint: false });
+    const most = (byKind.get(tool.billed)?.most ?? 0) + (tool.most ?? usualCalls);
+    byKind.set(tool.billed, { ...tool, most, isHint: false });
   }
-  return [...found.values()];
+  return [...byKind.values()];
 }

@@ -37,9 +37,9 @@ export class SampleBuilder {
 
   /** Adds so many tokens that have no text. */
   addTokens(count: number): void {
-    const shown = Math.min(count, sampleChars);
-    this.add(oneToken.repeat(shown));
-    this.addChars(oneToken.length * (count - shown));
+    const sampled = Math.min(count, sampleChars);
+    this.add(oneToken.repeat(sampled));
+    this.addChars(oneToken.length * (count - sampled));
   }
 
   /** Whether nothing of a further text would be in the sample. */

@@ -8,7 +8,7 @@ import { Pieces } from './pieces.ts';
 const space = Buffer.alloc(1024 * 1024 + 1, ' ');
 
 function withCut<Result>(json: readonly Buffer[], work: (texts: CutTexts) => Result): Result {
-  const texts = atOnce(CutTexts.of(new Pieces([...json, space])));
+  const texts = atOnce(CutTexts.cut(new Pieces([...json, space])));
   try {
     return work(texts);
   } finally {
@@ -103,7 +103,7 @@ it('looks at blanks a mebibyte at a time', () => {
   const MiB = 1024 * 1024;
   const json = Buffer.from(JSON.stringify({ text: ' '.repeat(8 * MiB) }));
   const stepsOf = (body: Buffer): number => {
-    const steps = CutTexts.of(Pieces.of(body));
+    const steps = CutTexts.cut(Pieces.from(body));
     for (let count = 0; ; count += 1) {
       const step = steps.next();
       if (step.done !== true) continue;

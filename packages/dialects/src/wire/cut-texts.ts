@@ -45,7 +45,7 @@ export class CutTexts {
   }
 
   /** `json`: valid JSON. Call `close` in the end. */
-  static *of(json: Pieces): Steps<CutTexts> {
+  static *cut(json: Pieces): Steps<CutTexts> {
     if (json.length <= largeBytes) return new CutTexts('', json.whole);
     const texts = new CutTexts(randomBytes(8).toString('hex'));
     yield* texts.#cut(json);
@@ -78,7 +78,7 @@ export class CutTexts {
 
   /** A document in JSON with everything that its marks stand for. `copied`: bytes that are not shared with the cut document. */
   *restored(written: Buffer): Steps<{ body: Pieces; copied: number }> {
-    if (this.#rests.length === 0) return { body: Pieces.of(written), copied: written.length };
+    if (this.#rests.length === 0) return { body: Pieces.from(written), copied: written.length };
     const all: Buffer[] = [];
     let copied = written.length;
     for (const part of partsOf(written, this.#key)) {
@@ -114,21 +114,21 @@ export class CutTexts {
         yield;
       }
     const reader = new PieceReader(json);
-    const kept: Buffer[] = [];
+    const chunks: Buffer[] = [];
     for (const { from, until } of scan.longTexts) {
-      kept.push(...reader.until(from));
-      const name = nameBefore(kept);
+      chunks.push(...reader.until(from));
+      const name = nameBefore(chunks);
       const begin = Buffer.concat(reader.until(from + 1 + headBytes + longestChar));
       const end = headEnd(begin);
       const head = begin.subarray(0, end);
       const rest = [begin.subarray(end), ...reader.until(until)];
-      kept.push(head);
+      chunks.push(head);
       const isCut =
         name !== null && !isArguments(name, head) && (yield* isCuttable(name, [begin, ...rest.slice(1)]));
-      kept.push(...(isCut ? [this.#markOf(rest)] : rest));
+      chunks.push(...(isCut ? [this.#markOf(rest)] : rest));
       yield;
     }
-    this.#short = Buffer.concat([...kept, ...reader.until(json.length)]);
+    this.#short = Buffer.concat([...chunks, ...reader.until(json.length)]);
   }
 
   #restOf(mark: number): readonly Buffer[] {

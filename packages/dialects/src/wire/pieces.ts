@@ -8,7 +8,7 @@ export class Pieces {
     this.length = all.reduce((sum, { length }) => sum + length, 0);
   }
 
-  static of(bytes: Buffer): Pieces {
+  static from(bytes: Buffer): Pieces {
     return new Pieces([bytes]);
   }
 

@@ -3,7 +3,7 @@ import { RequestText } from './request-text.ts';
 import { Pieces } from './pieces.ts';
 
 const rename = (body: Buffer, model: string): Pieces =>
-  Pieces.of(Buffer.from(JSON.stringify({ ...(JSON.parse(body.toString()) as object), model })));
+  Pieces.from(Buffer.from(JSON.stringify({ ...(JSON.parse(body.toString()) as object), model })));
 
 function sourceOf(body: object): { source: RequestText<string>; released: () => number } {
   let released = 0;

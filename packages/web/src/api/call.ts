@@ -108,8 +108,8 @@ export function urlOf(
     const value = params[name] ?? '';
     return (several === '' ? [value] : value.split('/')).map(encodeURIComponent).join('/');
   });
-  const given = Object.entries(query).flatMap(([name, value]) =>
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [[name, value]],
   );
-  return given.length === 0 ? filled : `${filled}?${new URLSearchParams(given).toString()}`;
+  return pairs.length === 0 ? filled : `${filled}?${new URLSearchParams(pairs).toString()}`;
 }

@@ -210,8 +210,10 @@ type ParameterOf<Path extends string> = Path extends `${string}{${infer Name}}${
   ? (Name extends `${infer Segments}+` ? Segments : Name) | ParameterOf<Rest>
   : never;
 
-type QueryOf<Endpoint> = Endpoint extends { query: infer Given } ? { query?: Given } : { query?: undefined };
-type BodyOf<Endpoint> = Endpoint extends { body: infer Given } ? { body: Given } : { body?: undefined };
+type QueryOf<Endpoint> = Endpoint extends { query: infer Fields }
+  ? { query?: Fields }
+  : { query?: undefined };
+type BodyOf<Endpoint> = Endpoint extends { body: infer Fields } ? { body: Fields } : { body?: undefined };
 type ParametersOf<Path extends string> = [ParameterOf<Path>] extends [never]
   ? { params?: undefined }
   : { params: Record<ParameterOf<Path>, string> };

@@ -3,8 +3,8 @@
 /** Decimal text in USD with at least two decimals: `12.340500000000` is `$12.3405`. */
 export function usd(amount: string): string {
   const [whole = '0', decimals = ''] = amount.split('.');
-  const kept = decimals.replace(/0+$/, '').padEnd(2, '0');
-  return `$${grouped(whole)}.${kept}`;
+  const digits = decimals.replace(/0+$/, '').padEnd(2, '0');
+  return `$${grouped(whole)}.${digits}`;
 }
 
 /** A count, with thousands separated. */

@@ -30,7 +30,7 @@ export function Agents() {
           { header: 'Name', cell: ({ id, name }) => <a href={`/app/agents/${id}`}>{name}</a> },
           { header: 'Key', cell: ({ key }) => <code>{`agent:${key}`}</code> },
           { header: 'Model', cell: ({ model }) => model },
-          { header: 'Status', cell: ({ status: state }) => <Status of={state} /> },
+          { header: 'Status', cell: ({ status: state }) => <Status state={state} /> },
           { header: 'Visible to', cell: ({ visibility }) => visibility },
           { header: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
           {

@@ -1,7 +1,7 @@
 import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
-import { ConsentLink, type GivenLink } from '../parts/consent-link.tsx';
+import { ConsentLink, type ConsentLinkState } from '../parts/consent-link.tsx';
 import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewChannelForm } from '../parts/new-channel-form.tsx';
@@ -22,7 +22,7 @@ export function Channels() {
       title="Create a channel"
       createdTitle="The new channel"
       form={(onCreated) => <NewChannelForm onCreated={onCreated} />}
-      shown={(secret) => <NewSecret label="Secret that signs messages." secret={secret} />}
+      showMade={(secret) => <NewSecret label="Secret that signs messages." secret={secret} />}
     >
       {(_show, round) => <ChannelList key={round} />}
     </Creation>
@@ -30,7 +30,7 @@ export function Channels() {
 }
 
 function ChannelList({ isShown }: { isShown?: true }) {
-  const [link, setLink] = useState<GivenLink | null>(null);
+  const [link, setLink] = useState<ConsentLinkState | null>(null);
   return (
     <>
       <ConsentLink link={link} />
@@ -41,7 +41,7 @@ function ChannelList({ isShown }: { isShown?: true }) {
         columns={(reload) => [
           { header: 'Name', cell: ({ name }) => name },
           { header: 'Type', cell: ({ type }) => type },
-          { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+          { header: 'Status', cell: ({ status }) => <Status state={status} /> },
           { header: 'Reason', cell: ({ status_reason: reason }) => reason ?? '' },
           { header: 'Agent', cell: ({ agent_id: agent }) => <a href={`/app/agents/${agent}`}>open</a> },
           { header: 'Messages arrive at', cell: ({ webhook_url: url }) => <code>{url}</code> },
@@ -55,13 +55,13 @@ function ChannelList({ isShown }: { isShown?: true }) {
   );
 }
 
-function changeOf(reload: () => void, setLink: (link: GivenLink) => void) {
+function changeOf(reload: () => void, setLink: (link: ConsentLinkState) => void) {
   return ({ id, name, type, status }: ChannelInstance) => (
     <span class="actions">
       {type === 'zalo_oa' ? (
         <ActionButton
           label="Link for consent"
-          of={`of ${name}`}
+          subject={`of ${name}`}
           name="POST /v1/channels/instances/{id}/zalo-oa/consent-links"
           input={{ params: { id } }}
           onDone={setLink}
@@ -71,7 +71,7 @@ function changeOf(reload: () => void, setLink: (link: GivenLink) => void) {
         path="/v1/channels/instances/{id}"
         id={id}
         enabled={status !== 'disabled'}
-        of={name}
+        subject={name}
         effect="Messages are no longer accepted, and its conversations are gone."
         onDone={reload}
       />

@@ -21,7 +21,7 @@ export function Keys() {
       title="Create a key"
       createdTitle="The new key"
       form={(onCreated) => <NewKeyForm onCreated={onCreated} />}
-      shown={(secret, close) => <NewKey secret={secret} close={close} />}
+      showMade={(secret, close) => <NewKey secret={secret} close={close} />}
     >
       {(show, round) => (
         <>
@@ -51,7 +51,7 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
   return [
     { header: 'Name', cell: ({ name }) => name },
     { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
-    { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+    { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     { header: 'Role', cell: ({ role }) => role },
     { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
     { header: 'Limits', cell: (key) => limitsOf(key) },
@@ -64,7 +64,7 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
         key.status === 'revoked' || key.status === 'expired' ? null : (
           <span class="actions">
             <RotateKeyButton id={key.id} name={key.name} onRotated={show} />
-            <RevokeKeyButton of={key} name="POST /v1/api-keys/{id}/revoke" onDone={reload} />
+            <RevokeKeyButton apiKey={key} name="POST /v1/api-keys/{id}/revoke" onDone={reload} />
           </span>
         ),
     },

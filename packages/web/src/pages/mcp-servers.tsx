@@ -1,7 +1,7 @@
 import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
-import { ConsentLink, type GivenLink } from '../parts/consent-link.tsx';
+import { ConsentLink, type ConsentLinkState } from '../parts/consent-link.tsx';
 import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewMcpServerForm } from '../parts/new-mcp-server-form.tsx';
@@ -23,7 +23,7 @@ export function McpServers() {
 }
 
 function ServerList() {
-  const [link, setLink] = useState<GivenLink | null>(null);
+  const [link, setLink] = useState<ConsentLinkState | null>(null);
   return (
     <>
       <ConsentLink link={link} />
@@ -33,7 +33,7 @@ function ServerList() {
         caption="MCP servers"
         columns={(reload) => [
           { header: 'Name', cell: ({ name }) => name },
-          { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+          { header: 'Status', cell: ({ status }) => <Status state={status} /> },
           { header: 'Reason', cell: ({ status_reason: reason }) => reason ?? '' },
           { header: 'Address', cell: ({ url }) => <code>{url}</code> },
           {
@@ -48,7 +48,7 @@ function ServerList() {
                 {auth.type === 'oauth' ? (
                   <ActionButton
                     label="Link for login"
-                    of={`at ${name}`}
+                    subject={`at ${name}`}
                     name="POST /v1/mcp/servers/{id}/consent-links"
                     input={{ params: { id } }}
                     onDone={setLink}
@@ -56,7 +56,7 @@ function ServerList() {
                 ) : null}
                 <ActionButton
                   label="Refresh"
-                  of={`tools of ${name}`}
+                  subject={`tools of ${name}`}
                   name="POST /v1/mcp/servers/{id}/refresh"
                   input={{ params: { id } }}
                   onDone={reload}
@@ -64,7 +64,7 @@ function ServerList() {
                 <EnabledButtons
                   path="/v1/mcp/servers/{id}"
                   {...{ id, enabled }}
-                  of={name}
+                  subject={name}
                   effect="Agents lose its tools, and its secrets and consents are gone."
                   onDone={reload}
                 />
@@ -93,14 +93,14 @@ function Tools({ server: { id, name: server, tools }, onDone }: ToolsProps) {
         {tools.map(({ name, description, status, digest, accepted, reason }) => (
           <li key={name}>
             <code>{name}</code> {reason ?? description}{' '}
-            {status === 'needs_review' ? <Status of={status} /> : null}
+            {status === 'needs_review' ? <Status state={status} /> : null}
             {status === 'needs_review' && accepted !== null ? (
               <p>Accepted before: {accepted.description}</p>
             ) : null}
             {status === 'needs_review' ? (
               <ActionButton
                 label="Accept"
-                of={`the tool ${name}`}
+                subject={`the tool ${name}`}
                 name="POST /v1/mcp/servers/{id}/tools/{name}/accept"
                 input={{ params: { id, name }, body: { digest } }}
                 onDone={onDone}

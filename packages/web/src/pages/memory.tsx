@@ -38,7 +38,7 @@ export function Memory({ id }: PageProps) {
 
 function Search({ agentID }: { agentID: string }) {
   const [query, setQuery] = useState('');
-  const [found, setFound] = useState<readonly Passage[] | null>(null);
+  const [results, setFound] = useState<readonly Passage[] | null>(null);
   const search = useAction('POST /v1/agents/{agentID}/memory/search');
   const submit = async (): Promise<void> => {
     const answer = await search.run({ params: { agentID }, body: { query } });
@@ -55,12 +55,12 @@ function Search({ agentID }: { agentID: string }) {
           hint="Finds what a turn of the agent would"
         />
       </ActionForm>
-      {found === null ? null : (
+      {results === null ? null : (
         <OrderedTable
           caption="Passages, best first"
           file="passages.csv"
           columns={passages}
-          rows={found}
+          rows={results}
           keyOf={({ document_id: document, start_line: start }) => `${document}:${start}`}
           empty="Nothing fits. Store a document that has the answer."
         />
@@ -113,7 +113,7 @@ function Documents({ agentID }: { agentID: string }) {
                 <DocumentText agentID={agentID} path={path} />
                 <ConfirmedButton
                   label="Delete"
-                  of={path}
+                  subject={path}
                   name="DELETE /v1/agents/{agentID}/memory/documents/{path+}"
                   input={{ params: { agentID, path } }}
                   onDone={() => {

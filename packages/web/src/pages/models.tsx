@@ -52,8 +52,8 @@ const columns: readonly OrderedColumn<Row>[] = [
   names('Fallbacks', ({ model }) => model.fallbacks),
 ];
 
-function names(header: string, of: (row: Row) => readonly string[]): OrderedColumn<Row> {
-  return { header, cell: (row) => of(row).join(', '), value: (row) => of(row).join('; ') };
+function names(header: string, namesIn: (row: Row) => readonly string[]): OrderedColumn<Row> {
+  return { header, cell: (row) => namesIn(row).join(', '), value: (row) => namesIn(row).join('; ') };
 }
 
 function priceOf({ price }: Row): string {

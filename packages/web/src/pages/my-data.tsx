@@ -43,7 +43,7 @@ function Cookies() {
           cell: ({ agent_id: agent, domain }) => (
             <ConfirmedButton
               label="Delete"
-              of={`cookies of ${domain}`}
+              subject={`cookies of ${domain}`}
               name="DELETE /v1/browser/cookies"
               input={{ query: { agent_id: agent, domain } }}
               onDone={reload}

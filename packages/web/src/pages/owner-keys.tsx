@@ -34,7 +34,7 @@ export function OwnerKeys() {
         columns={(reload) => [
           { header: 'Name', cell: ({ name }) => name },
           { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
-          { header: 'Status', cell: ({ status: state }) => <Status of={state} /> },
+          { header: 'Status', cell: ({ status: state }) => <Status state={state} /> },
           { header: 'Role', cell: ({ role: kind }) => kind },
           { header: 'Tenant', cell: ({ tenant_id: id }) => <code>{id ?? 'platform'}</code> },
           { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
@@ -44,7 +44,7 @@ export function OwnerKeys() {
             cell: (key) =>
               key.status === 'revoked' || key.status === 'expired' ? null : (
                 <RevokeKeyButton
-                  of={key}
+                  apiKey={key}
                   name="POST /internal/v1/owner/api-keys/{id}/revoke"
                   onDone={reload}
                 />

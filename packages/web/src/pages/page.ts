@@ -18,7 +18,7 @@ export interface PageProps {
   id: string;
 }
 
-const ofOne = '/:id';
+const idSuffix = '/:id';
 
 /** Persons who don't have the overview begin with the first page that they have. */
 const firstPath = '/app/';
@@ -36,11 +36,11 @@ export function pageAt(
   const [folder, id] = [path.slice(0, slash), path.slice(slash + 1)];
   const first = path === firstPath ? listed(pages, person)[0] : undefined;
   if (first !== undefined) return { page: first, id: '' };
-  const page = allowed.find((candidate) => candidate.path === folder + ofOne);
+  const page = allowed.find((candidate) => candidate.path === folder + idSuffix);
   return page === undefined || id === '' ? null : { page, id: decodeURIComponent(id) };
 }
 
 /** The pages that the navigation of a person lists. */
 export function listed(pages: readonly Page[], person: Rights): Page[] {
-  return pages.filter(({ path, needs }) => !path.endsWith(ofOne) && may(person, needs));
+  return pages.filter(({ path, needs }) => !path.endsWith(idSuffix) && may(person, needs));
 }

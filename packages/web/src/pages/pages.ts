@@ -11,7 +11,7 @@ import { Memory } from './memory.tsx';
 import { Models } from './models.tsx';
 import { MyData } from './my-data.tsx';
 import { Overview } from './overview.tsx';
-import { OwnAccess } from './personal-access.tsx';
+import { PersonalAccess } from './personal-access.tsx';
 import { OwnerAudit } from './owner-audit.tsx';
 import { OwnerKeys } from './owner-keys.tsx';
 import { listed, pageAt, sections, type Page } from './page.ts';
@@ -46,11 +46,11 @@ const mine = [
   { path: '/app/traces', title: 'Traces', needs: analytics, component: Traces },
   { path: '/app/traces/:id', title: 'Trace', needs: analytics, component: Trace },
   { path: '/app/keys', title: 'Keys', needs: { scope: 'keys.write' }, component: Keys },
-  { path: '/app/access', title: 'My keys and sessions', needs: 'session', component: OwnAccess },
+  { path: '/app/access', title: 'My keys and sessions', needs: 'session', component: PersonalAccess },
   { path: '/app/data', title: 'My data', needs: ownData, component: MyData },
 ] as const;
 
-const ofTenant = [
+const tenantPages = [
   { path: '/app/costs', title: 'Costs', needs: admin, component: Costs },
   { path: '/app/agents', title: 'Agents', needs: { scope: 'agents.write' }, component: Agents },
   { path: '/app/agents/:id', title: 'Agent', needs: { scope: 'agents.write' }, component: Agent },
@@ -69,7 +69,7 @@ const ofTenant = [
   { path: '/app/settings', title: 'Settings', needs: { scope: 'keys.write' }, component: Settings },
 ] as const;
 
-const ofPlatform = [
+const platformPages = [
   { path: '/app/', title: 'Tenants', needs: owner, component: Tenants },
   { path: '/app/models', title: 'Models', needs: owner, component: Models },
   { path: '/app/providers', title: 'Providers', needs: owner, component: Providers },
@@ -80,8 +80,8 @@ const ofPlatform = [
 
 const pages: readonly Page[] = [
   ...mine.map((page): Page => ({ ...page, section: 'Workspace' })),
-  ...ofTenant.map((page): Page => ({ ...page, section: 'Tenant' })),
-  ...ofPlatform.map((page): Page => ({ ...page, section: 'Platform' })),
+  ...tenantPages.map((page): Page => ({ ...page, section: 'Tenant' })),
+  ...platformPages.map((page): Page => ({ ...page, section: 'Platform' })),
 ];
 
 export function pagesFor(person: Rights): Page[] {

@@ -12,7 +12,7 @@ import { Time } from '../parts/time.tsx';
 import { usePerson } from '../shell/session.tsx';
 
 /** The keys that a person has made or given to programs, and the browsers in which they are logged in. */
-export function OwnAccess() {
+export function PersonalAccess() {
   return (
     <>
       {usePerson().user_id === null ? null : <PersonalKeys />}
@@ -36,7 +36,7 @@ function PersonalKeys() {
       title="Create a key of your own"
       createdTitle="Your new key"
       form={(onCreated) => <PersonalKeyForm onCreated={onCreated} />}
-      shown={(secret, close) => <NewKey secret={secret} close={close} />}
+      showMade={(secret, close) => <NewKey secret={secret} close={close} />}
     >
       {(show, round) => (
         <ResourceList
@@ -58,7 +58,7 @@ function keyColumns(show: (key: string) => void, reload: () => void): Column<Per
     { header: 'Name', cell: ({ name }) => name },
     { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
     { header: 'Kind', cell: ({ program }) => (program ? 'of a program' : 'own') },
-    { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+    { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="never" /> },
     {
@@ -74,7 +74,7 @@ function keyColumns(show: (key: string) => void, reload: () => void): Column<Per
                 onRotated={show}
               />
             )}
-            <RevokeKeyButton of={key} name="POST /v1/me/api-keys/{id}/revoke" onDone={reload} />
+            <RevokeKeyButton apiKey={key} name="POST /v1/me/api-keys/{id}/revoke" onDone={reload} />
           </span>
         ),
     },
@@ -93,7 +93,7 @@ function sessionColumns(reload: () => void): Column<MemberSession>[] {
       cell: ({ id, name, current }) => (
         <ConfirmedButton
           label="End"
-          of={`the session of ${name}`}
+          subject={`the session of ${name}`}
           name="DELETE /v1/me/sessions/{id}"
           input={{ params: { id } }}
           onDone={current ? () => location.assign('/login') : reload}

@@ -19,10 +19,10 @@ interface Turn {
 
 /** A conversation with a model or an agent. It is kept in the page alone. */
 export function Playground() {
-  const [given, setModel] = useParameter('model');
+  const [chosen, setModel] = useParameter('model');
   const models = useAnswer('GET /v1/models', {});
   const ids = models.answer?.data.map(({ id }) => id) ?? [];
-  const model = given === '' ? (ids[0] ?? '') : given;
+  const model = chosen === '' ? (ids[0] ?? '') : chosen;
   const [turns, setTurns] = useState<readonly Turn[]>([]);
   const [question, setQuestion] = useState('');
   const [isRunning, setRunning] = useState(false);
@@ -60,7 +60,7 @@ export function Playground() {
       />
       <div class="conversation" role="log" aria-label="Conversation">
         {turns.map((turn, index) => (
-          <ShownTurn key={index} turn={turn} />
+          <TurnView key={index} turn={turn} />
         ))}
       </div>
       <form
@@ -97,7 +97,7 @@ function messagesOf({ question, answer, error }: Turn): Message[] {
   ];
 }
 
-function ShownTurn({ turn: { question, answer, runId, error } }: { turn: Turn }) {
+function TurnView({ turn: { question, answer, runId, error } }: { turn: Turn }) {
   const maySeeRuns = may(usePerson(), { scope: 'analytics.read' });
   return (
     <>

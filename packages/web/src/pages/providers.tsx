@@ -39,7 +39,7 @@ const columns: readonly OrderedColumn<ProviderDeployment>[] = [
   },
   {
     ...textColumn('Breaker', ({ breaker }: ProviderDeployment) => breaker),
-    cell: ({ breaker }) => <Status of={breaker} />,
+    cell: ({ breaker }) => <Status state={breaker} />,
   },
   {
     header: 'Keys',
@@ -47,7 +47,7 @@ const columns: readonly OrderedColumn<ProviderDeployment>[] = [
       <>
         {keys.map(({ position, status }) => (
           <span key={position}>
-            {position}: <Status of={status} />{' '}
+            {position}: <Status state={status} />{' '}
           </span>
         ))}
       </>

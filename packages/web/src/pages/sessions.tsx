@@ -31,7 +31,7 @@ function columnsOf(reload: () => void): Column<Session>[] {
       cell: ({ id, name }) => (
         <ConfirmedButton
           label="End"
-          of={`the session of ${name}`}
+          subject={`the session of ${name}`}
           name="DELETE /v1/sessions/{id}"
           input={{ params: { id } }}
           onDone={reload}

@@ -16,7 +16,7 @@ export function Subscriptions() {
       title="Subscribe to events"
       createdTitle="The new subscription"
       form={(onCreated) => <NewSubscriptionForm onCreated={onCreated} />}
-      shown={(secret) => <NewSecret label="Secret that signs the events." secret={secret} />}
+      showMade={(secret) => <NewSecret label="Secret that signs the events." secret={secret} />}
     >
       {(_show, round) => <SubscriptionList key={round} />}
     </Creation>
@@ -34,7 +34,7 @@ function SubscriptionList() {
         caption="Subscriptions"
         columns={(reload) => [
           { header: 'Address', cell: ({ url }) => url },
-          { header: 'Status', cell: ({ enabled }) => <Status of={enabled ? 'enabled' : 'disabled'} /> },
+          { header: 'Status', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
           { header: 'Events', cell: ({ event_types: types }) => types.join(', ') },
           {
             header: 'Last delivery',
@@ -43,7 +43,7 @@ function SubscriptionList() {
                 '–'
               ) : (
                 <>
-                  <Status of={last.status} /> <Time at={last.at} />
+                  <Status state={last.status} /> <Time at={last.at} />
                 </>
               ),
           },
@@ -53,7 +53,7 @@ function SubscriptionList() {
               <span class="actions">
                 <ActionButton
                   label="Test"
-                  of={url}
+                  subject={url}
                   name="POST /v1/webhooks/subscriptions/{id}/test"
                   input={{ params: { id }, body: {} }}
                   onDone={() => {
@@ -64,7 +64,7 @@ function SubscriptionList() {
                 <EnabledButtons
                   path="/v1/webhooks/subscriptions/{id}"
                   {...{ id, enabled }}
-                  of={url}
+                  subject={url}
                   effect="The address gets no more events."
                   onDone={reload}
                 />

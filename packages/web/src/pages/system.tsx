@@ -72,7 +72,7 @@ const services: readonly OrderedColumn<SystemService>[] = [
   service,
   {
     ...textColumn('Status', ({ status }: SystemService) => status),
-    cell: ({ status }) => <Status of={status} />,
+    cell: ({ status }) => <Status state={status} />,
   },
   { header: 'Error', cell: ({ error }) => error ?? '–', value: ({ error }) => error },
   figureColumn('Replicas', ({ replicas }) => replicas),

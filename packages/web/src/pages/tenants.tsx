@@ -26,7 +26,7 @@ export function Tenants() {
       title="Create a tenant"
       createdTitle="The new tenant"
       form={(onCreated) => <NewTenantForm onCreated={onCreated} />}
-      shown={(secret) => <NewSecret label="Key of its first admin." secret={secret} />}
+      showMade={(secret) => <NewSecret label="Key of its first admin." secret={secret} />}
     >
       {(_show, round) => (
         <>
@@ -53,7 +53,7 @@ function columnsOf(reload: () => void): Column<Tenant>[] {
   return [
     { header: 'Name', cell: ({ name }) => name },
     { header: 'Slug', cell: ({ slug }) => <code>{slug}</code> },
-    { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+    { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     {
       header: 'Change',
       cell: (tenant) => (
@@ -83,7 +83,7 @@ function StatusButton({ tenant: { id, name, status }, onDone }: { tenant: Tenant
     return (
       <ActionButton
         label="Activate"
-        of={name}
+        subject={name}
         name={endpoint}
         input={{ params: { id }, body: { status: 'active' } }}
         onDone={onDone}
@@ -92,7 +92,7 @@ function StatusButton({ tenant: { id, name, status }, onDone }: { tenant: Tenant
   return (
     <ConfirmedButton
       label="Suspend"
-      of={name}
+      subject={name}
       name={endpoint}
       input={{ params: { id }, body: { status: 'suspended' } }}
       onDone={onDone}

@@ -37,7 +37,7 @@ export function Trace({ id }: PageProps) {
 
 function Facts({ trace }: { trace: TraceData }) {
   const facts = {
-    Status: <Status of={trace.status} />,
+    Status: <Status state={trace.status} />,
     Started: <Time at={trace.started_at} />,
     Ended: <Time at={trace.ended_at} otherwise="running" />,
     Duration: milliseconds(trace.duration_ms),
@@ -76,7 +76,7 @@ const columns: readonly OrderedColumn<Span>[] = [
   textColumn('Kind', ({ kind }) => kind),
   {
     ...textColumn('Status', ({ status }: Span) => status),
-    cell: ({ status }) => <Status of={status} />,
+    cell: ({ status }) => <Status state={status} />,
   },
   {
     ...textColumn('Provider', ({ provider }: Span) => provider ?? '–'),

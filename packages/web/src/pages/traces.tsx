@@ -50,7 +50,7 @@ export function Traces() {
         empty="No run in the last hour. Send a request with a key, or use the playground."
       />
       {traces.length === 0 ? null : (
-        <ListExport name="GET /v1/traces/follow" input={{ query: filters }} of="Runs of the last hour" />
+        <ListExport name="GET /v1/traces/follow" input={{ query: filters }} caption="Runs of the last hour" />
       )}
     </>
   );
@@ -61,7 +61,7 @@ const columns: readonly Column<Trace>[] = [
     header: 'Started',
     cell: ({ id, started_at: at }) => <a href={`/app/traces/${id}`}>{<Time at={at} />}</a>,
   },
-  { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+  { header: 'Status', cell: ({ status }) => <Status state={status} /> },
   { header: 'Model', cell: ({ request_model: model }) => model },
   { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
   { header: 'Channel', cell: ({ channel }) => channel },

@@ -11,7 +11,7 @@ export function Transfers() {
       caption="Transfers, newest first"
       columns={() => [
         { header: 'Started', cell: ({ created_at: at }) => <Time at={at} /> },
-        { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+        { header: 'Status', cell: ({ status }) => <Status state={status} /> },
         { header: 'Mode', cell: ({ mode }) => mode },
         { header: 'From', cell: ({ source_tenant_id: tenant }) => <code>{tenant}</code> },
         { header: 'To', cell: ({ target_tenant_id: tenant }) => <code>{tenant}</code> },

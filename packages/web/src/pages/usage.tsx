@@ -19,15 +19,15 @@ const dimensions = {
   client: 'Program',
   session: 'Session',
 } as const;
-type Shown = keyof typeof dimensions;
+type Grouping = keyof typeof dimensions;
 
-const isShown = (text: string): text is Shown => Object.hasOwn(dimensions, text);
+const isShown = (text: string): text is Grouping => Object.hasOwn(dimensions, text);
 
 /** Runs and tokens of a period, by one dimension. */
 export function Usage() {
   const period = usePeriod();
-  const [given, setBy] = useParameter('by');
-  const by = isShown(given) ? given : 'day';
+  const [chosen, setBy] = useParameter('by');
+  const by = isShown(chosen) ? chosen : 'day';
   const known = useAnswer('GET /v1/usage/summary', { query: { ...period.range, group_by: by } });
   return (
     <>
@@ -67,11 +67,11 @@ function RunsByDay({ summary, period }: { summary: UsageSummary; period: Period 
   return <BarChart label={`Runs by day, ${first} to ${last}`} bars={bars} groups={['runs']} />;
 }
 
-function columnsOf(by: Shown): FigureColumn<Group>[] {
+function columnsOf(by: Grouping): FigureColumn<Group>[] {
   const figure = (header: string, value: (group: Group) => number): FigureColumn<Group> => ({
     header,
     text: (group) => String(value(group)),
-    shown: (group) => count(value(group)),
+    showGroup: (group) => count(value(group)),
     isNumber: true,
     compare: (one, other) => value(other) - value(one),
   });
@@ -85,7 +85,7 @@ function columnsOf(by: Shown): FigureColumn<Group>[] {
     {
       header: 'Duration on average',
       text: ({ avg_duration_ms: average }) => String(average ?? ''),
-      shown: ({ avg_duration_ms: average }) => milliseconds(average),
+      showGroup: ({ avg_duration_ms: average }) => milliseconds(average),
       isNumber: true,
       compare: (one, other) => (other.avg_duration_ms ?? 0) - (one.avg_duration_ms ?? 0),
     },

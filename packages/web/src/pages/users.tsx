@@ -45,7 +45,7 @@ const columns: readonly FigureColumn<Group>[] = [
   {
     header: 'User',
     text: ({ key }) => key.user ?? 'none',
-    shown: ({ key: { user } }) =>
+    showGroup: ({ key: { user } }) =>
       typeof user === 'string' ? (
         <a href={`/app/traces?user_id=${encodeURIComponent(user)}`}>{user}</a>
       ) : (
@@ -55,7 +55,7 @@ const columns: readonly FigureColumn<Group>[] = [
   {
     header: 'Keys and limits',
     text: () => '',
-    shown: ({ key: { user } }) =>
+    showGroup: ({ key: { user } }) =>
       typeof user === 'string' ? (
         <a href={`/app/keys?user_id=${encodeURIComponent(user)}`} aria-label={`Keys and limits of ${user}`}>
           keys
@@ -67,14 +67,14 @@ const columns: readonly FigureColumn<Group>[] = [
   {
     header: 'Runs',
     text: ({ requests }) => String(requests),
-    shown: ({ requests }) => count(requests),
+    showGroup: ({ requests }) => count(requests),
     isNumber: true,
     compare: (one, other) => other.requests - one.requests,
   },
   {
     header: 'Cost in USD',
     text: ({ total_usd: cost }) => cost,
-    shown: ({ total_usd: cost }) => usd(cost),
+    showGroup: ({ total_usd: cost }) => usd(cost),
     isNumber: true,
     compare: (one, other) => compareDecimals(other.total_usd, one.total_usd),
   },

@@ -16,7 +16,7 @@ export function WebhookCall({ id }: PageProps) {
       {(call) => (
         <>
           <p>
-            <Status of={call.status} /> {call.error?.message ?? ''}
+            <Status state={call.status} /> {call.error?.message ?? ''}
           </p>
           {call.output === null ? null : (
             <pre class="preview" tabIndex={0} aria-label="Output">
@@ -27,7 +27,7 @@ export function WebhookCall({ id }: PageProps) {
             <p class="actions">
               <ActionButton
                 label="Deliver again"
-                of="the result"
+                subject="the result"
                 name="POST /v1/webhooks/calls/{call_id}/redeliver"
                 input={{ params: { call_id: id }, body: {} }}
                 onDone={known.reload}
@@ -50,7 +50,7 @@ function Delivery({ delivery }: { delivery: WebhookDelivery }) {
   return (
     <section>
       <h2>
-        Delivery to {delivery.url} <Status of={delivery.status} />
+        Delivery to {delivery.url} <Status state={delivery.status} />
       </h2>
       <OrderedTable
         caption="Attempts"

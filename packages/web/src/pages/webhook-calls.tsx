@@ -19,7 +19,7 @@ export function WebhookCalls({ id }: PageProps) {
             </a>
           ),
         },
-        { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+        { header: 'Status', cell: ({ status }) => <Status state={status} /> },
         { header: 'Mode', cell: ({ mode }) => mode },
         { header: 'Delivery', cell: ({ delivery_id: delivery }) => delivery ?? '–' },
         { header: 'User', cell: ({ user_id: user }) => user ?? '–' },

@@ -13,7 +13,7 @@ export function Webhooks() {
       title="Create a webhook endpoint"
       createdTitle="The new endpoint"
       form={(onCreated) => <NewEndpointForm onCreated={onCreated} />}
-      shown={({ secret, callback_secret: callback }) => (
+      showMade={({ secret, callback_secret: callback }) => (
         <>
           <NewSecret label="Secret by which the sender proves itself." secret={secret} />
           <NewSecret label="Secret that signs results." secret={callback} />
@@ -33,7 +33,7 @@ function EndpointList() {
       caption="Webhook endpoints"
       columns={(reload) => [
         { header: 'Name', cell: ({ id, name }) => <a href={`/app/webhooks/${id}`}>{name}</a> },
-        { header: 'Status', cell: ({ enabled }) => <Status of={enabled ? 'enabled' : 'disabled'} /> },
+        { header: 'Status', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
         { header: 'Scheme', cell: ({ scheme }) => scheme },
         {
           header: 'Senders call',
@@ -51,7 +51,7 @@ function EndpointList() {
               <EnabledButtons
                 path="/v1/webhooks/endpoints/{id}"
                 {...{ id, enabled }}
-                of={name}
+                subject={name}
                 effect="Its senders get 404 from now on, and its calls are gone."
                 onDone={reload}
               />

@@ -5,7 +5,7 @@ import { Problem } from './problem.tsx';
 interface ActionButtonProps<Name extends EndpointName> {
   label: string;
   /** The thing, for people who hear the page. */
-  of: string;
+  subject: string;
   name: Name;
   input: InputOf<Name>;
   onDone: (answer: AnswerOf<Name>) => void;
@@ -22,7 +22,7 @@ export function ActionButton<Name extends EndpointName>(props: ActionButtonProps
     <>
       <button
         type="button"
-        aria-label={`${props.label} ${props.of}`}
+        aria-label={`${props.label} ${props.subject}`}
         disabled={action.isRunning}
         onClick={() => void start()}
       >

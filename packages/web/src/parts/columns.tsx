@@ -22,10 +22,10 @@ export function timeColumn<Row>(
 export function figureColumn<Row>(
   header: string,
   figure: (row: Row) => number | null,
-  shown: (figure: number | null) => string = countOrNone,
+  format: (figure: number | null) => string = countOrNone,
 ): OrderedColumn<Row> {
   const compare = byFigure(figure);
-  return { header, cell: (row) => shown(figure(row)), value: figure, isNumber: true, compare };
+  return { header, cell: (row) => format(figure(row)), value: figure, isNumber: true, compare };
 }
 
 /** A column of durations. */

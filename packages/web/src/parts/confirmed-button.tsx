@@ -9,7 +9,7 @@ interface ConfirmedButtonProps<Name extends EndpointName> {
   /** The verb, on the button and in the dialog. */
   label: string;
   /** The thing, for people who hear the page: a list has many such buttons. */
-  of: string;
+  subject: string;
   /** The effect, in a sentence. */
   children: ComponentChildren;
   name: Name;
@@ -29,11 +29,11 @@ export function ConfirmedButton<Name extends EndpointName>(props: ConfirmedButto
   };
   return (
     <>
-      <button type="button" aria-label={`${props.label} ${props.of}`} onClick={() => setOpen(true)}>
+      <button type="button" aria-label={`${props.label} ${props.subject}`} onClick={() => setOpen(true)}>
         {props.label}
       </button>
       {isOpen ? (
-        <Dialog title={`${props.label} ${props.of}?`} onClose={() => setOpen(false)}>
+        <Dialog title={`${props.label} ${props.subject}?`} onClose={() => setOpen(false)}>
           <p>{props.children}</p>
           <Problem error={action.error} />
           <p class="actions">

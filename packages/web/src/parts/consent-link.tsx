@@ -1,12 +1,12 @@
 import { Time } from './time.tsx';
 
-export interface GivenLink {
+export interface ConsentLinkState {
   url: string;
   expires_at: string;
 }
 
 interface ConsentLinkProps {
-  link: GivenLink | null;
+  link: ConsentLinkState | null;
   /** Called when the person opens it, in a tab of its own. */
   onOpen?: () => void;
 }

@@ -11,14 +11,14 @@ interface CreationProps<Made> {
   /** The form in the dialog, which hands over the secrets of what it has created; null for nothing secret. */
   form: (onCreated: (made: Made | null) => void) => ComponentChildren;
   /** The text around the secrets. `close` ends showing them. */
-  shown?: (made: Made, close: () => void) => ComponentChildren;
+  showMade?: (made: Made, close: () => void) => ComponentChildren;
   /** The list, with a function that shows secrets and reads the list again. */
   children: (show: (made: Made) => void, round: number) => ComponentChildren;
 }
 
 /** A button that creates something, whose secrets are shown once, above the list that then has it. */
 export function Creation<Made = string>(props: CreationProps<Made>) {
-  const { label, title, createdTitle, form, shown, children } = props;
+  const { label, title, createdTitle, form, showMade: showMade, children } = props;
   const [isNew, setNew] = useState(false);
   const [made, setMade] = useState<Made | null>(null);
   const [round, setRound] = useState(0);
@@ -40,9 +40,9 @@ export function Creation<Made = string>(props: CreationProps<Made>) {
           {form(show)}
         </Dialog>
       ) : null}
-      {made === null || shown === undefined ? null : (
+      {made === null || showMade === undefined ? null : (
         <Dialog title={createdTitle ?? title} onClose={close}>
-          {shown(made, close)}
+          {showMade(made, close)}
         </Dialog>
       )}
       {children(show, round)}

@@ -15,7 +15,7 @@ export function DeleteOwnData({ user }: { user: string }) {
       <p class="actions">
         <ConfirmedButton
           label="Delete"
-          of="all of your data"
+          subject="all of your data"
           name="DELETE /v1/users/{user_id}/data"
           input={{ params: { user_id: user } }}
           onDone={(deletion) => setId(deletion.id)}

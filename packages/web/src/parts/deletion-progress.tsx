@@ -34,7 +34,7 @@ export function DeletionProgress({ user, id }: { user: string; id: string }) {
 
 const columns: readonly OrderedColumn<UserDataDeletion['services'][number]>[] = [
   { header: 'Service', cell: ({ service }) => service, value: ({ service }) => service },
-  { header: 'Status', cell: ({ status }) => <Status of={status} />, value: ({ status }) => status },
+  { header: 'Status', cell: ({ status }) => <Status state={status} />, value: ({ status }) => status },
   { header: 'Removed', cell: ({ counts }) => countsText(counts), value: ({ counts }) => countsText(counts) },
 ];
 

@@ -15,7 +15,7 @@ interface EnabledButtonsProps<Resource extends Path> {
   path: Resource;
   id: string;
   /** The name of the resource, for people who hear the page. */
-  of: string;
+  subject: string;
   enabled: boolean;
   /** The effect of deleting it, in a sentence. */
   effect: string;
@@ -24,19 +24,19 @@ interface EnabledButtonsProps<Resource extends Path> {
 
 /** Buttons that disable, enable and delete a resource. */
 export function EnabledButtons<Resource extends Path>(props: EnabledButtonsProps<Resource>) {
-  const { path, id, of, enabled, effect, onDone } = props;
+  const { path, id, subject: of, enabled, effect, onDone } = props;
   const change: Changes = `PATCH ${path}`;
   const deletion: Deletions = `DELETE ${path}`;
   return (
     <>
       <ActionButton
         label={enabled ? 'Disable' : 'Enable'}
-        of={of}
+        subject={of}
         name={change}
         input={{ params: { id }, body: { enabled: !enabled } }}
         onDone={onDone}
       />
-      <ConfirmedButton label="Delete" of={of} name={deletion} input={{ params: { id } }} onDone={onDone}>
+      <ConfirmedButton label="Delete" subject={of} name={deletion} input={{ params: { id } }} onDone={onDone}>
         {effect}
       </ConfirmedButton>
     </>

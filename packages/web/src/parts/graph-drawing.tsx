@@ -45,14 +45,14 @@ export function GraphDrawing({ graph }: { graph: Subgraph }) {
 }
 
 function Entity({ node: { name, type, distance }, place: { x, y } }: { node: GraphNode; place: Point }) {
-  const shown = name.length > 24 ? `${name.slice(0, 23)}…` : name;
+  const label = name.length > 24 ? `${name.slice(0, 23)}…` : name;
   return (
     <g>
       <circle cx={x} cy={y} r={distance === 0 ? 7 : 5}>
         <title>{`${name} (${type})`}</title>
       </circle>
       <text x={x} y={y - 10} text-anchor="middle">
-        {shown}
+        {label}
       </text>
     </g>
   );

@@ -25,9 +25,9 @@ const columns: readonly OrderedColumn<LimitState>[] = [
 
 function amountColumn(
   header: string,
-  of: (state: LimitState) => number | string | null,
+  figureOf: (state: LimitState) => number | string | null,
 ): OrderedColumn<LimitState> {
-  return { header, cell: (state) => amount(of(state)), value: of, isNumber: true };
+  return { header, cell: (state) => amount(figureOf(state)), value: figureOf, isNumber: true };
 }
 
 /** The limits of the key, each the one that stops it first: the tenant's or its own. */

@@ -12,11 +12,11 @@ interface ListExportProps<Name extends CsvName> {
   /** Parameters of the path, and filters. */
   input: InputOf<Name>;
   /** The caption of the table, for people who hear the page. */
-  of: string;
+  caption: string;
 }
 
 /** Saves all pages of a list as the API has them in CSV, with the filters of the view. */
-export function ListExport<Name extends CsvName>({ name, input, of }: ListExportProps<Name>) {
+export function ListExport<Name extends CsvName>({ name, input, caption: caption }: ListExportProps<Name>) {
   const [progress, setProgress] = useState('');
   const [error, setError] = useState<ApiError | null>(null);
   const running = useRef<AbortController | null>(null);
@@ -30,14 +30,14 @@ export function ListExport<Name extends CsvName>({ name, input, of }: ListExport
     // `key` stands for the input, which is another object with each render.
   }, [name, key]);
   const save = async (): Promise<void> => {
-    const own = new AbortController();
-    running.current = own;
+    const controller = new AbortController();
+    running.current = controller;
     setRunning(true);
     setError(null);
     setProgress('Reading the first rows…');
     try {
       const file = await listAsCsv(name, input, {
-        signal: own.signal,
+        signal: controller.signal,
         onRows: (rows) => setProgress(`${count(rows)} rows so far…`),
       });
       saveFile(file.content, file.name);
@@ -48,7 +48,7 @@ export function ListExport<Name extends CsvName>({ name, input, of }: ListExport
       );
     } catch (problem) {
       setProgress('');
-      if (!own.signal.aborted) setError(knownError(problem));
+      if (!controller.signal.aborted) setError(knownError(problem));
     } finally {
       setRunning(false);
     }
@@ -57,7 +57,7 @@ export function ListExport<Name extends CsvName>({ name, input, of }: ListExport
     <div class="actions">
       <button
         type="button"
-        aria-label={`Save as CSV: ${of}`}
+        aria-label={`Save as CSV: ${caption}`}
         aria-busy={isRunning}
         disabled={isRunning}
         onClick={() => void save()}

@@ -56,13 +56,13 @@ export function NewChannelForm({ onCreated }: { onCreated: (secret: string | nul
   const [name, setName] = useState('');
   const [agent, setAgent] = useState('');
   const [type, setType] = useState<ChannelType>('generic');
-  const [given, setGiven] = useState<Readonly<Record<string, string>>>({});
+  const [values, setGiven] = useState<Readonly<Record<string, string>>>({});
   const create = useAction('POST /v1/channels/instances');
   const { config, credentials } = members[type];
-  const filled = (of: Members): Record<string, string> =>
+  const filled = (fields: Members): Record<string, string> =>
     Object.fromEntries(
-      Object.keys(of).flatMap((member) => {
-        const value = given[member] ?? '';
+      Object.keys(fields).flatMap((member) => {
+        const value = values[member] ?? '';
         return value === '' ? [] : [[member, value]];
       }),
     );
@@ -86,8 +86,8 @@ export function NewChannelForm({ onCreated }: { onCreated: (secret: string | nul
         <TextField
           key={member}
           label={label}
-          value={given[member] ?? ''}
-          onChange={(value) => setGiven({ ...given, [member]: value })}
+          value={values[member] ?? ''}
+          onChange={(value) => setGiven({ ...values, [member]: value })}
           maxLength={2_000}
           {...(isOptional !== true && { isRequired: true })}
           {...(hint !== undefined && { hint })}

@@ -39,11 +39,11 @@ export function NewEndpointForm({ onCreated }: { onCreated: (made: EndpointSecre
   const [scheme, setScheme] = useState<string>('standard');
   const [secret, setSecret] = useState('');
   const [template, setTemplate] = useState<string>('');
-  const [own, setOwn] = useState('');
+  const [ownSecret, setOwn] = useState('');
   const [mode, setMode] = useState('sync');
   const [callback, setCallback] = useState('');
   const create = useAction('POST /v1/webhooks/endpoints');
-  const prompt = template === 'own' ? own : template;
+  const prompt = template === 'own' ? ownSecret : template;
   const submit = async (): Promise<void> => {
     const made = await create.run({
       body: {
@@ -70,7 +70,7 @@ export function NewEndpointForm({ onCreated }: { onCreated: (made: EndpointSecre
       />
       <Choice label="Prompt made by" value={template} onChange={setTemplate} options={templates} />
       {template === 'own' ? (
-        <LongTextField label="Liquid template" value={own} onChange={setOwn} rows={6} isRequired />
+        <LongTextField label="Liquid template" value={ownSecret} onChange={setOwn} rows={6} isRequired />
       ) : null}
       <Choice label="Result" value={mode} onChange={setMode} options={modes} />
       {mode === 'async' ? (

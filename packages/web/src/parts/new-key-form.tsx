@@ -23,10 +23,10 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
   const [left, setLeft] = useState<readonly Scope[]>([]);
   const chosen = offered.filter((scope) => !left.includes(scope));
   // Those of another role stay left out.
-  const leaveAllBut = (kept: readonly Scope[]): void =>
+  const leaveAllBut = (remaining: readonly Scope[]): void =>
     setLeft([
       ...left.filter((scope) => !offered.includes(scope)),
-      ...offered.filter((scope) => !kept.includes(scope)),
+      ...offered.filter((scope) => !remaining.includes(scope)),
     ]);
   const create = useAction('POST /v1/api-keys');
   const submit = async (): Promise<void> => {

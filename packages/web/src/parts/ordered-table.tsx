@@ -51,7 +51,7 @@ export function OrderedTable<Row>({
           )}
           <CsvLink
             file={file}
-            of={table.caption}
+            subject={table.caption}
             header={saved.map(({ header, unit }) => (unit === undefined ? header : `${header} (${unit})`))}
             rows={sorted.map((row) => saved.map(({ value }) => value?.(row) ?? null))}
           />

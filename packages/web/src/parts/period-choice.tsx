@@ -14,8 +14,8 @@ export interface Period {
 /** The one period of all figures of a view, which its address names. */
 export function usePeriod(fallback: PeriodName = '30d'): Period {
   const { timezone } = usePerson();
-  const [given] = useParameter('period');
-  const name = isPeriod(given) ? given : fallback;
+  const [chosen] = useParameter('period');
+  const name = isPeriod(chosen) ? chosen : fallback;
   return useMemo(() => {
     const days = daysOf(name, new Date(), timezone);
     return { name, days, range: rangeOf(days, timezone) };

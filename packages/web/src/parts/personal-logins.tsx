@@ -1,14 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ActionButton } from './action-button.tsx';
 import { ConfirmedButton } from './confirmed-button.tsx';
-import { ConsentLink, type GivenLink } from './consent-link.tsx';
+import { ConsentLink, type ConsentLinkState } from './consent-link.tsx';
 import { ResourceList } from './resource-list.tsx';
 import { Status } from './status.tsx';
 import { Time } from './time.tsx';
 
 /** The MCP servers where a person has a login, or can have one. */
 export function PersonalLogins() {
-  const [link, setLink] = useState<GivenLink | null>(null);
+  const [link, setLink] = useState<ConsentLinkState | null>(null);
   const [isOpened, setOpened] = useState(false);
   const [round, setRound] = useState(0);
   useEffect(() => {
@@ -34,7 +34,7 @@ export function PersonalLogins() {
         columns={(reload) => [
           { header: 'Server', cell: ({ server_name: name }) => name },
           { header: 'Host', cell: ({ server_host: host }) => <code>{host}</code> },
-          { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+          { header: 'Status', cell: ({ status }) => <Status state={status} /> },
           { header: 'Logged in', cell: ({ logged_in_at: at }) => <Time at={at} otherwise="never" /> },
           { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} /> },
           {
@@ -44,7 +44,7 @@ export function PersonalLogins() {
                 {status === 'logged_in' ? null : (
                   <ActionButton
                     label="Log in"
-                    of={`at ${name}`}
+                    subject={`at ${name}`}
                     name="POST /v1/mcp/servers/{id}/consent-links"
                     input={{ params: { id } }}
                     onDone={setLink}
@@ -53,7 +53,7 @@ export function PersonalLogins() {
                 {status === 'needs_login' ? null : (
                   <ConfirmedButton
                     label="Log out"
-                    of={`at ${name}`}
+                    subject={`at ${name}`}
                     name="DELETE /v1/mcp/logins/{server_id}"
                     input={{ params: { server_id: id } }}
                     onDone={reload}

@@ -43,7 +43,7 @@ export function ResourceList<Name extends ListName>(props: ResourceListProps<Nam
             )}
           </p>
           {answer.data.length === 0 && cursor === '' ? null : (
-            <ListExport name={props.name} input={props.input} of={props.caption} />
+            <ListExport name={props.name} input={props.input} caption={props.caption} />
           )}
         </>
       )}

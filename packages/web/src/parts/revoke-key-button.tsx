@@ -2,7 +2,7 @@ import type { ApiKey } from '@gatehouse/contract/keys';
 import { ConfirmedButton } from './confirmed-button.tsx';
 
 interface RevokeKeyButtonProps {
-  of: Pick<ApiKey, 'id' | 'name'>;
+  apiKey: Pick<ApiKey, 'id' | 'name'>;
   name:
     | 'POST /v1/api-keys/{id}/revoke'
     | 'POST /v1/me/api-keys/{id}/revoke'
@@ -10,11 +10,11 @@ interface RevokeKeyButtonProps {
   onDone: () => void;
 }
 
-export function RevokeKeyButton({ of: { id, name: keyName }, name, onDone }: RevokeKeyButtonProps) {
+export function RevokeKeyButton({ apiKey: { id, name: keyName }, name, onDone }: RevokeKeyButtonProps) {
   return (
     <ConfirmedButton
       label="Revoke"
-      of={keyName}
+      subject={keyName}
       name={name}
       input={{ params: { id }, body: {} }}
       onDone={onDone}

@@ -23,6 +23,6 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
 };
 
 /** A state in the API's word: its colour only repeats it. */
-export function Status({ of }: { of: string }) {
-  return <span class={`status ${tones[of] ?? ''}`}>{of.replaceAll('_', ' ')}</span>;
+export function Status({ state: state }: { state: string }) {
+  return <span class={`status ${tones[state] ?? ''}`}>{state.replaceAll('_', ' ')}</span>;
 }

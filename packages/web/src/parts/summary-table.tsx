@@ -9,7 +9,7 @@ import { Table, type Column } from './table.tsx';
 export interface FigureColumn<Group> {
   header: string;
   text: (group: Group) => string;
-  shown?: (group: Group) => ComponentChildren;
+  showGroup?: (group: Group) => ComponentChildren;
   isNumber?: true;
   compare?: Compare<Group>;
 }
@@ -33,7 +33,7 @@ export function SummaryTable<Group>(props: SummaryTableProps<Group>) {
   const [sort, setSort] = useParameter('sort');
   const by = columns.find(({ header }) => header === sort);
   const sorted = by === undefined ? groups : groups.toSorted(by.compare ?? byText(by.text));
-  const shown: Column<Group>[] = columns.map(({ header, text, shown: show, isNumber }) => ({
+  const tableColumns: Column<Group>[] = columns.map(({ header, text, showGroup: show, isNumber }) => ({
     header,
     cell: show ?? text,
     ...(isNumber && { isNumber }),
@@ -42,7 +42,7 @@ export function SummaryTable<Group>(props: SummaryTableProps<Group>) {
     <>
       <Table
         caption={caption}
-        columns={shown}
+        columns={tableColumns}
         rows={sorted.slice(0, mostShown)}
         keyOf={keyOf}
         empty="No runs in this period."

@@ -7,8 +7,8 @@ import { usePerson, type Person } from './session.tsx';
 export function Shell() {
   const person = usePerson();
   const { path } = useView();
-  const found = findPage(path, person);
-  const title = found?.page.title ?? 'No such page';
+  const match = findPage(path, person);
+  const title = match?.page.title ?? 'No such page';
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
@@ -35,18 +35,18 @@ export function Shell() {
         </form>
       </header>
       <div class="columns">
-        <Navigation person={person} current={found?.page.path ?? ''} />
+        <Navigation person={person} current={match?.page.path ?? ''} />
         <main id="content">
           <h1 ref={heading} tabIndex={-1}>
             {title}
           </h1>
-          {found === null ? (
+          {match === null ? (
             <p>
               Nothing is at <code>{path}</code>, or your session doesn’t reach it. Go to the{' '}
               <a href="/app/">first page</a>.
             </p>
           ) : (
-            <found.page.component key={path} id={found.id} />
+            <match.page.component key={path} id={match.id} />
           )}
         </main>
       </div>

@@ -60,7 +60,7 @@ export class Alerts {
   }
 
   /** The alerts about a run that ends. Write them in the transaction that records the end. */
-  ofRun(run: StartedRun, end: RunEnd, attempts: readonly Attempt[]): NewAlert[] {
+  alertOfRun(run: StartedRun, end: RunEnd, attempts: readonly Attempt[]): NewAlert[] {
     const unpriced = attempts
       .filter(({ cost }) => cost === null)
       .map(({ provider, model }) => this.#unpriced(provider, model));
@@ -69,7 +69,7 @@ export class Alerts {
 
   /** A request was refused before any provider call. */
   refused(tenantId: string, error: AppError): void {
-    const alert = this.#ofRefusal(tenantId, error);
+    const alert = this.#alertOfRefusal(tenantId, error);
     if (alert !== null) this.#raise(alert);
   }
 
@@ -111,7 +111,7 @@ export class Alerts {
     return { id: run_id, tenant_id, type: 'run.failed', data };
   }
 
-  #ofRefusal(tenantId: string, error: AppError): NewAlert | null {
+  #alertOfRefusal(tenantId: string, error: AppError): NewAlert | null {
     if (error instanceof ModelUnpriced) {
       const { provider, pattern, id } = error.model;
       // No provider has answered to the name, which may be an invented one.

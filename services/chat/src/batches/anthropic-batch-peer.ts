@@ -45,7 +45,7 @@ export const anthropicBatches: BatchApi = {
     const open: Fields[] = [];
     const path = `${batchesPath}?limit=100`;
     const list = { path, cursor: 'after_id', since, isObject: isBatch, signal } as const;
-    const found = await findListed(resources, list, async (objects) => {
+    const listed = await findListed(resources, list, async (objects) => {
       const alike = objects.filter(
         (object) => requestsOf(object) === requests && (createdMs(object) ?? 0) <= until,
       );
@@ -58,8 +58,9 @@ export const anthropicBatches: BatchApi = {
       }
       return undefined;
     });
-    if (found === null && open.length > 0) throw new Error('a batch that may be this one is still under way');
-    return found;
+    if (listed === null && open.length > 0)
+      throw new Error('a batch that may be this one is still under way');
+    return listed;
   },
 };
 

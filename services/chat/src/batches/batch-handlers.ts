@@ -17,7 +17,7 @@ import { hasId, shownBatch } from './openai-batch.ts';
 const api = 'openai';
 
 /** Files keep their URL, which a later release may no longer take. */
-const ofChat: BatchKind = { operation: 'chat', api: 'chat' };
+const chatBatches: BatchKind = { operation: 'chat', api: 'chat' };
 
 /** Batches of requests, each for the tenant and the user that it was made for; others get a 404. */
 export function batchHandlers(dependencies: BatchHandlerDependencies): { handlers: Record<string, Handler> } {
@@ -29,13 +29,13 @@ export function batchHandlers(dependencies: BatchHandlerDependencies): { handler
           startOnce(dependencies, call, {
             content: call.body,
             start: (requestDigest) => create(dependencies, call, requestDigest),
-            shown: (batch, tenantId) => shown(dependencies, batch, tenantId),
+            showBatch: (batch, tenantId) => showBatch(dependencies, batch, tenantId),
           });
         return { body: await dependencies.idempotency.during(call.claim, work) };
       },
       'batches.get': async (call: Call) => {
-        const batch = await found(dependencies, call);
-        return { body: shown(dependencies, batch, tenantOf(call).tenantId) };
+        const batch = await batchOf(dependencies, call);
+        return { body: showBatch(dependencies, batch, tenantOf(call).tenantId) };
       },
       'batches.list': async (call: Call<unknown, ListBatches>) => {
         const { tenantId, userId } = tenantOf(call);
@@ -47,22 +47,22 @@ export function batchHandlers(dependencies: BatchHandlerDependencies): { handler
           limit: limit + 1,
         } as const;
         const batches = await listBatches(pool, { tenantId, userId }, page);
-        const objects = batches.map((batch) => shown(dependencies, batch, tenantId));
+        const objects = batches.map((batch) => showBatch(dependencies, batch, tenantId));
         return { body: pageOf(objects, limit) };
       },
       'batches.cancel': async (call: Call) => {
-        const batch = await found(dependencies, call);
+        const batch = await batchOf(dependencies, call);
         return { body: shownBatch(await cancelOpen(dependencies, call, batch), batch) };
       },
     },
   };
 }
 
-function shown({ sealed }: BatchDependencies, batch: StoredBatch, tenantId: string): Fields {
+function showBatch({ sealed }: BatchDependencies, batch: StoredBatch, tenantId: string): Fields {
   return shownBatch(sealed.open(batch.content, { id: batch.id, tenantId }), batch);
 }
 
-async function found(
+async function batchOf(
   { pool }: BatchDependencies,
   call: Pick<Call, 'params' | 'principal'>,
 ): Promise<StoredBatch> {
@@ -80,8 +80,8 @@ async function create(
   const settings = await dependencies.settings.getForKey(tenantOf(call), call);
   const { file, requests } = await inputOf(dependencies, call);
   const { key, providerFileId, id: inputFileId } = file;
-  const asked = { provider: key.provider, allowed: settings.allowedModels };
-  const model = deploymentOf(dependencies.catalogue, requests, asked);
+  const keyRequest = { provider: key.provider, allowed: settings.allowedModels };
+  const model = deploymentOf(dependencies.catalogue, requests, keyRequest);
   const resources = await resourcesOf(dependencies, key, call);
   const id = newId();
   const body = Buffer.from(JSON.stringify({ ...call.body, input_file_id: providerFileId }));
@@ -89,7 +89,7 @@ async function create(
   return startBatch(dependencies, {
     ...{ id, call, api, key, requests, model, settings, resources, requestDigest },
     ...{ inputFileId, providerFileId, firstId: null, client: undefined, param: 'input_file_id' },
-    kind: kindsByUrl.get(requests.url) ?? ofChat,
+    kind: kindsByUrl.get(requests.url) ?? chatBatches,
     ask: (signal) =>
       resources
         .json({ method: 'POST', path: '/batches', headers, body, isAnswer: hasId, signal })
@@ -97,7 +97,7 @@ async function create(
           if (!(error instanceof ProviderFailure)) throw error;
           throw error.renamed(providerFileId, objectId(filePrefix, inputFileId));
         }),
-    shown: (object) =>
+    toClient: (object) =>
       shownBatch(object, { id, inputFileId, outputFileId: null, errorFileId: null, ended: false }),
   });
 }

@@ -48,7 +48,7 @@ export interface BatchPollingOptions {
   settings: TenantSettingsClient;
   pricing: Pricing;
   sealed: SealedObjects;
-  alerts: Pick<Alerts, 'ofRun'>;
+  alerts: Pick<Alerts, 'alertOfRun'>;
   log: Logger;
   registry: Registry;
   /** Shorter in tests. */
@@ -311,7 +311,7 @@ export class BatchPolling {
   ): Promise<void> {
     const { pool, alerts } = this.#options;
     const { end, attempt } = batchEnd(batch, outcome, sum);
-    const raised = alerts.ofRun(batch.run, end, [attempt]);
+    const raised = alerts.alertOfRun(batch.run, end, [attempt]);
     if (await endBatch(pool, batch, { end, attempt, alerts: raised, ...kept }))
       this.#ended.inc({ status: end.status });
   }

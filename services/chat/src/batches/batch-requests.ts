@@ -2,7 +2,7 @@ import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { ofOnePayer } from '../catalogue/payer.ts';
+import { forOnePayer } from '../catalogue/payer.ts';
 import { agentRef, modelNotFound, modelTarget, type Choosing, type Target } from '../catalogue/target.ts';
 import type { CompletionRequest, Operation } from '@gatehouse/dialects/dialect';
 import { mostTokens } from '../limits/bounds.ts';
@@ -90,15 +90,15 @@ function isUnlimited(request: CompletionRequest, { max_output_tokens: most }: Mo
 export function batchTarget(
   catalogue: Catalogue,
   name: string,
-  asked: { api: BatchKind['api']; settings: TenantSettings; userId: string | null; choosing: Choosing },
+  batch: { api: BatchKind['api']; settings: TenantSettings; userId: string | null; choosing: Choosing },
 ): Target {
   if (agentRef(name) !== null)
     throw new AppError('unsupported_parameter', 'Batches name models; an agent has none.', {
       param: 'model',
     });
-  const { api, settings, userId, choosing } = asked;
+  const { api, settings, userId, choosing } = batch;
   const target = modelTarget(catalogue, name, settings.allowedModels, choosing);
-  const paid = ofOnePayer(target, { keys: settings.ownKeys, userId });
+  const paid = forOnePayer(target, { keys: settings.ownKeys, userId });
   const { id } = paid.chain[0];
   const first = paid.chain.find((model) => model.id === id && hasBatches(model, api));
   if (first === undefined)
@@ -119,11 +119,11 @@ export function deploymentOf(
   { provider, allowed }: { provider: string; allowed: AllowedModels | null },
 ): Model {
   const model = catalogue.find(name, allowed);
-  const found = (model === undefined ? [] : deploymentsOf(model)).find(
+  const deployment = (model === undefined ? [] : deploymentsOf(model)).find(
     (each) => each.provider.name === provider && each.upstreamModel === upstreamModel,
   );
-  if (found === undefined) throw modelNotFound(name);
-  return found;
+  if (deployment === undefined) throw modelNotFound(name);
+  return deployment;
 }
 
 /** Throws a 400 for a request that goes on from what the gateway keeps, which no provider has, or a thread of a key. */

@@ -74,7 +74,7 @@ export interface Start extends Pick<
   /** Asks the provider for it. */
   ask: (signal: AbortSignal) => Promise<Fields>;
   /** The batch, as its provider describes it, in its client's terms. */
-  shown: (object: Fields) => Fields;
+  toClient: (object: Fields) => Fields;
 }
 
 /** Batches of a tenant under way. */
@@ -99,11 +99,11 @@ export async function startOnce(
   {
     content,
     start,
-    shown,
+    showBatch: showBatch,
   }: {
     content: unknown;
     start: (requestDigest: Buffer | null) => Promise<Fields>;
-    shown: (batch: StoredBatch, tenantId: string) => Fields;
+    showBatch: (batch: StoredBatch, tenantId: string) => Fields;
   },
 ): Promise<Fields> {
   const { pool } = dependencies;
@@ -112,7 +112,7 @@ export async function startOnce(
   const known = digest === null ? null : await findRequested(pool, tenantId, digest);
   if (known === 'pending') throw stillPending();
   if (known === null) return start(digest);
-  const body = shown(known, tenantId);
+  const body = showBatch(known, tenantId);
   await withTenant(pool, tenantId, answering(dependencies, call, body));
   return body;
 }
@@ -136,7 +136,7 @@ function stillPending(): AppError {
 export async function startBatch(dependencies: BatchHandlerDependencies, start: Start): Promise<Fields> {
   const { call, requests, model, api } = start;
   const { tenantId, keyId: apiKeyId } = tenantOf(call);
-  const payer = { tenantId, apiKeyId, settings: ofPayer(start.settings, start.key) };
+  const payer = { tenantId, apiKeyId, settings: payerSettings(start.settings, start.key) };
   const admission = await dependencies.limiter.arrive(payer);
   try {
     const reserved = await reserve(dependencies, { admission, payer, requests, model });
@@ -155,7 +155,7 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
 }
 
 /** The settings without the limits that batches have their own of. */
-function ofPayer(settings: KeySettings, { ownKeyId }: KeyName): KeySettings {
+function payerSettings(settings: KeySettings, { ownKeyId }: KeyName): KeySettings {
   return withoutLimits(settings, ownKeyId === null ? [] : [Resource.BUDGET]);
 }
 
@@ -183,15 +183,15 @@ async function reserve(
   const settings = withoutLimits(payer.settings, [Resource.TOKENS]);
   const signal = AbortSignal.timeout(answerMs);
   await limiter.admit(admission, { ...payer, settings }, { amounts, leastTokens: null, signal });
-  const pico = admission.charges === null ? 0n : amounts.of(Resource.BUDGET);
+  const pico = admission.charges === null ? 0n : amounts.amountOf(Resource.BUDGET);
   return { inputTokens: most.input, tokens: most.input + most.output, pico };
 }
 
 async function tokenBounds(limiter: Limiter, payer: Payer): Promise<OpenBounds['tokens']> {
   const { tenant, key } = await limiter.tokensPerMinute(payer);
-  const ofDay = (perMinute: bigint | null): bigint | null =>
+  const perDay = (perMinute: bigint | null): bigint | null =>
     perMinute === null ? null : perMinute * minutesOfDay;
-  return { tenant: ofDay(tenant), key: ofDay(key) };
+  return { tenant: perDay(tenant), key: perDay(key) };
 }
 
 function assertWithin(
@@ -318,7 +318,7 @@ async function begin(
     const object = await start.ask(AbortSignal.timeout(answerMs));
     const providerBatchId = requiredId(object);
     const content = sealed.seal(object, { id, tenantId });
-    const body = start.shown(object);
+    const body = start.toClient(object);
     const confirmed = { providerBatchId, content, pauseMs };
     const within = answering(dependencies, call, body);
     await withTenant(pool, tenantId, async (db) => {

@@ -60,7 +60,7 @@ interface OpenSums {
 }
 
 /** A batch answers repeats of its request for so long. */
-const ofRequest = `tenant_id = $1 and request_digest = $2 and created_at > now() - interval '1 day'`;
+const sameRequest = `tenant_id = $1 and request_digest = $2 and created_at > now() - interval '1 day'`;
 
 /**
  * Commits a batch before its provider is asked for it, with its charge to the budgets, which is the most that it can
@@ -77,7 +77,7 @@ export async function insertBatch(
   return withTenant(pool, tenantId, async (db) => {
     await lockTenant(db, tenantId);
     if (requestDigest !== null) {
-      const begun = await db.query(`select id from chat.batches where ${ofRequest}`, [
+      const begun = await db.query(`select id from chat.batches where ${sameRequest}`, [
         tenantId,
         requestDigest,
       ]);
@@ -90,15 +90,19 @@ export async function insertBatch(
        from chat.batches where tenant_id = $1 and ended_at is null`,
       [tenantId, batch.apiKeyId],
     );
-    const { batches, tokens, of_key: ofKey, unmeasured } = only({ rows });
+    const { batches, tokens, of_key: keyBatches, unmeasured } = only({ rows });
     const exceeds = (sum: string, most: bigint | null): boolean =>
       most !== null && BigInt(sum) + BigInt(reserved.tokens) > most;
     if (Number(batches) >= bounds.batches) return 'batches';
     if (bounds.files !== null && (await countKept(db, tenantId)) >= bounds.files) return 'files';
     if (exceeds(tokens, bounds.tokens.tenant)) return 'tenant';
-    if (exceeds(ofKey, bounds.tokens.key)) return 'key';
-    const { unmeasured: own } = batch;
-    if (own > 0 && bounds.unmeasured !== null && Number(unmeasured) + own > bounds.unmeasured)
+    if (exceeds(keyBatches, bounds.tokens.key)) return 'key';
+    const { unmeasured: unmeasuredTokens } = batch;
+    if (
+      unmeasuredTokens > 0 &&
+      bounds.unmeasured !== null &&
+      Number(unmeasured) + unmeasuredTokens > bounds.unmeasured
+    )
       return 'unmeasured';
     await db.query(
       `with begun as (
@@ -163,9 +167,9 @@ interface BatchRow {
   ended: boolean;
 }
 
-const shown = `id, api, first_id, provider, key_id, own_key_id, provider_batch_id, input_file_id, output_file_id, error_file_id,
+const batchColumns = `id, api, first_id, provider, key_id, own_key_id, provider_batch_id, input_file_id, output_file_id, error_file_id,
   content, ended_at is not null as ended`;
-const ofHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and content is not null and not forgotten
+const inHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and content is not null and not forgotten
   and (expires_at is null or expires_at > now())`;
 
 function toBatch(row: BatchRow): StoredBatch {
@@ -188,12 +192,10 @@ export async function findBatch(
   { tenantId, userId }: Holder,
 ): Promise<StoredBatch | null> {
   const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<BatchRow>(`select ${shown} from chat.batches where ${ofHolder} and id = $3 and api = $4`, [
-      tenantId,
-      userId,
-      id,
-      api,
-    ]),
+    db.query<BatchRow>(
+      `select ${batchColumns} from chat.batches where ${inHolder} and id = $3 and api = $4`,
+      [tenantId, userId, id, api],
+    ),
   );
   return rows[0] === undefined ? null : toBatch(rows[0]);
 }
@@ -209,7 +211,7 @@ export async function findRequested(
 ): Promise<StoredBatch | 'pending' | null> {
   const { rows } = await withTenant(pool, tenantId, (db) =>
     db.query<Omit<BatchRow, 'content'> & { content: Buffer | null }>(
-      `select ${shown} from chat.batches where ${ofRequest} and not forgotten`,
+      `select ${batchColumns} from chat.batches where ${sameRequest} and not forgotten`,
       [tenantId, requestDigest],
     ),
   );
@@ -235,8 +237,8 @@ export async function listBatches(
   const [beyond, order] = before === null ? ['<', 'desc'] : ['>', 'asc'];
   const { rows } = await withTenant(pool, tenantId, (db) =>
     db.query<BatchRow>(
-      `select ${shown} from chat.batches
-     where ${ofHolder} and api = $5 and ($3::uuid is null or id ${beyond} $3) order by id ${order} limit $4`,
+      `select ${batchColumns} from chat.batches
+     where ${inHolder} and api = $5 and ($3::uuid is null or id ${beyond} $3) order by id ${order} limit $4`,
       [tenantId, userId, before ?? after, limit, api],
     ),
   );
@@ -256,7 +258,7 @@ export async function hideBatch(
     db.query<{ id: string }>(
       `with hidden as (
        update chat.batches set content = null, expires_at = now()
-       where ${ofHolder} and id = $3 and api = $4 and ended_at is not null
+       where ${inHolder} and id = $3 and api = $4 and ended_at is not null
        returning id, output_file_id
      ), results as (
        update chat.files set deleted_at = now(), due_at = now() from hidden

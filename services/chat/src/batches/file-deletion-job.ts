@@ -133,10 +133,10 @@ export class FileDeletion {
     const signal = (): AbortSignal => this.#deadline;
     const list = { path: uploadedFiles, cursor: 'after', since, isObject: hasId, signal } as const;
     const name = nameAtProvider(id);
-    const found = await findListed(resources, list, (objects) =>
+    const listed = await findListed(resources, list, (objects) =>
       Promise.resolve(objects.find(({ filename }) => filename === name)),
     );
-    return found === null ? null : idIn(found);
+    return listed === null ? null : idIn(listed);
   }
 
   get #deadline(): AbortSignal {

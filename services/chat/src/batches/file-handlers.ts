@@ -25,7 +25,7 @@ export function fileHandlers(dependencies: UploadDependencies & { downloads: Fai
 } {
   const { pool, sealed } = dependencies;
   const uploads = new FairQueue(uploadsInFlight);
-  const shown = ({ id, content }: ListedFile, tenantId: string): Fields =>
+  const showFile = ({ id, content }: ListedFile, tenantId: string): Fields =>
     shownFile(sealed.open(content, { id, tenantId }), { id });
   return {
     rawHandlers: {
@@ -54,14 +54,14 @@ export function fileHandlers(dependencies: UploadDependencies & { downloads: Fai
         const files = await listFiles(pool, { tenantId, userId }, page);
         return {
           body: pageOf(
-            files.map((file) => shown(file, tenantId)),
+            files.map((file) => showFile(file, tenantId)),
             limit,
           ),
         };
       },
       'files.get': async (call: Call) => {
-        const file = await found(dependencies, call);
-        return { body: shown(file, tenantOf(call).tenantId) };
+        const file = await fileOf(dependencies, call);
+        return { body: showFile(file, tenantOf(call).tenantId) };
       },
       'files.delete': async (call: Call) => {
         const id = uuidIn(filePrefix, call.params['file_id'] ?? '');
@@ -76,7 +76,7 @@ export function noFile(): AppError {
   return new AppError('not_found', 'There is no such file.', { param: 'file_id' });
 }
 
-async function found(
+async function fileOf(
   { pool }: BatchDependencies,
   call: Pick<Call, 'params' | 'principal'>,
 ): Promise<StoredFile> {
@@ -87,7 +87,7 @@ async function found(
 }
 
 async function sendContent(dependencies: BatchDependencies, exchange: Exchange): Promise<void> {
-  const { key, providerFileId } = await found(dependencies, exchange.call);
+  const { key, providerFileId } = await fileOf(dependencies, exchange.call);
   const path = `/files/${encodeURIComponent(providerFileId)}/content`;
   await sendLines(dependencies, exchange, { key, path });
 }

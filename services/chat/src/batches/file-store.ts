@@ -34,7 +34,7 @@ interface FileRow {
 }
 
 const columns = 'id, purpose, provider, key_id, own_key_id, provider_file_id, requests, content';
-const ofHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and deleted_at is null
+const inHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and deleted_at is null
   and purpose <> 'message_batch'`;
 
 function toFile({ provider, key_id: keyId, own_key_id: ownKeyId, ...row }: FileRow): StoredFile {
@@ -119,7 +119,7 @@ export async function findFile(
 ): Promise<StoredFile | null> {
   const { rows } = await withTenant(pool, tenantId, (db) =>
     db.query<FileRow>(
-      `select ${columns} from chat.files where ${ofHolder} and id = $3 and expires_at > now()`,
+      `select ${columns} from chat.files where ${inHolder} and id = $3 and expires_at > now()`,
       [tenantId, userId, id],
     ),
   );
@@ -140,7 +140,7 @@ export async function listFiles(
   const { rows } = await withTenant(pool, tenantId, (db) =>
     db.query<ListedFile>(
       `select id, content from chat.files
-     where ${ofHolder} and expires_at > now() and ($3::uuid is null or id ${beyond} $3) and ($4::text is null or purpose = $4)
+     where ${inHolder} and expires_at > now() and ($3::uuid is null or id ${beyond} $3) and ($4::text is null or purpose = $4)
      order by id ${order} limit $5`,
       [tenantId, userId, after, purpose, limit],
     ),
@@ -151,7 +151,7 @@ export async function listFiles(
 /** Hides a file, whose copy at the provider is deleted next. Returns false if there is none. */
 export async function hideFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
   const { rowCount } = await withTenant(pool, tenantId, (db) =>
-    db.query(`update chat.files set deleted_at = now(), due_at = now() where ${ofHolder} and id = $3`, [
+    db.query(`update chat.files set deleted_at = now(), due_at = now() where ${inHolder} and id = $3`, [
       tenantId,
       userId,
       id,

@@ -80,7 +80,7 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
     },
     handlers: {
       'messages.batches.get': async (call: Call) => ({
-        body: shown(dependencies, await found(dependencies, call), tenantOf(call).tenantId),
+        body: showBatch(dependencies, await batchOf(dependencies, call), tenantOf(call).tenantId),
       }),
       'messages.batches.list': async (call: Call<unknown, ListMessageBatches>) => {
         const { tenantId, userId } = tenantOf(call);
@@ -90,20 +90,20 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
         const before = pageAt(messageBatchPrefix, 'before_id', beforeId);
         const page = { api, after, before, limit: limit + 1 } as const;
         const batches = await listBatches(pool, { tenantId, userId }, page);
-        const objects = batches.slice(0, limit).map((batch) => shown(dependencies, batch, tenantId));
+        const objects = batches.slice(0, limit).map((batch) => showBatch(dependencies, batch, tenantId));
         const data = before === null ? objects : objects.reverse();
         return { body: pageBetween(data, batches.length > limit) };
       },
       'messages.batches.cancel': async (call: Call) => {
-        const batch = await found(dependencies, call);
+        const batch = await batchOf(dependencies, call);
         return { body: shownBatch(await cancelOpen(dependencies, call, batch), batch) };
       },
       'messages.batches.delete': async (call: Call) => {
-        const batch = await found(dependencies, call);
+        const batch = await batchOf(dependencies, call);
         const { id } = batch;
         if (!(await hideBatch(pool, { id, api }, tenantOf(call)))) {
           // Another request may have deleted it meanwhile.
-          await found(dependencies, call);
+          await batchOf(dependencies, call);
           throw invalid('Cancel the batch first: one under way is not deleted.');
         }
         return { body: { id: objectId(messageBatchPrefix, id), type: 'message_batch_deleted' } };
@@ -112,7 +112,7 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
   };
 }
 
-function shown({ sealed }: BatchDependencies, batch: StoredBatch, tenantId: string): Fields {
+function showBatch({ sealed }: BatchDependencies, batch: StoredBatch, tenantId: string): Fields {
   return shownBatch(sealed.open(batch.content, { id: batch.id, tenantId }), batch);
 }
 
@@ -120,7 +120,7 @@ function shownBatch(object: Fields, { id, ended, outputFileId }: StoredBatch): F
   return shownMessageBatch(object, { id, ended, hasResults: outputFileId !== null });
 }
 
-async function found(
+async function batchOf(
   { pool }: BatchDependencies,
   call: Pick<Call, 'params' | 'principal'>,
 ): Promise<StoredBatch> {
@@ -163,7 +163,7 @@ async function answerCreate(
           content,
           start: (requestDigest) =>
             create(dependencies, starts, { held, headers, client, call, claim, requestDigest }),
-          shown: (batch, ofTenant) => shown(dependencies, batch, ofTenant),
+          showBatch: (batch, tenant) => showBatch(dependencies, batch, tenant),
         },
       ),
     })),
@@ -227,7 +227,7 @@ async function create(
         },
         headers: { ...headers, 'content-type': 'application/json', 'content-length': String(body.length) },
       }),
-    shown: (object) => shownMessageBatch(object, { id, ended: false, hasResults: false }),
+    toClient: (object) => shownMessageBatch(object, { id, ended: false, hasResults: false }),
   });
 }
 
@@ -263,7 +263,7 @@ async function checked(
 async function sendResults(dependencies: MessageBatchDependencies, exchange: Exchange): Promise<void> {
   const { call } = exchange;
   const { tenantId } = tenantOf(call);
-  const batch = await found(dependencies, call);
+  const batch = await batchOf(dependencies, call);
   const { id, key, providerBatchId } = batch;
   if (!batch.ended) throw invalid('The batch has no results yet: its processing_status is not ended.');
   if (batch.outputFileId === null || batch.firstId === null)

@@ -148,14 +148,14 @@ export class MessageRequests {
     const tenantId = this.#tenantId;
     const parsed = await parseBody(bytes, tenantId);
     const { request, target } = await readPart(bytes, tenantId, () => {
-      const asked = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
+      const completion = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
       // A model that was found only now has no signatures looked up.
       if (this.#sum === null)
         throw new AppError('invalid_value', `model takes more than ${maxMemberBytes} bytes.`, {
           param: 'model',
         });
-      this.#sum.add(asked, messagesUrl, isFields(parsed) ? parsed : {});
-      return { request: asked, target: this.#sum.target };
+      this.#sum.add(completion, messagesUrl, isFields(parsed) ? parsed : {});
+      return { request: completion, target: this.#sum.target };
     });
     const { upstreamModel: model, reasoning: reasons } = target.chain[0];
     const rewrite = { ...unchanged, ...signatures, model, reasons };

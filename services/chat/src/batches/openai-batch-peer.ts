@@ -22,9 +22,9 @@ export const openaiBatches: BatchApi = {
   find({ providerFileId, createdAt: since }, { resources, signal, knownIds }) {
     const list = { path: listed, cursor: 'after', since, isObject: isBatch, signal } as const;
     return findListed(resources, list, async (objects) => {
-      const own = objects.filter((object) => idIn(object, 'input_file_id') === providerFileId);
-      const known = await knownIds(own.map((object) => idIn(object)).filter((id) => id !== null));
-      return own.find((object) => !known.has(idIn(object) ?? ''));
+      const sameFile = objects.filter((object) => idIn(object, 'input_file_id') === providerFileId);
+      const known = await knownIds(sameFile.map((object) => idIn(object)).filter((id) => id !== null));
+      return sameFile.find((object) => !known.has(idIn(object) ?? ''));
     });
   },
 };

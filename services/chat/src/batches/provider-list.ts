@@ -39,12 +39,12 @@ export async function findListed(
     Array.isArray(data) && data.every((object) => isFields(object) && isObject(object));
   let after = '';
   for (let page = 0; page < maxPages; page += 1) {
-    const asked = { method: 'GET', path: path + after, isAnswer, signal: signal() } as const;
-    const { data, has_more: hasMore } = await resources.json(asked);
+    const request = { method: 'GET', path: path + after, isAnswer, signal: signal() } as const;
+    const { data, has_more: hasMore } = await resources.json(request);
     const objects = data as Fields[];
     const recent = objects.filter((object) => (createdMs(object) ?? Infinity) >= earliest);
-    const found = await find(recent);
-    if (found !== undefined) return found;
+    const match = await find(recent);
+    if (match !== undefined) return match;
     const last = objects.at(-1);
     if (last === undefined || hasMore === false || recent.length < objects.length) return null;
     const next = `&${cursor}=${encodeURIComponent(idIn(last) ?? '')}`;

@@ -69,9 +69,9 @@ export class ResultTally implements ReadResults {
   get chargePico(): bigint {
     let sum = this.#chargePico;
     for (const [{ pico, requests }, answers] of this.#uncounted) {
-      const of = BigInt(Math.max(1, requests));
+      const count = BigInt(Math.max(1, requests));
       const paid = BigInt(Math.min(requests, answers));
-      sum += (pico * paid + of - 1n) / of;
+      sum += (pico * paid + count - 1n) / count;
     }
     return cappedPico(sum);
   }

@@ -24,7 +24,7 @@ export async function sendLines(
   {
     key,
     path,
-    headers: asked = {},
+    headers: extraHeaders = {},
     through = (content) => content,
   }: {
     key: KeyName;
@@ -41,7 +41,7 @@ export async function sendLines(
   await dependencies.counts.count(tenantOf(call).tenantId, 'file_downloads');
   const resources = await resourcesOf(dependencies, key, call);
   const content = await resources
-    .stream({ method: 'GET', path, headers: asked, signal: leaving(response) })
+    .stream({ method: 'GET', path, headers: extraHeaders, signal: leaving(response) })
     .catch((error: unknown) => {
       throw asAppError(error, key);
     });

@@ -9,12 +9,12 @@ export class SealedObjects {
     this.#keyRing = keyRing;
   }
 
-  seal(object: Fields, kept: { id: string; tenantId: string }): Buffer {
-    return this.#keyRing.seal(Buffer.from(JSON.stringify(object)), contextOfObject(kept));
+  seal(object: Fields, row: { id: string; tenantId: string }): Buffer {
+    return this.#keyRing.seal(Buffer.from(JSON.stringify(object)), contextOfObject(row));
   }
 
-  open(content: Buffer, kept: { id: string; tenantId: string }): Fields {
-    return JSON.parse(this.#keyRing.open(content, contextOfObject(kept)).toString()) as Fields;
+  open(content: Buffer, row: { id: string; tenantId: string }): Fields {
+    return JSON.parse(this.#keyRing.open(content, contextOfObject(row)).toString()) as Fields;
   }
 }
 

@@ -113,9 +113,9 @@ async function passOn(
   const object = { ...answer, filename: form.filename };
   const content = sealed.seal(object, { id, tenantId });
   const file = { id, providerFileId, requests: JSON.stringify(requests.sum), content };
-  const shown = shownFile(object, { id });
-  const within = answering(dependencies, call, shown);
-  if (await showFile(pool, file, { tenantId, userId, within })) return shown;
+  const clientFile = shownFile(object, { id });
+  const within = answering(dependencies, call, clientFile);
+  if (await showFile(pool, file, { tenantId, userId, within })) return clientFile;
   await deleteThere(dependencies, resources, providerFileId);
   throw new AppError('service_unavailable', 'The file was deleted while it was uploaded.');
 }

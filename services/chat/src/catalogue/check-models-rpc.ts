@@ -12,8 +12,8 @@ export function checkModels(
     callers: ['agent', 'tenant'],
     async handle({ ids, tenantId = null }, context) {
       const { requestId, trace } = context;
-      const ofTenant = tenantId ?? tenantOf(context).tenantId;
-      const { allowedModels } = await settings.getNow(ofTenant, { requestId, trace });
+      const checkedTenant = tenantId ?? tenantOf(context).tenantId;
+      const { allowedModels } = await settings.getNow(checkedTenant, { requestId, trace });
       return { unknownIds: ids.filter((id) => catalogue.find(id, allowedModels) === undefined) };
     },
   };

@@ -65,11 +65,11 @@ export class FetchedList {
   }
 
   /** The list that a replica used last; null if there is none. */
-  async kept(): Promise<string | null> {
+  async stored(): Promise<string | null> {
     const { store, setting } = this.#options;
-    const kept = await store.find(setting.url);
-    if (kept !== null) this.#newest = kept;
-    return kept;
+    const text = await store.find(setting.url);
+    if (text !== null) this.#newest = text;
+    return text;
   }
 
   /** A text is in use from now on. A newer one may have come while it was read. */
@@ -117,7 +117,7 @@ export class FetchedList {
 
   /** To the list that a replica used last, until another one is at the URL. */
   async #fallBack(): Promise<void> {
-    await this.kept().catch(() => null);
+    await this.stored().catch(() => null);
     this.#retry();
   }
 

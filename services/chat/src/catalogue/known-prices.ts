@@ -56,14 +56,14 @@ function findPrices(
   { baseUrl, model, at }: { baseUrl: string; model: string; at: Date },
 ): KnownList | null {
   const result = calculate({}, model, { providerApiUrl: baseUrl, timestamp: at });
-  const found = result?.model_price;
-  if (found?.['input_mtok'] === undefined) return null;
-  const tiered = Object.values(found).filter((price) => typeof price === 'object');
+  const modelPrice = result?.model_price;
+  if (modelPrice?.['input_mtok'] === undefined) return null;
+  const tiered = Object.values(modelPrice).filter((price) => typeof price === 'object');
   return {
     starts: tiered.flatMap(({ tiers }) => tiers.map(({ start }) => start)),
-    statedAt: (inputTokens) => statedRates(found, inputTokens),
+    statedAt: (inputTokens) => statedRates(modelPrice, inputTokens),
     // OpenAI, guide "Prompt caching": no additional fee on models before GPT-5.6. The later ones have a price here.
-    freeCacheWrites: result?.provider.id === 'openai' && found['cache_write_mtok'] === undefined,
+    freeCacheWrites: result?.provider.id === 'openai' && modelPrice['cache_write_mtok'] === undefined,
   };
 }
 

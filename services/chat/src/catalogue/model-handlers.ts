@@ -32,8 +32,8 @@ export function modelHandlers(dependencies: ModelDependencies): Record<string, H
   const lists = new SharedCalls<UsableModels>();
   const list = async (call: Call<unknown, ModelQuery>): Promise<Reply> => {
     const actor = requestActor({ ...call, principal: tenantOf(call) });
-    const found = await lists.get(actor.sees, () => listModels(dependencies, actor));
-    return { body: clientSurfaces[call.dialect].models(found, call.query) };
+    const models = await lists.get(actor.sees, () => listModels(dependencies, actor));
+    return { body: clientSurfaces[call.dialect].models(models, call.query) };
   };
   const get = async (call: Call): Promise<Reply> => ({
     body: clientSurfaces[call.dialect].model(await getModel(dependencies, call)),

@@ -51,13 +51,13 @@ export class OperatorList {
       setting === null || url === undefined
         ? null
         : new FetchedList({ ...this.#options, setting: { ...setting, url } });
-    const found = setting === null ? null : await this.#first(setting, fetched, signal);
+    const list = setting === null ? null : await this.#first(setting, fetched, signal);
     return () => {
       this.#fetched?.stop();
       this.#fetched = fetched;
-      this.used = found?.text ?? null;
-      this.#options.pricing.chargeBy(found?.prices ?? null);
-      if (found !== null) this.#keep(found.text);
+      this.used = list?.text ?? null;
+      this.#options.pricing.chargeBy(list?.prices ?? null);
+      if (list !== null) this.#keep(list.text);
     };
   }
 
@@ -77,12 +77,12 @@ export class OperatorList {
       text = await fetched.first(signal);
       return read(text);
     } catch (error) {
-      const kept = await fetched.kept();
-      if (kept === null) throw error;
-      const found = read(kept);
+      const stored = await fetched.stored();
+      if (stored === null) throw error;
+      const list = read(stored);
       fetched.failed(error as Error);
       if (text !== null) await fetched.unusable(text);
-      return found;
+      return list;
     }
   }
 

@@ -6,20 +6,20 @@ import type { Target } from './target.ts';
  * The target with the models of one payer: the tenant where it has a key of its own for a deployment of the first model,
  * else the platform. So no failure of a key of the tenant costs the platform a call, and no budget counts a run in part.
  */
-export function ofOnePayer(
+export function forOnePayer(
   target: Target,
   { keys, userId }: { keys: readonly OwnKey[]; userId: string | null },
 ): Target {
   if (keys.length === 0) return target;
-  const found = target.chain.map((model) => ({ model, key: ownKeyFor(model, keys, userId) }));
+  const choices = target.chain.map((model) => ({ model, key: ownKeyFor(model, keys, userId) }));
   const [first] = target.chain;
-  const isOwn = found.some(({ model, key }) => model.id === first.id && key !== null);
-  const [one, ...others] = found.filter(({ key }) => (key !== null) === isOwn);
+  const isOwn = choices.some(({ model, key }) => model.id === first.id && key !== null);
+  const [one, ...others] = choices.filter(({ key }) => (key !== null) === isOwn);
   // The first model has a deployment of its payer.
   if (one === undefined) return target;
   const chain = [one.model, ...others.map(({ model }) => model)] as const;
   if (!isOwn) return { ...target, chain };
-  const ownKeys = new Map(found.flatMap(({ model, key }) => (key === null ? [] : [[model, key] as const])));
+  const ownKeys = new Map(choices.flatMap(({ model, key }) => (key === null ? [] : [[model, key] as const])));
   return { ...target, chain, ownKeys };
 }
 

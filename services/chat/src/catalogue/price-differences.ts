@@ -23,11 +23,11 @@ export function priceDifferences(
 function changesOf(price: StatedPrice, list: KnownList): string[] {
   const starts = [...new Set([0, ...startsOf(price), ...list.starts])].sort((a, b) => a - b);
   return starts.flatMap((start) => {
-    const [own, known] = [statedAt(price, start + 1), list.statedAt(start + 1)];
+    const [stated, known] = [statedAt(price, start + 1), list.statedAt(start + 1)];
     const where = start === 0 ? '' : ` above ${start} input tokens`;
     return (Object.keys(fieldOf) as TokenClass[])
-      .filter((name) => own[name] !== known[name])
-      .map((name) => `${fieldOf[name]}${where} ${usdOf(known, name)} -> ${usdOf(own, name)}`);
+      .filter((name) => stated[name] !== known[name])
+      .map((name) => `${fieldOf[name]}${where} ${usdOf(known, name)} -> ${usdOf(stated, name)}`);
   });
 }
 

@@ -76,10 +76,10 @@ const free: Cost = { costPico: 0n, source: null, version: null };
 export function costBy(price: CallPrice | null, usage: Usage): Cost | null {
   if (isFree(usage)) return free;
   if (price === null) return null;
-  const ofTokens = costAt(price.list, usage);
-  const ofTools = toolCost(price.tools, usage.toolCalls ?? {});
-  if (ofTokens === null || ofTools === null) return null;
-  return { costPico: capped(ofTokens + ofTools), source: price.source, version: price.version };
+  const tokenCost = costAt(price.list, usage);
+  const toolsCost = toolCost(price.tools, usage.toolCalls ?? {});
+  if (tokenCost === null || toolsCost === null) return null;
+  return { costPico: capped(tokenCost + toolsCost), source: price.source, version: price.version };
 }
 
 export function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): boolean {
@@ -95,11 +95,11 @@ export function chargeAt(lists: readonly PriceList[], tools: ToolPrices, usage: 
   const rate = highest(steps.map(highestRate));
   const call = highest(steps.map((rates) => rates.call));
   const tokens = BigInt(toTokens(usage.inputTokens)) + BigInt(toTokens(usage.outputTokens));
-  const ofTools = Object.entries(usage.toolCalls ?? {}).filter(
+  const pricedTools = Object.entries(usage.toolCalls ?? {}).filter(
     ([tool]) => tools[tool as BilledTool] !== undefined,
   );
-  const ofPriced = toolCost(tools, Object.fromEntries(ofTools) as ToolCalls) ?? 0n;
-  return capped((tokens * rate + call) / ratesPerPico + 1n + ofPriced);
+  const pricedCost = toolCost(tools, Object.fromEntries(pricedTools) as ToolCalls) ?? 0n;
+  return capped((tokens * rate + call) / ratesPerPico + 1n + pricedCost);
 }
 
 function highestRate(rates: Rates): bigint {

@@ -67,7 +67,7 @@ const validMs = 60_000;
 export class Pricing {
   readonly #catalogue: Catalogue;
   #known: KnownPrices | null;
-  #own: OperatorPrices | null = null;
+  #operatorPrices: OperatorPrices | null = null;
   /** The prices of each model that were looked up last. */
   #looked = new WeakMap<Model, { minute: number; prices: Prices | null }>();
 
@@ -91,8 +91,8 @@ export class Pricing {
   }
 
   /** Charges by the operator's list from now on, which stands over the public one; null for none. */
-  chargeBy(own: OperatorPrices | null): void {
-    this.#own = own;
+  chargeBy(operatorPrices: OperatorPrices | null): void {
+    this.#operatorPrices = operatorPrices;
     this.#looked = new WeakMap();
   }
 
@@ -154,8 +154,8 @@ export class Pricing {
    */
   mostCost(model: Model, most: MostAsked, at: Date): bigint | null {
     const prices = this.#pricesOf(model, at);
-    const ofTokens = prices === null ? null : mostOfTokens(prices, most);
-    return ofTokens === null ? null : cappedPico(ofTokens + this.toolsCost(model, most.feeTools ?? [], at));
+    const tokenCost = prices === null ? null : mostOfTokens(prices, most);
+    return tokenCost === null ? null : cappedPico(tokenCost + this.toolsCost(model, most.feeTools ?? [], at));
   }
 
   /** The cost of the calls that are reserved for tools of the provider; those without a price count 0. */
@@ -175,7 +175,7 @@ export class Pricing {
     const last = this.#looked.get(model);
     if (last?.minute === minute) return last.prices;
     const known = this.#known?.find(model.provider.base_url, model.upstreamModel, at) ?? null;
-    const prices = pricesFrom(operatorPrice(model, this.#own), known);
+    const prices = pricesFrom(operatorPrice(model, this.#operatorPrices), known);
     this.#looked.set(model, { minute, prices });
     return prices;
   }
@@ -202,12 +202,14 @@ function isPriced({ billed }: FeeTool, prices: ToolPrices): boolean {
 /** The operator's price of a model with its version: that of its entry, else that of the list. */
 function operatorPrice(
   { price, provider, upstreamModel }: Model,
-  own: OperatorPrices | null,
+  operatorPrices: OperatorPrices | null,
 ): { price: StatedPrice; version: string } | null {
   if (price !== undefined)
     return { price, version: `catalogue:${hash('sha256', JSON.stringify(price)).slice(0, 16)}` };
-  const listed = own?.find(provider.name, upstreamModel);
-  return own === null || listed === undefined ? null : { price: listed, version: own.version };
+  const listed = operatorPrices?.find(provider.name, upstreamModel);
+  return operatorPrices === null || listed === undefined
+    ? null
+    : { price: listed, version: operatorPrices.version };
 }
 
 function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList | null): Prices | null {

@@ -118,7 +118,7 @@ export function soleTarget(model: Model, choosing = asListed): Target {
 /** The target with the deployments of its first model at a provider before the others of that model. */
 export function startingAt(target: Target, name: string): Target {
   const { id } = target.chain[0];
-  const isThere = ({ id: own, provider }: Model): boolean => own === id && provider.name === name;
+  const isThere = ({ id: modelId, provider }: Model): boolean => modelId === id && provider.name === name;
   const [first, ...others] = target.chain.toSorted((a, b) => Number(isThere(b)) - Number(isThere(a)));
   return first === undefined ? target : { ...target, chain: [first, ...others] };
 }

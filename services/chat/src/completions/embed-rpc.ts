@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
-import { ofOnePayer } from '../catalogue/payer.ts';
+import { forOnePayer } from '../catalogue/payer.ts';
 import { soleTarget, type Choosing } from '../catalogue/target.ts';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
@@ -39,7 +39,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
           ...{ facts: request, source: request.source(share), share, actor },
           settings: { ...tenantSettings, previewChars: 0 },
           // Without fallbacks: vectors of another model could not be compared with those that are stored.
-          target: ofOnePayer(
+          target: forOnePayer(
             { ...soleTarget(model, inTurn(dependencies)), agentId },
             { keys: tenantSettings.ownKeys, userId: actor.userId },
           ),

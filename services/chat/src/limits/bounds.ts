@@ -33,9 +33,9 @@ export function mostTokens(
   target: Target,
   headers: Readonly<Record<string, string>> = {},
 ): MostTokens[] {
-  const asked = request.requestedAmounts(target.defaults);
-  const { choices, classes, serviceTier, feeTools } = asked;
-  const input = mostInputTokens(request, target, asked);
+  const amounts = request.requestedAmounts(target.defaults);
+  const { choices, classes, serviceTier, feeTools } = amounts;
+  const input = mostInputTokens(request, target, amounts);
   const outputOf = mostOutput(request, target.defaults, headers);
   return target.chain.map((model) => {
     return { model, choices, input, output: outputOf(model, null), classes, serviceTier, feeTools };
@@ -89,11 +89,11 @@ function mostInputTokens(
  */
 function mostOutputTokens(
   { choices, maxTokens }: Pick<RequestedAmounts, 'choices' | 'maxTokens'>,
-  { max_output_tokens: ofModel }: Model,
+  { max_output_tokens: modelLimit }: Model,
   { 'anthropic-beta': betas }: Readonly<Record<string, string>>,
 ): number {
-  const lasting = betas === undefined ? ofModel : undefined;
+  const lasting = betas === undefined ? modelLimit : undefined;
   const each =
-    maxTokens === null ? (ofModel ?? unlimitedOutputTokens) : Math.min(maxTokens, lasting ?? Infinity);
+    maxTokens === null ? (modelLimit ?? unlimitedOutputTokens) : Math.min(maxTokens, lasting ?? Infinity);
   return Math.min(tokenCap, Math.ceil(choices * each));
 }

@@ -28,7 +28,7 @@ export class LeaseClient {
 
   /** Returns the ids of settlements that could not be charged. */
   async settle(request: Omit<SettleRequest, 'acceptsPartial'>): Promise<string[]> {
-    const asked = { ...request, acceptsPartial: true };
-    return (await this.#peer.call('settle', asked, { deadlineMs: settleDeadlineMs })).unchargedIds;
+    const leaseRequest = { ...request, acceptsPartial: true };
+    return (await this.#peer.call('settle', leaseRequest, { deadlineMs: settleDeadlineMs })).unchargedIds;
   }
 }

@@ -205,7 +205,7 @@ class CallDemand implements Demand {
     this.#tenant = tenant;
     this.#limits = limits;
     this.#call = call;
-    this.needs = needsOf(tenant, limits, (resource) => call.amounts.of(resource));
+    this.needs = needsOf(tenant, limits, (resource) => call.amounts.amountOf(resource));
   }
 
   /** See {@link Demand}. */
@@ -219,7 +219,7 @@ class CallDemand implements Demand {
     const tokens = amounts.tokensFor(scarcest, leastTokens);
     if (tokens === null) return null;
     const cheaper = amounts.limited(tokens);
-    const needs = needsOf(this.#tenant, this.#limits, (resource) => cheaper.of(resource));
+    const needs = needsOf(this.#tenant, this.#limits, (resource) => cheaper.amountOf(resource));
     this.#tokens.set(needs, tokens);
     return needs;
   }

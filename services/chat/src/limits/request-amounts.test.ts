@@ -46,7 +46,7 @@ describe('the tokens of an answer that an amount of money is enough for', () => 
       fc.property(calls, fc.bigInt({ min: 0n, max: 12n * 10n ** 12n }), (call, pico) => {
         const amounts = amountsOf(call);
         const tokens = amounts.tokensFor(pico, 4_096);
-        const costOf = (count: number): bigint => amounts.limited(count).of(Resource.BUDGET);
+        const costOf = (count: number): bigint => amounts.limited(count).amountOf(Resource.BUDGET);
         if (tokens === null) expect(costOf(4_096)).toBeGreaterThan(pico);
         else {
           expect(costOf(tokens)).toBeLessThanOrEqual(pico);
@@ -61,7 +61,7 @@ describe('the tokens of an answer that an amount of money is enough for', () => 
   it('are counted for each of several answers', () => {
     const amounts = amountsOf({ input: 100, each: 10_000, choices: 3 });
     expect(amounts.tokensEach).toBe(10_000);
-    expect(amounts.limited(5_000).of(Resource.TOKENS)).toBe(15_100n);
-    expect(amounts.limited(20_000).of(Resource.TOKENS)).toBe(30_100n);
+    expect(amounts.limited(5_000).amountOf(Resource.TOKENS)).toBe(15_100n);
+    expect(amounts.limited(20_000).amountOf(Resource.TOKENS)).toBe(30_100n);
   });
 });

@@ -32,7 +32,7 @@ export class RequestAmounts {
   }
 
   /** Throws 403 `model_unpriced` where a budget is set and a model has no price. */
-  of(resource: Resource): bigint {
+  amountOf(resource: Resource): bigint {
     switch (resource) {
       case Resource.TOKENS:
         return BigInt(toTokens(Math.max(...this.#perModel().map(({ input, output }) => input + output))));
@@ -59,7 +59,7 @@ export class RequestAmounts {
 
   /** The most tokens of one answer, from `least` on, with which the call costs no more than `pico`; null if none are. */
   tokensFor(pico: bigint, least: number): number | null {
-    const costs = (tokens: number): bigint => this.limited(tokens).of(Resource.BUDGET);
+    const costs = (tokens: number): bigint => this.limited(tokens).amountOf(Resource.BUDGET);
     if (costs(least) > pico) return null;
     let [fits, tooMany] = [least, Math.max(least, this.tokensEach) + 1];
     while (tooMany - fits > 1) {

@@ -32,7 +32,7 @@ export class Breaker {
 
   /** Circuits of single tenants that are open while it is not for all. */
   get openTenants(): number {
-    const circuits = [...this.#operations.values()].flatMap((findings) => [...findings.ofTenants()]);
+    const circuits = [...this.#operations.values()].flatMap((findings) => [...findings.tenantFindings()]);
     return this.isOpen ? 0 : circuits.filter((circuit) => circuit.isOpen).length;
   }
 
@@ -50,14 +50,14 @@ export class Breaker {
   answered(call: Call): void {
     const findings = this.#findingsOf(call);
     if (findings.shared?.isOpen === true) findings.shared = null;
-    if (findings.of(call.tenantId)?.isOpen === true) findings.forget(call.tenantId);
+    if (findings.findingOf(call.tenantId)?.isOpen === true) findings.forget(call.tenantId);
   }
 
   /** A call has ended well. */
   succeeded(call: Call): void {
     const findings = this.#findingsOf(call);
     this.#countShared(findings, false);
-    findings.of(call.tenantId)?.count(false, this.#now());
+    findings.findingOf(call.tenantId)?.count(false, this.#now());
   }
 
   /** A call has failed. Not called for failures that the deployment's health did not cause, such as a 400. */
@@ -68,7 +68,7 @@ export class Breaker {
       return;
     }
     const now = this.#now();
-    const circuit = findings.of(call.tenantId) ?? new Circuit();
+    const circuit = findings.findingOf(call.tenantId) ?? new Circuit();
     findings.set(call.tenantId, circuit);
     circuit.count(true, now);
     if (circuit.isOpen && findings.witnessed(call.tenantId, now) !== null) {
@@ -79,7 +79,7 @@ export class Breaker {
 
   #openCircuitOf({ operation, tenantId }: Call): Circuit | null {
     const findings = this.#operations.get(operation);
-    const circuits = [findings?.shared, findings?.of(tenantId)];
+    const circuits = [findings?.shared, findings?.findingOf(tenantId)];
     return circuits.find((circuit) => circuit?.isOpen === true) ?? null;
   }
 

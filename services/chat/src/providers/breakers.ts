@@ -11,7 +11,7 @@ export class Breakers {
   readonly #entries = new Map<string, Breaker>();
   readonly #named = new RecentMap<{ pattern: string; breaker: Breaker }>(maxNamed);
 
-  of({ upstreamModel, pattern }: Pick<Model, 'upstreamModel' | 'pattern'>): Breaker {
+  breakerOf({ upstreamModel, pattern }: Pick<Model, 'upstreamModel' | 'pattern'>): Breaker {
     const known = this.#entries.get(upstreamModel);
     if (known !== undefined) return known;
     if (pattern !== null) {

@@ -58,16 +58,16 @@ export function translationFor(
 export function translatedFailure(failure: ProviderFailure, translation: Translation): ProviderFailure {
   const { body: _body, message, code, param, status, ...details } = failure.details;
   const isOfRequest = status !== undefined && concernsRequest(status);
-  const shown = status === 422 ? 400 : status;
+  const clientStatus = status === 422 ? 400 : status;
   return new ProviderFailure(failure.kind, failure.provider, {
     ...details,
     ...(isOfRequest && translation.error({ message, code, param })),
-    ...(shown !== undefined && { status: shown }),
+    ...(clientStatus !== undefined && { status: clientStatus }),
   });
 }
 
 /** An error of a call, as the client's API has it if it is a failure. */
-export function ofClient(error: unknown, translation: Translation | null): unknown {
+export function toClientFailure(error: unknown, translation: Translation | null): unknown {
   return translation !== null && error instanceof ProviderFailure
     ? translatedFailure(error, translation)
     : error;
@@ -171,12 +171,12 @@ interface WrittenRequest {
 export async function translatedRequest(
   translation: Translation,
   { source, write, signal }: WrittenRequest,
-  asked: { tenantId: string; isStream: boolean; thoughts: KnownReasoning },
+  options: { tenantId: string; isStream: boolean; thoughts: KnownReasoning },
 ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
-  const { tenantId } = asked;
+  const { tenantId } = options;
   try {
     const { body, copied, ignored } = await LargeWork.during({ tenantId, bytes: source.bytes, signal }, () =>
-      translation.request(write(), asked),
+      translation.request(write(), options),
     );
     source.copied(copied);
     return { body, ignored };

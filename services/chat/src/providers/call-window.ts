@@ -87,7 +87,8 @@ export class CallWindow {
 }
 
 export function sumOf(all: readonly CallCounts[]): CallCounts {
-  const total = (of: (counts: CallCounts) => number): number => all.reduce((sum, one) => sum + of(one), 0);
+  const total = (countOf: (counts: CallCounts) => number): number =>
+    all.reduce((sum, one) => sum + countOf(one), 0);
   return {
     calls: total(({ calls }) => calls),
     unpriced: total(({ unpriced = 0 }) => unpriced),

@@ -33,26 +33,26 @@ export function checkProviderKey({
 }: KeyCheckDependencies): Rpc<CheckProviderKeyRequest, CheckProviderKeyResponse> {
   return {
     callers: ['tenant'],
-    async handle(asked, context) {
+    async handle(request, context) {
       const { tenantId } = tenantOf(context);
       const { allowedModels } = await settings.getNow(tenantId, context);
       const usable = [...catalogue.models.values()].filter(
-        (model) => catalogue.find(model.id, allowedModels) === model && isAt(asked.provider, model),
+        (model) => catalogue.find(model.id, allowedModels) === model && isAt(request.provider, model),
       );
       // A provider whose models the tenant can't use is as unknown as one that there is not.
-      const provider = catalogue.providers.find(({ name }) => name === asked.provider);
+      const provider = catalogue.providers.find(({ name }) => name === request.provider);
       if (provider === undefined || usable.length === 0) return { verdict: KeyVerdict.UNKNOWN_PROVIDER };
       if (provider.kind === 'vertex') return { verdict: KeyVerdict.NO_KEYS };
-      const unknownModel = asked.models.find((entry) => {
+      const unknownModel = request.models.find((entry) => {
         const entries = new AllowedModels([entry]);
         const named = catalogue.find(entry, allowedModels);
         return (
           !usable.some((model) => entries.has(model.id)) &&
-          (named === undefined || !isAt(asked.provider, named))
+          (named === undefined || !isAt(request.provider, named))
         );
       });
       if (unknownModel !== undefined) return { verdict: KeyVerdict.UNCHECKED, unknownModel };
-      const key = openProviderKey(keyRing, { tenantId, id: asked.id }, asked.sealed);
+      const key = openProviderKey(keyRing, { tenantId, id: request.id }, request.sealed);
       return { verdict: await verdictOf(provider, key) };
     },
   };

@@ -68,8 +68,8 @@ export class Choices {
     const order = weightedOrder(members, affinity);
     const stay = affinity === null ? undefined : this.#stays.get(stayKey(group, affinity));
     if (stay === undefined || stay.until <= this.#now()) return order;
-    const kept = order.filter(({ name }) => name === stay.name);
-    return [...kept, ...order.filter(({ name }) => name !== stay.name)];
+    const preferred = order.filter(({ name }) => name === stay.name);
+    return [...preferred, ...order.filter(({ name }) => name !== stay.name)];
   }
 
   /** A member has served a session. `wasFirst`: whether it was the first in the order. */

@@ -49,12 +49,12 @@ export async function completeBatch(
   call.signal.removeEventListener('abort', leave);
   const [failure] = failures;
   const isUnsent = answered.length === 0 && failures.every(({ details }) => details.isUnsent === true);
-  if (failure !== undefined) throw ofAll(failure, { answered, isUnsent });
+  if (failure !== undefined) throw batchFailure(failure, { answered, isUnsent });
   return batch.join?.(answered) ?? joined(answered);
 }
 
 /** Tokens of answers that are lost with those that failed are to be paid for. `isUnsent`: whether no request was sent. */
-function ofAll(
+function batchFailure(
   { kind, provider, details }: ProviderFailure,
   { answered, isUnsent }: { answered: readonly PartVectors[]; isUnsent: boolean },
 ): ProviderFailure {

@@ -24,11 +24,11 @@ export class Findings<Finding> {
   /** Tenants whose finding counts towards one for all, since when, and for how long theirs holds. */
   readonly #witnesses = new Map<string, { at: number; holdsMs: number }>();
 
-  of(tenantId: string): Finding | null {
+  findingOf(tenantId: string): Finding | null {
     return this.#tenants.get(tenantId) ?? null;
   }
 
-  ofTenants(): Iterable<Finding> {
+  tenantFindings(): Iterable<Finding> {
     return this.#tenants.values();
   }
 

@@ -43,7 +43,7 @@ describe('a provider’s whole answer', () => {
     let accepted = 0;
     const answer = await fixture
       .adapter({ base_url })
-      .complete(streamCall({}, { body: Pieces.of(body), trace, onHeaders: () => (accepted += 1) }));
+      .complete(streamCall({}, { body: Pieces.from(body), trace, onHeaders: () => (accepted += 1) }));
     expect([answer, received, accepted]).toEqual([exact, body, 1]);
     expect(headers).toMatchObject({
       url: '/v1/chat/completions',

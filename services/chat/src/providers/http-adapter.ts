@@ -149,13 +149,13 @@ export class HttpAdapter implements ProviderAdapter {
     const {
       method,
       body = null,
-      headers: asked = {},
+      headers: extraHeaders = {},
       credentials = this.#kind.credentials,
       signal,
     } = request;
     const path = this.#basePath + request.path;
-    const proof = await credentials.headersFor({ path, headers: asked, body: nothing });
-    const headers = { 'user-agent': 'gatehouse', 'accept-encoding': 'identity', ...proof, ...asked };
+    const proof = await credentials.headersFor({ path, headers: extraHeaders, body: nothing });
+    const headers = { 'user-agent': 'gatehouse', 'accept-encoding': 'identity', ...proof, ...extraHeaders };
     const sent = { method, path, headers, body, signal };
     const { statusCode: status, ...answer } = await this.#unpacking.request(sent);
     return { secrets: secretsIn(proof), status, headers: answer.headers, body: answer.body };
@@ -195,11 +195,11 @@ export class HttpAdapter implements ProviderAdapter {
   }
 
   #send(call: ProviderCall, handler: ResponseHandler): void {
-    const { path, ...asked } = this.#kind.requestOf(call, call.body ?? nothing);
+    const { path, ...outgoing } = this.#kind.requestOf(call, call.body ?? nothing);
     // A kind that wants another body than its API has makes a copy.
-    if (call.body !== asked.body) call.copied?.(asked.body.length);
+    if (call.body !== outgoing.body) call.copied?.(outgoing.body.length);
     call.body = null;
-    const request = { ...asked, path: this.#basePath + path };
+    const request = { ...outgoing, path: this.#basePath + path };
     const fail = (cause: unknown): void => {
       const kind = cause instanceof CredentialsError ? 'credentials' : 'invalid';
       handler.stop(new ProviderFailure(kind, this.#name, { cause }));
@@ -232,7 +232,7 @@ export class HttpAdapter implements ProviderAdapter {
 
   #dispatch(
     sent: ProviderCall,
-    { path, headers: asked, body: bytes }: OutgoingRequest,
+    { path, headers: extraHeaders, body: bytes }: OutgoingRequest,
     proof: Record<string, string>,
     handler: ResponseHandler,
   ): void {
@@ -245,7 +245,7 @@ export class HttpAdapter implements ProviderAdapter {
       'accept-encoding': 'identity',
       traceparent: toTraceparent(sent.trace),
       ...proof,
-      ...asked,
+      ...extraHeaders,
     };
     const isLarge = bytes.length > largeBytes;
     if (isLarge) headers['content-length'] = String(bytes.length);

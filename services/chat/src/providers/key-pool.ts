@@ -88,7 +88,7 @@ export class KeyPool {
   /** The keys, and how each rests for a model. `restsForMs`: null for one that does not rest. */
   states(model: string): { position: number; reason: Rest['reason'] | null; restsForMs: number | null }[] {
     return this.#keys.map(({ position, rests }) => {
-      const rest = rests.ofAny(model);
+      const rest = rests.modelRest(model);
       return {
         position,
         reason: rest?.reason ?? null,
@@ -129,7 +129,7 @@ export class KeyPool {
 
   /** The failure of a call for which no key is left: the soonest time at which one may be used, else that all are refused. */
   exhausted(call: CallScope): ProviderFailure {
-    const rests = this.#keys.map((key) => key.rests.of(call));
+    const rests = this.#keys.map((key) => key.rests.restOf(call));
     if (rests.every((rest) => rest?.reason === 'refused'))
       return this.#isOwn
         ? new ProviderFailure('own_key', this.provider)
@@ -186,14 +186,14 @@ export class KeyRotation {
   }
 
   /** Sends a call with one key after the other until one is accepted, or the failure says nothing of keys. */
-  async sent<Given>(send: (key: PoolKey | null) => Promise<Given>): Promise<Given> {
+  async sent<Response>(send: (key: PoolKey | null) => Promise<Response>): Promise<Response> {
     for (;;) {
       const { key } = this;
       if (key === null) throw this.exhausted;
       try {
-        const given = await send(key);
+        const response = await send(key);
         this.#pool.accepted(key, this.#call, key === this.#order[0]);
-        return given;
+        return response;
       } catch (error) {
         if (!isRefusal(error)) throw error;
         const isReplaced = !this.#tried.has(key) && this.#pool.refused(key, this.#call, error);
@@ -206,7 +206,7 @@ export class KeyRotation {
   }
 
   #next(): PoolKey | null {
-    return this.#order.find((key) => !this.#tried.has(key) && key.rests.of(this.#call) === null) ?? null;
+    return this.#order.find((key) => !this.#tried.has(key) && key.rests.restOf(this.#call) === null) ?? null;
   }
 }
 

@@ -72,8 +72,8 @@ function awsException(whole: Fields, headers: Fields): string {
 function googleStatus(error: Fields): number | undefined {
   for (const detail of listOf(error['details']).slice(0, maxDetails)) {
     const { reason } = fieldsOf(detail);
-    const found = typeof reason === 'string' ? googleReasons.get(reason) : undefined;
-    if (found !== undefined) return found;
+    const googleReason = typeof reason === 'string' ? googleReasons.get(reason) : undefined;
+    if (googleReason !== undefined) return googleReason;
   }
   return undefined;
 }
@@ -81,7 +81,7 @@ function googleStatus(error: Fields): number | undefined {
 function statusByWords(status: number, error: Fields): number | undefined {
   const message = error['message'] ?? error['Message'];
   if (typeof message !== 'string') return undefined;
-  return openings.find(([of, text]) => of === status && message.startsWith(text))?.[2];
+  return openings.find(([openingStatus, text]) => openingStatus === status && message.startsWith(text))?.[2];
 }
 
 function fieldsOf(value: unknown): Fields {

@@ -30,7 +30,7 @@ export class OwnKeyPools {
   }
 
   /** The pool of a key for a provider that it is for. */
-  of(provider: Provider, tenantId: string, key: OwnKey): KeyPool {
+  poolOf(provider: Provider, tenantId: string, key: OwnKey): KeyPool {
     // A changed catalogue may have another kind of provider by the name.
     const name = cacheKey(key.id, provider.kind);
     return this.#pools.getOrMake(name, () => this.#create(provider, tenantId, key));

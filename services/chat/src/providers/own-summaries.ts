@@ -32,7 +32,7 @@ export class OwnSummaries {
   has(model: Model): boolean {
     if (this.#method === null) return false;
     const { missing, tenantId } = this.#known;
-    return this.#models.has(model) || missing.of(methodScope(model, this.#method, tenantId)) !== null;
+    return this.#models.has(model) || missing.restOf(methodScope(model, this.#method, tenantId)) !== null;
   }
 
   /** Whether an outcome says that the server has no compaction, so that the model is called again for its summary. */

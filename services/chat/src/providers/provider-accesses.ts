@@ -35,7 +35,7 @@ export class ProviderAccesses {
   /** By name. */
   #current: ReadonlyMap<string, ProviderAccess> = new Map();
   /** Those of earlier catalogues, too, for runs that began with them. */
-  readonly #of = new WeakMap<Provider, ProviderAccess>();
+  readonly #byProvider = new WeakMap<Provider, ProviderAccess>();
   /** Adapters of providers that have left the catalogue, while calls of them are under way. */
   readonly #retired = new Set<HttpAdapter>();
 
@@ -44,8 +44,8 @@ export class ProviderAccesses {
   }
 
   /** `model` must be of a catalogue that is or was in use. */
-  of({ provider }: Model): ProviderAccess {
-    const access = this.#of.get(provider);
+  accessOf({ provider }: Model): ProviderAccess {
+    const access = this.#byProvider.get(provider);
     if (access === undefined) throw new Error(`no adapter for provider ${provider.name}`);
     return access;
   }
@@ -68,11 +68,11 @@ export class ProviderAccesses {
     const opened: ProviderAccess[] = [];
     try {
       for (const provider of catalogue.providers) {
-        const kept = keptAccess(this.#current.get(provider.name), provider, secrets);
-        const access = kept ?? this.#open(provider, secrets);
-        if (kept === null) opened.push(access);
+        const reusable = keptAccess(this.#current.get(provider.name), provider, secrets);
+        const access = reusable ?? this.#open(provider, secrets);
+        if (reusable === null) opened.push(access);
         byName.set(provider.name, access);
-        this.#of.set(provider, access);
+        this.#byProvider.set(provider, access);
       }
     } catch (error) {
       for (const { adapter } of opened) this.#retire(adapter);

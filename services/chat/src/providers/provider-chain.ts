@@ -22,7 +22,7 @@ import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
 import {
   hasBegun,
-  ofClient,
+  toClientFailure,
   orRefusal,
   meteredOf,
   TranslatedStream,
@@ -300,7 +300,7 @@ export class ProviderChain {
       await open.succeeded(answer);
       return { kind: 'object', model, bytes, text: answer.text, thoughts };
     } catch (error) {
-      return open.failed(ofClient(error, translation), null);
+      return open.failed(toClientFailure(error, translation), null);
     }
   }
 
@@ -342,7 +342,7 @@ export class ProviderChain {
       return new StreamAnswer(model, stream, open, translated);
     } catch (error) {
       return open.failed(
-        ofClient(error, translation),
+        toClientFailure(error, translation),
         hasBegun(reader, translated) ? meteredOf(reader, translated) : null,
       );
     }

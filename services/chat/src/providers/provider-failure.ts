@@ -107,9 +107,9 @@ export class ProviderFailure extends Error {
 
   #with(change: (text: string) => string): ProviderFailure {
     const { message, code, param, body } = this.details;
-    const said = [message, code, param, body?.toString('utf8')];
-    const changed = said.map((text) => (text === undefined ? undefined : change(text)));
-    if (said.every((text, index) => text === changed[index])) return this;
+    const texts = [message, code, param, body?.toString('utf8')];
+    const changed = texts.map((text) => (text === undefined ? undefined : change(text)));
+    if (texts.every((text, index) => text === changed[index])) return this;
     const [newMessage, newCode, newParam, newBody] = changed;
     return new ProviderFailure(this.kind, this.provider, {
       ...this.details,

@@ -26,22 +26,22 @@ export function kindOf(
     named === undefined ? undefined : secrets[named];
   if (provider.kind === 'vertex')
     return vertex(provider, bearer(googleTokens(provider.credentials_file), onFailure));
-  const ofKey = fixedHeaders(keyHeaders(provider.kind, secret(provider.api_key_env)));
+  const keyCredentials = fixedHeaders(keyHeaders(provider.kind, secret(provider.api_key_env)));
   switch (provider.kind) {
     case 'openai':
     case 'anthropic':
     case 'google':
-      return byApi(ofKey);
+      return byApi(keyCredentials);
     case 'azure':
       return azure(
         provider,
         provider.entra === undefined
-          ? ofKey
+          ? keyCredentials
           : bearer(entraTokens(provider.entra, secret(provider.entra.client_secret_env)), onFailure),
       );
     case 'bedrock': {
       const hasKey = provider.api_key_env !== undefined || provider.keys !== undefined;
-      return bedrock(hasKey ? ofKey : signed(provider, awsKeys(provider, secrets), onFailure));
+      return bedrock(hasKey ? keyCredentials : signed(provider, awsKeys(provider, secrets), onFailure));
     }
   }
 }

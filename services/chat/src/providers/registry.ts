@@ -103,7 +103,9 @@ export class ProviderRegistry {
       isOpen: (model) => this.#isOpen(model),
       openTenants: (model) => this.#openTenants(model),
       pools: () =>
-        [...new Set(models().map((model) => this.#accesses.of(model).keys))].filter((keys) => keys !== null),
+        [...new Set(models().map((model) => this.#accesses.accessOf(model).keys))].filter(
+          (keys) => keys !== null,
+        ),
     });
   }
 
@@ -120,7 +122,7 @@ export class ProviderRegistry {
     for (const { breakers } of accesses) upstreamModels.set(breakers, new Set());
     for (const entry of read.catalogue.models.values())
       for (const deployment of deploymentsOf(entry)) {
-        const { breakers, keys } = this.#accesses.of(deployment);
+        const { breakers, keys } = this.#accesses.accessOf(deployment);
         const name = deploymentName(deployment);
         const known = listed.get(name);
         if (known !== undefined) known.models.push(entry.id);
@@ -147,8 +149,8 @@ export class ProviderRegistry {
   get(model: Model): Deployment {
     const known = this.#deployments.get(model);
     if (known !== undefined) return known;
-    const { adapter, breakers, keys } = this.#accesses.of(model);
-    const made = { adapter, breaker: breakers.of(model), calls: this.#callsOf(model), keys };
+    const { adapter, breakers, keys } = this.#accesses.accessOf(model);
+    const made = { adapter, breaker: breakers.breakerOf(model), calls: this.#callsOf(model), keys };
     this.#deployments.set(model, made);
     return made;
   }
@@ -207,7 +209,7 @@ export class ProviderRegistry {
     const own = ownKeys?.get(model);
     if (own === undefined) return this.get(model).keys;
     if (this.#ownKeys === null) throw new Error('no key of a tenant is expected');
-    return this.#ownKeys.of(model.provider, tenantId, own);
+    return this.#ownKeys.poolOf(model.provider, tenantId, own);
   }
 
   /**
@@ -219,7 +221,7 @@ export class ProviderRegistry {
     payer: KeyPayer,
     { path, isAnswer, signal }: Pick<AskedObject, 'path' | 'isAnswer' | 'signal'>,
   ): Promise<{ resources: ProviderResources; key: KeyName }> {
-    const access = this.#accesses.of(model);
+    const access = this.#accesses.accessOf(model);
     const { name: provider } = model.provider;
     const pool = this.keysFor(model, payer);
     if (pool === null)
@@ -247,7 +249,7 @@ export class ProviderRegistry {
       return key === undefined ? null : resourcesAt(access, key.credentials);
     }
     const own = ownKeys.find(({ id, provider }) => id === ownKeyId && provider === name);
-    const pool = own === undefined ? undefined : this.#ownKeys?.of(access.provider, tenantId, own);
+    const pool = own === undefined ? undefined : this.#ownKeys?.poolOf(access.provider, tenantId, own);
     const key = pool?.named(pool.ids[0]);
     return key === undefined ? null : resourcesAt(access, key.credentials);
   }
@@ -297,7 +299,7 @@ export class ProviderRegistry {
         name: deploymentName(deployment),
         isOpen: this.#isOpen(deployment),
         openTenants: this.#openTenants(deployment),
-        keys: this.#accesses.of(deployment).keys?.states(deployment.upstreamModel) ?? [],
+        keys: this.#accesses.accessOf(deployment).keys?.states(deployment.upstreamModel) ?? [],
         calls: this.#callsOf(deployment).window.counts,
       });
     }
@@ -314,7 +316,7 @@ export class ProviderRegistry {
 
   #breakersOf(entry: Model): Breaker[] {
     return isPattern(entry.id)
-      ? [...this.#accesses.of(entry).breakers.behind(entry)]
+      ? [...this.#accesses.accessOf(entry).breakers.behind(entry)]
       : [this.get(entry).breaker];
   }
 

@@ -60,16 +60,16 @@ class SecretFilter extends Transform {
     done(null, this.#passed('', 0));
   }
 
-  /** The text that holds no secret, but for its last `kept` characters, in which one may be incomplete. */
-  #passed(added: string, kept: number): Buffer {
+  /** The text that holds no secret, but for its last `retained` characters, in which one may be incomplete. */
+  #passed(added: string, retained: number): Buffer {
     const text = this.#open + added;
-    const until = Math.max(0, text.length - kept);
+    const until = Math.max(0, text.length - retained);
     let clean = '';
     let from = 0;
-    for (const { index, 0: found } of text.matchAll(this.#pattern)) {
+    for (const { index, 0: match } of text.matchAll(this.#pattern)) {
       if (index >= until) break;
       clean += text.slice(from, index) + mark;
-      from = index + found.length;
+      from = index + match.length;
     }
     const end = Math.max(from, until);
     clean += text.slice(from, end);

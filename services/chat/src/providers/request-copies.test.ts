@@ -14,7 +14,7 @@ afterAll(async () => fixture.stop());
 
 describe('copies of a request', () => {
   const body = (): Pieces =>
-    Pieces.of(Buffer.from(JSON.stringify({ model: 'm', text: 'x'.repeat(200_000) })));
+    Pieces.from(Buffer.from(JSON.stringify({ model: 'm', text: 'x'.repeat(200_000) })));
 
   it('count no longer once the call has ended, however it ends', async () => {
     const counts: number[] = [];
@@ -46,7 +46,7 @@ describe('copies of a request', () => {
     const text = 'x'.repeat(200_000);
     const call = {
       ...{ ...unaryCall(), ...asked, copied: (bytes: number) => counts.push(bytes) },
-      body: Pieces.of(
+      body: Pieces.from(
         Buffer.from(JSON.stringify({ model: 'm', max_tokens: 9, messages: [], input: [text] })),
       ),
     };

@@ -25,9 +25,9 @@ export interface KeyName {
   ownKeyId: string | null;
 }
 
-export type Asked = Omit<ResourceRequest, 'credentials'>;
+export type CredentialedRequest = Omit<ResourceRequest, 'credentials'>;
 
-export interface AskedObject extends Asked {
+export interface AskedObject extends CredentialedRequest {
   /** Whether an object is what was asked for. */
   isAnswer: (object: Fields) => boolean;
 }
@@ -56,8 +56,8 @@ export class ProviderResources {
   }
 
   /** The object that the provider answers with. Another one is a failure of the provider, whatever its status. */
-  async json({ isAnswer, ...asked }: AskedObject): Promise<Fields> {
-    const { body, secrets } = await this.#send(asked);
+  async json({ isAnswer, ...request }: AskedObject): Promise<Fields> {
+    const { body, secrets } = await this.#send(request);
     const bytes = await this.#read(body, maxAnswerBytes);
     const answer = parsed(bytesWithoutSecrets(bytes, secrets));
     if (answer === null || !isAnswer(answer)) throw new ProviderFailure('invalid', this.#provider.name);
@@ -65,8 +65,8 @@ export class ProviderResources {
   }
 
   /** The bytes that the provider answers with. The caller reads them, or destroys the stream. */
-  async stream(asked: Asked): Promise<Readable> {
-    const { body, secrets } = await this.#send(asked);
+  async stream(request: CredentialedRequest): Promise<Readable> {
+    const { body, secrets } = await this.#send(request);
     return streamWithoutSecrets(body, secrets);
   }
 
@@ -77,15 +77,15 @@ export class ProviderResources {
       : new ProviderFailure('connection', this.#provider.name, { cause });
   }
 
-  async #send(asked: Asked): Promise<ResourceAnswer> {
+  async #send(request: CredentialedRequest): Promise<ResourceAnswer> {
     const answer = await this.#adapter
-      .open({ ...asked, credentials: this.#credentials })
+      .open({ ...request, credentials: this.#credentials })
       .catch((cause: unknown) => {
-        throw this.#failureOf(cause, asked.signal);
+        throw this.#failureOf(cause, request.signal);
       });
     if (answer.status >= 200 && answer.status < 300) return answer;
     const bytes = await this.#read(answer.body, maxErrorBytes);
-    const hasBody = (asked.body ?? null) !== null;
+    const hasBody = (request.body ?? null) !== null;
     throw this.#refusal(answer, bytesWithoutSecrets(bytes, answer.secrets), hasBody);
   }
 

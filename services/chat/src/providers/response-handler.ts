@@ -225,14 +225,15 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   /** The failure with the provider's own message, if the response has one in its format. */
   #failureIn(response: ErrorResponse): ProviderFailure {
     const { headers } = response;
-    const said = response.chunks.concat();
+    const responseBody = response.chunks.concat();
     // Before anything is cut off it, so that no part of a secret is left.
-    const bytes = bytesWithoutSecrets(said, this.#call.secrets ?? []);
-    const given = this.format.statusOf?.(response.status, headers) ?? response.status;
-    const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), given, headers);
-    const status = keyStatus(given, body, headers);
+    const bytes = bytesWithoutSecrets(responseBody, this.#call.secrets ?? []);
+    const reportedStatus = this.format.statusOf?.(response.status, headers) ?? response.status;
+    const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), reportedStatus, headers);
+    const status = keyStatus(reportedStatus, body, headers);
     const { keepsErrorBodies } = this.format;
-    const isKept = keepsErrorBodies && isError && concernsRequest(status) && said.length < maxErrorBytes;
+    const isKept =
+      keepsErrorBodies && isError && concernsRequest(status) && responseBody.length < maxErrorBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
       single(headers['retry-after-ms']),

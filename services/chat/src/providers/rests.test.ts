@@ -16,7 +16,7 @@ beforeEach(() => {
 
 /** How long the key rests from now on. */
 function pause(of = call): number {
-  const rest = rests.of(of);
+  const rest = rests.restOf(of);
   return rest === null ? 0 : rest.until - now;
 }
 
@@ -119,15 +119,15 @@ describe('a key that three tenants are refused', () => {
     refused('c', 'refused');
     expect([pause(other), pause({ ...call, tenantId: 'c' })]).toEqual([0, minute]);
     refused('e', 'limited', 2 * second);
-    expect(rests.of(other)).toMatchObject({ reason: 'limited', until: now + second });
+    expect(rests.restOf(other)).toMatchObject({ reason: 'limited', until: now + second });
   });
 
   it('rests for as long as a tenant’s refusal says, whatever its limits are', () => {
     refused('a', 'refused');
     refused('a', 'limited', second);
-    expect(rests.of(call)).toMatchObject({ reason: 'refused', until: now + minute });
+    expect(rests.restOf(call)).toMatchObject({ reason: 'refused', until: now + minute });
     refused('a', 'limited', hour);
-    expect(rests.of(call)).toMatchObject({ reason: 'limited', until: now + hour });
+    expect(rests.restOf(call)).toMatchObject({ reason: 'limited', until: now + hour });
   });
 });
 
@@ -144,9 +144,9 @@ it('never rests for longer than an hour, and keeps a bounded number of models an
       const some = new Rests(() => now);
       for (const [of, reason, retryAfterMs, later] of refusals) {
         some.refused(of, reason, retryAfterMs);
-        const rest = some.of(of);
+        const rest = some.restOf(of);
         expect((rest?.until ?? now) - now).toBeLessThanOrEqual(hour);
-        expect(some.ofAny(of.model)?.until ?? 0).toBeGreaterThanOrEqual(rest?.until ?? 0);
+        expect(some.modelRest(of.model)?.until ?? 0).toBeGreaterThanOrEqual(rest?.until ?? 0);
         now += later;
       }
     }),

@@ -36,29 +36,34 @@ export class Rests {
   }
 
   /** The rest that a call must wait for; null for one that may be made. */
-  of({ operation, model, tenantId }: CallScope): Rest | null {
+  restOf({ operation, model, tenantId }: CallScope): Rest | null {
     const reasons = this.#models.get(model)?.get(operation);
     if (reasons === undefined) return null;
     const { limited, refused } = reasons;
-    return this.#longest([limited.shared, refused.shared, limited.of(tenantId), refused.of(tenantId)]);
+    return this.#longest([
+      limited.shared,
+      refused.shared,
+      limited.findingOf(tenantId),
+      refused.findingOf(tenantId),
+    ]);
   }
 
   /** The longest rest of a model for any operation and tenant. */
-  ofAny(model: string): Rest | null {
+  modelRest(model: string): Rest | null {
     const operations = [...(this.#models.get(model)?.values() ?? [])];
     const all = operations.flatMap(({ limited, refused }) => [limited, refused]);
-    return this.#longest(all.flatMap((findings) => [findings.shared, ...findings.ofTenants()]));
+    return this.#longest(all.flatMap((findings) => [findings.shared, ...findings.tenantFindings()]));
   }
 
   /** The longest rest of any model. */
   get longest(): Rest | null {
-    return this.#longest([...this.#models.keys()].map((model) => this.ofAny(model)));
+    return this.#longest([...this.#models.keys()].map((model) => this.modelRest(model)));
   }
 
   /** The provider refused a call. */
   refused(call: CallScope, reason: RestReason, retryAfterMs?: number): void {
     const findings = this.#reasonsOf(call)[reason];
-    const rest = this.#after(findings.of(call.tenantId), reason, retryAfterMs);
+    const rest = this.#after(findings.findingOf(call.tenantId), reason, retryAfterMs);
     findings.set(call.tenantId, rest);
     const now = this.#now();
     const pauseMs = findings.witnessed(call.tenantId, now, rest.until - now);
@@ -72,7 +77,7 @@ export class Rests {
     const now = this.#now();
     for (const findings of [reasons.limited, reasons.refused]) {
       if ((findings.shared?.until ?? 0) <= now) findings.shared = null;
-      if ((findings.of(tenantId)?.until ?? 0) <= now) findings.forget(tenantId);
+      if ((findings.findingOf(tenantId)?.until ?? 0) <= now) findings.forget(tenantId);
     }
   }
 
@@ -83,17 +88,17 @@ export class Rests {
     const isResting = last !== null && last.until > now;
     const doubled = last === null ? first : Math.min(longest, last.pauseMs * 2);
     const pauseMs = isResting ? last.pauseMs : doubled;
-    const asked = reason === 'limited' ? retryAfterMs : undefined;
-    const until = now + Math.min(longestRetryAfterMs, asked ?? pauseMs);
-    return { reason, pauseMs, until: isResting && asked === undefined ? last.until : until };
+    const requestedMs = reason === 'limited' ? retryAfterMs : undefined;
+    const until = now + Math.min(longestRetryAfterMs, requestedMs ?? pauseMs);
+    return { reason, pauseMs, until: isResting && requestedMs === undefined ? last.until : until };
   }
 
   #longest(rests: readonly (Rest | null)[]): Rest | null {
     const now = this.#now();
-    let found: Rest | null = null;
+    let longest: Rest | null = null;
     for (const rest of rests)
-      if (rest !== null && rest.until > now && rest.until > (found?.until ?? 0)) found = rest;
-    return found;
+      if (rest !== null && rest.until > now && rest.until > (longest?.until ?? 0)) longest = rest;
+    return longest;
   }
 
   #reasonsOf({ operation, model }: CallScope): Reasons {

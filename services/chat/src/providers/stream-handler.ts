@@ -139,9 +139,9 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
     }
     const first = this.#early.length > 0 ? 0 : frames.findIndex(hasData);
     if (first < 0) return;
-    const kept = frames.slice(first);
-    this.#early.push(...kept);
-    this.#undelivered += sizeOf(kept);
+    const lastFrames = frames.slice(first);
+    this.#early.push(...lastFrames);
+    this.#undelivered += sizeOf(lastFrames);
     this.#resolve(this);
   }
 

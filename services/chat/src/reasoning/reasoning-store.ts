@@ -30,8 +30,8 @@ export class ReasoningStore {
     owner: ReasoningOwner,
   ): Promise<{ thoughts: Map<string, readonly SignedReasoning[]>; bytes: number }> {
     const ids = [...new Set(callIds)].filter((id) => chatIds.fits(id)).slice(-most.calls);
-    const asked = { callIds: ids, maxBytes: most.bytes };
-    const rows = ids.length === 0 ? [] : await findReasoning(this.#pool, owner, asked);
+    const lookup = { callIds: ids, maxBytes: most.bytes };
+    const rows = ids.length === 0 ? [] : await findReasoning(this.#pool, owner, lookup);
     const thoughts = new Map<string, readonly SignedReasoning[]>();
     for (const { call_id: id, content } of rows) {
       const read = await runCooperatively(owner.tenantId, () => this.#read(id, content, owner));

@@ -282,9 +282,13 @@ export class ActiveRun implements AttemptRecord {
     const brokeOff = status !== 'ok';
     try {
       const cost = this.#pricing.costOf(model, usage, { at, serviceTier });
-      const ofTools = this.#pricing.toolsCost(model, uncountedTools(this.#feeTools, usage, { brokeOff }), at);
+      const toolsCost = this.#pricing.toolsCost(
+        model,
+        uncountedTools(this.#feeTools, usage, { brokeOff }),
+        at,
+      );
       if (cost !== null)
-        return { cost, ...(ofTools > 0n && { chargePico: cappedPico(cost.costPico + ofTools) }) };
+        return { cost, ...(toolsCost > 0n && { chargePico: cappedPico(cost.costPico + toolsCost) }) };
       const known = this.#pricing.chargeOf(model, usage, { at, serviceTier });
       return { cost, chargePico: chargeFor({ cost, known }, reservedPico) };
     } catch (err) {

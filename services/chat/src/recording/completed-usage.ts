@@ -23,17 +23,17 @@ export async function completedUsage(
   { model, reservedTokens }: { model: Model; reservedTokens: number },
   { operation, streamed, prompt, bounds }: EstimatedRequest,
 ): Promise<Usage> {
-  const said = answer?.chars ?? 0;
+  const answerChars = answer?.chars ?? 0;
   const reported = usage ?? noUsage;
-  const isAnswered = said > 0 || (status === 'ok' && operation === 'embeddings');
+  const isAnswered = answerChars > 0 || (status === 'ok' && operation === 'embeddings');
   // A stream may have counted calls of tools before its tokens.
   const isBegun = isAnswered || reported.outputTokens > 0 || reported.toolCalls !== undefined;
   const lacksInput = reported.inputTokens === 0 && (usage === null || isBegun);
   // A client that left, or that a stop cut, has stopped a model that may have thought until then.
-  const hides = reported.outputTokens === 0 && (said > 0 || stopped.has(status));
+  const hides = reported.outputTokens === 0 && (answerChars > 0 || stopped.has(status));
   if (usage !== null && !lacksInput && !hides) return usage;
   // A whole answer comes at its end, so that nothing of one shows how much was made.
-  const isUnseen = hides && said === 0 && !streamed;
+  const isUnseen = hides && answerChars === 0 && !streamed;
   const text = hides && answer ? await estimateTokens(answer) : 0;
   return withCounted(reported, {
     input: lacksInput ? await estimateTokens(prompt) : 0,

@@ -128,15 +128,15 @@ export async function findWaitingEvents(
     fragment,
     after,
   }: { tenantId: string; untilMs: number; fragment: string; after: string },
-): Promise<{ found: OutboxMatch[]; last: string | null }> {
+): Promise<{ matches: OutboxMatch[]; last: string | null }> {
   const { rows } = await pool.query<{ id: string; data: string | null }>(
     `select id::text, case when tenant_id = $1 and started_at <= to_timestamp($2::float8 / 1000)
                             and strpos(data, $3) > 0 then data end as data
      from chat.outbox where partition = chat.partition_of($1) and id > $4::bigint order by id limit ${pageSize}`,
     [tenantId, untilMs, fragment, after],
   );
-  const found = rows.flatMap(({ id, data }) => (data === null ? [] : [{ id, data }]));
-  return { found, last: rows.length < pageSize ? null : (rows.at(-1)?.id ?? null) };
+  const matches = rows.flatMap(({ id, data }) => (data === null ? [] : [{ id, data }]));
+  return { matches: matches, last: rows.length < pageSize ? null : (rows.at(-1)?.id ?? null) };
 }
 
 /** Replaces the data of an event that waits. Returns false if it was published meanwhile. */
@@ -157,7 +157,7 @@ export async function deleteDeadLettersWith(pool: Pool, tenantId: string, fragme
 const deletedAtOnce = 200;
 
 /** A row is of the time at which its request began, by the database clock: see `beganAt`. */
-const ofDeletion = `tenant_id = $1 and user_id = $2 and created_at <= to_timestamp($3::float8 / 1000)`;
+const inDeletion = `tenant_id = $1 and user_id = $2 and created_at <= to_timestamp($3::float8 / 1000)`;
 
 /** Deletes the rows of a table that a user left before the deletion, some at a time. Returns their number. */
 async function deleteRowsOf(
@@ -168,7 +168,7 @@ async function deleteRowsOf(
   for (let deleted = 0; ;) {
     const { rowCount } = await pool.query(
       `delete from ${table} where ctid = any (array (
-         select ctid from ${table} where ${ofDeletion} limit ${deletedAtOnce}))`,
+         select ctid from ${table} where ${inDeletion} limit ${deletedAtOnce}))`,
       [tenantId, userId, untilMs],
     );
     deleted += rowCount ?? 0;
@@ -199,7 +199,7 @@ export async function deleteSealsOf(pool: Pool, user: DeletedUser): Promise<numb
 }
 
 /** The lists of files and batches have an index by this. */
-const ofHolder = ofDeletion.replace('user_id', "coalesce(user_id, '')");
+const inHolder = inDeletion.replace('user_id', "coalesce(user_id, '')");
 
 /**
  * Hides the files and the batches of a user: files are deleted at the provider next, and batches under way are cancelled
@@ -210,13 +210,13 @@ export async function hideBatchesOf(pool: Pool, { tenantId, userId, untilMs }: D
   const files = await pool.query(
     `update chat.files set user_id = null, content = '', deleted_at = coalesce(deleted_at, now()),
        due_at = coalesce(due_at, now())
-     where ${ofHolder}`,
+     where ${inHolder}`,
     values,
   );
   const batches = await pool.query(
     `update chat.batches set user_id = null, content = null, forgotten = true, expires_at = now(),
        run = (run::jsonb || '{"user_id": null}')::text
-     where ${ofHolder}`,
+     where ${inHolder}`,
     values,
   );
   return (files.rowCount ?? 0) + (batches.rowCount ?? 0);

@@ -118,7 +118,7 @@ export class ForgottenUsers {
     const changed: string[] = [];
     for (let after: string | null = '0'; after !== null;) {
       const page = await findWaitingEvents(this.#pool, { tenantId, untilMs, fragment, after });
-      for (const { id, data } of page.found) {
+      for (const { id, data } of page.matches) {
         const { run_id: runId } = JSON.parse(data) as { run_id: string };
         if (await replaceWaitingEvent(this.#pool, { id, data: anonymous(data) })) changed.push(runId);
       }

@@ -32,8 +32,9 @@ export class GenAiMetrics {
     this.#duration(seconds, attributes);
     // By the convention, tokens that the provider did not report have no metric.
     if (usage.estimated) return;
-    const { 'error.type': _error, ...of } = attributes;
-    if (usage.inputTokens > 0) this.#tokens(usage.inputTokens, { ...of, 'gen_ai.token.type': 'input' });
-    if (usage.outputTokens > 0) this.#tokens(usage.outputTokens, { ...of, 'gen_ai.token.type': 'output' });
+    const { 'error.type': _error, ...labels } = attributes;
+    if (usage.inputTokens > 0) this.#tokens(usage.inputTokens, { ...labels, 'gen_ai.token.type': 'input' });
+    if (usage.outputTokens > 0)
+      this.#tokens(usage.outputTokens, { ...labels, 'gen_ai.token.type': 'output' });
   }
 }

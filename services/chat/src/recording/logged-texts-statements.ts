@@ -12,8 +12,8 @@ export function startTexts(row: StartRow): StartTexts {
 
 /** The calls of a run so far, with one about to be made. */
 export function callsText({ attempt, ended }: StartRow): string {
-  const kept: StoredAttempts = { ended: ended.map(storedAttempt), open: attempt };
-  return pgJson(kept);
+  const attempts: StoredAttempts = { ended: ended.map(storedAttempt), open: attempt };
+  return pgJson(attempts);
 }
 
 /** The members that an end adds to the run's record, behind a comma. */

@@ -38,13 +38,13 @@ export async function findOrphans(
      limit $3`,
     [instanceId, known, limit],
   );
-  const found: FoundOrphans = { orphans: [], unreadable: [] };
+  const orphans: FoundOrphans = { orphans: [], unreadable: [] };
   for (const row of result.rows) {
     const orphan = toOrphan(row);
-    if (orphan === null) found.unreadable.push(row.id);
-    else found.orphans.push(orphan);
+    if (orphan === null) orphans.unreadable.push(row.id);
+    else orphans.orphans.push(orphan);
   }
-  return found;
+  return orphans;
 }
 
 /** The texts are those of a `LoggedStart`. A run whose calls can't be read counts as one call. */

@@ -29,7 +29,7 @@ export class Reaper {
   readonly #instance: Pick<Instance, 'id' | 'steadyBeat'>;
   readonly #recorder: Pick<RunRecorder, 'openRuns'>;
   readonly #pricing: Pricing;
-  readonly #alerts: Pick<Alerts, 'ofRun'>;
+  readonly #alerts: Pick<Alerts, 'alertOfRun'>;
   readonly #onWaiting: (() => void) | undefined;
   readonly #onAlerts: (() => void) | undefined;
   readonly #log: Logger;
@@ -43,7 +43,7 @@ export class Reaper {
     instance: Pick<Instance, 'id' | 'steadyBeat'>;
     recorder: Pick<RunRecorder, 'openRuns'>;
     pricing: Pricing;
-    alerts: Pick<Alerts, 'ofRun'>;
+    alerts: Pick<Alerts, 'alertOfRun'>;
     log: Logger;
     registry: Registry;
     /** Called when events of runs were written to the outbox. */
@@ -148,7 +148,7 @@ export class Reaper {
 
   /** Once for each row: what has passed the throttle does not pass it again. */
   #alertsOf({ run, end, attempts }: EndRow): NewAlert[] {
-    return this.#alerts.ofRun(run, end, attempts);
+    return this.#alerts.alertOfRun(run, end, attempts);
   }
 
   /** Returns how many runs this call has ended. A row that the database rejects does not hold up the others. */

@@ -37,7 +37,7 @@ interface Correction extends AwaitedEnd {
 export interface RunRecorderOptions {
   pool: Pool;
   instance: Instance;
-  alerts: Pick<Alerts, 'ofRun'>;
+  alerts: Pick<Alerts, 'alertOfRun'>;
   publisher: Pick<RunPublisher, 'isOpen' | 'push' | 'stop'>;
   log: Logger;
   registry: Registry;
@@ -133,7 +133,7 @@ export class RunRecorder implements RunWriter {
     const logged = row.handle?.logged;
     // No start was written.
     if (logged === undefined) return;
-    const alerts = this.#options.alerts.ofRun(row.run, row.end, row.attempts);
+    const alerts = this.#options.alerts.alertOfRun(row.run, row.end, row.attempts);
     await new Promise<void>((resolve) => {
       const heldLongEnough = setTimeout(resolve, longestHoldMs);
       const settle = (): void => {

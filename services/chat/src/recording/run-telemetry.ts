@@ -53,7 +53,7 @@ export class RunTelemetry {
   readonly #tracer: Tracer | undefined;
   readonly #genAi: GenAiMetrics | undefined;
   readonly #duration: Histogram<'status' | 'operation'>;
-  readonly #ofProviders: ProviderMetrics;
+  readonly #providerMetrics: ProviderMetrics;
   readonly #recalls: Histogram<'outcome'>;
   readonly #toolCalls: Histogram<'outcome'>;
   #onUnpriced: (model: Model) => void = () => undefined;
@@ -61,7 +61,7 @@ export class RunTelemetry {
   constructor(registry: Registry, tracer: Tracer | undefined, meter: Meter | undefined) {
     this.#tracer = tracer;
     this.#genAi = meter === undefined ? undefined : new GenAiMetrics(meter);
-    this.#ofProviders = new ProviderMetrics(registry);
+    this.#providerMetrics = new ProviderMetrics(registry);
     const registers = [registry];
     this.#duration = new Histogram({
       name: 'gatehouse_run_duration_seconds',
@@ -93,7 +93,7 @@ export class RunTelemetry {
 
   /** The catalogue has these providers from now on. */
   keepProviders(providers: readonly { name: string }[]): void {
-    this.#ofProviders.keepOnly(new Set(providers.map(({ name }) => name)));
+    this.#providerMetrics.keepOnly(new Set(providers.map(({ name }) => name)));
   }
 
   attemptEnded(ended: EndedAttempt): void {
@@ -101,7 +101,7 @@ export class RunTelemetry {
     if (attempt.cost === null) this.#onUnpriced(ended.model);
     const { usage } = attempt;
     const timeToFirstTokenMs = run.streamed ? attempt.timeToFirstTokenMs : null;
-    this.#ofProviders.ended({ ...attempt, timeToFirstTokenMs });
+    this.#providerMetrics.ended({ ...attempt, timeToFirstTokenMs });
     this.#genAi?.callEnded((ended.endedAt - ended.startedAt) / 1_000, usage, measuredAttributes(ended));
     this.#tracer?.record({
       context: ended.trace,

@@ -28,14 +28,14 @@ const maxCosts = 5_000;
 export const maxUncharged = 1_000;
 
 /** Matches rows of the instance `$1` and of dead instances. */
-const ofUsOrTheDead = `(s.holder_id = $1
+const settleable = `(s.holder_id = $1
   or not exists (select from chat.instances i where i.id = s.holder_id and i.dead_at is null))`;
 
 /** Sums the costs of runs of `instanceId` and of dead instances; returns the settlements that it made. */
 export async function makeSettlements(pool: Pool, instanceId: string): Promise<Settlement[]> {
   const { rows } = await pool.query<SettlementRow>(
     `with due as (
-       select s.id from chat.run_costs s where ${ofUsOrTheDead} order by s.id limit $2
+       select s.id from chat.run_costs s where ${settleable} order by s.id limit $2
      ), taken as (
        delete from chat.run_costs c where c.id = any (array (select id from due))
        returning c.tenant_id, c.holder_id, c.charges, c.cost_pico
@@ -57,7 +57,7 @@ export async function makeSettlements(pool: Pool, instanceId: string): Promise<S
 export async function findUncharged(pool: Pool, instanceId: string, after: string): Promise<Settlement[]> {
   const { rows } = await pool.query<SettlementRow>(
     `select s.id, s.tenant_id, s.holder_id, s.charges, s.cost_pico::text
-     from chat.settlements s where ${ofUsOrTheDead} and s.id > $2 order by s.id limit $3`,
+     from chat.settlements s where ${settleable} and s.id > $2 order by s.id limit $3`,
     [instanceId, after, maxUncharged],
   );
   return rows.map(toSettlement);

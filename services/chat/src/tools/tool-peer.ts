@@ -50,13 +50,13 @@ export class ToolClient {
     };
     const { revision: current, tools: sent } = await list(true);
     // From a release without revisions.
-    if (current === '') return ToolSet.of(sent, dialect);
+    if (current === '') return ToolSet.forDialect(sent, dialect);
     const known = this.#sets.get(tenantId, cacheKey(dialect.name, current));
     if (known !== undefined) return known;
     return this.#lists.get(cacheKey(dialect.name, tenantId, agentId, userId, current), async () => {
       const { revision, tools } = await list(false);
       // Takes 10 ms for 2 MB.
-      const set = await runCooperatively(tenantId, () => ToolSet.of(tools, dialect));
+      const set = await runCooperatively(tenantId, () => ToolSet.forDialect(tools, dialect));
       this.#sets.set(tenantId, cacheKey(dialect.name, revision), set);
       return set;
     });

@@ -13,7 +13,7 @@ const namesIn = (set: ToolSet): string[] =>
   (JSON.parse(`[${textOf(set)}]`) as { function: { name: string } }[]).map((each) => each.function.name);
 
 it('gives models the description as it is, and the schema byte for byte', () => {
-  const set = ToolSet.of([toolOf('a', 'Says "chào".')], dialects.chat);
+  const set = ToolSet.forDialect([toolOf('a', 'Says "chào".')], dialects.chat);
   expect(textOf(set)).toBe(
     '{"type":"function","function":{"name":"a","description":"Says \\"chào\\".","parameters":{"type":"object","n":1.0}}}',
   );
@@ -28,18 +28,20 @@ it('leaves out the names that a client has, and no others', () => {
       const all = named.map(([name, description]) => toolOf(name, description));
       const names = other.map((each) => (typeof each === 'number' ? all[each]?.name : each));
       const left = all.filter(({ name }) => !names.includes(name));
-      const set = ToolSet.of(all, dialects.chat).without(names);
+      const set = ToolSet.forDialect(all, dialects.chat).without(names);
       expect(namesIn(set)).toEqual(left.map(({ name }) => name));
-      expect(textOf(set)).toBe(textOf(ToolSet.of(left, dialects.chat)));
+      expect(textOf(set)).toBe(textOf(ToolSet.forDialect(left, dialects.chat)));
       expect([...set.byName.keys()]).toEqual(left.map(({ name }) => name));
       // Names can be left out again.
-      expect(textOf(set.without([left[0]?.name]))).toBe(textOf(ToolSet.of(left.slice(1), dialects.chat)));
+      expect(textOf(set.without([left[0]?.name]))).toBe(
+        textOf(ToolSet.forDialect(left.slice(1), dialects.chat)),
+      );
     }),
   );
 });
 
 it('knows the beginning and the length of its text', () => {
-  const set = ToolSet.of([toolOf('a', 'é'.repeat(60_000))], dialects.chat);
+  const set = ToolSet.forDialect([toolOf('a', 'é'.repeat(60_000))], dialects.chat);
   expect(set.definitions.sample.chars).toBe(textOf(set).length);
   expect(textOf(set).startsWith(set.definitions.sample.beginning)).toBe(true);
   expect(set.definitions.sample.beginning.length).toBeGreaterThan(40_000);

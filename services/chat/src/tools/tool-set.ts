@@ -46,7 +46,7 @@ export class ToolSet {
     this.byName = new Map(parts.map((part) => [part.name, part]));
   }
 
-  static of(tools: readonly Tool[], { toolText }: ToolDialect): ToolSet {
+  static forDialect(tools: readonly Tool[], { toolText }: ToolDialect): ToolSet {
     const parts: Part[] = [];
     const texts: string[] = [];
     let at = 0;

@@ -1,7 +1,7 @@
 import { textLimits } from '@gatehouse/events/run-event';
 import { affinityOf } from '../catalogue/affinity.ts';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
-import { ofOnePayer } from '../catalogue/payer.ts';
+import { forOnePayer } from '../catalogue/payer.ts';
 import {
   agentRef,
   agentTarget,
@@ -44,7 +44,7 @@ interface TargetQuery {
 export function findTarget(dependencies: TargetDependencies, query: TargetQuery): Target {
   const { api, request, actor, settings } = query;
   const payer = { keys: settings.ownKeys, userId: actor.userId };
-  return targetIn(api, ofOnePayer(anyPayersTarget(dependencies, query), payer), request);
+  return targetIn(api, forOnePayer(anyPayersTarget(dependencies, query), payer), request);
 }
 
 function anyPayersTarget(

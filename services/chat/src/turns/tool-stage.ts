@@ -20,7 +20,7 @@ export interface ToolDependencies {
 export function toolStage({ tools, log }: ToolDependencies): TurnStage {
   return {
     async prepare(turn, { facts }) {
-      const { target, member, dialect, showsTools: shown, act } = turn;
+      const { target, member, dialect, showsTools: isShown, act } = turn;
       const { agentId, tools: settings } = target;
       if (settings === null || agentId === null || member === null) return;
       const { analyser, ...limits } = settings;
@@ -40,7 +40,7 @@ export function toolStage({ tools, log }: ToolDependencies): TurnStage {
       turn.tools = {
         ...{ byName: set.byName, definitions: set.definitions, callIds: facts.callIds },
         ...limits,
-        shown,
+        shown: isShown,
         call: async (tool, argumentsJson, signal) => {
           if (!tool.repeatable) await act?.();
           return tools.call(member, { agentId, analyser, tool, argumentsJson }, signal);

@@ -70,14 +70,14 @@ export class Turn {
 
   async #sendObject(answer: ObjectAnswer, parts: readonly AnswerStage[], sink: AnswerSink): Promise<void> {
     const { run } = this.#turn;
-    let shown = answer;
+    let visible = answer;
     for (const { complete, filter } of parts) {
-      await complete?.({ ...shown, lastFrames: () => [] });
-      if (filter) shown = { ...shown, bytes: await filter.whole(shown.bytes, answer.model) };
+      await complete?.({ ...visible, lastFrames: () => [] });
+      if (filter) visible = { ...visible, bytes: await filter.whole(visible.bytes, answer.model) };
     }
     const keeps = this.#turn.isStored;
-    this.#logEnd(await run.finish('ok', { answer: sink.stored?.(shown, run.identity), keeps }));
-    sink.sendObject(shown);
+    this.#logEnd(await run.finish('ok', { answer: sink.stored?.(visible, run.identity), keeps }));
+    sink.sendObject(visible);
   }
 
   async #stream(
@@ -91,7 +91,7 @@ export class Turn {
     await answer.passTo(filters.reduceRight((next, filter) => filter?.stream(next) ?? next, stream));
     let frames = null as readonly Buffer[] | null;
     const shownBy = (last: readonly Buffer[], stages: number): readonly Buffer[] =>
-      filters.slice(0, stages).reduce((shown, filter) => filter?.lastFrames(shown) ?? shown, last);
+      filters.slice(0, stages).reduce((frames, filter) => filter?.lastFrames(frames) ?? frames, last);
     for (const [index, { complete }] of parts.entries())
       await complete?.({
         ...{ model: answer.model, thoughts: answer.thoughts, bytes: null },

@@ -34,9 +34,9 @@ const renamed: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The betas of a request that a model of Bedrock takes, by Bedrock's names. */
-export function bedrockBetas(asked: readonly string[], model: string): string[] {
+export function bedrockBetas(requested: readonly string[], model: string): string[] {
   const claude = claudeIn(model);
-  const named = asked.map((beta) => renamed.get(beta) ?? beta);
+  const named = requested.map((beta) => renamed.get(beta) ?? beta);
   return [...new Set(named.filter((beta) => takes(claude, beta)))];
 }
 
@@ -44,9 +44,9 @@ const maxLost = 20;
 const maxNameChars = 100;
 
 /** Betas of a request that a model of Bedrock doesn't take, as far as a header can name them. */
-export function lostBetas(asked: readonly string[], model: string): string[] {
+export function lostBetas(requested: readonly string[], model: string): string[] {
   const claude = claudeIn(model);
-  const lost = asked.filter((beta) => !takes(claude, renamed.get(beta) ?? beta));
+  const lost = requested.filter((beta) => !takes(claude, renamed.get(beta) ?? beta));
   return lost.slice(0, maxLost).map((beta) => beta.slice(0, maxNameChars));
 }
 

@@ -24,12 +24,12 @@ export function bedrockBatch(model: string, body: Buffer): EmbeddingBatch {
 function* partsOf(body: Buffer, embedder: BedrockEmbedder): Generator<BatchPart> {
   const members = objectMembers(body);
   // The last of equal names counts, as for the check of types.
-  const asked = (name: string): string => {
+  const textOf = (name: string): string => {
     const member = members.findLast((each) => each.name === name);
     return member === undefined ? 'null' : body.toString('utf8', member.valueStart, member.valueEnd);
   };
   const input = members.findLast(({ name }) => name === 'input')?.valueStart ?? 0;
-  const [head, end] = bodyAround(embedder, asked).map((text) => Buffer.from(text)) as [Buffer, Buffer];
+  const [head, end] = bodyAround(embedder, textOf).map((text) => Buffer.from(text)) as [Buffer, Buffer];
   let texts: Buffer[] = [];
   const part = (): BatchPart => ({
     body: new Pieces([head, ...texts.flatMap((text, index) => (index === 0 ? text : [comma, text])), end]),
@@ -46,15 +46,15 @@ function* partsOf(body: Buffer, embedder: BedrockEmbedder): Generator<BatchPart>
 
 const comma = Buffer.from(',');
 
-/** The text of a body before its texts and behind them. `asked`: the JSON text of a member of the request, or null. */
+/** The text of a body before its texts and behind them. `textOf`: the JSON text of a member of the request, or null. */
 function bodyAround(
   { vendor, dimensionsField }: BedrockEmbedder,
-  asked: (name: string) => string,
+  textOf: (name: string) => string,
 ): [string, string] {
-  const wanted = dimensionsField === null ? 'null' : asked('dimensions');
+  const wanted = dimensionsField === null ? 'null' : textOf('dimensions');
   const dimension = wanted === 'null' ? '' : `"${dimensionsField}":${wanted}`;
   const dimensions = dimension === '' ? '' : `,${dimension}`;
-  const named = asked('input_type');
+  const named = textOf('input_type');
   const purpose = named === 'null' ? inputTypes[0] : String(JSON.parse(named));
   switch (vendor) {
     case 'titan':
@@ -89,8 +89,8 @@ const readers: Record<BedrockEmbedder['vendor'], (answer: BatchAnswer) => Promis
 
 /** One entry for each kind of the input, which is a text. */
 async function readNova({ bytes, headers, texts, tenantId }: BatchAnswer): Promise<PartVectors> {
-  const given = (await memberRanges(bytes, wholeOf(bytes), tenantId))?.get('embeddings');
-  const entries = (given && (await elementRanges(bytes, given, { tenantId, max: texts + 1 }))) ?? [];
+  const range = (await memberRanges(bytes, wholeOf(bytes), tenantId))?.get('embeddings');
+  const entries = (range && (await elementRanges(bytes, range, { tenantId, max: texts + 1 }))) ?? [];
   const vectors: Buffer[] = [];
   for (const entry of entries) {
     const vector = (await memberRanges(bytes, entry, tenantId))?.get('embedding');
@@ -114,9 +114,9 @@ async function readTitan({ bytes, headers, tenantId }: BatchAnswer): Promise<Par
 /** Vectors stand in a list, or in one for each of their types. */
 async function readCohere({ bytes, headers, texts, tenantId }: BatchAnswer): Promise<PartVectors> {
   const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
-  const given = members?.get('embeddings');
-  const types = given && (await memberRanges(bytes, given, tenantId));
-  const list = types ? types.get('float') : given;
+  const range = members?.get('embeddings');
+  const types = range && (await memberRanges(bytes, range, tenantId));
+  const list = types ? types.get('float') : range;
   const vectors = list && (await elementRanges(bytes, list, { tenantId, max: texts + 1 }));
   return {
     vectors: (vectors ?? []).map((vector) => vectorIn(bytes, vector)),

@@ -65,14 +65,14 @@ function operationOf({ api, operation, stream }: ApiCall): string {
 
 function messagesBody({ operation, headers, model }: ApiCall, body: Buffer): Pieces {
   const counts = operation === 'count';
-  const asked = hostedMessages(body, {
+  const hosted = hostedMessages(body, {
     ...{ version, betas: bedrockBetas(betasIn(headers), model), withoutNames: ['model', 'stream'] },
     // A body to be counted is one that could be invoked.
     ...(counts && { defaults: { max_tokens: String(thinkingTokens(body) + 1) } }),
   });
   return counts
-    ? Pieces.of(Buffer.from(`{"input":{"invokeModel":{"body":"${asked.whole.toString('base64')}"}}}`))
-    : asked;
+    ? Pieces.from(Buffer.from(`{"input":{"invokeModel":{"body":"${hosted.whole.toString('base64')}"}}}`))
+    : hosted;
 }
 
 /** The budget for thinking, which the limit of an answer must exceed. */

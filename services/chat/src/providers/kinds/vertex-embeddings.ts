@@ -17,7 +17,7 @@ export function vertexBatch({ model, isBatch }: ApiCall, body: Buffer, provider:
   };
 }
 
-interface Asked {
+interface EmbeddingRequest {
   /** The JSON text of an instance. */
   instance: Buffer;
   /** That of the parameters of its call. */
@@ -28,15 +28,15 @@ function* partsOf(
   body: Buffer,
   { isBatch, textsPerCall, provider }: { isBatch: boolean; textsPerCall: number; provider: string },
 ): Generator<BatchPart> {
-  let open: Asked[] = [];
+  let open: EmbeddingRequest[] = [];
   for (const at of isBatch ? requestsIn(body) : [body.indexOf('{')]) {
-    const asked = askedAt(body, at, provider);
-    const [first = asked] = open;
-    if (open.length === textsPerCall || first.parameters !== asked.parameters) {
+    const requests = askedAt(body, at, provider);
+    const [first = requests] = open;
+    if (open.length === textsPerCall || first.parameters !== requests.parameters) {
       yield partOf(open);
       open = [];
     }
-    open.push(asked);
+    open.push(requests);
   }
   if (open.length > 0) yield partOf(open);
 }
@@ -53,15 +53,15 @@ function memberAt(body: Buffer, at: number, name: string): Member | undefined {
   return members.findLast((member) => member.name === name || member.name === snake);
 }
 
-function partOf(asked: readonly Asked[]): BatchPart {
-  const instances = asked.flatMap(({ instance }, index) => (index === 0 ? [instance] : [comma, instance]));
-  const end = Buffer.from(`],"parameters":${asked[0]?.parameters ?? '{}'}}`);
-  return { body: new Pieces([Buffer.from('{"instances":['), ...instances, end]), texts: asked.length };
+function partOf(requests: readonly EmbeddingRequest[]): BatchPart {
+  const instances = requests.flatMap(({ instance }, index) => (index === 0 ? [instance] : [comma, instance]));
+  const end = Buffer.from(`],"parameters":${requests[0]?.parameters ?? '{}'}}`);
+  return { body: new Pieces([Buffer.from('{"instances":['), ...instances, end]), texts: requests.length };
 }
 
 const comma = Buffer.from(',');
 
-function askedAt(body: Buffer, at: number, provider: string): Asked {
+function askedAt(body: Buffer, at: number, provider: string): EmbeddingRequest {
   const written = (name: string): string | null => {
     const member = memberAt(body, at, name);
     const text = member === undefined ? 'null' : textOf(body, member);
@@ -109,8 +109,8 @@ async function readPredictions({ bytes, texts, tenantId }: BatchAnswer): Promise
   const vectors: Buffer[] = [];
   let inputTokens: number | null = 0;
   for (const entry of (list && (await elementRanges(bytes, list, { tenantId, max: texts + 1 }))) ?? []) {
-    const given = (await memberRanges(bytes, entry, tenantId))?.get('embeddings');
-    const members = given && (await memberRanges(bytes, given, tenantId));
+    const range = (await memberRanges(bytes, entry, tenantId))?.get('embeddings');
+    const members = range && (await memberRanges(bytes, range, tenantId));
     const [values, counted] = [members?.get('values'), members?.get('statistics')];
     if (values !== undefined) vectors.push(vectorIn(bytes, values));
     const statistics = counted && (await parsedPart(bytes, counted, tenantId));
