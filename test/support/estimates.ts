@@ -15,13 +15,14 @@ const estimates: readonly Estimate[] = [
   { files: /\/test\/e2e\//, seconds: 20, system: true },
   { files: /\/test\/conformance\//, seconds: 15, system: true },
   {
-    files: /\/test\/(large-bodies|one-tenants-answer|proxies-bodies)\.|\/worst-answers\./,
+    files: /\/test\/(large-bodies|largest-bodies|one-tenants-answer|proxies-bodies)\.|\/worst-answers\./,
     seconds: 60,
     system: false,
   },
   { files: /\/webhook\/test\/(channel|moved|zalo\.)/, seconds: 28, system: false },
   {
-    files: /\/daily-rollups\.|\/tenant\/test\/(timezones|token-revocations|transfers)\.|\/key-pools\./,
+    files:
+      /\/daily-rollups\.|\/tenant\/test\/(timezones|token-revocations|transfers)\.|\/(key-pools|deployments)\./,
     seconds: 28,
     system: false,
   },
