@@ -18,7 +18,7 @@ export interface Surroundings {
   isTerminal: boolean;
   /** Resolves when standard output takes more. */
   drain: () => Promise<void>;
-  /** Asks the person; null where there is none. */
+  /** Asks the person; null without one. */
   confirm: (question: string) => Promise<boolean | null>;
   /** Opens an address in the browser of the person. */
   open: (url: string) => void;

@@ -67,7 +67,7 @@ export class Profiles {
     });
   }
 
-  /** Returns the name of the one that was removed, or undefined if there was none. */
+  /** Returns the name of the removed one, or undefined. */
   async remove(name: string | undefined): Promise<string | undefined> {
     return this.#alone(async () => {
       const file = await this.#read();

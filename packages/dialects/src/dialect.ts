@@ -27,7 +27,7 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   /** Tracks the position in a stream, for dialects whose error events continue its numbering. */
   follower?(): StreamFollower;
   readonly state?: StateFormat;
-  /** The reasoning signatures in answers of its providers; null where they have none. */
+  /** The reasoning signatures in answers of its providers; null without one. */
   readonly signatures: SignatureFormat | null;
   /** Whether models reason although the request doesn't ask for it. */
   readonly reasonsUnasked: boolean;

@@ -36,7 +36,7 @@ export interface Outbox {
   read(client: Queryable, partitions: readonly number[], limits: PageLimits): Promise<OutboxPage>;
   /** Counts the entries of these partitions, up to `most`. */
   count(client: Queryable, partitions: readonly number[], most: number): Promise<number>;
-  /** The age of the oldest entry of these partitions in seconds; 0 when there is none. */
+  /** The age of the oldest entry of these partitions in seconds; 0 without one. */
   ageSeconds(client: Queryable, partitions: readonly number[]): Promise<number>;
   /** The time of the oldest event that its service publishes without the outbox and has not published yet; null if none. */
   heldAt(client: Queryable): Promise<Date | null>;

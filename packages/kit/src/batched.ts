@@ -1,4 +1,4 @@
-interface Waiting<Item, Result> {
+interface WaitingInput<Item, Result> {
   item: Item;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
@@ -10,7 +10,7 @@ interface Waiting<Item, Result> {
  */
 export class Batched<Item, Result> {
   readonly #handle: (items: readonly Item[]) => Promise<readonly Result[]>;
-  #waiting: Waiting<Item, Result>[] = [];
+  #waiting: WaitingInput<Item, Result>[] = [];
   #busy = false;
 
   /** `handle` resolves with one result for each item, in their order. It is never called while a call is under way. */

@@ -12,7 +12,7 @@ export class RecentMap<Value extends object> {
     return this.#entries.values();
   }
 
-  /** The value of a key, made where there is none. */
+  /** The value of a key, made if absent. */
   getOrMake(key: string, make: () => Value): Value {
     const known = this.#entries.get(key);
     if (known !== undefined) return known;

@@ -105,7 +105,7 @@ export class ConsentTickets {
     return { ticket, state, expiresAt };
   }
 
-  /** The ticket of whatever tenant; null if there is none, or it is used or over. */
+  /** The ticket of whatever tenant; null if it is unknown, used or over. */
   async find(ticket: string): Promise<OpenTicket | null> {
     return this.#opened(await this.#findTicket(tokenSha256(ticket).toString('hex')));
   }

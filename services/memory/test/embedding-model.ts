@@ -15,7 +15,7 @@ const meanings = [
 
 /** Stands in for chat: a real gRPC server that embeds texts by a few meanings, but none with the word `refused`. */
 export class EmbeddingModel {
-  /** The catalogue id of the model; null if there is none. */
+  /** The catalogue id of the model; null without one. */
   model: string | null = null;
   /** Milliseconds that each call takes. */
   delayMs = 0;

@@ -13,7 +13,7 @@ interface Message {
   content: Fields[];
 }
 
-interface Options {
+interface ConverseOptions {
   facts: ModelFacts;
   left: DroppedFields;
   points: CachePoints;
@@ -23,7 +23,7 @@ interface Options {
  * The messages of a conversation, whose roles alternate. Claude takes system texts in the middle; for other models they are
  * the user's.
  */
-export function writeMessages(turns: readonly Turn[], options: Options): Message[] {
+export function writeMessages(turns: readonly Turn[], options: ConverseOptions): Message[] {
   const writer = new BlockWriter(options);
   const takesSystem = familyOf(options.facts) === 'claude';
   const messages: Message[] = [];
@@ -49,12 +49,12 @@ function withTextBesideFiles({ role, content }: Message): Message {
 }
 
 class BlockWriter {
-  readonly #options: Options;
+  readonly #options: ConverseOptions;
   readonly #media: MediaWriter;
   /** Whether results have a status: for other models it is refused. */
   readonly #hasStatus: boolean;
 
-  constructor(options: Options) {
+  constructor(options: ConverseOptions) {
     this.#options = options;
     this.#media = new MediaWriter(options.left);
     this.#hasStatus = ['claude', 'nova'].includes(familyOf(options.facts));

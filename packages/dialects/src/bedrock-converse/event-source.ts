@@ -18,7 +18,7 @@ const maxSignatureChars = 4 * 1024 * 1024;
 const charsEach = 64;
 const maxBlocks = 4_096;
 
-interface OpenBlock {
+interface ConverseBlock {
   kind: OpenPart['kind'];
   /** Whether a piece of it has come. */
   isBegun: boolean;
@@ -35,7 +35,7 @@ export class ConverseSource implements EventSource {
   readonly #facts: ModelFacts;
   readonly #sequence = new PartSequence();
   /** By index. */
-  readonly #blocks = new Map<number, OpenBlock>();
+  readonly #blocks = new Map<number, ConverseBlock>();
   #signatureChars = 0;
   #isBegun = false;
   #isOver = false;
@@ -153,7 +153,7 @@ export class ConverseSource implements EventSource {
     return block === undefined ? events : [...events, ...this.#add(index, block, text)];
   }
 
-  #add(index: number, block: OpenBlock, text: string): StreamEvent[] {
+  #add(index: number, block: ConverseBlock, text: string): StreamEvent[] {
     block.isBegun ||= text !== '';
     return this.#sequence.add(String(index), text);
   }

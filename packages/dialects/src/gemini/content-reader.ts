@@ -35,22 +35,22 @@ export function elementsIn(value: unknown): readonly unknown[] {
   return value === undefined || value === null ? [] : Array.isArray(value) ? (value as unknown[]) : [value];
 }
 
-interface OpenCall {
+interface UnansweredCall {
   id: string;
   isAnswered: boolean;
 }
 
 /** Calls that wait for a result, in their order. */
 class WaitingCalls {
-  readonly #calls: OpenCall[] = [];
+  readonly #calls: UnansweredCall[] = [];
   #first = 0;
 
-  add(call: OpenCall): void {
+  add(call: UnansweredCall): void {
     this.#calls.push(call);
   }
 
   /** The first one, which waits no longer. */
-  take(): OpenCall | null {
+  take(): UnansweredCall | null {
     for (; this.#first < this.#calls.length; this.#first += 1) {
       const call = this.#calls[this.#first];
       if (call?.isAnswered !== false) continue;
@@ -132,7 +132,7 @@ export function readSystem(instruction: unknown, left: DroppedFields): (TextPart
   });
 }
 
-interface Place {
+interface PartsPosition {
   at: string;
   source: JsonSource | null;
   left: DroppedFields;
@@ -150,7 +150,7 @@ type GivenPart = Members<(typeof partNames)[number]>;
 /** Parts by which a model uses tools of its provider. */
 const hosted = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
 
-function partsOf(list: unknown, { at, source, left, calls }: Place): Part[] {
+function partsOf(list: unknown, { at, source, left, calls }: PartsPosition): Part[] {
   for (const name of Object.keys(Object(list) as Fields))
     if (hosted.some((each) => isNamed(name, each))) throw left.refused(`${at}.${name.slice(0, 64)}`);
   const part = membersOf(list, { path: '', names: partNames, left });
@@ -175,7 +175,7 @@ export function readSignature(part: Fields): ReasoningSignature | null {
 function callOf(
   call: unknown,
   source: JsonSource | null,
-  { calls, left }: Pick<Place, 'left' | 'calls'>,
+  { calls, left }: Pick<PartsPosition, 'left' | 'calls'>,
 ): CallPart {
   const names = ['id', 'name', 'args'] as const;
   const { id, name } = membersOf(call, { path: 'functionCall', names, left });
@@ -189,7 +189,7 @@ function callOf(
 function resultOf(
   result: unknown,
   source: JsonSource | null,
-  { at, left, calls }: Pick<Place, 'at' | 'left' | 'calls'>,
+  { at, left, calls }: Pick<PartsPosition, 'at' | 'left' | 'calls'>,
 ): ResultPart {
   const names = ['id', 'name', 'response', 'parts'] as const;
   const { id, name, response, parts } = membersOf(result, { path: 'functionResponse', names, left });

@@ -10,7 +10,7 @@ import { withResultsBehindCalls } from '../translation/turn-order.ts';
 /** Google's documented stand-in for a signature that isn't there. */
 const standIn = 'skip_thought_signature_validator';
 
-interface Options {
+interface ContentOptions {
   /** Gemini 3 refuses calls of a turn whose first one has no signature. */
   isThird: boolean;
   left: DroppedFields;
@@ -19,7 +19,7 @@ interface Options {
 /** The contents of a conversation. System texts in its middle are the user's, since no content has another role. */
 export function* writeContents(
   turns: readonly Turn[],
-  options: Options,
+  options: ContentOptions,
 ): Steps<{ system: Fields[]; contents: Fields[] }> {
   const firstTurn = turns.findIndex(({ role }) => role !== 'system');
   const first = firstTurn < 0 ? Math.max(0, turns.length - 1) : firstTurn;
@@ -53,7 +53,7 @@ function systemPart(part: Part): Fields[] {
 }
 
 /** A signature stands at the part behind its thought. */
-function saidParts(parts: readonly Part[], { isThird, left }: Options): Fields[] {
+function saidParts(parts: readonly Part[], { isThird, left }: ContentOptions): Fields[] {
   const written: Fields[] = [];
   let signature: string | null = null;
   let hasCalls = false;

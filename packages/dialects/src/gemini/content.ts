@@ -51,7 +51,7 @@ export function isSigned(part: Fields): boolean {
   return signature !== '' && !standIns.has(signature);
 }
 
-export interface Attachments {
+export interface ContentAttachments {
   count: number;
   /** Bytes of the request that are no text for this reason. */
   bytes: number;
@@ -59,8 +59,8 @@ export interface Attachments {
 }
 
 /** Pictures, sounds and files in parts, those of results of tools included. Texts in Base64 count as texts. */
-export function attachmentsIn(parts: readonly Fields[]): Attachments {
-  const attachments: Attachments = { count: 0, bytes: 0, hasAudio: false };
+export function attachmentsIn(parts: readonly Fields[]): ContentAttachments {
+  const attachments: ContentAttachments = { count: 0, bytes: 0, hasAudio: false };
   const inner = parts.flatMap((part) => objectsIn(objectIn(part, 'functionResponse'), 'parts'));
   for (const part of [...parts, ...inner]) {
     for (const name of ['inlineData', 'fileData']) {

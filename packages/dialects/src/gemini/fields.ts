@@ -30,7 +30,7 @@ export function memberIn(source: JsonSource | null, name: string): JsonSource | 
   return source?.member(name) ?? source?.member(snakeOf(name)) ?? null;
 }
 
-/** The object that a field is; empty if it is none. */
+/** The field as an object, or `{}`. */
 export function objectIn(fields: Fields, name: string): Fields {
   const value = valueOf(fields, name);
   return isFields(value) ? value : {};
@@ -42,12 +42,12 @@ export function objectsIn(fields: Fields, name: string): Fields[] {
   return (Array.isArray(value) ? value : [value]).filter(isFields);
 }
 
-/** A text; empty where the value is none. */
+/** A text; empty otherwise. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A number, which may be written as a text; null if it is none. */
+/** Parses a number or numeric string; null otherwise. */
 export function numberOf(value: unknown): number | null {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   return typeof number === 'number' && !Number.isNaN(number) ? number : null;

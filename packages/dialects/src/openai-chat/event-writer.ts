@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { endFrames, frameOf } from './chunks.ts';
 import type { Usage } from '../usage/usage.ts';
 import { chatIds, fittingId } from '../translation/call-ids.ts';
-import type { EventWriter, OpenCall, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { EventWriter, OpenStreamCall, OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { finishReasons, idOf, now } from './answer-writer.ts';
 import { writeError } from './errors.ts';
 
@@ -38,7 +38,7 @@ export class ChunkWriter implements EventWriter {
     }
   }
 
-  #opened({ id, name, isFreeform }: OpenCall): Buffer {
+  #opened({ id, name, isFreeform }: OpenStreamCall): Buffer {
     this.#calls += 1;
     const called = isFreeform
       ? { type: 'custom', custom: { name, input: '' } }

@@ -20,9 +20,9 @@ export type StreamEvent =
   | { type: 'end' }
   | { type: 'error'; error: ProviderError };
 
-export type OpenPart = { kind: 'text' } | { kind: 'refusal' } | { kind: 'thinking' } | OpenCall;
+export type OpenPart = { kind: 'text' } | { kind: 'refusal' } | { kind: 'thinking' } | OpenStreamCall;
 
-export interface OpenCall {
+export interface OpenStreamCall {
   kind: 'call';
   id: string;
   name: string;

@@ -4,7 +4,7 @@ import type { CallPart, Conversation, Tool } from './conversation.ts';
 import { flatNames, type NamedTool } from './flat-names.ts';
 import type { DroppedFields } from './dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import type { OpenCall, StreamEvent } from './stream-events.ts';
+import type { OpenStreamCall, StreamEvent } from './stream-events.ts';
 
 const inputSchema =
   '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}';
@@ -38,7 +38,7 @@ export class ToolNames {
   }
 
   /** The client's name, group and kind of the tool that a provider calls. */
-  opened(call: OpenCall): OpenCall {
+  opened(call: OpenStreamCall): OpenStreamCall {
     const named = this.#byFlat.get(call.name);
     return named === undefined ? call : { ...call, ...named };
   }

@@ -69,7 +69,7 @@ function boundIn({ max_uses: most }: Fields): number | null {
   return callsOf(most);
 }
 
-/** A bound of calls; null where the value is none. */
+/** A bound of calls; null otherwise. */
 export function callsOf(value: unknown): number | null {
   return typeof value === 'number' && value >= 0 ? Math.min(mostCalls, Math.ceil(value)) : null;
 }

@@ -59,7 +59,7 @@ export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: stri
 }
 
 /**
- * The members of a JSON object that is too large to be parsed, or null if it is none. The last of equal names counts.
+ * The members of a JSON object that is too large to be parsed, or null otherwise. The last of equal names counts.
  */
 export async function memberRanges(
   json: Buffer,
@@ -95,7 +95,7 @@ export async function smallMembers(
   return values;
 }
 
-/** The elements of a JSON array that is too large to be parsed, at most `max`; null if it is none. */
+/** The elements of a JSON array that is too large to be parsed, at most `max`; null otherwise. */
 export async function elementRanges(
   json: Buffer,
   range: Range,
@@ -106,7 +106,7 @@ export async function elementRanges(
 }
 
 /** Begins behind the white space before it. */
-interface Part extends Range {
+interface JsonPart extends Range {
   /** The end of a member's name, before the white space behind it. */
   nameUntil: number;
   colonAt: number;
@@ -121,7 +121,7 @@ async function scanned(
   { from, until }: Range,
   tenantId: string | null,
   max = maxMembers,
-): Promise<{ start: number; parts: readonly Part[] } | null> {
+): Promise<{ start: number; parts: readonly JsonPart[] } | null> {
   const scan = new PartScan(max);
   for (let at = from; at < until; at += pieceBytes)
     await runCooperatively(tenantId, () => scan.add(json, at, Math.min(until, at + pieceBytes)));
@@ -130,7 +130,7 @@ async function scanned(
 
 class PartScan {
   start = -1;
-  readonly parts: Part[] = [];
+  readonly parts: JsonPart[] = [];
   readonly #max: number;
   #depth = 0;
   #inText = false;

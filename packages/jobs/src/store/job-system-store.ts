@@ -174,7 +174,7 @@ export interface WaitingJobs {
   task: string;
   /** Jobs that could run now; counts up to `most`. */
   waiting: number;
-  /** How long the oldest of them could have run already; 0 if there is none. */
+  /** How long the oldest of them could have run already; 0 without one. */
   oldestSeconds: number;
 }
 

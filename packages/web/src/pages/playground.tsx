@@ -10,7 +10,7 @@ import { usePerson } from '../shell/session.tsx';
 import { useParameter } from '../shell/location.tsx';
 
 /** A question with its answer, as far as it has arrived. */
-interface Turn {
+interface PlaygroundTurn {
   question: string;
   answer: Completion;
   runId: string | null;
@@ -23,12 +23,12 @@ export function Playground() {
   const models = useAnswer('GET /v1/models', {});
   const ids = models.answer?.data.map(({ id }) => id) ?? [];
   const model = chosen === '' ? (ids[0] ?? '') : chosen;
-  const [turns, setTurns] = useState<readonly Turn[]>([]);
+  const [turns, setTurns] = useState<readonly PlaygroundTurn[]>([]);
   const [question, setQuestion] = useState('');
   const [isRunning, setRunning] = useState(false);
   const leaving = useRef(new AbortController());
   useEffect(() => () => leaving.current.abort(), []);
-  const change = (turn: Partial<Turn>): void =>
+  const change = (turn: Partial<PlaygroundTurn>): void =>
     setTurns((all) => all.map((one, index) => (index === all.length - 1 ? { ...one, ...turn } : one)));
   const ask = async (): Promise<void> => {
     leaving.current = new AbortController();
@@ -89,7 +89,7 @@ export function Playground() {
 }
 
 /** A turn that failed is no part of the conversation. */
-function messagesOf({ question, answer, error }: Turn): Message[] {
+function messagesOf({ question, answer, error }: PlaygroundTurn): Message[] {
   if (error !== null) return [];
   return [
     { role: 'user', content: question },
@@ -97,7 +97,7 @@ function messagesOf({ question, answer, error }: Turn): Message[] {
   ];
 }
 
-function TurnView({ turn: { question, answer, runId, error } }: { turn: Turn }) {
+function TurnView({ turn: { question, answer, runId, error } }: { turn: PlaygroundTurn }) {
   const maySeeRuns = may(usePerson(), { scope: 'analytics.read' });
   return (
     <>

@@ -191,7 +191,7 @@ export class ServerStore implements ServerRecord {
   }
 }
 
-/** The server, locked until the transaction ends; null when there is none. Throws `resource_locked` while a transfer uses it. */
+/** The server, locked until the transaction ends; null without one. Throws `resource_locked` while a transfer uses it. */
 export async function lockMcpServer(db: Queryable, id: string): Promise<McpServer | null> {
   const { rows } = await db.query<McpServer>(
     `select ${columns} from agent.mcp_servers where id = $1 for update`,

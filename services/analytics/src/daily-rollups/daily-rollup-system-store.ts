@@ -79,7 +79,7 @@ export async function nextDueDay(pool: Pool, afterTenant: string): Promise<Tenan
   return row === undefined ? null : { tenantId: row.tenant_id, day: row.day };
 }
 
-/** The midnight of a time zone within a day, at which its rows end; null if there is none, and in an unknown zone. */
+/** The midnight of a time zone within a day, at which its rows end; null without one, and in an unknown zone. */
 export async function findCut(pool: Pool, { day }: TenantDay, timezone: string): Promise<Date | null> {
   const text = `select ${midnightWithin('$1::timestamptz', '$2')} as cut`;
   const { rows } = await pool.query<{ cut: Date | null }>(text, [day, timezone]).catch(passUnknownTimezone);

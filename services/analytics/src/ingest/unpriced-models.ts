@@ -1,7 +1,7 @@
 import type { RunEnded } from '@gatehouse/events/run-event';
 
 /**
- * The catalogue ids of the models of a run's attempts that have tokens and no price; null when there are none. When the
+ * The catalogue ids of the models of a run's attempts that have tokens and no price; null without one. When the
  * end event marks the run as unpriced but lists no such attempt, the run's own model.
  */
 export function unpricedModelsOf(run: RunEnded): string[] | null {

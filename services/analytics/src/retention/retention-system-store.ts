@@ -100,7 +100,7 @@ export async function deleteDeadLetters(
   });
 }
 
-/** Drops one partition that is older than any retention, and returns its name; null when there is none. */
+/** Drops one partition that is older than any retention, and returns its name; null without one. */
 export async function dropExpiredPartition(pool: Pool): Promise<string | null> {
   const { rows } = await pool.query<{ name: string | null }>(
     'select analytics.drop_expired_partition() as name',

@@ -55,7 +55,7 @@ export async function closeFold(
 }
 
 /**
- * Adds the oldest closed fold to the roll-ups, and returns how many runs that were; null when there is none, and `busy`
+ * Adds the oldest closed fold to the roll-ups, and returns how many runs that were; null without one, and `busy`
  * while another replica does it. One at a time does, and no correction meanwhile. Statements that store runs go on: their
  * lock of the row allows a change of `folded_to`.
  */

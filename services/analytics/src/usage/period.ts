@@ -29,7 +29,7 @@ export function previousOf({ from, to }: Period): Period {
 
 const bucketMs = 15 * 60_000;
 
-/** The whole 15-minute buckets of a period; empty if it has none. */
+/** The whole 15-minute buckets of a period; empty without one. */
 export function innerBuckets({ from, to }: Period): Period {
   const first = Math.ceil(from.getTime() / bucketMs) * bucketMs;
   const end = Math.floor(to.getTime() / bucketMs) * bucketMs;

@@ -28,9 +28,9 @@ export interface Looking {
 
 /** A line of results. */
 export interface BatchResult {
-  /** The name of its request; null where it has none. */
+  /** The name of its request; null without one. */
   customId: string | null;
-  /** Null where there is none. */
+  /** Null without one. */
   answer: Buffer | null;
 }
 
@@ -52,7 +52,7 @@ export interface BatchApi {
   readonly isCancelling: (object: Fields) => boolean;
   /** The outcome of a batch that has ended. */
   readonly outcomeOf: (object: Fields) => Outcome;
-  /** The path of the results of a batch that has ended; null if there are none. */
+  /** The path of the results of a batch that has ended; null without one. */
   readonly resultsPath: (object: Fields) => string | null;
   readonly resultIn: (line: Buffer, tenantId: string) => Promise<BatchResult>;
   /** Whether these are all results that a batch says it has, of as many requests. */

@@ -238,7 +238,7 @@ export class BatchPolling {
     });
   }
 
-  /** Adds all results up. `path`: null where there are none. */
+  /** Adds all results up. `path`: null without one. */
   async #sum({ batch, resources, signal }: Asking, path: string | null, tally: ResultTally): Promise<void> {
     if (path === null) return;
     const onTooLong = (): void => {
@@ -249,7 +249,7 @@ export class BatchPolling {
     await this.#results.each(results, { add: (line) => tally.add(line), onTooLong }, signal);
   }
 
-  /** A file of results, with how the provider describes it; null if there is none. */
+  /** A file of results, with how the provider describes it; null without one. */
   async #fileOf(
     { batch, resources, signal }: Asking,
     providerFileId: string | null,

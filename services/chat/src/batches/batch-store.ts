@@ -201,7 +201,7 @@ export async function findBatch(
 }
 
 /**
- * The batch that was begun by a request with an `Idempotency-Key`: null if there is none, and `pending` while it is not known whether
+ * The batch that was begun by a request with an `Idempotency-Key`: null without one, and `pending` while it is not known whether
  * its provider has it.
  */
 export async function findRequested(
@@ -246,7 +246,7 @@ export async function listBatches(
 }
 
 /**
- * Hides a batch that has ended, and its results, which are deleted at the provider next. Returns false if there is none
+ * Hides a batch that has ended, and its results, which are deleted at the provider next. Returns false without one
  * of the holder.
  */
 export async function hideBatch(

@@ -125,7 +125,7 @@ export class FileDeletion {
     return true;
   }
 
-  /** The provider's id of a file whose upload had no end; null if there is none. */
+  /** The provider's id of a file whose upload had no end; null without one. */
   async #findUpload(
     { id, createdAt: since }: HiddenFile,
     resources: ProviderResources,

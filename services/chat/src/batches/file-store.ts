@@ -148,7 +148,7 @@ export async function listFiles(
   return rows;
 }
 
-/** Hides a file, whose copy at the provider is deleted next. Returns false if there is none. */
+/** Hides a file, whose copy at the provider is deleted next. Returns false if it doesn't exist. */
 export async function hideFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
   const { rowCount } = await withTenant(pool, tenantId, (db) =>
     db.query(`update chat.files set deleted_at = now(), due_at = now() where ${inHolder} and id = $3`, [

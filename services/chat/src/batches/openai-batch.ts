@@ -37,7 +37,7 @@ export function outcomeOf({ status }: Fields): Outcome {
   }
 }
 
-/** The provider's id of a file or a batch; null where there is none. */
+/** The provider's id of a file or a batch; null without one. */
 export function idIn(object: Fields, name = 'id'): string | null {
   const id = object[name];
   return typeof id === 'string' && id !== '' && id.length <= 256 ? id : null;

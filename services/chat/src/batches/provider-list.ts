@@ -27,7 +27,7 @@ export function isList({ data }: Fields): boolean {
 
 /**
  * Looks for an object in a list of a provider, newest first: `find` gets the objects of each page, back to those that are
- * older. Null if there is none; throws where that can't be known.
+ * older. Null without one; throws where that can't be known.
  */
 export async function findListed(
   resources: Pick<ProviderResources, 'json'>,

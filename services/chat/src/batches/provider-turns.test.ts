@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { ProviderTurns, type Waiting } from './provider-turns.ts';
+import { ProviderTurns, type WaitingRequest } from './provider-turns.ts';
 
 /** Work that waits, by provider and tenant, in place of a table. */
 class Works {
@@ -33,7 +33,7 @@ class Works {
     }
   }
 
-  #waitingAt(provider: string, after: string, busy: readonly string[]): Waiting[] {
+  #waitingAt(provider: string, after: string, busy: readonly string[]): WaitingRequest[] {
     const tenants = [...(this.waiting.get(provider) ?? [])].filter(([tenantId]) => tenantId > after).sort();
     // Two at a time, as a page.
     return tenants.slice(0, 2).map(([tenantId, count]) => ({

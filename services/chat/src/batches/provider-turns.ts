@@ -1,7 +1,7 @@
 import { beforeFirst } from '@gatehouse/kit/ids';
 
 /** Work of a tenant that waits at a provider. */
-export interface Waiting {
+export interface WaitingRequest {
   tenantId: string;
   /** The id of what is due longest; null if nothing is. */
   id: string | null;
@@ -16,7 +16,7 @@ export interface ProviderTurnsOptions {
   waiting: (
     provider: string,
     search: { after: string; busy: readonly string[] },
-  ) => Promise<readonly Waiting[]>;
+  ) => Promise<readonly WaitingRequest[]>;
   /** Takes what is due. Returns the work, which handles its errors; null where another replica has it. */
   take: (due: { provider: string; tenantId: string; id: string }) => Promise<(() => Promise<void>) | null>;
 }
@@ -72,7 +72,7 @@ export class ProviderTurns {
     }
   }
 
-  async #nextAt(provider: string, { last, working }: Lane): Promise<readonly Waiting[]> {
+  async #nextAt(provider: string, { last, working }: Lane): Promise<readonly WaitingRequest[]> {
     const { waiting } = this.#options;
     const busy = [...working.keys()];
     const next = await waiting(provider, { after: last, busy });

@@ -1,6 +1,6 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Waiting } from './provider-turns.ts';
+import type { WaitingRequest } from './provider-turns.ts';
 
 /** Work at providers that waits in tables, for tenants that take turns. */
 
@@ -35,7 +35,7 @@ export async function waitingTenants(
   pool: Pool,
   table: WaitingTable,
   { provider, after, busy }: { provider: string; after: string; busy: readonly string[] },
-): Promise<Waiting[]> {
+): Promise<WaitingRequest[]> {
   const waiting = waitingRows[table];
   const { rows } = await pool.query<{ tenant_id: string; id: string | null }>(
     `with recursive tenants as (

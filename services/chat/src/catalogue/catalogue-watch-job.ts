@@ -21,7 +21,7 @@ export interface InvalidCatalogue {
 export interface WatchedFile {
   /** In the log, for a change that is in use and one that can't be. */
   messages: Record<'read' | 'failed', string>;
-  /** The text in use when the watch starts; null if there is none. */
+  /** The text in use when the watch starts; null without one. */
   used: () => string | null;
   /** The text of the file; null if there is none to watch. */
   text: () => Promise<string | null>;

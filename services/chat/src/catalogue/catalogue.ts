@@ -209,12 +209,12 @@ export class Catalogue {
     return this.#content.divides;
   }
 
-  /** The name of the model for embeddings of memory; null if there is none. */
+  /** The name of the model for embeddings of memory; null without one. */
   get embeddings(): string | null {
     return this.#content.embeddings;
   }
 
-  /** The operator's list of prices; null if there is none. */
+  /** The operator's list of prices; null without one. */
   get prices(): PriceSetting | null {
     return this.#content.prices;
   }

@@ -64,7 +64,7 @@ export class FetchedList {
     return this.#newest;
   }
 
-  /** The list that a replica used last; null if there is none. */
+  /** The list that a replica used last; null without one. */
   async stored(): Promise<string | null> {
     const { store, setting } = this.#options;
     const text = await store.find(setting.url);

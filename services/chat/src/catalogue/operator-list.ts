@@ -13,7 +13,7 @@ export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting'>
 
 /** The operator's list of prices: a file that the catalogue names, or behind a URL. */
 export class OperatorList {
-  /** The text that was prepared last; null if there is none. */
+  /** The text that was prepared last; null without one. */
   used: string | null = null;
   readonly #options: OperatorListOptions;
   #fetched: FetchedList | null = null;

@@ -96,7 +96,7 @@ export class Pricing {
     this.#looked = new WeakMap();
   }
 
-  /** The price of a model at a time, by its source and version; null if it has none. */
+  /** The price of a model at a time, by its source and version; null without one. */
   versionOf(model: Model, at: Date): { source: PriceSource; version: string } | null {
     const prices = this.#pricesOf(model, at);
     return prices === null ? null : { source: prices.source, version: prices.version };

@@ -29,7 +29,7 @@ export class Admission {
     return limitHeaders(limits, monotonicMs());
   }
 
-  /** The budgets that its run is charged to; null when there are none. */
+  /** The budgets that its run is charged to; null without one. */
   get charges(): readonly BudgetCharge[] | null {
     const budgets = this.#taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
     if (budgets.length === 0) return null;

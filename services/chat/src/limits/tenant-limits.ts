@@ -13,7 +13,7 @@ export type Lease = (asks: Ask[]) => Promise<Grant[]>;
 /** The needs of a request. */
 export interface Demand {
   readonly needs: readonly Need[];
-  /** Needs of a cheaper call, for which `left` of each budget is enough; null if there is none. */
+  /** The largest demand within the remaining budgets; null without one. */
   lowered?(left: (limit: LeasedLimit) => bigint): readonly Need[] | null;
 }
 

@@ -46,7 +46,7 @@ export class RememberQueue {
   readonly #idle = new Set<() => void>();
   readonly #queue: FairQueue;
   readonly #held = noShare();
-  readonly #tenantShares = new Map<string, Share>();
+  readonly #tenantShares = new Map<string, TenantShare>();
 
   constructor(options: RememberQueueOptions) {
     this.#options = options;
@@ -104,7 +104,7 @@ export class RememberQueue {
       this.#options.log.warn({ turns: dropped }, 'stopped before all finished turns were sent to memory');
   }
 
-  async #sendInTurn(turn: RememberRequest, tenantShare: Share, size: number): Promise<void> {
+  async #sendInTurn(turn: RememberRequest, tenantShare: TenantShare, size: number): Promise<void> {
     const send = (): Promise<Outcome> => this.#send(turn);
     // Fails only when the queue stops.
     const sent = this.#queue.run(turn.tenantId, send, this.#stopping.signal);
@@ -141,12 +141,12 @@ export class RememberQueue {
 type Outcome = 'stored' | 'skipped' | 'dropped' | 'failed';
 
 /** Turns that wait or are being sent: all, or those of one tenant. */
-interface Share {
+interface TenantShare {
   turns: number;
   chars: number;
 }
 
-function noShare(): Share {
+function noShare(): TenantShare {
   return { turns: 0, chars: 0 };
 }
 

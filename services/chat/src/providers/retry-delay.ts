@@ -27,7 +27,7 @@ export class Repeats {
     this.#max = max;
   }
 
-  /** How long to wait before the next call; null if there is none. A call with renewed credentials is no retry. */
+  /** How long to wait before the next call; null without one. A call with renewed credentials is no retry. */
   after(failure: ProviderFailure): number | null {
     if (failure.details.isStale === true && !this.#isRenewed) {
       this.#isRenewed = true;

@@ -9,7 +9,7 @@ const idleShare = 0.25;
 const carriedAtOnce = 128;
 
 /** Ends of one row that wait for publication. */
-interface Waiting {
+interface SpaceWaiter {
   sequence: number;
   runs: readonly LoggedRun[];
 }
@@ -28,7 +28,7 @@ export class LogSpace {
   /** Runs under way, in the order in which they began. */
   readonly open = new OpenList<LoggedRun>();
   /** In order. */
-  #waiting: Waiting[] = [];
+  #waiting: SpaceWaiter[] = [];
   /** Runs that this process will not end, until another place has them. */
   #givenUp: LoggedRun[] = [];
   #sequence = 0;

@@ -182,7 +182,7 @@ export function storedAttempt(attempt: Attempt): StoredEnd {
 
 const startedRunShape = runStartedData.omit({ started_at: true });
 
-/** Reads a stored run under way; null if the text is none. */
+/** Reads a stored run under way; null otherwise. */
 export function readStartedRun(text: string): StartedRun | null {
   return startedRunShape.safeParse(parseJson(text)).data ?? null;
 }
@@ -209,7 +209,7 @@ const storedAttemptsShape = z.object({
   ),
 });
 
-/** Reads the stored calls of a run under way; null if the text is none. */
+/** Reads the stored calls of a run under way; null otherwise. */
 export function readStoredAttempts(text: string): { ended: Attempt[]; open: AttemptStart } | null {
   const value = parseJson(text);
   if (!storedAttemptsShape.safeParse(value).success) return null;

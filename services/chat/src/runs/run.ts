@@ -32,7 +32,7 @@ export interface RunIdentity {
   /** Whether its providers are called with keys of the tenant's own. */
   ownKey: boolean;
   inputPreview: string | null;
-  /** The search in the agent's memory; null if there was none. */
+  /** The search in the agent's memory; null without one. */
   recall: Recall | null;
   /** Null when no budget is set. */
   charges: readonly BudgetCharge[] | null;

@@ -226,7 +226,7 @@ function readPages(pool: Pool, tenantId: string, id: string): Promise<Buffer | n
   });
 }
 
-/** Returns false if there is none. */
+/** Returns false if it doesn't exist. */
 export async function deleteResponse(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
   const { rowCount } = await withTenant(pool, tenantId, (db) =>
     db.query(`delete from chat.responses where id = $1 and ${holderCondition}`, [id, tenantId, userId]),

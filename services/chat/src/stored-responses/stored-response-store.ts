@@ -226,7 +226,7 @@ export class StoredResponses {
     return null;
   }
 
-  /** Returns false if there is none. */
+  /** Returns false if it doesn't exist. */
   async delete(responseId: string, holder: Holder): Promise<boolean> {
     const id = runIdOf(responseId);
     return id !== null && deleteResponse(this.#pool, id, holder);

@@ -30,7 +30,7 @@ export interface AgentResolver {
 interface TargetQuery {
   api: ApiName;
   request: CompletionRequest;
-  /** The agent that the request names; null where it names none, or one that the caller can't see. */
+  /** The agent that the request names; null without one, and for one that the caller can't see. */
   agent: ResolvedAgent | null;
   actor: ProvenActor;
   settings: TenantSettings;

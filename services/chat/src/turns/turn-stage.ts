@@ -95,7 +95,7 @@ export interface TurnContext {
   source: RequestSource;
   target: Target;
   readonly actor: Actor;
-  /** The party whose memory and tools an agent uses; null where it uses none. */
+  /** The party whose memory and tools an agent uses; null without one. */
   readonly member: ProvenActor | null;
   readonly settings: KeySettings;
   /** The client, which is no service of the gateway; null without one. */

@@ -20,7 +20,7 @@ export interface RequestBodiesOptions {
 /** A body on its way to a service. */
 export class RequestBody {
   readonly #share: BodyShare | undefined;
-  /** Null when the request has none, and once it is freed. */
+  /** Null without one, and once it is freed. */
   bytes: Buffer | AsyncIterable<Buffer> | null;
 
   constructor(bytes: Buffer | AsyncIterable<Buffer> | null, share?: BodyShare) {

@@ -52,7 +52,7 @@ export class AddressList {
     void this.#refreshing.stop();
   }
 
-  /** The next address as `host:port`, never `except`; null when there is none. */
+  /** The next address as `host:port`, never `except`; null without one. */
   next(except: string | null = null): string | null {
     const others =
       except === null ? this.#addresses : this.#addresses.filter((address) => address !== except);

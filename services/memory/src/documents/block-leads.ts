@@ -64,7 +64,7 @@ function cellsOf(line: string): string[] {
     .map((cell) => cell.trim());
 }
 
-/** The beginning of a table in HTML, up to the end of its header; empty if it has none. */
+/** The beginning of a table in HTML, up to the end of its header; empty without one. */
 export function htmlTableHeaderOf(html: string): string {
   const beginning = html.slice(0, maxBlockLeadChars);
   if (!/^\s*<table[\s>]/i.test(beginning)) return '';

@@ -49,7 +49,7 @@ export interface IndexState {
   analyser: Analyser;
   /** Whether passages have the words of an earlier tokeniser, and no job rebuilds the index yet. */
   hasFormerWords: boolean;
-  /** The embedding model whose vectors the memory has; null if it has none. */
+  /** The embedding model whose vectors the memory has; null without one. */
   embeddingModel: string | null;
   /** Whether pgvector lacks vectors that were stored before the database had it. */
   hasVectorsToCopy: boolean;

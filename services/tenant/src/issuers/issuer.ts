@@ -174,7 +174,7 @@ export class Issuer {
     }
   }
 
-  /** The page where a person logs out at the issuer. Null if it has none, or can't be reached to name it. */
+  /** The page where a person logs out at the issuer. Null without one, and while it can't be reached to name it. */
   async logoutUrl(idToken: string): Promise<string | null> {
     if (!this.#gave(String(claimsIn(idToken)['iss']))) return null;
     try {

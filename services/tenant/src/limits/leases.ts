@@ -18,7 +18,7 @@ export type Resource = (typeof resources)[number];
 /** Counts cost nothing: a coding agent sends 35 at once when it starts. But a tenant may have any number of keys. */
 export const countsPerMinute = { key: 600n, tenant: 6_000n };
 
-/** The limit that settings have of one resource; null where there is none. */
+/** The limit that settings have of one resource; null without one. */
 export function limitOf(
   { limits, budget }: { limits: Limits | null; budget: Budget | null },
   resource: SetResource,

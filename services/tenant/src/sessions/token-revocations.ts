@@ -27,7 +27,7 @@ export interface TokenRevocationsDependencies {
   issuers: ReadonlyMap<string, Issuer>;
   secrets: LoginSecrets;
   /**
-   * Ends the looks at a login, whose token waits to be revoked then; returns its issuer. Null if there are none, or a
+   * Ends the looks at a login, whose token waits to be revoked then; returns its issuer. Null without one, and for a
    * session or a program needs them.
    */
   drop: (loginId: string) => Promise<string | null>;

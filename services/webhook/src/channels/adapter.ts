@@ -7,7 +7,7 @@ import type {
 import type { EgressRequest, EgressResponse } from '@gatehouse/egress/egress';
 import type { EndPage } from '@gatehouse/public-access/consent-flow';
 import type { ConsentPage } from '@gatehouse/public-access/consent-page';
-import type { SignedRequest } from '../signatures/signed.ts';
+import type { VerifiableRequest } from '../signatures/signed.ts';
 
 /** A message as its provider sends it. */
 export interface InboundMessage {
@@ -21,7 +21,7 @@ export interface InboundMessage {
   text: string | null;
   /** Whether it has an attachment, which can't be read. */
   hasAttachment: boolean;
-  /** A decimal number by which the provider orders messages; null if it has none. */
+  /** A decimal number by which the provider orders messages; null without one. */
   position: string | null;
 }
 
@@ -104,7 +104,7 @@ export type ReplyStyle = 'markdown' | 'telegram' | 'slack' | 'plain';
 /** The parts that each type of channel has of its own. */
 export interface ChannelAdapter<Type extends ChannelType> {
   /** Whether a request is from the provider; computes `hmacs` HMACs over the body, or hashes of it. */
-  verify: (request: SignedRequest, channel: OpenChannel<Type>, nowS: number) => boolean;
+  verify: (request: VerifiableRequest, channel: OpenChannel<Type>, nowS: number) => boolean;
   /**
    * Reads a genuine request. `body` is any JSON. Events that are no message are ignored, also those that the provider may
    * add one day. Throws a 400 for what is no event of the provider at all.

@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import type { SignedRequest } from '../signatures/signed.ts';
+import type { VerifiableRequest } from '../signatures/signed.ts';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { OpenChannel } from './adapter.ts';
@@ -52,7 +52,7 @@ export class ChannelGate {
    * address that has sent too many of those.
    */
   async check(
-    request: SignedRequest,
+    request: VerifiableRequest,
     channel: InboundChannel | null,
     address: string | null,
   ): Promise<SealedChannel> {
@@ -71,7 +71,7 @@ export class ChannelGate {
     );
   }
 
-  #verify(request: SignedRequest, { id, tenantId, type, config, credentials }: Provable): boolean {
+  #verify(request: VerifiableRequest, { id, tenantId, type, config, credentials }: Provable): boolean {
     const { secrets, adapters, log } = this.#options;
     let opened: string;
     try {

@@ -110,7 +110,7 @@ export class ChannelStore {
   }
 }
 
-/** The channel with its credentials, locked until the transaction ends; null when there is none. */
+/** The channel with its credentials, locked until the transaction ends; null without one. */
 export async function lockChannel(db: Queryable, id: string): Promise<SealedChannel | null> {
   const { rows } = await db.query<SealedChannel>(
     `select ${columns}, credentials from webhook.channel_instances

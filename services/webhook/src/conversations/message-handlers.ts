@@ -129,7 +129,7 @@ async function takeMoved(
   return taken;
 }
 
-/** The channel of an account, where one URL takes the messages of several; null if there is none. */
+/** The channel of an account, where one URL takes the messages of several; null without one. */
 async function addressedChannel(
   { channels, findByConfig }: MessageDependencies,
   channel: SealedChannel,

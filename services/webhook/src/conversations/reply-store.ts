@@ -44,7 +44,7 @@ export class ReplyStore {
     this.#pool = pool;
   }
 
-  /** The first reply of a conversation that is not sent; null if there is none. Later ones wait for it. */
+  /** The first reply of a conversation that is not sent; null without one. Later ones wait for it. */
   async next(tenantId: string, conversationId: string): Promise<QueuedReply | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<QueuedReply>(

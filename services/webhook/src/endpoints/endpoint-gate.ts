@@ -4,7 +4,7 @@ import type { SealedEndpoint } from './endpoint.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { maySend } from './networks.ts';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import type { SignedRequest } from '../signatures/signed.ts';
+import type { VerifiableRequest } from '../signatures/signed.ts';
 import { sameText } from '@gatehouse/public-access/same-text';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import { verify, type Genuine } from '../signatures/verify.ts';
@@ -57,7 +57,7 @@ export class EndpointGate {
    * `rate_limit_exceeded` for an address that has sent too many of those.
    */
   async check(
-    request: SignedRequest,
+    request: VerifiableRequest,
     endpoint: SealedEndpoint | null,
     address: string | null,
   ): Promise<Genuine & { endpoint: SealedEndpoint }> {
@@ -81,7 +81,7 @@ export class EndpointGate {
     }
   }
 
-  #verify(request: SignedRequest, { id, tenantId, scheme, ...target }: SealedEndpoint): Genuine | null {
+  #verify(request: VerifiableRequest, { id, tenantId, scheme, ...target }: SealedEndpoint): Genuine | null {
     const nowS = Date.now() / 1_000;
     const spare = this.#openOrNone(this.#spare.place, this.#spare.sealed);
     const previous =
@@ -100,7 +100,7 @@ const placeOf = (endpoint: { tenantId: string; id: string }): SecretPlace => ({
   column: 'secret',
 });
 
-function hasToken(request: SignedRequest, tokens: readonly string[]): boolean {
+function hasToken(request: VerifiableRequest, tokens: readonly string[]): boolean {
   const values = request.header('authorization');
   const [, bearer = ''] = /^bearer +(\S+)$/i.exec(values[0] ?? '') ?? [];
   const matches = tokens.map((token) => sameText(token, bearer));

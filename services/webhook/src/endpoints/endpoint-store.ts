@@ -55,7 +55,7 @@ export class EndpointStore {
   }
 }
 
-/** The endpoint, locked until the transaction ends; null when there is none. Throws `resource_locked` while a transfer uses it. */
+/** The endpoint, locked until the transaction ends; null without one. Throws `resource_locked` while a transfer uses it. */
 export async function lockEndpoint(db: Queryable, id: string): Promise<Endpoint | null> {
   const endpoint = await selectEndpoint(db, id, 'for update');
   if (endpoint !== null) await assertUnlocked(db, 'webhook.endpoints', id);

@@ -27,7 +27,7 @@ export class WebhookSecrets {
     return stored !== null && sameText(stored, secret);
   }
 
-  /** A secret that may be out of use; null if there is none, or its key is no longer in the ring. */
+  /** A secret that may be out of use; null without one, and if its key is no longer in the ring. */
   openOld(place: SecretPlace, sealed: Buffer | null): string | null {
     if (sealed === null) return null;
     try {

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { isUuid } from '@gatehouse/kit/ids';
 
-/** The endpoint that a request names, by its query or a header; null if it names none, or two. */
+/** The endpoint that a request names, by its query or a header; null without one, and for two. */
 export function endpointIdOf(request: IncomingMessage): string | null {
   return onlyId([...queryOf(request, 'endpoint'), ...(request.headersDistinct['x-webhook-endpoint'] ?? [])]);
 }
 
-/** The channel that a request names; null if it names none, or two. */
+/** The channel of a request; null without one, and for two. */
 export function channelIdOf(request: IncomingMessage): string | null {
   return onlyId(queryOf(request, 'channel'));
 }

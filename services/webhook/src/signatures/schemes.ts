@@ -1,5 +1,5 @@
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
-import type { SignedRequest } from './signed.ts';
+import type { VerifiableRequest } from './signed.ts';
 
 /** Signatures of a request, what they must be signatures of, and when it was signed. */
 export interface SignatureClaim {
@@ -21,7 +21,7 @@ interface Scheme {
   /** The key of the HMAC. Throws for a malformed secret. */
   keyOf: (secret: string) => Buffer;
   /** Null if a header is missing, doubled or malformed. */
-  read: (request: SignedRequest) => SignatureClaim | null;
+  read: (request: VerifiableRequest) => SignatureClaim | null;
 }
 
 /** A sender signs with two secrets at most during a rotation; more signatures would be work for nothing. */
@@ -44,7 +44,7 @@ function isId(text: string): boolean {
 }
 
 /** The value of a header that was sent once. */
-function single(request: SignedRequest, name: string): string | null {
+function single(request: VerifiableRequest, name: string): string | null {
   const values = request.header(name);
   return values.length === 1 ? (values[0] ?? null) : null;
 }

@@ -3,12 +3,12 @@ import { describe, expect, it } from '@jest/globals';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
-import type { SignedRequest } from './signed.ts';
+import type { VerifiableRequest } from './signed.ts';
 import { verify } from './verify.ts';
 
 type Signed = Exclude<WebhookScheme, 'token'>;
 
-const delivery = (headers: Record<string, string | string[]>, body: string | Buffer): SignedRequest => ({
+const delivery = (headers: Record<string, string | string[]>, body: string | Buffer): VerifiableRequest => ({
   header: (name) => [headers[name] ?? []].flat(),
   body: Buffer.from(body),
 });

@@ -1,14 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import { schemes, type SignatureClaim } from './schemes.ts';
-import type { SignedRequest } from './signed.ts';
+import type { VerifiableRequest } from './signed.ts';
 
 /** How far the time of a signature may be from ours. */
 const toleranceS = 300;
 
 /** The id of a genuine request. */
 export interface Genuine {
-  /** The sender's id of the request; null if it has none. */
+  /** The sender's id of the request; null without one. */
   id: string | null;
   /** Whether the id is part of what is signed. */
   idIsSigned: boolean;
@@ -22,7 +22,7 @@ const noSignature = Buffer.alloc(32);
  * over the body whether headers are missing, the time is over or the signature is wrong.
  */
 export function verify(
-  request: SignedRequest,
+  request: VerifiableRequest,
   {
     scheme,
     secrets,

@@ -52,7 +52,7 @@ interface SubscriptionKey {
   id: string;
 }
 
-/** The subscription, locked until the transaction ends; null when there is none. */
+/** The subscription, locked until the transaction ends; null without one. */
 export function lockSubscription(db: Queryable, place: SubscriptionKey): Promise<Subscription | null> {
   return selectSubscription(db, place, 'for update');
 }

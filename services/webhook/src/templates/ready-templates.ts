@@ -85,7 +85,7 @@ Level: {{ event.level }}, culprit: {{ event.culprit }}, project: {{ event.projec
 {% endif %}{{ event.metadata.value | default: event.message }}{% else %}${general}{% endif %}`,
 };
 
-/** The ready-made template of this name; null when it is none. */
+/** The ready-made template of this name; null otherwise. */
 export function readyTemplate(name: string): string | null {
   return Object.hasOwn(templates, name) ? templates[name as Name] : null;
 }

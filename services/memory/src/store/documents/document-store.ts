@@ -201,7 +201,7 @@ export async function storeDocument(
   return { id, created: before === null, growth };
 }
 
-/** Removes one user's, or the agent's, document. Null when there is none. */
+/** Removes one user's, or the agent's, document. Null without one. */
 export async function deleteDocument(
   db: Queryable,
   key: MemoryKey,

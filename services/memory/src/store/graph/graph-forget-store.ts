@@ -187,7 +187,7 @@ function removable(alias: string): string {
 const isEmpty = `(not exists (select from memory.entities as e where e.graph_id = g.id)
   and not exists (select from memory.relations as r where r.graph_id = g.id))`;
 
-/** Locks a graph of any generation as writers do, one with something to remove; null when there is none. */
+/** Locks a graph of any generation as writers do, one with something to remove; null without one. */
 async function lockExisting(
   db: Queryable,
   tenantId: string,

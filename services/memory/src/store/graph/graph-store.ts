@@ -111,7 +111,7 @@ export class GraphStore {
 /** Versions of relations that one statement removes at most. */
 export const batchRelations = 5_000;
 
-/** Removes an entity of this user and its relations. Returns null when there is none. */
+/** Removes an entity of this user and its relations. Returns null without one. */
 export async function deleteEntity(
   db: Queryable,
   key: MemoryKey,

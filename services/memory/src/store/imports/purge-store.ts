@@ -84,7 +84,7 @@ const batchChunks = 500;
 
 /**
  * Moves the scopes in which every document is replaced, one of each user, to a new generation that is discarded as a
- * whole. That took 0.4 s for 5,000 passages, and taking them out of the index 50 s. Returns null if there is none.
+ * whole. That took 0.4 s for 5,000 passages, and taking them out of the index 50 s. Returns null without one.
  */
 export async function discardReplacedScopes(
   db: Queryable,

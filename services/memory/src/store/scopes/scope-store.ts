@@ -142,7 +142,7 @@ export async function growScope(
   );
 }
 
-/** Limits of a tenant; null where there is none. */
+/** Limits of a tenant; null without one. */
 export interface MemoryLimits {
   documents: number | null;
   bytes: number | null;

@@ -159,7 +159,7 @@ export interface Grown {
 
 /**
  * Copies the rows of a part of an agent that follow a key. Returns the key of the last one, and what `growTarget` is to
- * count; null if there was none.
+ * count; null without one.
  */
 export async function copyBatch(
   db: Queryable,
