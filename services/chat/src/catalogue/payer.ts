@@ -1,4 +1,4 @@
-import type { OwnKey } from '../shared/tenant-settings.ts';
+import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 import type { Model } from './catalogue.ts';
 import type { Target } from './target.ts';
 
@@ -8,7 +8,7 @@ import type { Target } from './target.ts';
  */
 export function forOnePayer(
   target: Target,
-  { keys, userId }: { keys: readonly OwnKey[]; userId: string | null },
+  { keys, userId }: { keys: readonly TenantProviderKey[]; userId: string | null },
 ): Target {
   if (keys.length === 0) return target;
   const choices = target.chain.map((model) => ({ model, key: ownKeyFor(model, keys, userId) }));
@@ -24,7 +24,11 @@ export function forOnePayer(
 }
 
 /** The key of a tenant for a model: one for the user before one for all, then the newest. */
-function ownKeyFor({ id, provider }: Model, keys: readonly OwnKey[], userId: string | null): OwnKey | null {
+function ownKeyFor(
+  { id, provider }: Model,
+  keys: readonly TenantProviderKey[],
+  userId: string | null,
+): TenantProviderKey | null {
   const fitting = keys.filter(
     (key) =>
       key.provider === provider.name &&

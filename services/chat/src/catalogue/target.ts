@@ -4,7 +4,7 @@ import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/age
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
-import type { OwnKey } from '../shared/tenant-settings.ts';
+import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 import { hasEmbeddings, type Provider } from './provider-schema.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
@@ -26,7 +26,7 @@ export interface Target {
   systemPrompt: string | null;
   defaults: Record<string, unknown>;
   /** The tenant's own keys by which its models are called; null where the platform's are used. */
-  ownKeys: ReadonlyMap<Model, OwnKey> | null;
+  ownKeys: ReadonlyMap<Model, TenantProviderKey> | null;
   /** Null without an agent, and for agents whose memory is off. */
   memory: MemorySettings | null;
   /** Passages from memory, put before the message of the client with this index. */

@@ -63,7 +63,7 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
     providers.get(model).breaker.isOpenFor({ operation: 'chat', tenantId });
   for (const model of call.models.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)))) {
     const scope = methodScope(model, 'count', tenantId);
-    if (missing.restOf(scope) !== null) continue;
+    if (missing.cooldownOf(scope) !== null) continue;
     const repeats = new Repeats(model.provider.max_retries);
     for (;;) {
       const outcome = await attempt(providers, model, call);

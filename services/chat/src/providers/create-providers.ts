@@ -8,7 +8,7 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { answerBudget } from './answer-metrics.ts';
 import { checkProviderKey } from './check-provider-key-rpc.ts';
 import { ownerModelHandlers } from './owner-model-handlers.ts';
-import { OwnKeyUses } from './own-key-uses-job.ts';
+import { TenantKeyUses } from './tenant-key-uses-job.ts';
 import { providerHandlers } from './provider-handlers.ts';
 import { ProviderReports } from './provider-report-job.ts';
 import { ProviderWatch } from './provider-watch-job.ts';
@@ -31,7 +31,7 @@ export function createProviders(
   { config, alerts, system: pool, peers, settings, pricing, instance }: ProvidersOptions,
 ) {
   const { catalogue, SECRETS_KEYRING: keyRing } = config;
-  const uses = new OwnKeyUses({ tenant: peers.tenant, log });
+  const uses = new TenantKeyUses({ tenant: peers.tenant, log });
   const providers = new ProviderRegistry({
     catalogue,
     secrets: config.providerSecrets,

@@ -6,7 +6,7 @@ import type { Credentials } from './credentials.ts';
 import type { CallScope } from './findings.ts';
 import { spentKey, wrongKey } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { Rests, type Rest } from './rests.ts';
+import { Cooldowns, type Cooldown } from './cooldowns.ts';
 
 /** A key as the catalogue has it. */
 export interface KeySource {
@@ -22,7 +22,7 @@ export interface KeySource {
 export interface PoolKey extends KeySource, Member {
   /** From 1, by which logs, metrics and events name it. */
   position: number;
-  rests: Rests;
+  rests: Cooldowns;
 }
 
 export interface KeyPoolOptions {
@@ -60,7 +60,7 @@ export class KeyPool {
   constructor({ provider, keys, choices, now = monotonicMs, ...options }: KeyPoolOptions) {
     this.provider = provider;
     this.#keys = keys.map((key, index) => ({
-      ...{ ...key, position: index + 1, name: String(index + 1), rests: new Rests(now) },
+      ...{ ...key, position: index + 1, name: String(index + 1), rests: new Cooldowns(now) },
     }));
     this.#choices = choices;
     this.#onFailing = options.onFailing;
@@ -86,9 +86,11 @@ export class KeyPool {
   }
 
   /** The keys, and how each rests for a model. `restsForMs`: null for one that does not rest. */
-  states(model: string): { position: number; reason: Rest['reason'] | null; restsForMs: number | null }[] {
+  states(
+    model: string,
+  ): { position: number; reason: Cooldown['reason'] | null; restsForMs: number | null }[] {
     return this.#keys.map(({ position, rests }) => {
-      const rest = rests.modelRest(model);
+      const rest = rests.modelCooldown(model);
       return {
         position,
         reason: rest?.reason ?? null,
@@ -98,7 +100,7 @@ export class KeyPool {
   }
 
   /** How each key rests for any model. */
-  get resting(): { position: number; reason: Rest['reason'] | null }[] {
+  get resting(): { position: number; reason: Cooldown['reason'] | null }[] {
     return this.#keys.map(({ position, rests }) => ({ position, reason: rests.longest?.reason ?? null }));
   }
 
@@ -129,7 +131,7 @@ export class KeyPool {
 
   /** The failure of a call for which no key is left: the soonest time at which one may be used, else that all are refused. */
   exhausted(call: CallScope): ProviderFailure {
-    const rests = this.#keys.map((key) => key.rests.restOf(call));
+    const rests = this.#keys.map((key) => key.rests.cooldownOf(call));
     if (rests.every((rest) => rest?.reason === 'refused'))
       return this.#isOwn
         ? new ProviderFailure('own_key', this.provider)
@@ -154,7 +156,7 @@ export class KeyPool {
   #renew(key: PoolKey): void {
     const version = key.version?.();
     if (version === undefined || version === this.#versions.get(key)) return;
-    if (this.#versions.has(key)) key.rests = new Rests(this.#now);
+    if (this.#versions.has(key)) key.rests = new Cooldowns(this.#now);
     this.#versions.set(key, version);
   }
 }
@@ -206,7 +208,9 @@ export class KeyRotation {
   }
 
   #next(): PoolKey | null {
-    return this.#order.find((key) => !this.#tried.has(key) && key.rests.restOf(this.#call) === null) ?? null;
+    return (
+      this.#order.find((key) => !this.#tried.has(key) && key.rests.cooldownOf(this.#call) === null) ?? null
+    );
   }
 }
 

@@ -8,21 +8,21 @@ import {
   type OptionalMethod,
 } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import type { Rests } from './rests.ts';
+import type { Cooldowns } from './cooldowns.ts';
 
 /** Models with the client's API that write the summary which a request asks for, since their servers have no compaction. */
 export class OwnSummaries {
   readonly #api: ApiName;
   /** How the servers are asked for it; null for a request of another kind. */
   readonly #method: OptionalMethod | null;
-  readonly #known: { missing: Rests; tenantId: string };
+  readonly #known: { missing: Cooldowns; tenantId: string };
   /** Those whose servers have just said so. */
   readonly #models = new Set<Model>();
 
   constructor(
     api: ApiName,
     { compaction }: Pick<RequestHead, 'compaction'>,
-    known: { missing: Rests; tenantId: string },
+    known: { missing: Cooldowns; tenantId: string },
   ) {
     this.#api = api;
     this.#method = compaction === undefined ? null : methods[compaction];
@@ -32,7 +32,7 @@ export class OwnSummaries {
   has(model: Model): boolean {
     if (this.#method === null) return false;
     const { missing, tenantId } = this.#known;
-    return this.#models.has(model) || missing.restOf(methodScope(model, this.#method, tenantId)) !== null;
+    return this.#models.has(model) || missing.cooldownOf(methodScope(model, this.#method, tenantId)) !== null;
   }
 
   /** Whether an outcome says that the server has no compaction, so that the model is called again for its summary. */

@@ -1,12 +1,12 @@
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import { deploymentName, type Model } from '../catalogue/catalogue.ts';
 import { noCalls, quantile, sumOf, type CallCounts } from './call-window.ts';
-import type { RestReason } from './rests.ts';
+import type { CooldownReason } from './cooldowns.ts';
 
 /** A key of a deployment as one replica sees it. */
 export interface KeyState {
   position: number;
-  reason: RestReason | null;
+  reason: CooldownReason | null;
   /** Null for a key that does not rest. */
   restsForMs: number | null;
 }

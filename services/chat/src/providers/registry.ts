@@ -18,15 +18,15 @@ import { Choices } from './choice.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import type { Credentials, Secrets } from './credentials.ts';
 import type { KeyPool, KeyRotation } from './key-pool.ts';
-import type { OwnKey } from '../shared/tenant-settings.ts';
+import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
-import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
+import { TenantKeyPools, type TenantKeyPoolsOptions } from './tenant-key-pools.ts';
 import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
 import { keyHeaders } from './provider-kinds.ts';
 import type { DeploymentState, Listed } from './provider-report.ts';
 import { observeProviders } from './registry-metrics.ts';
 import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
-import { Rests } from './rests.ts';
+import { Cooldowns } from './cooldowns.ts';
 import {
   dividedApis,
   originBy,
@@ -48,7 +48,7 @@ export interface Deployment {
 /** The payer of a call. */
 export interface KeyPayer {
   tenantId: string;
-  ownKeys: ReadonlyMap<Model, OwnKey> | null;
+  ownKeys: ReadonlyMap<Model, TenantProviderKey> | null;
 }
 
 /** A request that may have signatures. */
@@ -69,7 +69,7 @@ export interface RegistryOptions {
   /** Called when a provider begins to refuse a key of its pool, which is named by its position. */
   onKeyFailing?: (provider: string, position: number) => void;
   /** Absent where no call has an own key of a tenant. */
-  ownKeys?: Omit<OwnKeyPoolsOptions, 'keyRing'>;
+  ownKeys?: Omit<TenantKeyPoolsOptions, 'keyRing'>;
 }
 
 /** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
@@ -83,16 +83,16 @@ export class ProviderRegistry {
   readonly #calls = new Map<string, DeploymentCalls>();
   readonly #deployments = new WeakMap<Model, Deployment>();
   readonly #choices = new Choices();
-  readonly #ownKeys: OwnKeyPools | null;
+  readonly #ownKeys: TenantKeyPools | null;
   /** APIs of clients whose signatures may have several origins. */
   #divided: ReadonlySet<ApiName> = new Set();
   /** Methods that servers were found to lack. */
-  readonly missing = new Rests();
+  readonly missing = new Cooldowns();
 
   constructor({ catalogue, secrets, metrics, keyRing, log, onKeyFailing, ownKeys }: RegistryOptions) {
     this.#keyRing = keyRing;
     this.#metrics = new CallMetrics(metrics);
-    this.#ownKeys = ownKeys === undefined ? null : new OwnKeyPools({ ...ownKeys, keyRing });
+    this.#ownKeys = ownKeys === undefined ? null : new TenantKeyPools({ ...ownKeys, keyRing });
     this.#accesses = new ProviderAccesses({
       ...{ log, onKeyFailing, metrics: this.#metrics, choices: this.#choices },
     });
@@ -239,7 +239,7 @@ export class ProviderRegistry {
   /** The same by the key that was taken then, which may have changed since; null where provider or key are gone. */
   resourcesOf(
     { provider: name, keyId, ownKeyId }: KeyName,
-    { tenantId, ownKeys }: { tenantId: string; ownKeys: readonly OwnKey[] },
+    { tenantId, ownKeys }: { tenantId: string; ownKeys: readonly TenantProviderKey[] },
   ): ProviderResources | null {
     const access = this.#accesses.named(name);
     if (access === undefined) return null;

@@ -10,7 +10,7 @@ import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-import type { KeySettings, OwnKey, TenantSettings } from './tenant-settings.ts';
+import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type {
   GetTenantSettingsResponse,
   Resource,
@@ -115,7 +115,7 @@ function sizeOf({ settings, keyLimits }: Known): number {
   return models + keys + (keyLimits === 'ask' ? 0 : 100 * keyLimits.size);
 }
 
-function keyBytes({ sealed, models }: OwnKey): number {
+function keyBytes({ sealed, models }: TenantProviderKey): number {
   const entries = models?.entries ?? [];
   return entries.reduce((sum, id) => sum + 4 * id.length + 100, sealed.length + 1_000);
 }

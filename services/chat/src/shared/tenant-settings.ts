@@ -14,11 +14,11 @@ export interface TenantSettings {
   /** Requests of the tenant that this replica admits at once without a lease. */
   unleasedRequests: bigint;
   /** The tenant's own keys for providers, newest first. */
-  ownKeys: readonly OwnKey[];
+  ownKeys: readonly TenantProviderKey[];
 }
 
 /** A tenant's own key for a provider. */
-export interface OwnKey {
+export interface TenantProviderKey {
   id: string;
   /** Name of a provider of the catalogue. */
   provider: string;

@@ -1,18 +1,18 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { dropOldest, Findings, type CallScope } from './findings.ts';
 
-/** Why something rests: its limits are used up, or the provider refuses it. */
-export type RestReason = 'limited' | 'refused';
+/** The reason of a cooldown: limits are used up, or the provider refuses the key. */
+export type CooldownReason = 'limited' | 'refused';
 
-export interface Rest {
-  reason: RestReason;
-  /** By the clock of the rests. */
+export interface Cooldown {
+  reason: CooldownReason;
+  /** By the clock of the cooldowns. */
   until: number;
   pauseMs: number;
 }
 
 /** Pauses double from the first to the longest until a call is accepted. */
-const pauses: Record<RestReason, { first: number; longest: number }> = {
+const pauses: Record<CooldownReason, { first: number; longest: number }> = {
   limited: { first: 1_000, longest: 60_000 },
   refused: { first: 60_000, longest: 3_600_000 },
 };
@@ -20,13 +20,13 @@ const pauses: Record<RestReason, { first: number; longest: number }> = {
 const longestRetryAfterMs = 3_600_000;
 const maxModels = 1_000;
 
-type Reasons = Record<RestReason, Findings<Rest>>;
+type Reasons = Record<CooldownReason, Findings<Cooldown>>;
 
 /**
- * The rests of a key, or of methods that some servers lack: calls for an operation of a model that are not made, since
- * one like them was refused.
+ * Cooldowns of a key, or of methods that some servers lack: calls for an operation of a model are not made while one
+ * like them was refused.
  */
-export class Rests {
+export class Cooldowns {
   readonly #now: () => number;
   /** By model, the one that was refused longest ago first, and operation: what was found for each reason. */
   readonly #models = new Map<string, Map<string, Reasons>>();
@@ -35,8 +35,8 @@ export class Rests {
     this.#now = now;
   }
 
-  /** The rest that a call must wait for; null for one that may be made. */
-  restOf({ operation, model, tenantId }: CallScope): Rest | null {
+  /** The cooldown that a call must wait for; null for one that may be made. */
+  cooldownOf({ operation, model, tenantId }: CallScope): Cooldown | null {
     const reasons = this.#models.get(model)?.get(operation);
     if (reasons === undefined) return null;
     const { limited, refused } = reasons;
@@ -48,29 +48,29 @@ export class Rests {
     ]);
   }
 
-  /** The longest rest of a model for any operation and tenant. */
-  modelRest(model: string): Rest | null {
+  /** The longest cooldown of a model for any operation and tenant. */
+  modelCooldown(model: string): Cooldown | null {
     const operations = [...(this.#models.get(model)?.values() ?? [])];
     const all = operations.flatMap(({ limited, refused }) => [limited, refused]);
     return this.#longest(all.flatMap((findings) => [findings.shared, ...findings.tenantFindings()]));
   }
 
-  /** The longest rest of any model. */
-  get longest(): Rest | null {
-    return this.#longest([...this.#models.keys()].map((model) => this.modelRest(model)));
+  /** The longest cooldown of any model. */
+  get longest(): Cooldown | null {
+    return this.#longest([...this.#models.keys()].map((model) => this.modelCooldown(model)));
   }
 
   /** The provider refused a call. */
-  refused(call: CallScope, reason: RestReason, retryAfterMs?: number): void {
+  refused(call: CallScope, reason: CooldownReason, retryAfterMs?: number): void {
     const findings = this.#reasonsOf(call)[reason];
-    const rest = this.#after(findings.findingOf(call.tenantId), reason, retryAfterMs);
-    findings.set(call.tenantId, rest);
+    const cooldown = this.#after(findings.findingOf(call.tenantId), reason, retryAfterMs);
+    findings.set(call.tenantId, cooldown);
     const now = this.#now();
-    const pauseMs = findings.witnessed(call.tenantId, now, rest.until - now);
+    const pauseMs = findings.witnessed(call.tenantId, now, cooldown.until - now);
     if (pauseMs !== null) findings.shared = { reason, pauseMs, until: now + pauseMs };
   }
 
-  /** The provider accepted a call. Rests that have not ended stay: the call had begun before them. */
+  /** The provider accepted a call. Cooldowns that have not ended stay: the call had begun before them. */
   accepted({ operation, model, tenantId }: CallScope): void {
     const reasons = this.#models.get(model)?.get(operation);
     if (reasons === undefined) return;
@@ -81,7 +81,7 @@ export class Rests {
     }
   }
 
-  #after(last: Rest | null, reason: RestReason, retryAfterMs: number | undefined): Rest {
+  #after(last: Cooldown | null, reason: CooldownReason, retryAfterMs: number | undefined): Cooldown {
     const now = this.#now();
     const { first, longest } = pauses[reason];
     // Calls that were under way together are one refusal.
@@ -93,11 +93,12 @@ export class Rests {
     return { reason, pauseMs, until: isResting && requestedMs === undefined ? last.until : until };
   }
 
-  #longest(rests: readonly (Rest | null)[]): Rest | null {
+  #longest(cooldowns: readonly (Cooldown | null)[]): Cooldown | null {
     const now = this.#now();
-    let longest: Rest | null = null;
-    for (const rest of rests)
-      if (rest !== null && rest.until > now && rest.until > (longest?.until ?? 0)) longest = rest;
+    let longest: Cooldown | null = null;
+    for (const cooldown of cooldowns)
+      if (cooldown !== null && cooldown.until > now && cooldown.until > (longest?.until ?? 0))
+        longest = cooldown;
     return longest;
   }
 

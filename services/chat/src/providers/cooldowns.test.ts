@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Rests, type RestReason } from './rests.ts';
+import { Cooldowns, type CooldownReason } from './cooldowns.ts';
 
 const call = { operation: 'chat', model: 'm', tenantId: 'a' };
 const second = 1_000;
@@ -8,20 +8,20 @@ const minute = 60 * second;
 const hour = 60 * minute;
 
 let now = 0;
-let rests: Rests;
+let rests: Cooldowns;
 beforeEach(() => {
   now = 0;
-  rests = new Rests(() => now);
+  rests = new Cooldowns(() => now);
 });
 
 /** How long the key rests from now on. */
 function pause(of = call): number {
-  const rest = rests.restOf(of);
+  const rest = rests.cooldownOf(of);
   return rest === null ? 0 : rest.until - now;
 }
 
 /** The pauses after as many refusals, each at the end of the one before. */
-function pausesOf(reason: RestReason, times: number, retryAfterMs?: number): number[] {
+function pausesOf(reason: CooldownReason, times: number, retryAfterMs?: number): number[] {
   return Array.from({ length: times }, () => {
     rests.refused(call, reason, retryAfterMs);
     const ms = pause();
@@ -60,7 +60,7 @@ describe('a key that is refused', () => {
   });
 });
 
-describe.each<RestReason>(['limited', 'refused'])('a key that is %s', (reason) => {
+describe.each<CooldownReason>(['limited', 'refused'])('a key that is %s', (reason) => {
   const others = { operation: 'embeddings', model: 'other', tenantId: 'd' };
   const refused = (tenantId: string): void => rests.refused({ ...call, tenantId }, reason, minute);
 
@@ -86,7 +86,7 @@ describe.each<RestReason>(['limited', 'refused'])('a key that is %s', (reason) =
     now += 15 * second;
     refused('c');
     expect(pause({ ...call, tenantId: 'd' })).toBe(0);
-    rests = new Rests(() => now);
+    rests = new Cooldowns(() => now);
     rests.refused(call, 'limited', second);
     now += second;
     rests.accepted(call);
@@ -97,7 +97,7 @@ describe.each<RestReason>(['limited', 'refused'])('a key that is %s', (reason) =
 });
 
 describe('a key that three tenants are refused', () => {
-  const refused = (tenantId: string, reason: RestReason, retryAfterMs?: number): void =>
+  const refused = (tenantId: string, reason: CooldownReason, retryAfterMs?: number): void =>
     rests.refused({ ...call, tenantId }, reason, retryAfterMs);
   const other = { ...call, tenantId: 'd' };
 
@@ -119,20 +119,20 @@ describe('a key that three tenants are refused', () => {
     refused('c', 'refused');
     expect([pause(other), pause({ ...call, tenantId: 'c' })]).toEqual([0, minute]);
     refused('e', 'limited', 2 * second);
-    expect(rests.restOf(other)).toMatchObject({ reason: 'limited', until: now + second });
+    expect(rests.cooldownOf(other)).toMatchObject({ reason: 'limited', until: now + second });
   });
 
   it('rests for as long as a tenant’s refusal says, whatever its limits are', () => {
     refused('a', 'refused');
     refused('a', 'limited', second);
-    expect(rests.restOf(call)).toMatchObject({ reason: 'refused', until: now + minute });
+    expect(rests.cooldownOf(call)).toMatchObject({ reason: 'refused', until: now + minute });
     refused('a', 'limited', hour);
-    expect(rests.restOf(call)).toMatchObject({ reason: 'limited', until: now + hour });
+    expect(rests.cooldownOf(call)).toMatchObject({ reason: 'limited', until: now + hour });
   });
 });
 
 it('never rests for longer than an hour, and keeps a bounded number of models and tenants', () => {
-  const reasons = fc.constantFrom<RestReason>('limited', 'refused');
+  const reasons = fc.constantFrom<CooldownReason>('limited', 'refused');
   const waits = fc.option(fc.nat({ max: 10 * hour }), { nil: undefined });
   const calls = fc.record({
     operation: fc.constantFrom('chat', 'count'),
@@ -141,12 +141,12 @@ it('never rests for longer than an hour, and keeps a bounded number of models an
   });
   fc.assert(
     fc.property(fc.array(fc.tuple(calls, reasons, waits, fc.nat({ max: hour }))), (refusals) => {
-      const some = new Rests(() => now);
+      const some = new Cooldowns(() => now);
       for (const [of, reason, retryAfterMs, later] of refusals) {
         some.refused(of, reason, retryAfterMs);
-        const rest = some.restOf(of);
+        const rest = some.cooldownOf(of);
         expect((rest?.until ?? now) - now).toBeLessThanOrEqual(hour);
-        expect(some.modelRest(of.model)?.until ?? 0).toBeGreaterThanOrEqual(rest?.until ?? 0);
+        expect(some.modelCooldown(of.model)?.until ?? 0).toBeGreaterThanOrEqual(rest?.until ?? 0);
         now += later;
       }
     }),

@@ -15,7 +15,7 @@ export interface OwnKeyUsesOptions {
 }
 
 /** Notes at tenant how providers took the own keys of tenants, off the path of requests. */
-export class OwnKeyUses {
+export class TenantKeyUses {
   readonly #tenant: RpcClient<TenantServiceClient>;
   readonly #log: Logger;
   readonly #loop = new BackgroundLoop(() => this.#round());

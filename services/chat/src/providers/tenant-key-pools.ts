@@ -7,36 +7,36 @@ import { Choices } from './choice.ts';
 import { CredentialsError, fixedHeaders, type Credentials } from './credentials.ts';
 import { KeyPool } from './key-pool.ts';
 import { keyHeaders } from './provider-kinds.ts';
-import type { OwnKey } from '../shared/tenant-settings.ts';
+import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 
 /** Keys whose state is kept: about 20 MB. One that was not used for long is taken anew. */
 const maxKeys = 10_000;
 
-export interface OwnKeyPoolsOptions {
+export interface TenantKeyPoolsOptions {
   keyRing: KeyRing;
   /** Called when a provider refuses a key, and when it accepts one. */
   note: (id: string, use: { refused: boolean }) => void;
 }
 
 /** The own keys of tenants, each a pool of one: how it rests is a matter of its tenant alone. */
-export class OwnKeyPools {
-  readonly #options: OwnKeyPoolsOptions;
+export class TenantKeyPools {
+  readonly #options: TenantKeyPoolsOptions;
   readonly #choices = new Choices();
   /** By key and kind of provider. */
   readonly #pools = new RecentMap<KeyPool>(maxKeys);
 
-  constructor(options: OwnKeyPoolsOptions) {
+  constructor(options: TenantKeyPoolsOptions) {
     this.#options = options;
   }
 
   /** The pool of a key for a provider that it is for. */
-  poolOf(provider: Provider, tenantId: string, key: OwnKey): KeyPool {
+  poolOf(provider: Provider, tenantId: string, key: TenantProviderKey): KeyPool {
     // A changed catalogue may have another kind of provider by the name.
     const name = cacheKey(key.id, provider.kind);
     return this.#pools.getOrMake(name, () => this.#create(provider, tenantId, key));
   }
 
-  #create(provider: Provider, tenantId: string, key: OwnKey): KeyPool {
+  #create(provider: Provider, tenantId: string, key: TenantProviderKey): KeyPool {
     const { note } = this.#options;
     return new KeyPool({
       provider: provider.name,
@@ -50,7 +50,7 @@ export class OwnKeyPools {
     });
   }
 
-  #credentialsOf(provider: Provider, tenantId: string, { id, sealed }: OwnKey): Credentials {
+  #credentialsOf(provider: Provider, tenantId: string, { id, sealed }: TenantProviderKey): Credentials {
     if (provider.kind === 'vertex') return unusable;
     try {
       const key = openProviderKey(this.#options.keyRing, { tenantId, id }, sealed);
