@@ -122,6 +122,14 @@ export const agentMemory = z.strictObject({
     .describe('How search reads words: `simple` for languages without a stemmer, and for code'),
 });
 
+/** The settings of an agent by which chat runs its turns, as the agent service sends them. */
+export interface TurnSettings {
+  /** Null from a release without memory. */
+  memory: z.output<typeof agentMemory> | null;
+  /** Null for an agent without tools. */
+  tools: Omit<z.output<typeof agentTools>, 'mcp_servers' | 'builtin' | 'web_hosts'> | null;
+}
+
 const defaultIterations = 10;
 // A function, so that each request gets its own object: zod copies defaults only one level deep.
 const defaultTools = () => ({

@@ -24,7 +24,9 @@ describe('ResolveAgent', () => {
     };
     const agent = await agents.makeAgent(tenant.admin, settings);
     const resolved = await agents.resolve(tenant.user, 'support');
-    expect(resolved).toEqual({
+    const { settingsJson = '', ...members } = { ...resolved };
+    expect(JSON.parse(settingsJson)).toEqual({ memory: agent.memory, tools: null });
+    expect(members).toEqual({
       id: agent.id,
       key: 'support',
       model: 'vendor/large',

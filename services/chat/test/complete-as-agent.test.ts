@@ -13,7 +13,12 @@ const agent = makeAgent({
   key: 'pirate',
   systemPrompt: 'Talk like a pirate.',
   parametersJson: '{"temperature":0.1,"stream":true,"n":3}',
-  memory: { enabled: true, recallLimit: 3, write: true, analyser: 'english', minScore: 0.35 },
+  // The settings replace the members of release 0.3.0.
+  memory: { enabled: false, recallLimit: 9, write: false, analyser: 'simple', minScore: 1 },
+  settingsJson: JSON.stringify({
+    memory: { enabled: true, recall_limit: 3, write: true, analyser: 'english', min_score: 0.35, later: 1 },
+    tools: null,
+  }),
 });
 
 beforeAll(async () => {

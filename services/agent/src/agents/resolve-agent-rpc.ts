@@ -1,3 +1,4 @@
+import type { TurnSettings } from '@gatehouse/contract/agents';
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { picoOf } from '@gatehouse/kit/money';
@@ -46,8 +47,14 @@ function toMessage(agent: Agent): AgentMessage {
       analyser: memory.analyser,
       minScore: memory.min_score,
     },
+    settingsJson: JSON.stringify(turnSettings(agent)),
     ...(hasTools(agent.tools) && { tools: toolSettings(agent.tools) }),
   };
+}
+
+function turnSettings({ memory, tools }: Agent): TurnSettings {
+  const { mcp_servers: _servers, builtin: _builtin, web_hosts: _hosts, ...limits } = tools;
+  return { memory, tools: hasTools(tools) ? limits : null };
 }
 
 function hasTools({ mcp_servers: servers, builtin }: Agent['tools']): boolean {

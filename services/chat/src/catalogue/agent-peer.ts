@@ -1,5 +1,7 @@
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, RpcClient } from '@gatehouse/grpc/client';
+import type { TurnSettings } from '@gatehouse/contract/agents';
+import { usdOf } from '@gatehouse/kit/money';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
@@ -75,7 +77,30 @@ async function context({ requestId, trace, proofFor }: ProvenActor): Promise<Cal
   return { deadlineMs, requestId, trace, assertion: await proofFor('agent') };
 }
 
-function toResolved({ parametersJson, created, ...agent }: Agent): ResolvedAgent {
+function toResolved(message: Agent): ResolvedAgent {
+  const { parametersJson, created, settingsJson, memory: _memory, tools: _tools, ...agent } = message;
   const parameters = JSON.parse(parametersJson) as Record<string, unknown>;
-  return { ...agent, parameters, created: Number(created) };
+  const settings =
+    settingsJson === undefined ? settingsOfMembers(message) : (JSON.parse(settingsJson) as TurnSettings);
+  return { ...agent, parameters, settings, created: Number(created) };
+}
+
+/** The settings as release 0.3.0 of the agent service sends them. It goes with the release after the next. */
+function settingsOfMembers({ memory, tools }: Agent): TurnSettings {
+  return {
+    memory:
+      memory === undefined
+        ? null
+        : {
+            ...{ enabled: memory.enabled, recall_limit: memory.recallLimit, min_score: memory.minScore },
+            ...{ write: memory.write, analyser: memory.analyser === 'simple' ? 'simple' : 'english' },
+          },
+    tools:
+      tools === undefined
+        ? null
+        : {
+            max_iterations: tools.maxIterations,
+            max_cost_usd: tools.maxCostPico === undefined ? null : usdOf(BigInt(tools.maxCostPico)),
+          },
+  };
 }

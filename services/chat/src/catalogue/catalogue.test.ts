@@ -268,6 +268,7 @@ describe('what a request goes to', () => {
     modelFallbacks: [],
     systemPrompt: 'Be kind.',
     parameters: { temperature: 0 },
+    settings: { memory: null, tools: null },
     status: 'active',
     created: 0,
   };

@@ -1,6 +1,8 @@
+import type { TurnSettings } from '@gatehouse/contract/agents';
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { AppError } from '@gatehouse/kit/errors';
-import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
+import { picoOf } from '@gatehouse/kit/money';
+import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
@@ -8,7 +10,11 @@ import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 import { hasEmbeddings, type Provider } from './provider-schema.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
-export interface ResolvedAgent extends Omit<AgentMessage, 'parametersJson' | 'created'> {
+export interface ResolvedAgent extends Omit<
+  AgentMessage,
+  'parametersJson' | 'created' | 'memory' | 'tools' | 'settingsJson'
+> {
+  settings: TurnSettings;
   parameters: Record<string, unknown>;
   /** Seconds since the epoch. */
   created: number;
@@ -28,7 +34,7 @@ export interface Target {
   /** The tenant's own keys by which its models are called; null where the platform's are used. */
   ownKeys: ReadonlyMap<Model, TenantProviderKey> | null;
   /** Null without an agent, and for agents whose memory is off. */
-  memory: MemorySettings | null;
+  memory: TurnSettings['memory'];
   /** Passages from memory, put before the message of the client with this index. */
   reference: { index: number; content: string } | null;
   /** Null without an agent, and for agents without tools. */
@@ -150,16 +156,16 @@ export function agentTarget(
     agentId: agent.id,
     systemPrompt: agent.systemPrompt === '' ? null : agent.systemPrompt,
     defaults: agent.parameters,
-    memory: agent.memory?.enabled === true ? agent.memory : null,
-    tools: toolSettings(agent),
+    memory: agent.settings.memory?.enabled === true ? agent.settings.memory : null,
+    tools: toolSettings(agent.settings),
   };
 }
 
-function toolSettings({ tools, memory }: ResolvedAgent): Target['tools'] {
-  if (tools === undefined) return null;
-  const { maxIterations, maxCostPico } = tools;
+function toolSettings({ tools, memory }: TurnSettings): Target['tools'] {
+  if (tools === null) return null;
+  const { max_iterations: maxIterations, max_cost_usd: maxCost } = tools;
   const analyser = memory?.analyser ?? '';
-  return { maxIterations, maxCostPico: maxCostPico === undefined ? null : BigInt(maxCostPico), analyser };
+  return { maxIterations, maxCostPico: maxCost === null ? null : picoOf(maxCost), analyser };
 }
 
 function fallbacksOf(catalogue: Catalogue, names: readonly string[], allowed: AllowedModels | null): Model[] {

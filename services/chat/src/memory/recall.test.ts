@@ -18,7 +18,7 @@ function turnOf(tenantId: string): RecallTurn {
   const turn = {
     request: { lastUserText: () => ({ text: 'How long?', index: 0 }) },
     actor: { tenantId, requestId: 'r', trace: undefined, proofFor: () => Promise.resolve('assertion') },
-    target: { agentId: 'a', memory: { analyser: 'simple', recallLimit: 3, minScore: 0.4 } },
+    target: { agentId: 'a', memory: { analyser: 'simple', recall_limit: 3, min_score: 0.4 } },
     sessionId: null,
     arrivedAt: 0,
   };

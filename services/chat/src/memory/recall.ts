@@ -1,3 +1,4 @@
+import type { TurnSettings } from '@gatehouse/contract/agents';
 import type { Recall } from '@gatehouse/events/run-event';
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
@@ -6,7 +7,6 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
-import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { ProvenActor } from '../shared/actor.ts';
@@ -100,7 +100,7 @@ export class RecallStep {
 
   async #search(
     { actor, target, sessionId }: RecallTurn,
-    { analyser, recallLimit: limit, minScore }: MemorySettings,
+    { analyser, recall_limit: limit, min_score: minScore }: NonNullable<TurnSettings['memory']>,
     text: string,
     startedAt: number,
   ): Promise<Outcome> {

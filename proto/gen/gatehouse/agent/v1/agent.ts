@@ -63,7 +63,14 @@ export interface Agent {
     | MemorySettings
     | undefined;
   /** Absent for agents without tools, and from a release without tools. */
-  tools?: ToolSettings | undefined;
+  tools?:
+    | ToolSettings
+    | undefined;
+  /**
+   * The settings of turns, as JSON of the shape `TurnSettings` in packages/contract/src/agents.ts. Chat reads them in place
+   * of `memory` and `tools`, which chat of release 0.3.0 reads. Absent from release 0.3.0.
+   */
+  settingsJson?: string | undefined;
 }
 
 export interface ToolSettings {
@@ -408,6 +415,7 @@ function createBaseAgent(): Agent {
     created: 0n,
     memory: undefined,
     tools: undefined,
+    settingsJson: undefined,
   };
 }
 
@@ -445,6 +453,9 @@ export const Agent: MessageFns<Agent> = {
     }
     if (message.tools !== undefined) {
       ToolSettings.encode(message.tools, writer.uint32(82).fork()).join();
+    }
+    if (message.settingsJson !== undefined) {
+      writer.uint32(90).string(message.settingsJson);
     }
     return writer;
   },
@@ -540,6 +551,14 @@ export const Agent: MessageFns<Agent> = {
             }
 
             message.tools = ToolSettings.decode(reader, reader.uint32());
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.settingsJson = reader.string();
             continue;
           }
         }
