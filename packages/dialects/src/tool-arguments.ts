@@ -1,5 +1,38 @@
 import { isFields } from '@gatehouse/kit/fields';
+import { newId } from '@gatehouse/kit/ids';
+import type { ToolCall } from './dialect.ts';
+import type { IdRule } from './translation/call-ids.ts';
 import { assertReadable } from './wire/readable.ts';
+
+/** Safety limit of the calls in one answer. */
+export const maxCalls = 128;
+
+/** Reads the calls of an answer. Throws at too many. */
+export function readCalls(
+  called: readonly { id: unknown; name: unknown; argumentsText: string }[],
+): readonly ToolCall[] {
+  if (called.length > maxCalls) throw new Error('the answer has too many calls of tools');
+  const objects = argumentsObjects(called.map(({ argumentsText }) => argumentsText));
+  const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+  return called.map(({ id, name, argumentsText }, index) => ({
+    ...{ id: textOf(id), name: textOf(name) },
+    ...{ argumentsText, argumentsJson: objects[index] ?? null },
+  }));
+}
+
+/** Gives calls ids that fit and are not among `used`, and adds them there. */
+export function withNewIds<Call extends ToolCall>(
+  calls: readonly Call[],
+  used: Set<string>,
+  { fits, prefix }: IdRule,
+): Call[] {
+  return calls.map((call) => {
+    const isGood = fits(call.id) && !used.has(call.id);
+    const id = isGood ? call.id : `${prefix}${newId().replaceAll('-', '')}`;
+    used.add(id);
+    return { ...call, id };
+  });
+}
 
 /** Arguments that are parsed whatever the others are. */
 const smallChars = 256;

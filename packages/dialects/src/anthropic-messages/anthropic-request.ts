@@ -11,7 +11,7 @@ import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
 import { asAnthropic } from './defaults.ts';
 import { rewriteRequest, type SignedMessage } from './request-rewrite.ts';
-import { isCall } from './said-content.ts';
+import { isCall } from './tools.ts';
 
 /** Longer than any client's. */
 const maxUserIdChars = 4_096;

@@ -1,12 +1,12 @@
 import type { Dialect } from '../dialect.ts';
 import { unsupportedInAnthropic } from './defaults.ts';
 import { parseError } from '../provider-errors.ts';
-import { EventReader } from './event-reader.ts';
+import { EventReader } from './stream.ts';
 import { MessageAnswerBuilder, streamFrames } from './response-mode.ts';
 import { readRequest } from './request.ts';
-import { MessageToolAnswers } from './tool-answers.ts';
-import { MessageToolStream } from './tool-stream.ts';
-import { readWhole } from './whole-answer.ts';
+import { MessageToolAnswers } from './tools.ts';
+import { MessageToolStream } from './tools.ts';
+import { readWhole } from './response.ts';
 
 /** Anthropic's messages. */
 export const anthropic = {

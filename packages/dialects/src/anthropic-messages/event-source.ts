@@ -1,5 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { eventOf, MessageProgress } from './events.ts';
+import { MessageProgress, eventOf } from './stream.ts';
 import type { ProviderError } from '../dialect.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
@@ -12,7 +12,7 @@ import { textIn } from '../translation/fields.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { PartSequence } from '../translation/part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { endingOf } from './answer-reader.ts';
+import { endingOf } from './response.ts';
 import { thinkingPart } from './content-reader.ts';
 
 /** All blocks together: signatures come in one piece or a few. */

@@ -1,10 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { frameOf, stopFrame } from './events.ts';
+import { frameOf, stopFrame } from './stream.ts';
 import type { Usage } from '../usage/usage.ts';
 import { fittingId, messagesIds } from '../translation/call-ids.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { idOf, signatureOf, stopFields } from './answer-writer.ts';
+import { idOf, signatureOf, stopFields } from './response.ts';
 import { writeError } from './errors.ts';
 import { writeUsage } from './usage.ts';
 

@@ -4,9 +4,8 @@ import { JsonSource, writeJson } from '../wire/json-text.ts';
 import type { ProviderError } from '../dialect.ts';
 import { parsePublicError, publicErrorIn } from '../public-errors.ts';
 import { FrameJoiner, parseAnswer } from '../response-mode.ts';
-import { ContentBuilder } from './content-builder.ts';
-import { eventOf, firstUsage, frameOf, hasStopped, stopFrame } from './events.ts';
-import { exactInput, isCall } from './said-content.ts';
+import { eventOf, firstUsage, frameOf, hasStopped, stopFrame } from './stream.ts';
+import { ContentBuilder, exactInput, isCall } from './tools.ts';
 
 /** The frames of a unary response. Throws if it is no answer. */
 export function streamFrames(bytes: Buffer): Buffer[] {

@@ -1,15 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readWhole } from './whole-answer.ts';
+import { readWhole } from './response.ts';
 import { NoAnswer } from '../dialect.ts';
 import { JsonSource, RawJson } from '../wire/json-text.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
-import { ContentBuilder } from './content-builder.ts';
-import { EventReader } from './event-reader.ts';
-import { eventOf } from './events.ts';
+import { ContentBuilder, MessageToolAnswers, MessageToolStream } from './tools.ts';
+import { EventReader, eventOf } from './stream.ts';
 import { MessageAnswerBuilder, streamFrames } from './response-mode.ts';
-import { MessageToolAnswers } from './tool-answers.ts';
-import { MessageToolStream } from './tool-stream.ts';
 
 type Fields = Record<string, unknown>;
 

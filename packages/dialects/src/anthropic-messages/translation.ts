@@ -1,6 +1,6 @@
 import { countedMembers, type TranslatedApi } from '../translation/api.ts';
-import { readAnswer } from './answer-reader.ts';
-import { writeAnswer } from './answer-writer.ts';
+import { readAnswer } from './response.ts';
+import { writeAnswer } from './response.ts';
 import { formatError } from './errors.ts';
 import { MessageSource } from './event-source.ts';
 import { MessageWriter } from './event-writer.ts';

@@ -1,7 +1,7 @@
 import { countedMembers, type ProviderFormat } from '../translation/api.ts';
-import { readAnswer } from './answer-reader.ts';
+import { readAnswer } from './response.ts';
 import { hasCachePoints } from './cache-points.ts';
-import { ConverseSource } from './event-source.ts';
+import { ConverseSource } from './stream.ts';
 import { writeRequest } from './request-writer.ts';
 
 /** See `CountTokens` (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseTokensRequest.html). */

@@ -1,14 +1,14 @@
 import type { Dialect } from '../dialect.ts';
 import type { PathCall } from '../upstream-api.ts';
 import { unsupportedInGemini } from './defaults.ts';
-import { parseError } from './google-error.ts';
+import { parseError } from './errors.ts';
 import { readCountRequest } from './count-request.ts';
 import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
 import { readRequest } from './request.ts';
-import { ResponseReader } from './response-reader.ts';
-import { ContentToolAnswers } from './tool-answers.ts';
-import { ContentToolStream } from './tool-stream.ts';
-import { readWhole } from './whole-answer.ts';
+import { ResponseReader } from './stream.ts';
+import { ContentToolAnswers } from './tools.ts';
+import { ContentToolStream } from './tools.ts';
+import { readWhole } from './response.ts';
 
 /** Google's Gemini API. */
 export const gemini = {

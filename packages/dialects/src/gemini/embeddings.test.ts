@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CompletionRequest, Rewrite } from '../dialect.ts';
 import { readRequest } from './request.ts';
-import { readWhole } from './whole-answer.ts';
+import { readWhole } from './response.ts';
 
 const rewrite: Rewrite = {
   ...{ model: 'upstream', includeUsage: false, systemPrompt: null, reference: null, defaults: {} },

@@ -4,8 +4,8 @@ import type { ProviderError } from '../dialect.ts';
 import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { memberIn, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
-import { publicErrorIn } from './google-error.ts';
-import { hasFinished, isBlocked, responseIn } from './responses.ts';
+import { publicErrorIn } from './errors.ts';
+import { hasFinished, isBlocked, responseIn } from './stream.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { assertTranslatable } from '../wire/readable.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
@@ -13,7 +13,7 @@ import type { AnswerPart, Ending } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, partsOf } from './answer-reader.ts';
+import { endingOf, partsOf } from './response.ts';
 
 /** Reads the frames of Gemini. No frame says that it is the last one: the end of the response does. */
 export class GeminiSource implements EventSource {

@@ -4,7 +4,7 @@ import type { Stop } from '../translation/answer.ts';
 import { writeJson } from '../wire/json-text.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { callPart, finishReasons, signatureOf } from './answer-writer.ts';
+import { callPart, finishReasons, signatureOf } from './response.ts';
 import { writeError } from './errors.ts';
 import { writeUsage } from './usage.ts';
 

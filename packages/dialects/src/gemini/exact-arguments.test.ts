@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { JsonSource } from '../wire/json-text.ts';
 import { GeminiAnswerBuilder } from './response-mode.ts';
-import { ContentToolAnswers } from './tool-answers.ts';
-import { ContentToolStream } from './tool-stream.ts';
+import { ContentToolAnswers } from './tools.ts';
+import { ContentToolStream } from './tools.ts';
 
 const isOwn = (name: string): boolean => name.startsWith('own');
 

@@ -4,10 +4,9 @@ import { latestReport } from '../usage/reported-usage.ts';
 import { FrameJoiner, knownFields, parseAnswer } from '../response-mode.ts';
 import { partsOf } from './content.ts';
 import { objectsIn } from './fields.ts';
-import { publicErrorIn } from './google-error.ts';
-import { PartsBuilder } from './parts-builder.ts';
-import { candidatesIn, frameOf, hasFinished, isBlocked, responseIn } from './responses.ts';
-import { exactResponse } from './said-parts.ts';
+import { publicErrorIn } from './errors.ts';
+import { candidatesIn, frameOf, hasFinished, isBlocked, responseIn } from './stream.ts';
+import { PartsBuilder, exactResponse } from './tools.ts';
 
 /** The one frame of a unary response, which stays as it is but for line ends. Throws if it is no answer. */
 export function streamFrames(bytes: Buffer): Buffer[] {

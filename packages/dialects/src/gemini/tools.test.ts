@@ -5,11 +5,10 @@ import { FrameSplitter } from '../wire/sse-frames.ts';
 import { NoAnswer } from '../dialect.ts';
 import { gemini } from './dialect.ts';
 import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
-import { ResponseReader } from './response-reader.ts';
-import { frameOf, responseIn } from './responses.ts';
-import { ContentToolAnswers } from './tool-answers.ts';
-import { ContentToolStream } from './tool-stream.ts';
-import { readWhole } from './whole-answer.ts';
+import { ResponseReader, frameOf, responseIn } from './stream.ts';
+import { ContentToolAnswers } from './tools.ts';
+import { ContentToolStream } from './tools.ts';
+import { readWhole } from './response.ts';
 
 type Fields = Record<string, unknown>;
 

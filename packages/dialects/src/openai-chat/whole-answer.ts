@@ -3,7 +3,7 @@ import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import { AnswerMeter } from '../usage/answer-meter.ts';
 import { sampleOf } from '../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
-import { AnswerPart } from '../wire/answer-part.ts';
+import { AnswerJson } from '../wire/answer-json.ts';
 import { errorIn } from '../provider-errors.ts';
 import { messageText, spokenText } from './message-text.ts';
 import { errorInChoice } from './provider-error.ts';
@@ -33,7 +33,7 @@ export async function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
 ): Promise<WholeAnswer> {
-  const read = await answerIn(AnswerPart.whole(bytes, tenantId));
+  const read = await answerIn(AnswerJson.whole(bytes, tenantId));
   if (read === null) throw new NoAnswer(null);
   const { answer, unreadChars } = read;
   const error = errorIn(answer);
@@ -57,7 +57,7 @@ export async function readWhole(
 }
 
 /** The members that count, with the messages of the choices. `unreadChars`: of messages, beyond their text that is read. */
-async function answerIn(whole: AnswerPart): Promise<{ answer: Fields; unreadChars: number } | null> {
+async function answerIn(whole: AnswerJson): Promise<{ answer: Fields; unreadChars: number } | null> {
   const answer = await whole.fields(memberNames);
   if (answer === null) return null;
   // One that is too large to be parsed is an error, too.
@@ -77,7 +77,7 @@ async function answerIn(whole: AnswerPart): Promise<{ answer: Fields; unreadChar
   };
 }
 
-async function choiceIn(part: AnswerPart): Promise<{ choice: Fields; unreadChars: number }> {
+async function choiceIn(part: AnswerJson): Promise<{ choice: Fields; unreadChars: number }> {
   const choice = (await part.fields(choiceNames)) ?? {};
   const message = await part.member('message');
   const value = await message?.value();
@@ -90,7 +90,7 @@ async function choiceIn(part: AnswerPart): Promise<{ choice: Fields; unreadChars
 const textNames = ['content', 'refusal', 'reasoning_content', 'reasoning', 'tool_calls'];
 
 /** The text of a message that is too large, with pictures for example. A content that is too large counts as it is written. */
-async function largeMessage(part: AnswerPart): Promise<{ message: Fields; unreadChars: number }> {
+async function largeMessage(part: AnswerJson): Promise<{ message: Fields; unreadChars: number }> {
   const message: Fields = {};
   let unreadChars = 0;
   for (const name of textNames) {

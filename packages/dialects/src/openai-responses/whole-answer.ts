@@ -2,7 +2,7 @@ import { isFields } from '@gatehouse/kit/fields';
 import { AnswerMeter } from '../usage/answer-meter.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { withToolCalls } from '../usage/usage.ts';
-import { AnswerPart } from '../wire/answer-part.ts';
+import { AnswerJson } from '../wire/answer-json.ts';
 import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import { responseError } from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
@@ -21,7 +21,7 @@ export async function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
 ): Promise<WholeAnswer> {
-  const whole = AnswerPart.whole(bytes, tenantId);
+  const whole = AnswerJson.whole(bytes, tenantId);
   const answer = await whole.fields(memberNames);
   if (answer === null) throw new NoAnswer(null);
   const items = (await (await whole.member('output'))?.elements(maxItems)) ?? null;
@@ -41,7 +41,7 @@ export async function readWhole(
 }
 
 /** Meters all items, of which any may be a call. */
-async function meterItems(items: readonly AnswerPart[], meter: AnswerMeter): Promise<HostedCalls> {
+async function meterItems(items: readonly AnswerJson[], meter: AnswerMeter): Promise<HostedCalls> {
   const hosted = new HostedCalls();
   for (const part of items) {
     const item = await part.value();

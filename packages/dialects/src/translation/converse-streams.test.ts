@@ -1,8 +1,8 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
-import { EventReader } from '../anthropic-messages/event-reader.ts';
-import { ConverseSource } from '../bedrock-converse/event-source.ts';
+import { EventReader } from '../anthropic-messages/stream.ts';
+import { ConverseSource } from '../bedrock-converse/stream.ts';
 import { exceptionFrame } from '@gatehouse/test/aws-frames';
 import { eventFrame, passedFrames } from '@gatehouse/test/converse-provider';
 import { answerOf, facts } from '@gatehouse/test/translation-samples';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
-import { ResponseReader } from '../gemini/response-reader.ts';
+import { ResponseReader } from '../gemini/stream.ts';
 import { facts, marked } from '@gatehouse/test/translation-samples';
 import { ask, translator, writtenIn } from '../../test/translating.ts';
 import { translationBetween } from './translation.ts';

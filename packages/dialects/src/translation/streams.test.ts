@@ -2,7 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
-import { EventReader } from '../anthropic-messages/event-reader.ts';
+import { EventReader } from '../anthropic-messages/stream.ts';
 import { ChunkReader } from '../openai-chat/chunk-reader.ts';
 import { chunksOf, chunkWays, frameWays, said } from '@gatehouse/test/odd-answers';
 import { FrameSplitter } from '../wire/sse-frames.ts';

@@ -20,7 +20,7 @@ interface ParsedValue {
  * A value in the JSON of an answer: parsed as a whole where that takes up to 50 ms, otherwise read part by part, without a
  * check that the rest is well formed.
  */
-export class AnswerPart {
+export class AnswerJson {
   readonly #bytes: Buffer;
   /** The tenant whose turns at the event loop large parts take. */
   readonly #tenantId: string | null;
@@ -36,8 +36,8 @@ export class AnswerPart {
     this.#parsed = parsed;
   }
 
-  static whole(bytes: Buffer, tenantId: string | null): AnswerPart {
-    return new AnswerPart(bytes, tenantId, wholeOf(bytes));
+  static whole(bytes: Buffer, tenantId: string | null): AnswerJson {
+    return new AnswerJson(bytes, tenantId, wholeOf(bytes));
   }
 
   /** Characters of the value as it is written. */
@@ -69,7 +69,7 @@ export class AnswerPart {
     return members && smallMembers(this.#bytes, members, { names, tenantId: this.#tenantId });
   }
 
-  async member(name: string): Promise<AnswerPart | null> {
+  async member(name: string): Promise<AnswerJson | null> {
     const parsed = await this.#read();
     if (parsed === null) {
       const range = (await this.#readMembers())?.get(name);
@@ -82,7 +82,7 @@ export class AnswerPart {
   }
 
   /** The elements of an array, of which a large one has at most `max`; null for another value. */
-  async elements(max: number): Promise<readonly AnswerPart[] | null> {
+  async elements(max: number): Promise<readonly AnswerJson[] | null> {
     const parsed = await this.#read();
     if (parsed === null) {
       const ranges = await elementRanges(this.#bytes, this.#range, { tenantId: this.#tenantId, max });
@@ -94,8 +94,8 @@ export class AnswerPart {
       : null;
   }
 
-  #part(range: Range, parsed?: ParsedValue): AnswerPart {
-    return new AnswerPart(this.#bytes, this.#tenantId, range, parsed);
+  #part(range: Range, parsed?: ParsedValue): AnswerJson {
+    return new AnswerJson(this.#bytes, this.#tenantId, range, parsed);
   }
 
   async #read(): Promise<ParsedValue | null> {

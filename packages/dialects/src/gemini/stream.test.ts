@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ResponseReader } from './response-reader.ts';
-import { frameOf } from './responses.ts';
+import { ResponseReader, frameOf } from './stream.ts';
 
 const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 4, totalTokenCount: 14 };
 const text = (piece: string, fields: object = {}, index = 0): Buffer =>

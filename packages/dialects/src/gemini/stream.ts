@@ -1,17 +1,62 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { writeJson } from '../wire/json-text.ts';
+import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import { latestReport } from '../usage/reported-usage.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { withToolCalls, type Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
-import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import type { FrameKind, StreamReader } from '../dialect.ts';
 import { StreamMeter } from '../stream-meter.ts';
 import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../public-errors.ts';
+import { objectIn, objectsIn } from './fields.ts';
 import { callIn, partsOf, partsText, spokenText } from './content.ts';
-import { publicErrorIn } from './google-error.ts';
+import { publicErrorIn } from './errors.ts';
 import { searchCalls, searchesIn } from './grounding.ts';
-import { candidatesIn, hasFinished, isBlocked, responseIn } from './responses.ts';
+
+/** Responses: each frame of a stream is a whole one, with the pieces of its candidates that are new. */
+
+/** Written by servers that imitate OpenAI's streams, too. */
+const done = '[DONE]';
+
+/** The response in a frame; null for a comment, an empty frame or `[DONE]`. Throws if the data is no JSON object. */
+export function responseIn(frame: Buffer): Fields | null {
+  const data = frameData(frame);
+  if (data === null || data === '' || data === done) return null;
+  const fields: unknown = JSON.parse(data);
+  if (!isFields(fields)) throw new Error('a frame of the stream is not an object');
+  return fields;
+}
+
+export function frameOf(response: Fields): Buffer {
+  return Buffer.from(`data: ${writeJson(response)}\n\n`);
+}
+
+/** More than any model answers with. */
+const maxCandidates = 128;
+
+/** The candidates of a response, each with its index. Throws at too many. */
+export function candidatesIn(response: Fields): { index: number; candidate: Fields }[] {
+  const candidates = objectsIn(response, 'candidates').map((candidate) => {
+    const { index } = candidate;
+    return { index: typeof index === 'number' ? index : 0, candidate };
+  });
+  if (candidates.length > maxCandidates) throw new Error('there are too many candidates');
+  return candidates;
+}
+
+/** Whether a candidate has its end. */
+export function hasFinished({ finishReason: reason }: Fields): boolean {
+  return typeof reason === 'string' && reason !== '' && reason !== unspecified;
+}
+
+const unspecified = 'FINISH_REASON_UNSPECIFIED';
+
+/** Whether the prompt was blocked, so that there are no candidates: this is an answer. */
+export function isBlocked(response: Fields): boolean {
+  const { blockReason } = objectIn(response, 'promptFeedback');
+  return typeof blockReason === 'string' && blockReason !== '';
+}
 
 /**
  * Reads usage, text and the end from the frames of a stream. The end has no mark of its own: once each candidate has its
@@ -82,6 +127,3 @@ export class ResponseReader extends StreamMeter implements StreamReader {
     this.addText(partsText(parts), isFirst ? spokenText(parts) : '');
   }
 }
-
-/** More than any model answers with. */
-const maxCandidates = 128;

@@ -1,9 +1,14 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { writeJson } from '../wire/json-text.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
-import type { ProviderError } from '../dialect.ts';
+import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { parsePublicError, publicErrorIn } from '../public-errors.ts';
 import { latestReport } from '../usage/reported-usage.ts';
+import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
+import type { Usage } from '../usage/usage.ts';
+import { assertReadable } from '../wire/readable.ts';
+import { StreamMeter } from '../stream-meter.ts';
+import { contentText, spokenText } from './content.ts';
 
 /** An event of a stream. */
 export interface MessageEvent {
@@ -89,7 +94,7 @@ function isThought(block: unknown): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }
 
-/** Whether the client is to call tools, so that what is said is not yet the answer. */
+/** Whether the client is to call tools, so that its text is no answer yet. */
 export function callsTools(message: unknown): boolean {
   return (Object(message) as Fields)['stop_reason'] === 'tool_use';
 }
@@ -99,3 +104,84 @@ export function hasStopped(message: unknown): boolean {
   const { stop_reason: reason } = Object(message) as Fields;
   return typeof reason === 'string' && reason !== '';
 }
+
+/**
+ * Reads usage, text and the end from the events of a stream. Unknown events pass; a ping passes too, since it may come
+ * before the first block.
+ */
+export class EventReader extends StreamMeter implements StreamReader {
+  readonly #progress = new MessageProgress();
+  #end: Buffer = stopFrame;
+
+  read(frame: Buffer): FrameKind {
+    assertReadable(frame);
+    const event = eventOf(frame);
+    if (event === null) return 'other';
+    const { type, fields, error } = event;
+    if (error !== null) return this.failed(error);
+    this.#progress.add(event);
+    switch (type) {
+      case 'message_start':
+        // It is kept until the first block comes.
+        if (frame.length > maxStartBytes) throw new Error('the start of the message is too large');
+        this.#readStart(fields['message']);
+        return 'chunk';
+      case 'content_block_start':
+        this.begun = true;
+        this.#addContent([fields['content_block']]);
+        return 'chunk';
+      case 'content_block_delta':
+        this.begun = true;
+        this.#addDelta(Object(fields['delta']) as Fields);
+        return 'chunk';
+      case 'message_delta':
+        this.begun = true;
+        this.callsTools ||= callsTools(fields['delta']);
+        return 'chunk';
+      case 'message_stop':
+        this.#end = frame;
+        return 'done';
+      default:
+        return type === '' ? 'foreign' : 'chunk';
+    }
+  }
+
+  get complete(): boolean {
+    return this.#progress.hasStopped;
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#progress.awaitsUsage;
+  }
+
+  get usage(): Usage | null {
+    return readUsage(this.#progress.usage);
+  }
+
+  get serviceTier(): string | null {
+    return readServiceTier({ usage: this.#progress.usage });
+  }
+
+  /** The provider's own end, held until the run has ended. */
+  endFrames(): Buffer[] {
+    return [this.#end];
+  }
+
+  #readStart(message: unknown): void {
+    if (!isFields(message)) return;
+    const { model, content } = message;
+    this.addModel(model);
+    this.#addContent(content);
+  }
+
+  #addContent(content: unknown): void {
+    this.addText(contentText(content), spokenText(content));
+  }
+
+  #addDelta({ text, thinking, partial_json: json }: Fields): void {
+    for (const piece of [thinking, json]) if (typeof piece === 'string') this.addText(piece);
+    if (typeof text === 'string') this.addText(text, text);
+  }
+}
+
+const maxStartBytes = 32 * 1024;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { latestReport } from '../usage/reported-usage.ts';
-import { EventReader } from './event-reader.ts';
+import { EventReader } from './stream.ts';
 
 const frame = (fields: { type: string } & Record<string, unknown>): Buffer =>
   Buffer.from(`event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);

@@ -13,8 +13,8 @@ import type { ModelFacts } from '../translation/api.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import { errorIn } from './errors.ts';
 import { originOf } from '../model-family.ts';
+import { errorIn } from './errors.ts';
 
 /** See `AnswerApi`. */
 export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {

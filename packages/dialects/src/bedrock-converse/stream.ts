@@ -10,7 +10,7 @@ import type { ModelFacts } from '../translation/api.ts';
 import { numberIn, textIn } from '../translation/fields.ts';
 import { PartSequence } from '../translation/part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, isMedia, isOwn, signatureOf, tierOf } from './answer-reader.ts';
+import { endingOf, isMedia, isOwn, signatureOf, tierOf } from './response.ts';
 import { exceptionIn } from './errors.ts';
 
 const maxSignatureChars = 4 * 1024 * 1024;

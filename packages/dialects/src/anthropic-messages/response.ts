@@ -1,0 +1,172 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { AnswerMeter } from '../usage/answer-meter.ts';
+import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
+import { AnswerJson } from '../wire/answer-json.ts';
+import { NoAnswer, type ProviderError, type ReadOptions, type WholeAnswer } from '../dialect.ts';
+import { publicErrorIn } from '../public-errors.ts';
+import {
+  endingIn,
+  type Answer,
+  type AnswerPart,
+  type Ending,
+  type Stop,
+  type StopReason,
+} from '../translation/answer.ts';
+import type { ModelFacts } from '../translation/api.ts';
+import { textIn } from '../translation/fields.ts';
+import { writeJson, type JsonSource } from '../wire/json-text.ts';
+import { fittingId, messagesIds } from '../translation/call-ids.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
+import { markedSignature } from '../translation/signatures.ts';
+import { contentText, spokenText } from './content.ts';
+import { callsTools } from './stream.ts';
+import { thinkingPart } from './content-reader.ts';
+import { inputOf } from './content-writer.ts';
+import { writeUsage } from './usage.ts';
+
+const maxBlocks = 4_096;
+
+/** Members beside the content that say what an answer is. */
+const memberNames = [
+  ...['type', 'model', 'usage', 'stop_reason'],
+  ...['error', 'message', 'code', 'status', 'success'],
+];
+
+/** Throws `NoAnswer`, so that a broken provider does not count as a success. */
+export async function readWhole(
+  bytes: Buffer,
+  { tenantId, keepsText = false }: ReadOptions,
+): Promise<WholeAnswer> {
+  const whole = AnswerJson.whole(bytes, tenantId);
+  const answer = await whole.fields(memberNames);
+  if (answer === null) throw new NoAnswer(null);
+  const blocks = (await (await whole.member('content'))?.elements(maxBlocks)) ?? null;
+  const error = publicErrorIn(answer);
+  if (blocks === null || (error !== null && blocks.length === 0)) throw new NoAnswer(error);
+  const meter = new AnswerMeter(keepsText);
+  meter.callsTools = callsTools(answer);
+  meter.addModel(answer['model']);
+  for (const block of blocks) {
+    const value = meter.isFull ? undefined : await block.value();
+    if (value === undefined) meter.sample.addChars(block.chars);
+    else meter.addText(contentText([value]), spokenText([value]));
+  }
+  return {
+    broken: error,
+    responseModel: meter.responseModel,
+    usage: readUsage(answer['usage']),
+    serviceTier: readServiceTier(answer),
+    answer: meter.answer,
+    text: meter.keptText,
+  };
+}
+
+/** See `AnswerApi`. */
+export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
+  const error = publicErrorIn(fields);
+  const { content } = fields;
+  if (error !== null && listOf(content).length === 0) return error;
+  if (!Array.isArray(content)) throw new Error('the answer has no content');
+  const blocks = source.member('content');
+  const parts = (content as unknown[]).flatMap((block, index) =>
+    isFields(block) ? partOf(block, blocks?.element(index) ?? null) : [],
+  );
+  const ending = endingOf(fields);
+  return {
+    id: textIn(fields['id']) ?? '',
+    model: textIn(fields['model']) ?? facts.name,
+    parts,
+    stop: ending.stop,
+    usage: readUsage(fields['usage']),
+    serviceTier: readServiceTier(fields),
+    broken: error ?? ending.broken,
+  };
+}
+
+/** Blocks of tools that the provider has are left out: requests for them are refused. */
+function partOf(block: Fields, source: JsonSource | null): AnswerPart[] {
+  const { type, text, id, name } = block;
+  switch (type) {
+    case 'text':
+      return [{ kind: 'text', text: textIn(text) ?? '' }];
+    case 'thinking':
+    case 'redacted_thinking':
+      return [thinkingPart(block)];
+    case 'tool_use': {
+      const argumentsText = source?.textOf('input') ?? '{}';
+      const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
+      return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
+    }
+    default:
+      return [];
+  }
+}
+
+/** The end of a message, or of the delta at its end. */
+export function endingOf({ stop_reason: reason, stop_sequence: sequence }: Fields): Ending {
+  return typeof reason === 'string'
+    ? endingIn(reason, reasons, textIn(sequence))
+    : { stop: { reason: 'end', sequence: textIn(sequence) }, broken: null };
+}
+
+const reasons: Readonly<Record<string, StopReason>> = {
+  end_turn: 'end',
+  max_tokens: 'length',
+  stop_sequence: 'sequence',
+  tool_use: 'calls',
+  pause_turn: 'pause',
+  compaction: 'pause',
+  refusal: 'refusal',
+  model_context_window_exceeded: 'context',
+};
+
+const stopReasons: Readonly<Record<StopReason, string>> = {
+  end: 'end_turn',
+  length: 'max_tokens',
+  calls: 'tool_use',
+  sequence: 'stop_sequence',
+  refusal: 'refusal',
+  context: 'model_context_window_exceeded',
+  pause: 'pause_turn',
+};
+
+/** See `AnswerApi`. */
+export function writeAnswer({ id, model, parts, stop, usage, serviceTier }: Answer): string {
+  return writeJson({
+    ...{ id: idOf(id), type: 'message', role: 'assistant', model },
+    content: parts.flatMap(blockOf),
+    ...stopFields(stop),
+    usage: { ...writeUsage(usage), ...(serviceTier !== null && { service_tier: serviceTier }) },
+  });
+}
+
+export function stopFields({ reason, sequence }: Stop): Fields {
+  const stop_details = reason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null;
+  return {
+    stop_reason: stopReasons[reason],
+    stop_sequence: sequence,
+    ...(stop_details !== null && { stop_details }),
+  };
+}
+
+function blockOf(part: AnswerPart): Fields[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+    case 'thinking':
+      return [{ type: 'thinking', thinking: part.text, signature: signatureOf(part.signature) }];
+    case 'call': {
+      const { id, name, argumentsText } = part;
+      return [{ type: 'tool_use', id: fittingId(id, messagesIds), name, input: inputOf(argumentsText) }];
+    }
+  }
+}
+
+export function signatureOf(signature: ReasoningSignature | null): string {
+  return signature === null ? '' : markedSignature(signature);
+}
+
+export function idOf(id: string): string {
+  return id.startsWith('msg_') ? id : `msg_${id.replace(/^(?:chatcmpl-|resp_)/, '')}`;
+}

@@ -1,0 +1,211 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { AnswerMeter } from '../usage/answer-meter.ts';
+import { readUsage } from '../usage/usage-reader.ts';
+import { withToolCalls } from '../usage/usage.ts';
+import { AnswerJson } from '../wire/answer-json.ts';
+import { NoAnswer, type ProviderError, type ReadOptions, type WholeAnswer } from '../dialect.ts';
+import {
+  endingIn,
+  hasMedia,
+  type Answer,
+  type AnswerPart,
+  type Ending,
+  type StopReason,
+} from '../translation/answer.ts';
+import type { ModelFacts } from '../translation/api.ts';
+import { newCallId } from '../translation/call-ids.ts';
+import { textIn } from '../translation/fields.ts';
+import { writeJson, type JsonSource } from '../wire/json-text.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
+import { inputOf } from '../anthropic-messages/content-writer.ts';
+import { markedBytes } from '../translation/signatures.ts';
+import { callIn, partsText, spokenText } from './content.ts';
+import { publicErrorIn } from './errors.ts';
+import { metadataNames, searchCalls, searchesIn } from './grounding.ts';
+import { hasFinished, isBlocked } from './stream.ts';
+import { memberIn, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
+import { readSignature } from './content-reader.ts';
+import { writeUsage } from './usage.ts';
+
+const maxCandidates = 128;
+const maxParts = 4_096;
+
+/** Members beside the candidates that say what an answer is. */
+const memberNames = [
+  ...['promptFeedback', 'usageMetadata', 'modelVersion'],
+  ...['error', 'message', 'code', 'status'],
+];
+
+/**
+ * Throws `NoAnswer`, so that a broken provider does not count as a success. A prompt that was blocked has an answer without
+ * candidates.
+ */
+export async function readWhole(
+  bytes: Buffer,
+  { tenantId, keepsText = false }: ReadOptions,
+): Promise<WholeAnswer> {
+  const whole = AnswerJson.whole(bytes, tenantId);
+  const answer = await whole.fields(memberNames);
+  if (answer === null) throw new NoAnswer(errorInArray(await whole.value()));
+  const meter = new AnswerMeter(keepsText);
+  const searches: number[] = [];
+  for (const candidate of await elementsOf(whole, 'candidates', maxCandidates)) {
+    const metadata = await candidate.fields(metadataNames);
+    if (metadata === null) continue;
+    await meterCandidate(candidate, searches.length, meter);
+    searches.push(searchesIn(metadata));
+  }
+  const error = publicErrorIn(answer);
+  const { usageMetadata, modelVersion } = answer;
+  const hasOutput = searches.length > 0 || (await isEmbedded(whole));
+  const isAnswer = hasOutput || (error === null && (isBlocked(answer) || isFields(usageMetadata)));
+  if (!isAnswer) throw new NoAnswer(error);
+  meter.addModel(modelVersion);
+  return {
+    broken: error,
+    responseModel: meter.responseModel,
+    usage: withToolCalls(readUsage(usageMetadata), searchCalls(searches)),
+    serviceTier: null,
+    answer: meter.answer,
+    text: meter.keptText,
+  };
+}
+
+/** Google's streams that are arrays have their error in one, which may come with status 200. */
+function errorInArray(answer: unknown): ReturnType<typeof publicErrorIn> {
+  const [first] = listOf(answer);
+  return isFields(first) ? publicErrorIn(first) : null;
+}
+
+/** Whether an answer has vectors, which are the client's: that there are some is enough. */
+async function isEmbedded(whole: AnswerJson): Promise<boolean> {
+  const vectors = await (await whole.member('embeddings'))?.elements(1);
+  const vector = await (await whole.member('embedding'))?.fields([]);
+  return isFields(vector) || (vectors ?? []).length > 0;
+}
+
+/** A call of a tool in the first candidate is not yet the answer. */
+async function meterCandidate(candidate: AnswerJson, index: number, meter: AnswerMeter): Promise<void> {
+  const content = await candidate.member('content');
+  for (const part of content === null ? [] : await elementsOf(content, 'parts', maxParts)) {
+    const value = meter.isFull ? undefined : await part.value();
+    if (!isFields(value)) {
+      meter.sample.addChars(part.chars);
+      continue;
+    }
+    meter.callsTools ||= index === 0 && callIn(value) !== null;
+    meter.addText(partsText([value]), index === 0 ? spokenText([value]) : '');
+  }
+}
+
+/** A list of one may stand without its brackets. */
+async function elementsOf(part: AnswerJson, name: string, max: number): Promise<readonly AnswerJson[]> {
+  const list = await part.member(name);
+  const elements = (await list?.elements(max)) ?? null;
+  if (elements !== null || list === null) return elements ?? [];
+  return (await list.fields([])) === null ? [] : [list];
+}
+
+/** See `AnswerApi`. */
+export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
+  const error = publicErrorIn(fields);
+  const [candidate] = objectsIn(fields, 'candidates');
+  if (error !== null && candidate === undefined) return error;
+  if (candidate === undefined && !isBlocked(fields)) throw new Error('the answer has no candidate');
+  const content = memberIn(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts');
+  const parts = objectsIn(objectIn(candidate ?? {}, 'content'), 'parts').flatMap((part, index) =>
+    partsOf(part, content?.element(index) ?? null),
+  );
+  const ending = endingOf(candidate, fields);
+  return {
+    id: textIn(valueOf(fields, 'responseId')) ?? '',
+    model: textIn(valueOf(fields, 'modelVersion')) ?? facts.name,
+    parts,
+    stop: ending.stop,
+    usage: readUsage(valueOf(fields, 'usageMetadata')),
+    serviceTier: null,
+    broken: error ?? ending.broken,
+  };
+}
+
+/** Parts of tools that the provider has are left out. */
+export function partsOf(part: Fields, source: JsonSource | null): AnswerPart[] {
+  const signature = readSignature(part);
+  const { text } = part;
+  const call = valueOf(part, 'functionCall');
+  if (part['thought'] === true) return [{ kind: 'thinking', text: textOf(text), signature }];
+  const before: AnswerPart[] = signature === null ? [] : [{ kind: 'thinking', text: '', signature }];
+  if (!isFields(call))
+    return typeof text === 'string' && text !== '' ? [...before, { kind: 'text', text }] : before;
+  const called = { id: textOf(call['id']) || newCallId(), name: textOf(call['name']) };
+  const argumentsText = memberIn(source, 'functionCall')?.textOf('args') ?? '{}';
+  return [...before, { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
+}
+
+/** Parts with an image, a sound or a file. */
+function isMedia(part: Fields): boolean {
+  return isFields(valueOf(part, 'inlineData')) || isFields(valueOf(part, 'fileData'));
+}
+
+/** Others say that the model did not complete its answer, such as `MALFORMED_FUNCTION_CALL`, `OTHER` and `NO_IMAGE`. */
+const reasons: Readonly<Record<string, StopReason>> = {
+  ...{ STOP: 'end', MAX_TOKENS: 'length', CONTINUATION: 'pause' },
+  ...{ SAFETY: 'refusal', RECITATION: 'refusal', LANGUAGE: 'refusal', BLOCKLIST: 'refusal' },
+  ...{ PROHIBITED_CONTENT: 'refusal', SPII: 'refusal', IMAGE_SAFETY: 'refusal' },
+  ...{ IMAGE_PROHIBITED_CONTENT: 'refusal', IMAGE_RECITATION: 'refusal' },
+};
+
+/** The end of a candidate, or of a frame that has a piece of it. A blocked prompt is a refusal. */
+export function endingOf(candidate: Fields | undefined, response: Fields): Ending {
+  if (candidate === undefined && isBlocked(response))
+    return { stop: { reason: 'refusal', sequence: null }, broken: null };
+  const finishReason = valueOf(candidate ?? {}, 'finishReason');
+  const ending = hasFinished({ finishReason })
+    ? endingIn(textOf(finishReason), reasons)
+    : ({ stop: { reason: 'end', sequence: null }, broken: null } as const);
+  const saysMedia = objectsIn(objectIn(candidate ?? {}, 'content'), 'parts').some(isMedia);
+  return saysMedia ? { ...ending, broken: hasMedia } : ending;
+}
+
+export const finishReasons: Readonly<Record<StopReason, string>> = {
+  ...{ end: 'STOP', calls: 'STOP', sequence: 'STOP' },
+  ...{ pause: 'MAX_TOKENS', length: 'MAX_TOKENS', context: 'MAX_TOKENS', refusal: 'SAFETY' },
+};
+
+/** See `AnswerApi`. */
+export function writeAnswer({ id, model, parts, stop, usage }: Answer): string {
+  const content = { role: 'model', parts: parts.flatMap(writtenPart) };
+  return writeJson({
+    candidates: [{ content, finishReason: finishReasons[stop.reason], index: 0 }],
+    ...(usage !== null && { usageMetadata: writeUsage(usage) }),
+    ...{ modelVersion: model, responseId: id },
+  });
+}
+
+function writtenPart(part: AnswerPart): Fields[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ text: part.text }];
+    case 'thinking':
+      return [{ text: part.text, thought: true, ...signatureOf(part.signature) }];
+    case 'call':
+      return [callPart(part)];
+  }
+}
+
+export function signatureOf(signature: ReasoningSignature | null): Fields {
+  return signature === null ? {} : { thoughtSignature: markedBytes(signature) };
+}
+
+export function callPart({
+  id,
+  name,
+  argumentsText,
+}: {
+  id: string;
+  name: string;
+  argumentsText: string;
+}): Fields {
+  return { functionCall: { id, name, args: inputOf(argumentsText) } };
+}
