@@ -1,6 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { format, resolveConfig } from 'prettier';
 import { isMap, isScalar, parseDocument, type Pair, type YAMLMap } from 'yaml';
 
 /** Run by `make gen`: writes the table of values in README.md from the comments of values.yaml. */
@@ -66,5 +65,4 @@ const after = rest?.split(end)[1];
 if (before === undefined || after === undefined)
   throw new Error(`${readmeFile} has no markers for the table`);
 const whole = `${before}${begin}\n\n${table()}\n\n${end}${after}`;
-const style = await resolveConfig(readmeFile);
-writeFileSync(readmeFile, await format(whole, { ...style, parser: 'markdown' }));
+writeFileSync(readmeFile, whole);

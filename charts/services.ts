@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { innerServices, services, type ServiceEntry } from '@gatehouse/contract/services';
-import { format, resolveConfig } from 'prettier';
 import { Document, isCollection } from 'yaml';
 
 /**
@@ -26,11 +25,7 @@ function callsOf({ public: isPublic, calls }: ServiceEntry): Record<string, stri
   );
 }
 
-async function write(file: string, text: string): Promise<void> {
-  const target = path.join(folder, file);
-  const options = await resolveConfig(target);
-  writeFileSync(target, await format(text, { ...options, filepath: target }));
-}
+const write = (file: string, text: string): void => writeFileSync(path.join(folder, file), text);
 
 const topology = new Document(
   Object.fromEntries(
@@ -44,7 +39,7 @@ for (const { name } of byName) {
   const calls = topology.getIn([name, 'calls'], true);
   if (isCollection(calls)) calls.flow = true;
 }
-await write('topology.yaml', head + topology.toString());
+write('topology.yaml', head + topology.toString());
 
 interface Schema {
   properties: { services: { properties: Record<string, unknown> } };
@@ -55,4 +50,4 @@ schema.properties.services.properties = Object.fromEntries(
     .toSorted()
     .map((name) => [name, { $ref: '#/definitions/service' }]),
 );
-await write('values.schema.json', JSON.stringify(schema, null, 2));
+write('values.schema.json', JSON.stringify(schema, null, 2));
