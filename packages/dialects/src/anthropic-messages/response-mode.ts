@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { latestReport } from '../usage/reported-usage.ts';
 import { JsonSource, writeJson } from '../wire/json-text.ts';
 import type { ProviderError } from '../dialect.ts';
-import { parsePublicError, publicErrorIn } from '../public-errors.ts';
+import { publicErrorIn } from '../public-errors.ts';
 import { FrameJoiner, parseAnswer } from '../response-mode.ts';
 import { eventOf, firstUsage, frameOf, hasStopped, stopFrame } from './stream.ts';
 import { ContentBuilder, exactInput, isCall } from './tools.ts';
@@ -66,8 +66,7 @@ export class MessageAnswerBuilder extends FrameJoiner {
   protected override read(frame: Buffer): ProviderError | 'end' | null {
     const event = eventOf(frame);
     if (event === null) return null;
-    const { type, fields } = event;
-    const index = typeof fields['index'] === 'number' ? fields['index'] : 0;
+    const { type, fields, index, error } = event;
     switch (type) {
       case 'message_start':
         this.#message = isFields(fields['message']) ? { ...fields['message'] } : {};
@@ -85,10 +84,8 @@ export class MessageAnswerBuilder extends FrameJoiner {
         return null;
       case 'message_stop':
         return 'end';
-      case 'error':
-        return parsePublicError(fields);
       default:
-        return publicErrorIn(fields);
+        return error;
     }
   }
 

@@ -100,6 +100,14 @@ describe('a stream of events', () => {
     expect(reader.error?.message).toBe(status === 400 ? 'no' : undefined);
   });
 
+  it.each(['newer_event', 'message_error', 'content_block_error', 'ping'])(
+    'fails with an error in the event %s',
+    (type) => {
+      const { reader, kinds } = reading(start(), frame({ type, error: { code: 400, message: 'no' } }));
+      expect([kinds[1], reader.error?.message]).toEqual(['error', 'no']);
+    },
+  );
+
   it('passes comments and events that it does not know, and none that is no event', () => {
     const { kinds } = reading(
       Buffer.from(': hm\n\n'),

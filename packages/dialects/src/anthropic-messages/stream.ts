@@ -16,14 +16,15 @@ export interface MessageEvent {
   fields: Fields;
   /** The index of its block. */
   index: number;
-  /** The error that it reports; null for an event of an answer, and for one that is not known. */
+  /** The error that it reports; null for an event of an answer. */
   error: ProviderError | null;
 }
 
-/** Whether an event makes up an answer. */
-function isOfAnswer(type: string): boolean {
-  return type.startsWith('content_block_') || type.startsWith('message_');
-}
+/** The events that make up an answer. Any other one may report an error. */
+const answerTypes: ReadonlySet<string> = new Set([
+  ...['message_start', 'message_delta', 'message_stop'],
+  ...['content_block_start', 'content_block_delta', 'content_block_stop'],
+]);
 
 /**
  * The event in a frame; null for a comment or an empty frame. Its type stands in its data, and is its name where that
@@ -36,7 +37,7 @@ export function eventOf(frame: Buffer): MessageEvent | null {
   if (!isFields(fields)) throw new Error('an event of the stream is not an object');
   const type = typeof fields['type'] === 'string' ? fields['type'] : (frameEvent(frame) ?? '');
   const index = typeof fields['index'] === 'number' ? fields['index'] : 0;
-  return { type, fields, index, error: isOfAnswer(type) ? null : errorOf(type, fields) };
+  return { type, fields, index, error: answerTypes.has(type) ? null : errorOf(type, fields) };
 }
 
 function errorOf(type: string, fields: Fields): ProviderError | null {
