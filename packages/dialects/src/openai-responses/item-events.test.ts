@@ -57,11 +57,50 @@ function comparable(frames: readonly Buffer[]): Fields[] {
     });
 }
 
+/** The events of a response with one item. */
+function splitItem(item: Fields): Fields[] {
+  const frames = streamFrames(Buffer.from(JSON.stringify({ status: 'completed', output: [item] })));
+  return frames.map((frame) => JSON.parse(frameData(frame) ?? '') as Fields);
+}
+
 describe('the events of an item', () => {
   it.each(Object.entries(parts))('with %s are the same streamed and split', (_name, part) => {
     const writer = new ResponseWriter();
     const streamed = eventsOf(answerOf(part)).flatMap((event) => writer.write(event));
     const split = streamFrames(Buffer.from(writeAnswer(answerOf(part))));
     expect(comparable(split)).toEqual(comparable(streamed));
+  });
+
+  it.each([
+    ['message', 'content', { text: 'Hi' }, 'response.output_text'],
+    ['message', 'content', { type: 'text', text: 'Hi' }, 'response.output_text'],
+    ['message', 'content', { type: 'summary_text', text: 'Hi' }, 'response.output_text'],
+    ['reasoning', 'summary', { text: 'Hi' }, 'response.reasoning_summary_text'],
+    ['reasoning', 'summary', { type: 'text', text: 'Hi' }, 'response.reasoning_summary_text'],
+  ])('%s have the text of its %s in %j', (type, list, part, event) => {
+    const events = splitItem({ id: 'i', type, [list]: [part] });
+    expect(events.filter((each) => String(each['type']).startsWith(event))).toMatchObject([
+      { type: `${event}.delta`, delta: 'Hi' },
+      { type: `${event}.done`, text: 'Hi' },
+    ]);
+  });
+
+  it.each<[Fields, Fields]>([
+    [{ type: 'message', content: [] }, { status: 'in_progress' }],
+    [
+      { type: 'function_call', arguments: '{}' },
+      { status: 'in_progress', arguments: '' },
+    ],
+    [
+      { type: 'custom_tool_call', input: 'ls' },
+      { status: 'in_progress', input: '' },
+    ],
+    [{ type: 'reasoning', summary: [] }, {}],
+    [{ type: 'reasoning', summary: [], status: 'completed' }, { status: 'completed' }],
+    [{ type: 'output_text', text: 'x', status: 'completed' }, { status: 'completed' }],
+  ])('begin %j with %j', (item, begun) => {
+    const [, , added] = splitItem(item);
+    expect(added).toMatchObject({ type: 'response.output_item.added' });
+    expect(added?.['item']).toEqual({ ...item, ...begun });
   });
 });

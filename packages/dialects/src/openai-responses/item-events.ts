@@ -58,6 +58,13 @@ export const textsByDelta: ReadonlyMap<string, StreamedText> = new Map(
   texts.map((text) => [`${text.event}.delta`, text]),
 );
 
+/** The text of a part, or of an item itself. A part without a known type has the first text of its list. */
+function streamedText(type: unknown, parts: PartList | null): StreamedText | null {
+  const text = textsByType.get(type);
+  if (text?.parts === parts) return text;
+  return parts === null ? null : (texts.find((each) => each.parts === parts) ?? null);
+}
+
 export type ItemEvent = Fields & { type: string };
 
 /** A part of an item, or an item that is a text itself. */
@@ -69,7 +76,7 @@ export class ItemText {
   #deltaHead: ItemEvent | null = null;
 
   constructor(holder: Fields, parts: PartList | null = null, index = 0) {
-    this.#text = textsByType.get(holder['type']) ?? null;
+    this.#text = streamedText(holder['type'], parts);
     this.#parts = parts;
     this.#place = parts === null ? {} : { [parts.index]: index };
     this.#holder = holder;
@@ -125,13 +132,14 @@ export function itemTexts(item: Fields): ItemText[] {
   return text.value === null ? [] : [text];
 }
 
-/** An item at its beginning. Those without texts begin complete. */
+/** An item at its beginning. Those without texts begin complete, and reasoning has no status. */
 export function begunItem(item: Fields): Fields {
   const parts = partsOf(item);
-  const status = item['status'] !== undefined && { status: 'in_progress' };
-  if (parts !== null) return { ...item, [parts.name]: [], ...status };
-  const field = textsByType.get(item['type'])?.field;
-  return field === undefined || typeof item[field] !== 'string' ? item : { ...item, [field]: '', ...status };
+  if (parts === summary) return { ...item, summary: [] };
+  const status = 'in_progress';
+  if (parts === content) return { ...item, content: [], status };
+  const field = streamedText(item['type'], null)?.field;
+  return field === undefined || typeof item[field] !== 'string' ? item : { ...item, [field]: '', status };
 }
 
 function partsOf({ type }: Fields): PartList | null {
