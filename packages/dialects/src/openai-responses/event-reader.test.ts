@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { facts } from '@gatehouse/test/translation-samples';
 import { EventReader } from './event-reader.ts';
+import { ResponseSource } from './event-source.ts';
+import { ResponseBuilder } from './response-mode.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -130,6 +133,32 @@ describe('a stream of events', () => {
     expect([kinds[1], reader.error?.status, reader.error?.message]).toEqual(['error', status, words]);
     expect(reader.complete).toBe(false);
     if (fields.type === 'response.failed') expect(reader.usage).toMatchObject({ outputTokens: 7 });
+  });
+
+  const tooLong = { code: 'context_length_exceeded', message: 'long' };
+  it.each(['response.error', 'response.newer', 'newer', ''])(
+    'fails with an error in an event %j without an index, read, translated or built',
+    (type) => {
+      const lost = frame({ type, error: tooLong });
+      const { reader, kinds } = reading(created(), lost, Buffer.from('data: [DONE]\n\n'));
+      expect([kinds[1], reader.error]).toMatchObject(['error', tooLong]);
+      const source = new ResponseSource(facts);
+      expect([created(), lost].flatMap((each) => source.read(each)).at(-1)).toMatchObject({
+        type: 'error',
+        error: tooLong,
+      });
+      const builder = new ResponseBuilder();
+      for (const each of [created(), lost]) builder.add(each);
+      expect(JSON.parse(String(builder.built))).toMatchObject({
+        status: 'failed',
+        error: { message: 'long' },
+      });
+    },
+  );
+
+  it.each(['', 'newer.delta'])('counts a delta of an item in an event %j', (type) => {
+    const { reader, kinds } = reading(frame({ type, output_index: 0, delta: 'Hi' }));
+    expect([...kinds, reader.begun, reader.answer.beginning]).toEqual(['chunk', false, 'Hi']);
   });
 
   it('counts calls of its provider that have begun, if it was cut, and each once', () => {

@@ -57,11 +57,11 @@ export class EventReader extends StreamMeter implements StreamReader {
     if (type === 'response.failed') this.#readResponse(responseIn(fields));
     const error = eventError(event);
     if (error !== null) return this.failed(error);
-    if (!type.startsWith('response.')) return type === '' ? 'foreign' : 'chunk';
-    this.begun = true;
-    this.#mayEnd = mayEndBehind(event);
-    this.#readOutput(event);
-    return 'chunk';
+    if (type.startsWith('response.')) {
+      this.begun = true;
+      this.#mayEnd = mayEndBehind(event);
+    }
+    return this.#readOutput(event);
   }
 
   /** The event with the end has the usage. */
@@ -93,7 +93,8 @@ export class EventReader extends StreamMeter implements StreamReader {
     for (const [index, item] of listOf(response['output']).entries()) this.#readItem(index, item);
   }
 
-  #readOutput({ type, fields }: ResponseEvent): void {
+  /** Some servers send deltas by other names. */
+  #readOutput({ type, fields }: ResponseEvent): FrameKind {
     const index = indexOf(fields);
     const { item, delta } = fields;
     if (type === 'response.output_item.added') {
@@ -103,7 +104,8 @@ export class EventReader extends StreamMeter implements StreamReader {
     else if (index !== null && typeof delta === 'string') {
       this.#note(index);
       this.addText(delta, type === 'response.output_text.delta' ? delta : '');
-    }
+    } else if (type === '') return 'foreign';
+    return 'chunk';
   }
 
   /** A whole item. Its text counts unless it has been read. */

@@ -36,11 +36,12 @@ export function responseIn({ response }: Fields): Fields {
   return isFields(response) ? response : {};
 }
 
-/** The error that an event reports. */
+/** The error that an event reports. Events of the output and those with the response have no other error. */
 export function eventError({ type, fields }: ResponseEvent): ProviderError | null {
   if (type === 'error') return parsePublicError(fields);
   if (type === 'response.failed') return parsePublicError(responseIn(fields));
-  return type.startsWith('response.') ? null : publicErrorIn(fields);
+  const isOfOutput = type.startsWith('response.') && indexOf(fields) !== null;
+  return isOfOutput || isHead(type) || isEnd(type) ? null : publicErrorIn(fields);
 }
 
 /** The error of a unary response. One that failed may not say why. */
