@@ -56,7 +56,7 @@ export class AnswerJson {
 
   /** The parsed value; undefined for one that takes too long to parse, or is no JSON. */
   async value(): Promise<unknown> {
-    // Not kept: a large answer's parts would all be in memory at once.
+    // Not kept: the parts of a large answer would all be in memory at once.
     const parsed = this.#parsed === undefined ? await this.#parse() : this.#parsed;
     return parsed?.value;
   }
@@ -81,7 +81,7 @@ export class AnswerJson {
       : null;
   }
 
-  /** The elements of an array, of which a large one has at most `max`; null for another value. */
+  /** The elements of an array, at most `max`; null for another value. */
   async elements(max: number): Promise<readonly AnswerJson[] | null> {
     const parsed = await this.#read();
     if (parsed === null) {
@@ -89,18 +89,22 @@ export class AnswerJson {
       return ranges && ranges.map((range) => this.#part(range));
     }
     const { value, chars } = parsed;
-    return Array.isArray(value)
-      ? value.map((each: unknown) => this.#part(this.#range, { value: each, chars: chars / value.length }))
-      : null;
+    if (!Array.isArray(value)) return null;
+    const share = chars / value.length;
+    return value
+      .slice(0, max)
+      .map((element: unknown) => this.#part(this.#range, { value: element, chars: share }));
   }
 
   #part(range: Range, parsed?: ParsedValue): AnswerJson {
     return new AnswerJson(this.#bytes, this.#tenantId, range, parsed);
   }
 
+  /** Null for a part of a large answer as well: it is split, so that no parsed part stays in memory. */
   async #read(): Promise<ParsedValue | null> {
-    if (this.#parsed === undefined) this.#parsed = await this.#parse();
-    return this.#parsed;
+    const isWhole = this.#range.until - this.#range.from === this.#bytes.length;
+    if (this.#parsed === undefined && isWhole) this.#parsed = await this.#parse();
+    return this.#parsed ?? null;
   }
 
   async #parse(): Promise<ParsedValue | null> {
