@@ -1,6 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { AnswerBuilder, ProviderError } from './dialect.ts';
-import { writeJson } from './wire/json-text.ts';
 import { assertReadable } from './wire/readable.ts';
 
 /** Response modes: providers may answer a streamed request with a unary response, or the other way round. */
@@ -14,6 +13,8 @@ export function parseAnswer(bytes: Buffer): Fields {
 
 /** Builds the unary response of frames, in any dialect. */
 export abstract class FrameJoiner implements AnswerBuilder {
+  /** Writes an answer as JSON: `writeJson`, which takes up to eight times as long, where one may have `RawJson`. */
+  protected readonly write: (answer: Fields) => string = JSON.stringify;
   #error: ProviderError | null = null;
   #isOver = false;
 
@@ -29,10 +30,10 @@ export abstract class FrameJoiner implements AnswerBuilder {
   /** The answer; null if none has begun. A broken one has an error beside its content, which was generated and is billed. */
   get built(): Buffer | null {
     const { answer } = this;
-    if (answer === null) return this.#error && bytesOf({ error: writeError(this.#error) });
+    if (answer === null) return this.#error && this.#bytesOf({ error: writeError(this.#error) });
     const isWhole = this.#isOver || this.isComplete;
     const error = this.#error ?? (isWhole ? null : { message: 'The stream ended early.' });
-    return bytesOf(error === null ? answer : this.broken(answer, writeError(error)));
+    return this.#bytesOf(error === null ? answer : this.broken(answer, writeError(error)));
   }
 
   /** Reads a frame. Returns its error, or `end` if the answer is complete. */
@@ -48,6 +49,10 @@ export abstract class FrameJoiner implements AnswerBuilder {
   protected broken(answer: Fields, error: Fields): Fields {
     return { ...answer, error };
   }
+
+  #bytesOf(answer: Fields): Buffer {
+    return Buffer.from(this.write(answer));
+  }
 }
 
 /** An error of a unary answer. Readers take a numeric code for its status. */
@@ -57,10 +62,6 @@ function writeError({ status, message, code, param }: ProviderError): Fields {
     code: status ?? code ?? null,
     ...(param !== undefined && { param }),
   };
-}
-
-function bytesOf(answer: Fields): Buffer {
-  return Buffer.from(writeJson(answer));
 }
 
 /** The fields that are not null, for merging them into those of earlier frames. */

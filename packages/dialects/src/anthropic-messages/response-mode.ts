@@ -59,6 +59,7 @@ function splitBlock(block: Fields): { start: Fields; deltas: Fields[] } {
 
 /** Builds a unary response of events. */
 export class MessageAnswerBuilder extends FrameJoiner {
+  protected override readonly write = writeJson;
   #message: Fields | null = null;
   readonly #content = new ContentBuilder();
   #usage: Fields = {};

@@ -1,6 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
 import { latestReport } from '../usage/reported-usage.ts';
+import { writeJson } from '../wire/json-text.ts';
 import { FrameJoiner, knownFields, parseAnswer } from '../response-mode.ts';
 import { partsOf } from './content.ts';
 import { objectsIn } from './fields.ts';
@@ -36,6 +37,7 @@ const maxCandidates = 128;
 
 /** Builds a unary response of frames. */
 export class GeminiAnswerBuilder extends FrameJoiner {
+  protected override readonly write = writeJson;
   readonly #candidates = new Map<number, OpenCandidate>();
   #others: Fields = {};
   #usage: Fields = {};
