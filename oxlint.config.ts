@@ -109,7 +109,7 @@ export default defineConfig({
       },
     },
     {
-      files: ['**/*-{store,statements}.ts', '**/store/**/*.ts', 'packages/pg/src/**/*.ts'],
+      files: ['**/*-store.ts', '**/store/**/*.ts', 'packages/pg/src/**/*.ts'],
       rules: { 'house/sql': 'off', 'house/secret-comparison': 'off' },
     },
     // Folders of APIs with their registries, routes, and kinds of providers, which host some of the APIs.

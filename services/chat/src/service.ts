@@ -17,7 +17,7 @@ import { createInstance, createRecording } from './recording/create-recording.ts
 import { rewrapColumns } from './sealed-columns.ts';
 import { createPeers } from './shared/peers.ts';
 import { createChatPools } from './shared/pools.ts';
-import { TenantSettingsClient } from './shared/tenant-settings-peer.ts';
+import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
 
 /** The chat service: completions, embeddings, models, and the record of every run. Nothing is opened before `start`. */
 export async function createService(

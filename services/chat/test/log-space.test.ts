@@ -3,7 +3,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
-import type { PublishedRow } from '../src/recording/log-group-statements.ts';
+import type { PublishedRow } from '../src/recording/log-group-store.ts';
 import { RunOutbox } from '../src/recording/outbox-system-store.ts';
 import { endRun, makeLog, rest } from './logged-runs.ts';
 import { ended, someRun, start } from './run-rows.ts';

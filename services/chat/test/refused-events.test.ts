@@ -5,7 +5,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { query } from '@gatehouse/test/query';
-import type { PublishedRow } from '../src/recording/log-group-statements.ts';
+import type { PublishedRow } from '../src/recording/log-group-store.ts';
 import { Reaper } from '../src/recording/reaper-job.ts';
 import type { RunLog } from '../src/recording/run-log-job.ts';
 import type { StartRow } from '../src/recording/run-rows.ts';

@@ -3,7 +3,7 @@ import { userDigest } from '@gatehouse/kit/user-digest';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool, Queryable } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
-import type { PublishedRow } from '../src/recording/log-group-statements.ts';
+import type { PublishedRow } from '../src/recording/log-group-store.ts';
 import { RunOutbox } from '../src/recording/outbox-system-store.ts';
 import type { RunLog } from '../src/recording/run-log-job.ts';
 import { appendRow, findLeftLogs, takeOverLog } from '../src/recording/run-log-system-store.ts';

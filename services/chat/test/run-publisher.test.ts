@@ -5,7 +5,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { eventually } from '@gatehouse/test/eventually';
-import type { PublishedRow } from '../src/recording/log-group-statements.ts';
+import type { PublishedRow } from '../src/recording/log-group-store.ts';
 import { RunPublisher } from '../src/recording/run-publisher-job.ts';
 
 /** A sink that can be away, and notes what it gets. */

@@ -7,7 +7,7 @@ import { createTestDatabase } from '@gatehouse/test/database';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { openPool } from '@gatehouse/test/query';
-import { findItems, readContents } from '../src/stored-responses/stored-response-statements.ts';
+import { findItems, readContents } from '../src/stored-responses/stored-response-row-store.ts';
 import { ChatHarness } from './chat-harness.ts';
 import { answerOf, messageItem, type Fields } from './response-answers.ts';
 import { ScriptedProvider, whole } from './scripted-provider.ts';

@@ -2,11 +2,11 @@ import type { NewAlert } from '@gatehouse/events/alert-event';
 import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import { pgJson } from '../recording/pg-json-statements.ts';
+import { pgJson } from '../shared/pg-json.ts';
 import { chargeOf } from '../runs/charge.ts';
 import { runEnding } from '../runs/run-record.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
-import { forgottenAfter } from '../shared/forgotten-statements.ts';
+import { forgottenAfter } from '../shared/forgotten-user-store.ts';
 import type { LeasedBatch } from './batch-lease-system-store.ts';
 import type { StoredFile } from './file-store.ts';
 

@@ -13,7 +13,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ProviderResources } from '../providers/resources.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { guessTokens } from '@gatehouse/dialects/usage/token-estimate';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import { inBatch } from './batch-requests.ts';
@@ -33,12 +33,12 @@ import { confirmBatch, voidBatch } from './batch-store.ts';
 import type { StoredFile } from './file-store.ts';
 import { holdingLease, leaseMs } from './held-lease-job.ts';
 import { hasId, idIn } from './openai-batch.ts';
-import { batchApis, cancelBatch, describedBatch, resourcesFor } from './provider-batch-peer.ts';
+import { batchApis, cancelBatch, describedBatch, resourcesFor } from './provider-batch-client.ts';
 import { ProviderTurns } from './provider-turns.ts';
-import { NoRoomToRead, ResultLines } from './result-lines-peer.ts';
+import { NoRoomToRead, ResultLines } from './result-lines-client.ts';
 import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
-import type { UploadPace } from './upload-form-http.ts';
+import type { UploadPace } from './upload-form-handlers.ts';
 import { waitingProviders, waitingTenants } from './turns-system-store.ts';
 
 export interface BatchPollingOptions {

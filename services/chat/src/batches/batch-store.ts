@@ -1,7 +1,7 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { KeyName } from '../providers/resources.ts';
-import { pgJson } from '../recording/pg-json-statements.ts';
+import { pgJson } from '../shared/pg-json.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 import type { BudgetCharge } from '../runs/run.ts';
 import type { BatchApiName } from './batch-api.ts';

@@ -4,12 +4,12 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ProviderResources } from '../providers/resources.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { deleteExpiredBatches } from './batch-lease-system-store.ts';
 import { deleteFile, hideExpired, takeHidden, type HiddenFile } from './file-system-store.ts';
 import { hasId, idIn, nameAtProvider } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
-import { batchApis, resourcesFor } from './provider-batch-peer.ts';
+import { batchApis, resourcesFor } from './provider-batch-client.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { waitingProviders, waitingTenants } from './turns-system-store.ts';
 

@@ -6,12 +6,12 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { uuidIn } from '../shared/object-id.ts';
-import { pageAt, pageOf, tooMany, type BatchDependencies } from './batch-calls-http.ts';
+import { pageAt, pageOf, tooMany, type BatchDependencies } from './batch-call-handlers.ts';
 import { filePrefix } from './batch-ids.ts';
 import { findFile, hideFile, listFiles, type ListedFile, type StoredFile } from './file-store.ts';
 import { shownFile } from './openai-batch.ts';
-import { sendLines, type Exchange } from './results-http.ts';
-import { answerUpload, type UploadDependencies } from './upload-http.ts';
+import { sendLines, type Exchange } from './result-handlers.ts';
+import { answerUpload, type UploadDependencies } from './upload-handlers.ts';
 
 /** Files of a page: each is decrypted. A client that asks for more finds `has_more`. */
 const mostListed = 100;

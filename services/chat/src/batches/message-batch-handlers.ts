@@ -18,7 +18,7 @@ import { dialects } from '@gatehouse/dialects/dialects';
 import { objectId, uuidIn } from '../shared/object-id.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import { signatureOrigins, type SignatureDependencies } from '../turns/signature-stage.ts';
-import { nameOfFirst } from './anthropic-batch-peer.ts';
+import { nameOfFirst } from './anthropic-batch-client.ts';
 import { batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
 import { passedHeaders } from '../completions/client-headers.ts';
 import {
@@ -28,16 +28,16 @@ import {
   targetsFor,
   tooMany,
   type BatchDependencies,
-} from './batch-calls-http.ts';
-import { cancelOpen } from './batch-cancel-http.ts';
+} from './batch-call-handlers.ts';
+import { cancelOpen } from './batch-cancel-handlers.ts';
 import { messageBatchPrefix } from './batch-ids.ts';
 import { messagesKind } from './batch-requests.ts';
-import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-http.ts';
+import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-handlers.ts';
 import { findBatch, hideBatch, listBatches, type StoredBatch } from './batch-store.ts';
-import { MessageRequests, type CheckedMessages } from './message-requests-http.ts';
+import { MessageRequests, type CheckedMessages } from './message-request-handlers.ts';
 import { hasId } from './openai-batch.ts';
 import { replaced } from './replaced-text.ts';
-import { sendLines, type Exchange } from './results-http.ts';
+import { sendLines, type Exchange } from './result-handlers.ts';
 
 const api = 'anthropic';
 

@@ -1,7 +1,7 @@
 import { tenantOf, type Rpc } from '@gatehouse/grpc/rpc';
 import type { CheckModelsRequest, CheckModelsResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Catalogue } from './catalogue.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 
 /** `CheckModels`: which of the models a tenant can't use. */
 export function checkModels(

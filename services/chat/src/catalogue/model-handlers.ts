@@ -12,8 +12,8 @@ import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
 import type { UsableModel, UsableModels } from '@gatehouse/dialects/model-list';
 import { agentRef, modelNotFound, type AgentName } from './target.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
-import type { AgentClient } from './agent-peer.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { AgentClient } from './agent-client.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 
 export interface ModelDependencies {
   catalogue: Catalogue;

@@ -16,14 +16,14 @@ import { countAtProvider } from '../providers/count-call.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import { requestActor } from '../shared/actor.ts';
 import { clientNamed } from '../shared/client-name.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { accountOf } from '../providers/signature-origins.ts';
 import { prepareTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import { turnContext } from '../turns/turn-stage.ts';
 import { estimateTokens } from '@gatehouse/dialects/usage/token-estimate';
 import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
-import { readNamed, type ReaderDependencies, type RequestBody } from './read-named-http.ts';
+import { readNamed, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
 
 export interface CountDependencies extends ReaderDependencies, Pick<TurnDependencies, 'stages' | 'limiter'> {
   settings: TenantSettingsClient;

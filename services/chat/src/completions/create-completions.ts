@@ -8,7 +8,7 @@ import { ReasoningStore } from '../reasoning/reasoning-store.ts';
 import { ExpiringRows } from '../shared/expiring-rows-job.ts';
 import type { RecallStep } from '../memory/recall.ts';
 import type { RememberQueue } from '../memory/remember-queue.ts';
-import { ToolClient } from '../tools/tool-peer.ts';
+import { ToolClient } from '../tools/tool-client.ts';
 import { turnStages } from '../turns/turn-stages.ts';
 import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';

@@ -9,7 +9,7 @@ import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { answerInside, charged, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
 
 export interface EmbedDependencies extends InnerTurnDependencies {

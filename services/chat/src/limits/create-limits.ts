@@ -1,7 +1,7 @@
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Peers } from '../shared/peers.ts';
-import { LeaseClient } from './lease-peer.ts';
+import { LeaseClient } from './lease-client.ts';
 import { Limiter } from './limiter.ts';
 
 export interface LimitsOptions {

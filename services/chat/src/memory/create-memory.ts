@@ -2,7 +2,7 @@ import { isOutage } from '@gatehouse/grpc/errors';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { Peers } from '../shared/peers.ts';
-import { MemoryClient } from './memory-peer.ts';
+import { MemoryClient } from './memory-client.ts';
 import { RecallStep } from './recall.ts';
 import { RememberQueue } from './remember-queue.ts';
 

@@ -5,7 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { freePort } from '@gatehouse/local/ports';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { testIdentity } from '@gatehouse/test/identity';
-import { MemoryClient } from './memory-peer.ts';
+import { MemoryClient } from './memory-client.ts';
 import { RecallStep, type RecallOptions, type RecallTurn } from './recall.ts';
 
 const telemetry = {

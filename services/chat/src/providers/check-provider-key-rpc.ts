@@ -9,7 +9,7 @@ import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import type { Provider } from '../catalogue/provider-schema.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import type { ProviderRegistry } from './registry.ts';
 
 export interface KeyCheckDependencies {

@@ -4,7 +4,7 @@ import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
 import type { Peers } from '../shared/peers.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { answerBudget } from './answer-metrics.ts';
 import { checkProviderKey } from './check-provider-key-rpc.ts';
 import { ownerModelHandlers } from './owner-model-handlers.ts';

@@ -1,16 +1,31 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
-import type { Pool } from '@gatehouse/pg/pool';
+import { textArray } from '@gatehouse/pg/arrays';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { chatIds } from '@gatehouse/dialects/translation/call-ids';
 import type { LastingRun } from '../runs/run.ts';
+import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-user-store.ts';
 import type { CallReasoning, SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
-import { findReasoning, insertReasoning, type ReasoningOwner } from './reasoning-statements.ts';
 
 /** Newer calls of a conversation whose thoughts are looked for, and the bytes of these. */
 const most = { calls: 1_000, bytes: 4 * 1024 * 1024 };
 /** Calls of one answer: more than any model makes at once. */
 const maxCallsOfAnswer = 128;
+
+/** The user whose conversation the reasoning belongs to. */
+interface ReasoningOwner {
+  tenantId: string;
+  /** Null for a key without a user. */
+  userId: string | null;
+}
+
+/** The thoughts before a call. */
+interface ReasoningRow {
+  call_id: string;
+  /** Encrypted. */
+  content: Buffer;
+}
 
 /** Thoughts of models for clients whose API has no place for their signatures, on every replica. */
 export class ReasoningStore {
@@ -80,4 +95,53 @@ function restored({ seal: { maker, ...signature }, ...reasoning }: StoredReasoni
 /** Another tenant or user can't open it. */
 function contextOf(callId: string, { tenantId, userId }: ReasoningOwner): string {
   return JSON.stringify(['thoughts', tenantId, userId, callId]);
+}
+
+/**
+ * Writes thoughts of a run that lasts; none whose user was forgotten meanwhile. Two answers whose calls have the same id
+ * lose the thoughts of both: nothing else says which conversation they belong to.
+ */
+async function insertReasoning(
+  pool: Pool,
+  { tenantId, userId, ageMs, rows }: ReasoningOwner & { ageMs: number; rows: readonly ReasoningRow[] },
+): Promise<void> {
+  await withTenant(pool, tenantId, (db) =>
+    db.query(
+      `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes, created_at)
+     select $1, call_id, $2, content, octet_length(content), ${beganAt('$6')}
+     from unnest($3::text[], $4::bytea[]) as added (call_id, content)
+     where not ${forgottenSince('$1', '$5', '$6')}
+     on conflict (tenant_id, call_id) do update set
+       content = case when known.expires_at <= now() then excluded.content end,
+       bytes = case when known.expires_at <= now() then excluded.bytes else 0 end,
+       user_id = excluded.user_id, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+      [
+        ...[tenantId, userId, textArray(rows.map((row) => row.call_id)), rows.map(({ content }) => content)],
+        ...[digestOf(tenantId, userId), ageMs],
+      ],
+    ),
+  );
+}
+
+/** The thoughts before calls, of those the newest with at most `maxBytes` in sum. `callIds`: the oldest first. */
+async function findReasoning(
+  pool: Pool,
+  { tenantId, userId }: ReasoningOwner,
+  { callIds, maxBytes }: { callIds: readonly string[]; maxBytes: number },
+): Promise<ReasoningRow[]> {
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<ReasoningRow>(
+      `select call_id, content from (
+       select found.call_id, found.content, sum(found.bytes) over (order by asked.place desc) as total
+       from unnest($3::text[]) with ordinality as asked (call_id, place)
+       cross join lateral (
+         select call_id, content, bytes from chat.thoughts
+         where tenant_id = $1 and call_id = asked.call_id and user_id is not distinct from $2
+           and expires_at > now() and content is not null limit 1
+       ) found
+     ) newest where total <= $4`,
+      [tenantId, userId, textArray(callIds), maxBytes],
+    ),
+  );
+  return rows;
 }

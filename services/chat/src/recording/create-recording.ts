@@ -6,7 +6,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
-import type { LeaseClient } from '../limits/lease-peer.ts';
+import type { LeaseClient } from '../limits/lease-client.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import { loadTokenizer } from '@gatehouse/dialects/usage/token-estimate';

@@ -1,7 +1,7 @@
 import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import type { NewSignature } from '../providers/signature-origins.ts';
-import { pgJson } from './pg-json-statements.ts';
+import { pgJson } from '../shared/pg-json.ts';
 import type { EndRow } from './run-rows.ts';
 
 /** Further parts of the transaction that ends runs. Each reads the runs that it ended from `ended (id)`. */

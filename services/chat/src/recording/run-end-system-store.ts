@@ -2,7 +2,7 @@ import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { chargeOf } from '../runs/charge.ts';
 import { runEnding } from '../runs/run-record.ts';
-import { digestOf, forgottenAfter } from '../shared/forgotten-statements.ts';
+import { digestOf, forgottenAfter } from '../shared/forgotten-user-store.ts';
 import {
   raisingAlerts,
   showingKept,
@@ -10,9 +10,9 @@ import {
   withParts,
   type ExtraPart,
 } from './end-parts-system-store.ts';
-import { endingText } from './logged-texts-statements.ts';
+import { endingText } from './logged-texts.ts';
 import type { EndRow } from './run-rows.ts';
-import { pgJson } from './pg-json-statements.ts';
+import { pgJson } from '../shared/pg-json.ts';
 
 /**
  * Ends of runs that are not in the log of their process any more. Rows are selected by `id = any(ids)`, also where a join

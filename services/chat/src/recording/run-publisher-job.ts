@@ -8,7 +8,7 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
 import type { WaitingEvent } from './end-parts-system-store.ts';
-import type { PublishedRow } from './log-group-statements.ts';
+import type { PublishedRow } from './log-group-store.ts';
 import { eventSource } from './outbox-system-store.ts';
 
 /**

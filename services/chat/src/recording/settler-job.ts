@@ -3,7 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Limiter } from '../limits/limiter.ts';
-import type { LeaseClient } from '../limits/lease-peer.ts';
+import type { LeaseClient } from '../limits/lease-client.ts';
 import {
   deleteSettlements,
   findReleasable,

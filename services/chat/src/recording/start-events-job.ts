@@ -1,7 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { eventOf, type RowOwner } from './log-group-statements.ts';
+import { eventOf, type RowOwner } from './log-group-store.ts';
 import { forgetAmong } from './logged-users-system-store.ts';
 import type { LoggedRun } from './logged-run.ts';
 import type { RunPublisher } from './run-publisher-job.ts';

@@ -3,7 +3,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { ExpiringRows } from '../shared/expiring-rows-job.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { StoredResponses } from './stored-response-store.ts';
 import { responseHandlers } from './response-handlers.ts';
 

@@ -18,7 +18,7 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { StateFormat } from '@gatehouse/dialects/state-format';
 import { storedDays } from '../shared/tenant-settings.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { isParsable, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json-parts';
 import { LargeWork } from '../shared/large-work.ts';
 import { placeId } from './response-id.ts';

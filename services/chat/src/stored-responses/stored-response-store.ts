@@ -24,7 +24,7 @@ import {
   type HeldRow,
   type Holder,
   type ResponseRow,
-} from './stored-response-statements.ts';
+} from './stored-response-row-store.ts';
 import { SummarySeals } from './summary-seals.ts';
 import { placeId, readPlaceId, responseId, runIdOf, contextOfResponse } from './response-id.ts';
 

@@ -1,7 +1,37 @@
 import type { DeletionReceipt } from '@gatehouse/events/deletion-event';
+import type { Jobs } from '@gatehouse/jobs/jobs';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { DeletionParts, OpenPart, PartKey } from './deletion-tasks.ts';
-import { findDeletion, type Deletion } from './deletion-statements.ts';
+import { only } from '@gatehouse/pg/rows';
+import {
+  taskFor,
+  type DeletionParts,
+  type deletionTasks,
+  type OpenPart,
+  type PartKey,
+} from './deletion-tasks.ts';
+import { forgetProviderKeys } from '../provider-keys/provider-key-store.ts';
+import { participants, type Participant } from './participants.ts';
+
+export type DeletionJobs = Jobs<typeof deletionTasks>;
+
+export interface NewDeletion {
+  id: string;
+  tenantId: string;
+  userId: string;
+  userHash: string;
+}
+
+export interface Deletion {
+  id: string;
+  completed: boolean;
+  services: DeletionOfService[];
+}
+
+interface DeletionOfService {
+  service: Participant;
+  completed: boolean;
+  counts: Record<string, number>;
+}
 
 /** Rounded up, so that it is never before what it covers. */
 const requestedAtMs = `ceil(extract(epoch from d.requested_at) * 1000)::float8 as "requestedAtMs"`;
@@ -74,4 +104,89 @@ async function endWithLast(db: Queryable, deletionId: string): Promise<void> {
        select from tenant.user_deletion_services where deletion_id = $1 and completed_at is null)`,
     [deletionId],
   );
+}
+
+/**
+ * Starts the deletion of a user's data. If one runs, it covers what the user did until now instead, which all services
+ * then have to do, and its id is returned.
+ */
+export async function startDeletion(
+  db: Queryable,
+  jobs: DeletionJobs,
+  { id, tenantId, userId, userHash }: NewDeletion,
+): Promise<string> {
+  const started = await db.query<{ id: string }>(
+    `insert into tenant.user_deletions as d (id, tenant_id, user_id, user_hash) values ($1, $2, $3, $4)
+     on conflict (tenant_id, user_id) where completed_at is null
+       do update set requested_at = greatest(d.requested_at, clock_timestamp()), user_hash = excluded.user_hash
+     returning id`,
+    [id, tenantId, userId, userHash],
+  );
+  const { id: deletionId } = only(started);
+  await db.query(
+    `insert into tenant.user_deletion_services (deletion_id, tenant_id, service)
+     select $1, $2, service from unnest($3::text[]) as service
+     on conflict (deletion_id, service) do update set completed_at = null, attempted_at = clock_timestamp()`,
+    [deletionId, tenantId, participants],
+  );
+  await forgetProviderKeys(db, { tenantId, userId });
+  for (const service of participants) await addJob(db, jobs, { tenantId, deletionId, service });
+  return deletionId;
+}
+
+/** Makes the job of a service run now, in place of one that waits. */
+export async function addJob(
+  db: Queryable,
+  jobs: DeletionJobs,
+  { tenantId, deletionId, service }: PartKey,
+): Promise<void> {
+  const job = { task: taskFor(service), tenantId, key: deletionId };
+  await jobs.cancel(db, job);
+  await jobs.add(db, { ...job, ids: { deletionId } });
+}
+
+/** Counts the running deletions of a tenant, up to `most`. */
+export async function countRunning(db: Queryable, tenantId: string, most: number): Promise<number> {
+  const counted = await db.query<{ count: number }>(
+    `select count(*)::integer as count from (
+       select 1 from tenant.user_deletions where tenant_id = $1 and completed_at is null limit $2) as running`,
+    [tenantId, most],
+  );
+  return only(counted).count;
+}
+
+/** Rate limit of self-service deletions: each is stored, and in the audit log. */
+export const ownIntervalMinutes = 10;
+
+/** Whether the deletion of a user with one of these hashes was requested within that interval. */
+export async function wasRequestedLately(
+  db: Queryable,
+  tenantId: string,
+  userHashes: readonly string[],
+): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from tenant.user_deletions
+     where tenant_id = $1 and user_hash = any ($2::text[])
+       and requested_at > now() - make_interval(mins => $3) limit 1`,
+    [tenantId, userHashes, ownIntervalMinutes],
+  );
+  return rows.length > 0;
+}
+
+/** Null when the tenant has no such deletion of a user with one of these hashes. */
+export async function findDeletion(
+  db: Queryable,
+  tenantId: string,
+  { id, userHashes }: { id: string; userHashes: readonly string[] },
+): Promise<Deletion | null> {
+  const { rows } = await db.query<DeletionOfService & { done: boolean }>(
+    `select s.service, s.completed_at is not null as completed, s.counts, d.completed_at is not null as done
+     from tenant.user_deletions as d join tenant.user_deletion_services as s on s.deletion_id = d.id
+     where d.tenant_id = $1 and d.id = $2 and d.user_hash = any ($3::text[])
+     order by array_position($4::text[], s.service)`,
+    [tenantId, id, userHashes, participants],
+  );
+  const [first] = rows;
+  if (first === undefined) return null;
+  return { id, completed: first.done, services: rows.map(({ done: _, ...service }) => service) };
 }

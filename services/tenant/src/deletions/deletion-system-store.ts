@@ -3,7 +3,7 @@ import { only } from '@gatehouse/pg/rows';
 import { lostAfterMinutes, type PartKey } from './deletion-tasks.ts';
 import type { OverdueDeletion } from './deletion-upkeep.ts';
 import { participants, type Participant } from './participants.ts';
-import { addJob, type DeletionJobs } from './deletion-statements.ts';
+import { addJob, type DeletionJobs } from './deletion-store.ts';
 
 const keptDays = 90;
 const resumedAtOnce = 100;

@@ -7,7 +7,6 @@ import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { DeletionStore } from './deletion-store.ts';
 import {
   countRunning,
   findDeletion,
@@ -16,7 +15,8 @@ import {
   wasRequestedLately,
   type Deletion,
   type DeletionJobs,
-} from './deletion-statements.ts';
+  type DeletionStore,
+} from './deletion-store.ts';
 
 const what = 'deletion';
 /** Deletions of one tenant that run at the same time. More wait for services that are down. */

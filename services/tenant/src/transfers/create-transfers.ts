@@ -9,7 +9,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import type { Tenant } from '../tenants/tenant.ts';
 import { carryOut, type transferTask, type TransferService } from './carry-out-job.ts';
 import { TransferParties } from './parties.ts';
-import { describeTransferAt } from './participants-peer.ts';
+import { describeTransferAt } from './participants-client.ts';
 import { deleteOldPreviews } from './preview-store.ts';
 import { isBusyAt, runStepAt } from './steps-client.ts';
 import { transferHandlers } from './transfer-handlers.ts';

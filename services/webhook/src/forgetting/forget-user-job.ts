@@ -1,6 +1,6 @@
 import type { DeletionInboxOptions } from '@gatehouse/shell/deletion-inbox';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { noteDeletedUser } from './deleted-user-statements.ts';
+import { noteDeletedUser } from './deleted-user-store.ts';
 import type { CallStore } from '../calls/call-store.ts';
 import type { MessageStore } from '../conversations/message-store.ts';
 

@@ -12,7 +12,7 @@ import type { conversationTasks } from '../conversations/conversation-tasks.ts';
 import type { ChannelTexts } from '../conversations/channel-texts.ts';
 import type { ConversationQueue } from '../conversations/conversation-queue-store.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import { deleteOf, usersDeletedSince } from '../forgetting/deleted-user-statements.ts';
+import { deleteOf, usersDeletedSince } from '../forgetting/deleted-user-store.ts';
 import {
   asApp,
   asSystem,

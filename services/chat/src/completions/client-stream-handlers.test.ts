@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { ClientStream } from './client-stream-http.ts';
+import { ClientStream } from './client-stream-handlers.ts';
 
 let server: Server;
 let serve: (response: ServerResponse) => void = () => undefined;

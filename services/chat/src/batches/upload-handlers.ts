@@ -17,12 +17,12 @@ import {
   mostFiles,
   targetsFor,
   type BatchDependencies,
-} from './batch-calls-http.ts';
+} from './batch-call-handlers.ts';
 import { beginFile, dropUpload, seekUpload, showFile } from './file-store.ts';
-import { InputLines } from './input-lines-http.ts';
+import { InputLines } from './input-line-handlers.ts';
 import { hasId, nameAtProvider, requiredId, shownFile } from './openai-batch.ts';
-import { UploadBody } from './upload-body-http.ts';
-import { UploadForm, type UploadPace } from './upload-form-http.ts';
+import { UploadBody } from './upload-body.ts';
+import { UploadForm, type UploadPace } from './upload-form-handlers.ts';
 
 /** From the end of the file to the answer. */
 const answerMs = 2 * 60_000;

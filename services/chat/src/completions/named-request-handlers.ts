@@ -14,7 +14,7 @@ import {
   maxReferences,
   unknownIds,
   type Named,
-} from './continued-request-http.ts';
+} from './continued-request-handlers.ts';
 import { RequestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 

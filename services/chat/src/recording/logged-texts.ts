@@ -1,6 +1,6 @@
 import { storedAttempt, runEnding, type StoredAttempts } from '../runs/run-record.ts';
 import type { StartTexts } from './logged-run.ts';
-import { pgJson } from './pg-json-statements.ts';
+import { pgJson } from '../shared/pg-json.ts';
 import type { EndRow, StartRow } from './run-rows.ts';
 
 /** The texts that a log holds of a run. */

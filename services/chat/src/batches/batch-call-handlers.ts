@@ -14,11 +14,11 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import { uuidIn } from '../shared/object-id.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import type { BatchApiName } from './batch-api.ts';
 import { batchTarget, type BatchKind } from './batch-requests.ts';
 import type { Within } from './file-store.ts';
-import { batchApis } from './provider-batch-peer.ts';
+import { batchApis } from './provider-batch-client.ts';
 import { isList } from './provider-list.ts';
 import type { SealedObjects } from './sealed-object.ts';
 

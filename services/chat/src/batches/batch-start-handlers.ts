@@ -26,7 +26,7 @@ import {
   isRefused,
   mostFiles,
   type BatchDependencies,
-} from './batch-calls-http.ts';
+} from './batch-call-handlers.ts';
 import { inBatch, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
   BatchGone,
@@ -39,7 +39,7 @@ import {
   type StoredBatch,
 } from './batch-store.ts';
 import { requiredId } from './openai-batch.ts';
-import { cancelBatch } from './provider-batch-peer.ts';
+import { cancelBatch } from './provider-batch-client.ts';
 
 /** The start of a batch, whatever API has it: reserved, committed, and then asked for at its provider. */
 

@@ -8,7 +8,7 @@ import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { Interruption } from '../providers/provider-failure.ts';
 import type { AnswerSink, TurnFailure } from '../turns/answer-sink.ts';
 import { headerText } from './client-headers.ts';
-import { ClientStream, keepAliveMs } from './client-stream-http.ts';
+import { ClientStream, keepAliveMs } from './client-stream-handlers.ts';
 
 export interface HttpSinkOptions {
   response: ServerResponse;

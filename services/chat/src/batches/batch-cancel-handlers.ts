@@ -2,10 +2,10 @@ import { tenantOf, type Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { ProviderFailure } from '../providers/provider-failure.ts';
-import { asAppError, resourcesOf } from './batch-calls-http.ts';
-import { answerMs, type BatchHandlerDependencies } from './batch-start-http.ts';
+import { asAppError, resourcesOf } from './batch-call-handlers.ts';
+import { answerMs, type BatchHandlerDependencies } from './batch-start-handlers.ts';
 import { describeBatch, type StoredBatch } from './batch-store.ts';
-import { cancelBatch } from './provider-batch-peer.ts';
+import { cancelBatch } from './provider-batch-client.ts';
 
 /** Cancels a batch under way. Returns how its provider describes it then; throws a 400 for one that has ended. */
 export async function cancelOpen(

@@ -7,7 +7,7 @@ import { doorHeaders } from '@gatehouse/http/reply';
 import { sendStream } from '@gatehouse/http/streamed-reply';
 import { AppError } from '@gatehouse/kit/errors';
 import type { KeyName } from '../providers/resources.ts';
-import { asAppError, resourcesOf, type BatchDependencies } from './batch-calls-http.ts';
+import { asAppError, resourcesOf, type BatchDependencies } from './batch-call-handlers.ts';
 
 /** Lines that a provider has, for their client. */
 

@@ -4,7 +4,7 @@ import { continueTrace } from '@gatehouse/kit/trace-context';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import { LargeWork } from '../shared/large-work.ts';
-import { readNamed, type ReaderDependencies, type RequestBody } from './read-named-http.ts';
+import { readNamed, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
 
 const large = 2 * 1024 * 1024;
 const catalogue = Catalogue.parse({

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { LargeWork } from '../shared/large-work.ts';
-import { MessageRequests } from './message-requests-http.ts';
+import { MessageRequests } from './message-request-handlers.ts';
 
 const catalogue = Catalogue.parse({
   providers: [{ name: 'claude', kind: 'anthropic', base_url: 'http://localhost', api_key_env: 'KEY' }],

@@ -1,6 +1,6 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import { withTenant, withTenantSnapshot, type Pool } from '@gatehouse/pg/pool';
-import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
+import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-user-store.ts';
 
 /** Stored responses. Each statement waits for the tenant's turn, and names the user. */
 
