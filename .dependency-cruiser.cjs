@@ -45,8 +45,11 @@ const rooms = {
 /** The folders of APIs in packages/dialects. */
 const apis = 'anthropic-messages|bedrock-converse|gemini|openai-chat|openai-responses';
 
-/** The end of a file's name says what the file may touch; a file with none of these ends is a rule. */
-const ends = '-(store|handlers|rpc|client|consumer|job)\\.ts$|/create-[^/]+$';
+/** Files that commit through stores before a request may go on, each by its name. */
+const writers = '/(run-recorder|run-log|completion-cache)\\.ts$';
+
+/** The end of a file's name says what the file may touch; other files are rules. */
+const ends = `-(store|handlers|rpc|client|consumer|job)\\.ts$|/create-[^/]+$|${writers}`;
 
 /**
  * The layers of a service that keeps them, from the lowest: rooms by feature would import upwards there. Its stores have

@@ -8,7 +8,7 @@ import { claimCompletion } from '../src/completions/completion-store.ts';
 import { insertInstance } from '../src/recording/instance-system-store.ts';
 import { RunOutbox } from '../src/recording/outbox-system-store.ts';
 import { correctEnds, deleteOldInterrupted } from '../src/recording/run-end-system-store.ts';
-import type { RunLog } from '../src/recording/run-log-job.ts';
+import type { RunLog } from '../src/recording/run-log.ts';
 import type { EndRow, StartRow } from '../src/recording/run-rows.ts';
 import { endRun, startRuns } from './logged-runs.ts';
 import { ended, failed, someRun, start } from './run-rows.ts';

@@ -10,7 +10,7 @@ import type { Attempt } from '../src/runs/run.ts';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import { Instance } from '../src/recording/instance-job.ts';
 import { interruptedEnd } from '../src/recording/interrupted.ts';
-import { RunRecorder } from '../src/recording/run-recorder-job.ts';
+import { RunRecorder } from '../src/recording/run-recorder.ts';
 import {
   beatOf,
   insertInstance,

@@ -5,7 +5,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { insertInstance } from '../src/recording/instance-system-store.ts';
-import { RunLog, type RunLogOptions } from '../src/recording/run-log-job.ts';
+import { RunLog, type RunLogOptions } from '../src/recording/run-log.ts';
 import { takeOverLog } from '../src/recording/run-log-system-store.ts';
 import type { EndRow, StartRow } from '../src/recording/run-rows.ts';
 

@@ -7,7 +7,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { query } from '@gatehouse/test/query';
 import type { PublishedRow } from '../src/recording/log-group-store.ts';
 import { Reaper } from '../src/recording/reaper-job.ts';
-import type { RunLog } from '../src/recording/run-log-job.ts';
+import type { RunLog } from '../src/recording/run-log.ts';
 import type { StartRow } from '../src/recording/run-rows.ts';
 import { endRun, makeLog as makeLogIn } from './logged-runs.ts';
 import { ended, pricing, start } from './run-rows.ts';

@@ -5,7 +5,7 @@ import type { Pool, Queryable } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import type { PublishedRow } from '../src/recording/log-group-store.ts';
 import { RunOutbox } from '../src/recording/outbox-system-store.ts';
-import type { RunLog } from '../src/recording/run-log-job.ts';
+import type { RunLog } from '../src/recording/run-log.ts';
 import { appendRow, findLeftLogs, takeOverLog } from '../src/recording/run-log-system-store.ts';
 import { endRun, makeLog as makeLogIn, rest, rowCount } from './logged-runs.ts';
 import { callAgain, ended, failed, someRun, start } from './run-rows.ts';

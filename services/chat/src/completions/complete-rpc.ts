@@ -12,7 +12,7 @@ import { dialects } from '@gatehouse/dialects/dialects';
 import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
-import type { CompletionCache } from './completion-cache-job.ts';
+import type { CompletionCache } from './completion-cache.ts';
 import { findTarget, type AgentResolver, type TargetDependencies } from '../turns/find-target.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import {

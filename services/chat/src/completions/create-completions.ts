@@ -14,7 +14,7 @@ import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
 import { countHandlers } from './count-handlers.ts';
 import { embed } from './embed-rpc.ts';
-import { CompletionCache } from './completion-cache-job.ts';
+import { CompletionCache } from './completion-cache.ts';
 
 export interface CompletionsOptions {
   app: Pool;

@@ -16,7 +16,7 @@ import { Instance } from './instance-job.ts';
 import { eventSource, RunOutbox } from './outbox-system-store.ts';
 import { Reaper } from './reaper-job.ts';
 import { RunPublisher } from './run-publisher-job.ts';
-import { RunRecorder } from './run-recorder-job.ts';
+import { RunRecorder } from './run-recorder.ts';
 import { RunTelemetry } from './run-telemetry.ts';
 import { Settler } from './settler-job.ts';
 import { Vacuum } from './vacuum-job.ts';

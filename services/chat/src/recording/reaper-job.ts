@@ -14,7 +14,7 @@ import type { EndRow } from './run-rows.ts';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import { deadAfterMs, gapMs, type Instance } from './instance-job.ts';
 import { interruptedEnd } from './interrupted.ts';
-import type { RunRecorder } from './run-recorder-job.ts';
+import type { RunRecorder } from './run-recorder.ts';
 
 const sweepMs = 2_500;
 const batch = 200;

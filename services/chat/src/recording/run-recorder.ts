@@ -11,7 +11,7 @@ import type { RunWriter } from './active-run.ts';
 import type { Instance } from './instance-job.ts';
 import type { AwaitedEnd } from './logged-run.ts';
 import { correctEnds } from './run-end-system-store.ts';
-import { RunLog } from './run-log-job.ts';
+import { RunLog } from './run-log.ts';
 import { NothingWrittenError } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
 import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
