@@ -277,8 +277,8 @@ module.exports = {
     ...['@aws-sdk', '@smithy/signature-v4', 'google-auth-library'].map((library) =>
       only(
         library,
-        `^(services/chat/src/providers/grants)/|node_modules|${tests}`,
-        'credentials of providers are had in grants/',
+        `^(services/chat/src/providers/credentials)/|node_modules|${tests}`,
+        'credentials of providers are had in credentials/',
       ),
     ),
     {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Choices } from './choice.ts';
 import { fixedHeaders } from './credentials.ts';
-import { fileKey } from './grants/file-key.ts';
+import { fileKey } from './credentials/file-key.ts';
 import { KeyPool, type KeySource, type PoolKey } from './key-pool.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';

@@ -1,11 +1,11 @@
 import type { Provider } from '../catalogue/provider-schema.ts';
 import { CredentialsError, fixedHeaders, type Credentials, type Secrets } from './credentials.ts';
-import { awsKeys } from './grants/aws.ts';
-import { bearer } from './grants/bearer.ts';
-import { entraTokens } from './grants/entra.ts';
-import { fileKey } from './grants/file-key.ts';
-import { googleTokens } from './grants/google.ts';
-import { signed } from './grants/signed.ts';
+import { awsKeys } from './credentials/aws.ts';
+import { bearer } from './credentials/bearer.ts';
+import { entraTokens } from './credentials/entra.ts';
+import { fileKey } from './credentials/file-key.ts';
+import { googleTokens } from './credentials/google.ts';
+import { signed } from './credentials/signed.ts';
 import { azure } from './kinds/azure.ts';
 import { bedrock } from './kinds/bedrock.ts';
 import { byApi } from './kinds/by-api.ts';

@@ -1,14 +1,14 @@
 import type { ProviderOf } from '../../catalogue/provider-schema.ts';
 import { CredentialsError } from '../credentials.ts';
 import { postForm, smallFile, tokenIn } from './issuer.ts';
-import type { Ask } from './renewed.ts';
+import type { FetchCredential } from './credential-cache.ts';
 
 type Entra = NonNullable<ProviderOf<'azure'>['entra']>;
 
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /** Tokens of Microsoft Entra for a client (RFC 6749, 4.4), by its secret or by a token of another issuer (RFC 7523, 2.2). */
-export function entraTokens(entra: Entra, secret: string | undefined): Ask<string> {
+export function entraTokens(entra: Entra, secret: string | undefined): FetchCredential<string> {
   const { authority_url: authority, tenant_id: tenant, client_id, scope } = entra;
   return async (signal) => {
     const proof = await proofOf(entra, secret);

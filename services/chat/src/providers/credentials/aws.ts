@@ -3,7 +3,7 @@ import { unlessAborted } from '@gatehouse/kit/clock';
 import type { ProviderOf } from '../../catalogue/provider-schema.ts';
 import { CredentialsError, type Secrets } from '../credentials.ts';
 import { boundedFetch, smallFile } from './issuer.ts';
-import type { Ask, Grant } from './renewed.ts';
+import type { FetchCredential, IssuedCredential } from './credential-cache.ts';
 
 /** Keys of AWS that sign requests. */
 export interface AwsKeys {
@@ -15,20 +15,20 @@ export interface AwsKeys {
 type Bedrock = ProviderOf<'bedrock'>;
 
 /** Keys by the credentials that the catalogue names; those of the surroundings only where it says so. */
-export function awsKeys(provider: Bedrock, secrets: Secrets): Ask<AwsKeys> {
+export function awsKeys(provider: Bedrock, secrets: Secrets): FetchCredential<AwsKeys> {
   const { access_key: accessKey, web_identity: identity } = provider;
   if (accessKey !== undefined) return () => Promise.resolve(staticKeys(accessKey, secrets));
   if (identity !== undefined) return (signal) => byWebIdentity(identity, provider.region, signal);
   return async (signal) => {
     const { fromNodeProviderChain } = await import('@aws-sdk/credential-providers');
-    return granted(await unlessAborted(signal, fromNodeProviderChain()()));
+    return issuedKeys(await unlessAborted(signal, fromNodeProviderChain()()));
   };
 }
 
 function staticKeys(
   { id_env: id, secret_env: secret, session_token_env: token }: NonNullable<Bedrock['access_key']>,
   secrets: Secrets,
-): Grant<AwsKeys> {
+): IssuedCredential<AwsKeys> {
   const accessKeyId = secrets[id];
   const secretAccessKey = secrets[secret];
   if (accessKeyId === undefined || secretAccessKey === undefined)
@@ -48,7 +48,7 @@ async function byWebIdentity(
   }: NonNullable<Bedrock['web_identity']>,
   region: string,
   signal: AbortSignal,
-): Promise<Grant<AwsKeys>> {
+): Promise<IssuedCredential<AwsKeys>> {
   const webIdentityToken = await smallFile(file);
   const { fromWebToken } = await import('@aws-sdk/credential-providers');
   const keys = fromWebToken({
@@ -58,7 +58,7 @@ async function byWebIdentity(
       requestHandler: handlerWith(signal),
     },
   });
-  return granted(await keys());
+  return issuedKeys(await keys());
 }
 
 /** The requests of AWS's clients, with bounds. */
@@ -90,12 +90,12 @@ interface RequestHandler {
   }): Promise<{ response: { statusCode: number; headers: Record<string, string>; body: Readable } }>;
 }
 
-function granted({
+function issuedKeys({
   accessKeyId,
   secretAccessKey,
   sessionToken,
   expiration,
-}: AwsKeys & { expiration?: Date }): Grant<AwsKeys> {
+}: AwsKeys & { expiration?: Date }): IssuedCredential<AwsKeys> {
   const lifetimeMs = expiration === undefined ? Infinity : expiration.getTime() - Date.now();
   const value = { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
   return { value, lifetimeMs };

@@ -3,31 +3,31 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { CredentialsError, type Credentials } from '../credentials.ts';
 import { wrongKey } from '../key-status.ts';
 
-/** Something that expires, as an issuer grants it. */
-export interface Grant<Value> {
+/** A credential that expires, as an issuer returned it. */
+export interface IssuedCredential<Value> {
   value: Value;
-  /** From when it was asked for; `Infinity` for one that does not expire. */
+  /** From the time of the request; `Infinity` for one that does not expire. */
   lifetimeMs: number;
 }
 
-/** Asks an issuer for a grant. Throws `CredentialsError`, whose message has no secrets. */
-export type Ask<Value> = (signal: AbortSignal) => Promise<Grant<Value>>;
+/** Requests a credential from its issuer. Throws `CredentialsError`, whose message has no secrets. */
+export type FetchCredential<Value> = (signal: AbortSignal) => Promise<IssuedCredential<Value>>;
 
-const askMs = 10_000;
-/** A grant is renewed this long before its end, or a third of its life before if that is less. */
+const fetchTimeoutMs = 10_000;
+/** A credential is renewed this long before its end, or a third of its life before if that is less. */
 const aheadMs = 5 * 60_000;
-/** Refusals renew a grant once in this time, since a request may be their cause. */
+/** Refusals renew a credential once in this time, since a request may be their cause. */
 const refusalPauseMs = 60_000;
 const firstPauseMs = 1_000;
 const maxPauseMs = 30_000;
 
 /**
- * A grant that is renewed ahead of its end, by the calls that use it. One renewal runs at a time, and the grant before is
- * used until its end, also after a refusal: a request of one tenant may cause that, and no other call waits for it.
- * Failed renewals pause for a second, doubling up to half a minute.
+ * A credential that is renewed ahead of its end, by the calls that use it. One renewal runs at a time. The credential
+ * before is used until its end, also after a refusal: a request of one tenant may cause that, and no other call waits
+ * for it. Failed renewals pause for a second, doubling up to half a minute.
  */
-export class Renewed<Value> {
-  readonly #ask: Ask<Value>;
+export class CredentialCache<Value> {
+  readonly #fetchCredential: FetchCredential<Value>;
   readonly #onFailure: (error: Error) => void;
   readonly #closed = new AbortController();
   /** `since`: the time from which it has this value. */
@@ -39,24 +39,24 @@ export class Renewed<Value> {
   #pausedUntil = -Infinity;
 
   /** `onFailure`: gets each failure of a renewal, for the log. */
-  constructor(ask: Ask<Value>, onFailure: (error: Error) => void) {
-    this.#ask = ask;
+  constructor(fetchCredential: FetchCredential<Value>, onFailure: (error: Error) => void) {
+    this.#fetchCredential = fetchCredential;
     this.#onFailure = onFailure;
   }
 
-  /** The grant; a promise where one must be had first. */
+  /** The credential; a promise where it must be fetched first. */
   get(): Value | Promise<Value> {
     const now = monotonicMs();
     const current = this.#current;
-    if (current === null || now >= current.endsAt) return this.#awaited();
+    if (current === null || now >= current.endsAt) return this.#renewUnlessPaused();
     // Nothing waits for it, and its failure is kept.
     if (now >= current.renewAt && now >= this.#pausedUntil) this.#renew().catch(() => undefined);
     return current.value;
   }
 
   /**
-   * A provider refused a call that was sent at a time of `monotonicMs`. Resolves to whether another grant is in place, once
-   * a renewal for this one call has ended, which takes 10 s at most.
+   * A provider refused a call that was sent at a time of `monotonicMs`. Resolves to whether another credential is in place,
+   * once a renewal for this one call has ended, which takes 10 s at most.
    */
   async refused(sentAt: number): Promise<boolean> {
     if (!this.#isReplacedSince(sentAt)) await this.#renewForRefusal();
@@ -82,24 +82,24 @@ export class Renewed<Value> {
     }
   }
 
-  async #awaited(): Promise<Value> {
+  async #renewUnlessPaused(): Promise<Value> {
     if (this.#renewal === null && this.#failure !== null && monotonicMs() < this.#pausedUntil)
       throw this.#failure;
     return this.#renew();
   }
 
   #renew(): Promise<Value> {
-    this.#renewal ??= this.#granted().finally(() => {
+    this.#renewal ??= this.#fetchAndStore().finally(() => {
       this.#renewal = null;
     });
     return this.#renewal;
   }
 
-  async #granted(): Promise<Value> {
+  async #fetchAndStore(): Promise<Value> {
     const began = monotonicMs();
     try {
-      const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(askMs)]);
-      const { value, lifetimeMs } = await this.#ask(signal);
+      const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(fetchTimeoutMs)]);
+      const { value, lifetimeMs } = await this.#fetchCredential(signal);
       const endsAt = began + lifetimeMs;
       const last = this.#current;
       const since = last !== null && isDeepStrictEqual(last.value, value) ? last.since : monotonicMs();
@@ -118,18 +118,18 @@ export class Renewed<Value> {
   }
 }
 
-/** Credentials by a grant. `refusal`: a status by which a provider refuses it, beside that of a wrong key. */
-export function grantedCredentials<Value>(
-  grant: Renewed<Value>,
+/** Credentials from a cache. `refusal`: a status by which a provider refuses it, beside that of a wrong key. */
+export function cachedCredentials<Value>(
+  cache: CredentialCache<Value>,
   refusal: number,
   headersFor: Credentials['headersFor'],
 ): Credentials {
   return {
     headersFor,
     refused: async (status, sentAt) =>
-      (status === wrongKey || status === refusal) && (await grant.refused(sentAt)),
+      (status === wrongKey || status === refusal) && (await cache.refused(sentAt)),
     close: () => {
-      grant.close();
+      cache.close();
     },
   };
 }

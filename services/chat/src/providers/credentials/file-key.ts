@@ -1,7 +1,7 @@
 import type { Credentials } from '../credentials.ts';
 import { inHeaders } from './bearer.ts';
 import { smallFile, tokenIn } from './issuer.ts';
-import { Renewed } from './renewed.ts';
+import { CredentialCache } from './credential-cache.ts';
 
 /** It is read again by calls after two thirds of this, and is used so long if it can't be read. */
 const lifetimeMs = 15_000;
@@ -13,7 +13,7 @@ export function fileKey(
   onFailure: (error: Error) => void,
 ): { credentials: Credentials; version: () => number } {
   let [last, version] = ['', 0];
-  const key = new Renewed(async () => {
+  const key = new CredentialCache(async () => {
     const value = tokenIn(await smallFile(path));
     if (value !== last) [last, version] = [value, version + 1];
     return { value, lifetimeMs };

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { SignatureV4 } from '@smithy/signature-v4';
 import type { Credentials, OutgoingRequest } from '../credentials.ts';
 import type { AwsKeys } from './aws.ts';
-import { grantedCredentials, Renewed, type Ask } from './renewed.ts';
+import { cachedCredentials, CredentialCache, type FetchCredential } from './credential-cache.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 const forbidden = 403;
@@ -13,16 +13,16 @@ const pieceBytes = 1024 * 1024;
 /** Signatures of AWS (SigV4) for requests to Bedrock at an address, with keys that are renewed ahead. */
 export function signed(
   { region, base_url: address }: { region: string; base_url: string },
-  ask: Ask<AwsKeys>,
+  fetchCredential: FetchCredential<AwsKeys>,
   onFailure: (error: Error) => void,
 ): Credentials {
   const { host } = new URL(address);
-  const keys = new Renewed(ask, onFailure);
+  const keys = new CredentialCache(fetchCredential, onFailure);
   const signer = new SignatureV4({
     ...{ service: 'bedrock', region, sha256: NodeSha256, applyChecksum: false },
     credentials: async () => keys.get(),
   });
-  return grantedCredentials(keys, forbidden, async ({ path, body }: OutgoingRequest) => {
+  return cachedCredentials(keys, forbidden, async ({ path, body }: OutgoingRequest) => {
     const hash = await hashOf(body);
     const [pathname = '', query] = path.split('?', 2);
     const { headers } = await signer.sign({

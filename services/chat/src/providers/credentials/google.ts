@@ -1,7 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { CredentialsError } from '../credentials.ts';
 import { boundedFetch, smallFile, tokenIn } from './issuer.ts';
-import type { Ask } from './renewed.ts';
+import type { FetchCredential } from './credential-cache.ts';
 
 const scopes = ['https://www.googleapis.com/auth/cloud-platform'];
 /** The library asks again by itself otherwise. */
@@ -11,7 +11,7 @@ const once = { retry: false };
  * Tokens of Google Cloud, by a file of credentials: the key of a service account, or the configuration of a workload
  * identity federation. The file is read each time, since keys and tokens are rotated.
  */
-export function googleTokens(path: string): Ask<string> {
+export function googleTokens(path: string): FetchCredential<string> {
   return async (signal) => {
     const fields = await fieldsIn(path);
     // 4 MB in memory, which only these providers need.
