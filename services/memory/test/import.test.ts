@@ -153,7 +153,7 @@ describe('an import', () => {
     ).toEqual([]);
   });
 
-  it('folds old generations together, so that an agent has few', async () => {
+  it('promotes old generations, so that an agent has few', async () => {
     const tenant = memory.makeTenant();
     for (let round = 0; round < 18; round += 1) {
       const answer = await moving.import(tenant, manyDocuments(51, { prefix: `round${round}` }));

@@ -5,7 +5,7 @@ import type { MemoryKey } from '../../shared/memory-key.ts';
 import { storeDocument } from '../documents/document-store.ts';
 import { wasDeleted } from '../scopes/deleted-user-store.ts';
 import { growTenant, holdMemory, lockScopes, type MemoryLimits } from '../scopes/scope-store.ts';
-import { foldGeneration } from './fold-store.ts';
+import { promoteImport } from './promotion-store.ts';
 import {
   beginImport,
   keepAlive,
@@ -51,7 +51,7 @@ export class ImportStore {
       const begun = await this.#run(key, (db) => beginImport(db, key));
       if (begun.kind === 'busy') return null;
       if (begun.kind === 'begun') return { ...key, generation: begun.generation, analyser: begun.analyser };
-      await this.#fold({ ...key, generation: begun.smallest });
+      await this.#promote({ ...key, generation: begun.smallest });
     }
   }
 
@@ -131,8 +131,8 @@ export class ImportStore {
     while (!signal.aborted && !(await this.#run(key, (db) => step(db, key))));
   }
 
-  async #fold(key: ImportKey): Promise<void> {
-    while (!(await this.#run(key, (db) => foldGeneration(db, key))));
+  async #promote(key: ImportKey): Promise<void> {
+    while (!(await this.#run(key, (db) => promoteImport(db, key))));
   }
 
   /** Locks all users in one order before any of their documents is written. */

@@ -17,7 +17,7 @@ const batchChunks = 300;
  * Moves a batch of the documents of a visible generation to generation 0. They stay visible, with their ids. Call it
  * again until it returns true.
  */
-export async function foldGeneration(db: Queryable, key: ImportKey): Promise<boolean> {
+export async function promoteImport(db: Queryable, key: ImportKey): Promise<boolean> {
   const { tenantId } = key;
   await shareAgent(db, key);
   const from = await findScope(db, key);
