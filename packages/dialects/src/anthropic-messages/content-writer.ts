@@ -10,7 +10,7 @@ import type {
   ResultPart,
   TextPart,
 } from '../translation/conversation.ts';
-import { Late, RawJson, writeJson } from '../wire/json-text.ts';
+import { DeferredText, RawJson, writeJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { plainText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
@@ -30,7 +30,7 @@ export function blockOf(part: Part, left: DroppedFields): Fields[] {
         : [{ type: 'thinking', thinking: text, signature: signature.text }];
     }
     case 'call':
-      return [{ type: 'tool_use', id: part.id, name: part.name, input: lateInput(part) }];
+      return [{ type: 'tool_use', id: part.id, name: part.name, input: deferredInput(part) }];
     case 'result':
       return [resultBlock(part, left)];
     default:
@@ -53,9 +53,9 @@ const smallChars = 64 * 1024;
 const mostChars = 12 * 1024 * 1024;
 
 /** The same for a request: it throws a 400 for arguments that take more than 50 ms to read. */
-export function lateInput({ id, argumentsText }: CallPart): Late {
-  const parsed = new Late(() => inputOf(argumentsText));
-  return new Late(() => {
+export function deferredInput({ id, argumentsText }: CallPart): DeferredText {
+  const parsed = new DeferredText(() => inputOf(argumentsText));
+  return new DeferredText(() => {
     if (argumentsText.length <= smallChars) return inputOf(argumentsText);
     if (argumentsText.length > mostChars || JsonScan.exceeds(Buffer.from(argumentsText), parsedAtOnce))
       throw new AppError('invalid_value', `The arguments of the call ${id} are too much JSON to be read.`);
@@ -79,14 +79,14 @@ function plainBlock(part: TextPart | MediaPart, left: DroppedFields): Fields {
 function mediaBlock(part: MediaPart, left: DroppedFields): Fields {
   const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'image', source: writeSource(source) };
-  if (kind === 'audio') throw left.refused(at, 'The model does not listen.');
+  if (kind === 'audio') throw left.refused(at, "Audio input isn't supported.");
   const document = { type: 'document', ...(name !== null && { title: name }) };
   const type = typeOf(part);
   // An address that does not show its type is one of a PDF.
   if (type === pdf || (type === null && 'url' in source)) return { ...document, source: writeSource(source) };
   if ('url' in source || !isPlainText(source))
     throw left.refused(at, 'The model reads PDF and plain text only.');
-  const data = new Late(() => plainText(source));
+  const data = new DeferredText(() => plainText(source));
   return { ...document, source: { type: 'text', media_type: 'text/plain', data } };
 }
 

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import { lateInput } from '../anthropic-messages/content-writer.ts';
+import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import { isEmpty } from '../translation/ordered-turns.ts';
 import type { CachePoints } from './cache-points.ts';
 import { MediaWriter } from './media-writer.ts';
@@ -69,7 +69,7 @@ class BlockWriter {
         return this.#thought(part);
       case 'call': {
         const { id, name } = part;
-        return [{ toolUse: { toolUseId: id, name, input: lateInput(part) } }];
+        return [{ toolUse: { toolUseId: id, name, input: deferredInput(part) } }];
       }
       case 'result':
         return [this.#result(part)];
@@ -98,7 +98,7 @@ class BlockWriter {
   #plain(part: TextPart | MediaPart): Fields {
     if (part.kind === 'text') return { text: part.text };
     if (part.kind === 'audio')
-      throw this.#options.left.refused(part.at, 'The model does not listen to results.');
+      throw this.#options.left.refused(part.at, "Audio in tool results isn't supported.");
     return this.#media.block(part);
   }
 }

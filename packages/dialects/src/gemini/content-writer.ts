@@ -3,7 +3,7 @@ import type { MediaPart, Part, ResultPart, Turn } from '../translation/conversat
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { namedText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
-import { lateInput } from '../anthropic-messages/content-writer.ts';
+import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { withResultsBehindCalls } from '../translation/turn-order.ts';
 
@@ -78,7 +78,7 @@ function saidPart(part: Part, left: DroppedFields): Fields[] {
     case 'refusal':
       return [{ text: part.text }];
     case 'call':
-      return [{ functionCall: { name: part.name, args: lateInput(part) } }];
+      return [{ functionCall: { name: part.name, args: deferredInput(part) } }];
     case 'image':
     case 'file':
     case 'audio':

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
+import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { chatOrigin } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
@@ -113,6 +113,6 @@ function contentPart(part: TextPart | MediaPart, left: DroppedFields): Fields {
   }
   if (isPlainText(source)) return { type: 'text', text: namedText(source, name) };
   const filename = fileName(part);
-  if (filename === null || isFilm(part)) throw left.refused(at, notDocument);
+  if (filename === null || isAudioOrVideo(part)) throw left.refused(at, notDocument);
   return { type: 'file', file: { filename, file_data: urlOf(source) } };
 }

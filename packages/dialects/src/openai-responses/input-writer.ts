@@ -1,8 +1,8 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
-import type { Late } from '../wire/json-text.ts';
+import type { DeferredText } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
+import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
@@ -94,15 +94,15 @@ function resultPart(part: TextPart | MediaPart, left: DroppedFields): Fields {
   return part.kind === 'text' ? inputText(part.text) : mediaPart(part, left);
 }
 
-function inputText(text: string | Late): Fields {
+function inputText(text: string | DeferredText): Fields {
   return { type: 'input_text', text };
 }
 
 function mediaPart(part: MediaPart, left: DroppedFields): Fields {
   const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'input_image', image_url: urlOf(source), detail: 'auto' };
-  if (kind === 'audio') throw left.refused(at, 'The model does not listen.');
-  if (isFilm(part)) throw left.refused(at, notDocument);
+  if (kind === 'audio') throw left.refused(at, "Audio input isn't supported.");
+  if (isAudioOrVideo(part)) throw left.refused(at, notDocument);
   if ('url' in source) return { type: 'input_file', file_url: source.url };
   if (isPlainText(source)) return inputText(namedText(source, name));
   const filename = fileName(part);

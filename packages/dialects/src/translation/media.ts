@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { MediaPart, MediaSource } from './conversation.ts';
 import { dataAddress, fileTypes, typeByName, typeOfFile } from '../file-types.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
-import { Late } from '../wire/json-text.ts';
+import { DeferredText } from '../wire/json-text.ts';
 
 /** The source that an address is: `data:` addresses hold the data themselves (RFC 2397). */
 export function sourceOf(url: string): MediaSource {
@@ -47,7 +47,7 @@ export function fileName(part: Pick<MediaPart, 'source' | 'name'>): string | nul
 }
 
 /** Whether a part is of a kind that is no document: APIs without videos would read it as something else. */
-export function isFilm(part: Pick<MediaPart, 'source' | 'name'>): boolean {
+export function isAudioOrVideo(part: Pick<MediaPart, 'source' | 'name'>): boolean {
   return /^(?:video|audio)\//.test(typeOf(part) ?? '');
 }
 
@@ -69,6 +69,6 @@ export function plainText({ data, charset = 'utf-8' }: { data: string; charset?:
 }
 
 /** A file in plain text as a text, behind its name. */
-export function namedText(source: { data: string; charset?: string }, name: string | null): Late {
-  return new Late(() => (name === null ? '' : `${name}:\n\n`) + plainText(source));
+export function namedText(source: { data: string; charset?: string }, name: string | null): DeferredText {
+  return new DeferredText(() => (name === null ? '' : `${name}:\n\n`) + plainText(source));
 }

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { jsonPieces } from './json-pieces.ts';
-import { Late, RawJson, writeJson } from './json-text.ts';
+import { DeferredText, RawJson, writeJson } from './json-text.ts';
 
 const { value } = fc.letrec((tie) => ({
   value: fc.oneof(
@@ -10,7 +10,7 @@ const { value } = fc.letrec((tie) => ({
     fc.string({ unit: 'binary' }),
     fc.constant(undefined),
     fc.jsonValue().map((each) => new RawJson(JSON.stringify(each))),
-    tie('value').map((each) => new Late(() => each ?? null)),
+    tie('value').map((each) => new DeferredText(() => each ?? null)),
     fc.array(tie('value'), { maxLength: 5 }),
     fc.dictionary(fc.string(), tie('value'), { maxKeys: 5 }),
   ),

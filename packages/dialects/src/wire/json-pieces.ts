@@ -1,4 +1,4 @@
-import { Late, RawJson } from './json-text.ts';
+import { DeferredText, RawJson } from './json-text.ts';
 
 /** Characters and values of one piece, which is written in about a millisecond. */
 const pieceChars = 64 * 1024;
@@ -19,7 +19,7 @@ class JsonPieces {
   }
 
   *#write(value: unknown): Generator<string, void> {
-    if (value instanceof Late) {
+    if (value instanceof DeferredText) {
       yield this.#taken();
       yield* this.#write(value.made());
     } else if (value instanceof RawJson) yield* this.#slices(value.text, (slice) => slice);

@@ -16,7 +16,7 @@ export class RawJson {
 }
 
 /** A value that takes time to make, so that it is made where it is written. */
-export class Late {
+export class DeferredText {
   readonly made: () => unknown;
 
   constructor(made: () => unknown) {
@@ -27,7 +27,7 @@ export class Late {
 /** Writes a value as JSON; `RawJson` in it as it stands. Members that are undefined are left out. */
 export function writeJson(value: unknown): string {
   if (value instanceof RawJson) return value.text;
-  if (value instanceof Late) return writeJson(value.made());
+  if (value instanceof DeferredText) return writeJson(value.made());
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((each) => writeJson(each ?? null)).join(',')}]`;
   const members = Object.entries(value)
