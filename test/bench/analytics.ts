@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool } from '@gatehouse/pg/pool';
-import { Ingest } from '@gatehouse/service-analytics/ingest/usage-consumer';
+import { UsageConsumer } from '@gatehouse/service-analytics/ingest/usage-consumer';
 import { Partitions } from '@gatehouse/service-analytics/traces/partitions-job';
 import { UsageStore } from '@gatehouse/service-analytics/usage/usage-store';
 import { eventOf } from '@gatehouse/test/run-event';
@@ -28,13 +28,13 @@ await withDatabase('analytics', async ({ adminUrl, url, pid }) => {
   const partitions = new Partitions(writing, log);
   await partitions.start();
   await partitions.stop();
-  await measureIngest(new Ingest({ pool: writing, log, registry: createRegistry('bench') }), pid);
+  await measureIngest(new UsageConsumer({ pool: writing, log, registry: createRegistry('bench') }), pid);
   await measureSummary(adminUrl, new UsageStore(reading));
   await writing.end();
   await reading.end();
 });
 
-async function measureIngest(ingest: Ingest, serverPid: number): Promise<void> {
+async function measureIngest(ingest: UsageConsumer, serverPid: number): Promise<void> {
   const batches = Array.from({ length: ingested / batchSize }, (_, batch) =>
     Array.from({ length: batchSize }, (_, index) => ({
       origin: 'bench',

@@ -5,7 +5,7 @@ import { writeWatermark } from '@gatehouse/events/watermark';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import type { Ingest } from '../src/ingest/usage-consumer.ts';
+import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
 import { foldRuns } from '../src/rollups/rollup-system-store.ts';
@@ -20,7 +20,7 @@ const quarterMs = hourMs / 4;
 const interruptedAt = Math.floor(Date.now() / hourMs) * hourMs - hourMs + quarterMs / 2;
 
 let fixture: IngestFixture;
-let ingest: Ingest;
+let ingest: UsageConsumer;
 let usage: UsageStore;
 let admin: Client;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { writeWatermark } from '@gatehouse/events/watermark';
 import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import { Client } from 'pg';
-import type { Ingest } from '../src/ingest/usage-consumer.ts';
+import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import type { Group, SummaryRequest } from '../src/usage/summary.ts';
 import { UsageStore } from '../src/usage/usage-store.ts';
 import { costOf, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
@@ -13,7 +13,7 @@ import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
 describe('counting', () => {
   let fixture: IngestFixture;
-  let ingest: Ingest;
+  let ingest: UsageConsumer;
   let usage: UsageStore;
   beforeAll(async () => {
     fixture = await startIngest();

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { decodeCursor, encodeCursor, type Position } from '../src/traces/trace-cursor.ts';
-import type { Ingest } from '../src/ingest/usage-consumer.ts';
+import type { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { TraceStore } from '../src/traces/trace-store.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';
@@ -20,7 +20,7 @@ const noFilter = {
 
 describe('following traces', () => {
   let fixture: IngestFixture;
-  let ingest: Ingest;
+  let ingest: UsageConsumer;
   let traces: TraceStore;
   beforeAll(async () => {
     fixture = await startIngest();

@@ -4,7 +4,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { foldRuns } from '../src/rollups/rollup-system-store.ts';
-import { Ingest } from '../src/ingest/usage-consumer.ts';
+import { UsageConsumer } from '../src/ingest/usage-consumer.ts';
 import { Partitions } from '../src/traces/partitions-job.ts';
 import type { UsageFilter } from '../src/usage/summary.ts';
 
@@ -26,7 +26,7 @@ export interface IngestFixture {
   writing: Pool;
   /** Acts as `analytics_app`. */
   reading: Pool;
-  ingest: Ingest;
+  ingest: UsageConsumer;
   /** Stores events, and adds all runs to the roll-ups. */
   count(events: readonly Received[]): Promise<void>;
   stop(): Promise<void>;
@@ -40,7 +40,7 @@ export async function startIngest(): Promise<IngestFixture> {
   const partitions = new Partitions(writing, log);
   await partitions.start();
   await partitions.stop();
-  const ingest = new Ingest({ pool: writing, log, registry: createRegistry('test') });
+  const ingest = new UsageConsumer({ pool: writing, log, registry: createRegistry('test') });
   return {
     database,
     writing,

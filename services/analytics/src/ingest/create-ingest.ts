@@ -3,15 +3,15 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { consumeTopic } from '@gatehouse/shell/topic-consumer';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { AnalyticsConfig } from '../config.ts';
-import { Ingest } from './usage-consumer.ts';
+import { UsageConsumer } from './usage-consumer.ts';
 
 /** Events of runs, from Kafka or from chat itself. */
 export function createIngest(
   shell: Shell,
   { config, system }: { config: AnalyticsConfig; system: Pool },
-): Ingest {
+): UsageConsumer {
   const { log, registry } = shell;
-  const ingest = new Ingest({ pool: system, log, registry });
+  const ingest = new UsageConsumer({ pool: system, log, registry });
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
   return ingest;
 }

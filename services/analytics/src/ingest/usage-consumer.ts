@@ -16,7 +16,7 @@ import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 const storedAtOnce = { items: 1_000, bytes: 2_000_000 };
 
 /** Stores events from Kafka and from RPCs, each exactly once even when it is delivered again. */
-export class Ingest {
+export class UsageConsumer {
   readonly #pool: Pool;
   readonly #log: Logger;
   readonly #runs: Counter;
