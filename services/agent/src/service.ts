@@ -24,7 +24,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const shell = await Shell.create('agent', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const { app, system, rpc, gate } = createPools(shell, {
+  const { app, system, rpc, ...pools } = createPools(shell, {
     url,
     migrations,
     pools: {
@@ -45,7 +45,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const cookies = createCookies(shell, ground);
   const logins = createLogins(shell, ground);
   const servers = createServers(shell, { ...ground, logins });
-  const consents = createConsents(shell, { ...ground, gate, logins, servers });
+  const consents = createConsents(shell, { ...ground, unauthenticatedPool: pools.gate, logins, servers });
   const web = createWeb(shell, { egress, cookies: cookies.openCookies });
   const { registry } = servers;
   const tools = createTools({ ...ground, registry, webFetch: web.webFetch });

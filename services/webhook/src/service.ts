@@ -24,7 +24,8 @@ export async function createService(
   { inJobMs, jobTiming: timing = {}, ...overrides }: WebhookOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('webhook', config, overrides);
-  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing, WEBHOOK_ALLOW_TOKEN } = config;
+  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
+  const { WEBHOOK_ALLOW_TOKEN: allowToken } = config;
   const pools = createPools(shell, {
     url,
     migrations,
@@ -35,10 +36,10 @@ export async function createService(
       gate: { role: 'webhook_system', waits: 'unproved', max: Math.ceil(max / 5) },
     },
   });
-  const { app, system, gate } = pools;
+  const { app, system, gate: unauthenticatedPool } = pools;
   const jobs = createJobs(shell, system);
   const peers = createClients(shell, { config, app, system, inJobMs });
-  const guards = createGuards(shell, config, gate);
+  const guards = createGuards(shell, config, unauthenticatedPool);
   const sealing = createSecrets(shell, { app, system, keyRing });
   const common = { ...pools, ...peers, config, keyRing, jobs, guards, secrets: sealing.secrets };
   const deliveries = createDeliveries(shell, {
@@ -47,11 +48,12 @@ export async function createService(
     raise: (db, tenantId, event) => subscriptions.raise(db, tenantId, event),
   });
   const { hops } = deliveries;
-  const endpoints = createEndpoints(shell, { ...common, allowToken: WEBHOOK_ALLOW_TOKEN });
+  const endpoints = createEndpoints(shell, { ...common, unauthenticatedPool, allowToken });
   const calls = createCalls(shell, { ...deliveries, ...endpoints, ...common });
   const subscriptions = createSubscriptions(shell, { ...deliveries, ...common });
-  const wake = (channel: { tenantId: string; id: string }) => conversations.wake(channel);
-  const channels = createChannels(shell, { ...common, hops, raise: subscriptions.raise, wake });
+  const { raise } = subscriptions;
+  const resumeChannel = (channel: { tenantId: string; id: string }) => conversations.resumeChannel(channel);
+  const channels = createChannels(shell, { ...common, unauthenticatedPool, hops, raise, resumeChannel });
   const conversations = createConversations(shell, { ...channels, ...common, hops });
   const transfers = createTransfers(shell, { ...channels, ...common });
   const rewrapping = rewrapColumns(shell, { app, system, keyRing });

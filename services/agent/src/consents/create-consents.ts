@@ -17,12 +17,12 @@ export function createConsents(
   { log }: Shell,
   options: Ground & {
     /** A pool of `agent_system` for requests without a key. */
-    gate: Pool;
+    unauthenticatedPool: Pool;
     logins: { logins: Logins; oauth: OAuthClient };
     servers: { servers: ServerStore; registry: McpRegistry };
   },
 ) {
-  const { config, app, gate: system, changes } = options;
+  const { config, app, unauthenticatedPool: system, changes } = options;
   const { logins, oauth } = options.logins;
   const { servers, registry } = options.servers;
   const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;

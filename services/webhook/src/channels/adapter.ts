@@ -87,16 +87,16 @@ export interface OpenChannel<Type extends ChannelType = ChannelType> {
   accessToken: string | null;
 }
 
-/** The ways out: to URLs of tenants, and to the providers that the operator names. */
-export interface Ways {
+/** Egresses: to URLs of tenants, and to the providers that the operator names. */
+export interface Egresses {
   tenant: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
   provider: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
   /** To the same providers, for what may be lost. */
   typing: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
 }
 
-/** The ways out of a tenant, which has a share of each; null for the platform. */
-export type WaysOf = (tenantId: string | null) => Ways;
+/** The egresses of a tenant, which has a share of each; null for the platform. */
+export type EgressesOf = (tenantId: string | null) => Egresses;
 
 /** How a provider's messages are written. `markdown` passes answers on, but for what `safeMarkdown` replaces. */
 export type ReplyStyle = 'markdown' | 'telegram' | 'slack' | 'plain';
@@ -126,11 +126,11 @@ export interface ChannelAdapter<Type extends ChannelType> {
   /** How answers are written, and how long one message may be. */
   style: ReplyStyle;
   maxChars: number;
-  send: (reply: Reply, channel: OpenChannel<Type>, ways: Ways) => Promise<Sent>;
+  send: (reply: Reply, channel: OpenChannel<Type>, egresses: Egresses) => Promise<Sent>;
   /** Shows that an answer is being written, where the provider can. */
-  typing?: (conversation: string, channel: OpenChannel<Type>, ways: Ways) => Promise<void>;
+  typing?: (conversation: string, channel: OpenChannel<Type>, egresses: Egresses) => Promise<void>;
   /** Whether the provider accepts the credentials; without it there is nothing to ask. */
-  check?: (channel: OpenChannel<Type>, ways: Ways) => Promise<Checked>;
+  check?: (channel: OpenChannel<Type>, egresses: Egresses) => Promise<Checked>;
 }
 
 /** The provider's verdict on the credentials. */
@@ -188,8 +188,8 @@ export interface ChannelConsents<Type extends ChannelType> {
   exchange: (
     channel: OpenChannel<Type>,
     answer: { code: string; verifier: string },
-    ways: Ways,
+    egresses: Egresses,
   ) => Promise<{ tokens: Tokens; account: string }>;
   /** New tokens for a refresh token, which is used up. Throws as `exchange`. */
-  refresh: (channel: OpenChannel<Type>, refreshToken: string, ways: Ways) => Promise<Tokens>;
+  refresh: (channel: OpenChannel<Type>, refreshToken: string, egresses: Egresses) => Promise<Tokens>;
 }

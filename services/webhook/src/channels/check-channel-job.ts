@@ -10,13 +10,13 @@ export function checkChannel({
   channels,
   health,
   tenants,
-  wake,
+  resumeChannel,
 }: {
   channels: OpenChannels;
   health: ChannelHealth;
   tenants: TenantClient;
   /** Goes on with what waits in the conversations of a channel. */
-  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
+  resumeChannel: (channel: { tenantId: string; id: string }) => Promise<void>;
 }): JobHandler<{ channelId: string }> {
   return async ({ channelId }, { tenantId, lastAttempt }) => {
     const usable = await channels.open(tenantId, channelId);
@@ -25,7 +25,7 @@ export function checkChannel({
     await tenants.assertActive(tenantId);
     // Only a consent connects it.
     if (usable.adapter.consents !== undefined)
-      return usable.open.accessToken === null ? undefined : wake(usable.channel);
+      return usable.open.accessToken === null ? undefined : resumeChannel(usable.channel);
     const { channel } = usable;
     const checked = await check(usable);
     if (checked.kind === 'retry') {
@@ -35,14 +35,14 @@ export function checkChannel({
       await health.note(channel, { status: 'needs_reauth', status_reason: checked.reason });
     else {
       await health.note(channel, { status: 'connected', status_reason: null });
-      await wake(channel);
+      await resumeChannel(channel);
     }
   };
 
-  async function check({ adapter, open, ways }: UsableChannel): Promise<Checked> {
+  async function check({ adapter, open, egresses }: UsableChannel): Promise<Checked> {
     if (adapter.check === undefined) return { kind: 'connected' };
     try {
-      return await adapter.check(open, ways);
+      return await adapter.check(open, egresses);
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
       return { kind: 'retry', reason: error.message };

@@ -10,7 +10,7 @@ import {
   type ChannelConsents,
   type ConsentEnd,
   type Tokens,
-  type Ways,
+  type Egresses,
 } from './adapter.ts';
 import type { Channel } from './channel.ts';
 import type { ChannelTokens } from './channel-tokens.ts';
@@ -22,12 +22,12 @@ export interface ConsentKindOptions {
   consents: ChannelConsents<ChannelType>;
   accounts: ChannelAccounts<ChannelType>;
   /** The platform's, as no tenant pays for a browser. */
-  ways: Ways;
+  egresses: Egresses;
   tickets: ConsentTickets;
   channels: OpenChannels;
   tokens: ChannelTokens;
   store: StoreConsent;
-  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
+  resumeChannel: (channel: { tenantId: string; id: string }) => Promise<void>;
   log: Logger;
 }
 
@@ -99,7 +99,7 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
     ticket: OpenTicket,
     { code, verifier, query, circumstances }: ProviderAnswer,
   ): Promise<ConsentEnd | 'over'> {
-    const { accounts, consents, tickets, ways, log } = this.#options;
+    const { accounts, consents, tickets, egresses, log } = this.#options;
     // The account that was chosen, as the browser says.
     const named = consents.namedAccount(query);
     const usable = await this.#open(ticket);
@@ -109,7 +109,7 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
     if (named !== undefined && named !== (expected ?? named)) return 'other_account';
     try {
       const consent = await tickets.use(ticket, async () => {
-        const exchanged = await consents.exchange(usable.open, { code, verifier }, ways);
+        const exchanged = await consents.exchange(usable.open, { code, verifier }, egresses);
         if (exchanged.account !== (expected ?? exchanged.account)) throw new OtherAccount('other_account');
         if (exchanged.account !== (named ?? exchanged.account)) throw new OtherAccount('contradiction');
         return exchanged;
@@ -139,7 +139,7 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
       circumstances,
     }: Pick<ProviderAnswer, 'circumstances'> & { tokens: Tokens; app: string; account: string },
   ): Promise<ConsentEnd | 'over'> {
-    const { accounts, tokens, store, wake } = this.#options;
+    const { accounts, tokens, store, resumeChannel } = this.#options;
     const { tenantId, subjectId: id } = ticket;
     const end = await store(ticket, {
       tokens: tokens.seal({ tenantId, id }, granted),
@@ -151,7 +151,7 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
       },
       circumstances,
     });
-    if (end === 'connected') await wake({ tenantId, id });
+    if (end === 'connected') await resumeChannel({ tenantId, id });
     return end;
   }
 }

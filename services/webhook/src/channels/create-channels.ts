@@ -16,7 +16,7 @@ import type { Guards } from '../shared/guards.ts';
 import type { RaiseEvent } from '../shared/raise-event.ts';
 import { removeDeleted } from '../shared/removal-system-store.ts';
 import { cleaning } from '../shared/upkeep.ts';
-import type { WaysOf } from './adapter.ts';
+import type { EgressesOf } from './adapter.ts';
 import { channelAdapters, providerHosts } from './adapters.ts';
 import type { InboundChannel } from './channel.ts';
 import { ChannelGate } from './channel-gate.ts';
@@ -36,7 +36,7 @@ export interface ChannelsOptions {
   app: Pool;
   system: Pool;
   /** For requests that need no key. */
-  gate: Pool;
+  unauthenticatedPool: Pool;
   jobs: Jobs<typeof channelTasks>;
   agents: AgentClient;
   tenants: TenantClient;
@@ -46,17 +46,17 @@ export interface ChannelsOptions {
   hops: Hops;
   raise: RaiseEvent;
   /** Goes on with what waits in the conversations of a channel. */
-  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
+  resumeChannel: (channel: { tenantId: string; id: string }) => Promise<void>;
 }
 
-/** Channels: their settings and credentials, and the ways to their providers. */
+/** Channels: their settings and credentials, and the egresses to their providers. */
 export function createChannels(shell: Shell, options: ChannelsOptions) {
-  const { config, app, system, gate, jobs, agents, tenants, changes, secrets, guards, hops, raise, wake } =
-    options;
+  const { config, app, system, unauthenticatedPool, jobs, agents, tenants, changes, secrets } = options;
+  const { guards, hops, raise, resumeChannel } = options;
   const { log } = shell;
   const { guard, refusals } = guards;
   const { PUBLIC_URL: publicUrl } = config;
-  const { waysOf, ...ways } = createWays(shell, config, guards);
+  const { egressesOf, ...egresses } = createEgresses(shell, config, guards);
   const adapters = channelAdapters(config, hops);
   const store = new ChannelStore(app);
   const tokens = new ChannelTokens(secrets);
@@ -64,12 +64,12 @@ export function createChannels(shell: Shell, options: ChannelsOptions) {
   const channels = new OpenChannels({
     find: (tenantId, id) => store.find(tenantId, id),
     findConnected: (tenantId, id) => store.open(tenantId, id),
-    ...{ secrets, adapters, tokens, waysOf },
+    ...{ secrets, adapters, tokens, egressesOf },
   });
   const health = new ChannelHealth({ store, raise, log });
   const consents = createConsents(shell, {
-    ...{ config, app, system, gate, tenants, changes, guards, wake },
-    ...{ adapters, store, channels, tokens, health, queue, ways: waysOf(null) },
+    ...{ config, app, system, unauthenticatedPool, tenants, changes, guards, resumeChannel },
+    ...{ adapters, store, channels, tokens, health, queue, egresses: egressesOf(null) },
   });
   return {
     handlers: {
@@ -80,15 +80,15 @@ export function createChannels(shell: Shell, options: ChannelsOptions) {
       ...consents.handlers,
     },
     rawHandlers: consents.rawHandlers,
-    jobs: { check_channel: checkChannel({ channels, health, tenants, wake }), ...consents.jobs },
+    jobs: { check_channel: checkChannel({ channels, health, tenants, resumeChannel }), ...consents.jobs },
     parts: [
-      ...ways.parts,
+      ...egresses.parts,
       ...consents.parts,
       cleaning(log, 'remove deleted channels', (limit) => removeDeleted(system, removableChannels, limit)),
     ],
     channelGate: new ChannelGate({
       find: batchedFinder(
-        (ids) => findSealedChannels(gate, ids),
+        (ids) => findSealedChannels(unauthenticatedPool, ids),
         ({ id }: InboundChannel) => id,
       ),
       ...{ adapters, secrets, refusals, log },
@@ -98,17 +98,17 @@ export function createChannels(shell: Shell, options: ChannelsOptions) {
   };
 }
 
-/** The ways out to providers, which the operator names, and to URLs of tenants. */
-function createWays({ registry }: Shell, config: WebhookConfig, { egress: tenants }: Guards) {
+/** The egresses to providers, which the operator names, and to URLs of tenants. */
+function createEgresses({ registry }: Shell, config: WebhookConfig, { egress: tenants }: Guards) {
   const guard = new Guard(new AllowList(providerHosts(config)));
   const providers = new Egress({ guard });
   // Signs of typing may hang, and must not take the calls of replies.
   const typing = new Egress({ guard });
   observeEgress(registry, { tenants, providers, typing });
-  const waysOf: WaysOf = (tenantId) => ({
+  const egressesOf: EgressesOf = (tenantId) => ({
     tenant: (request) => tenants.request({ tenantId, ...request }),
     provider: (request) => providers.request({ tenantId, ...request }),
     typing: (request) => typing.request({ tenantId, ...request }),
   });
-  return { waysOf, parts: [providers, typing] };
+  return { egressesOf, parts: [providers, typing] };
 }

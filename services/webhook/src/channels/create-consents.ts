@@ -8,7 +8,7 @@ import type { WebhookConfig } from '../config.ts';
 import type { TenantClient } from '../clients/tenant-client.ts';
 import type { Guards } from '../shared/guards.ts';
 import { overdueMs, upkeepBatch } from '../shared/upkeep.ts';
-import type { Ways } from './adapter.ts';
+import type { Egresses } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
 import type { ConnectedChannel } from './channel.ts';
 import type { ChannelHealth } from './channel-health-store.ts';
@@ -28,7 +28,7 @@ export interface ConsentsOptions {
   app: Pool;
   system: Pool;
   /** For requests that need no key. */
-  gate: Pool;
+  unauthenticatedPool: Pool;
   tenants: TenantClient;
   changes: Changes;
   guards: Guards;
@@ -38,24 +38,24 @@ export interface ConsentsOptions {
   tokens: ChannelTokens;
   health: ChannelHealth;
   queue: ChannelQueue;
-  /** The platform's ways out. */
-  ways: Ways;
-  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
+  /** The egresses of the platform. */
+  egresses: Egresses;
+  resumeChannel: (channel: { tenantId: string; id: string }) => Promise<void>;
 }
 
 /** Consents that connect channels, of each type that needs one, and the tokens that they bring. */
 export function createConsents({ log }: Shell, options: ConsentsOptions) {
-  const { config, app, system, gate, tenants, changes, adapters, store, channels } = options;
-  const { tokens, health, queue, ways, wake } = options;
+  const { config, app, system, unauthenticatedPool, tenants, changes, adapters, store, channels } = options;
+  const { tokens, health, queue, egresses, resumeChannel } = options;
   const { refusals } = options.guards;
   const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;
   const tokenStore = new TokenStore(app);
-  const tickets = new ConsentTickets({ service: 'webhook', app, system: gate, keyRing, log });
+  const tickets = new ConsentTickets({ service: 'webhook', app, system: unauthenticatedPool, keyRing, log });
   const kinds = channelTypes.flatMap((type) => {
     const { consents, accounts } = adapterOf(adapters, type);
     if (consents === undefined) return [];
     if (accounts === undefined) throw new Error(`consents of ${type} need accounts`);
-    const generic = { type, consents, accounts, ways, tickets, channels, tokens, wake, log };
+    const generic = { type, consents, accounts, egresses, tickets, channels, tokens, resumeChannel, log };
     return new ChannelConsentKind({ ...generic, store: consentStore(app, changes) });
   });
   const served = kinds.map((kind) => ({ kind, channels: store, tickets, refusals, changes, app, publicUrl }));
@@ -65,7 +65,9 @@ export function createConsents({ log }: Shell, options: ConsentsOptions) {
       typeof consentPageHandlers
     >,
     jobs: {
-      refresh_tokens: refreshTokens({ store: tokenStore, channels, tokens, tenants, ways, health, wake }),
+      refresh_tokens: refreshTokens({
+        ...{ store: tokenStore, channels, tokens, tenants, egresses, health, resumeChannel },
+      }),
     },
     parts: [
       tickets,

@@ -1,5 +1,5 @@
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import type { ChannelAdapter, OpenChannel, Ways, WaysOf } from './adapter.ts';
+import type { ChannelAdapter, OpenChannel, Egresses, EgressesOf } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
 import type { Channel, ConnectedChannel } from './channel.ts';
 import type { ChannelTokens } from './channel-tokens.ts';
@@ -10,7 +10,7 @@ export interface UsableChannel {
   channel: ConnectedChannel;
   adapter: ChannelAdapter<Channel['type']>;
   open: OpenChannel;
-  ways: Ways;
+  egresses: Egresses;
 }
 
 export interface OpenChannelsOptions {
@@ -19,7 +19,7 @@ export interface OpenChannelsOptions {
   secrets: WebhookSecrets;
   adapters: ChannelAdapters;
   tokens: ChannelTokens;
-  waysOf: WaysOf;
+  egressesOf: EgressesOf;
 }
 
 /** Channels with their credentials decrypted. */
@@ -40,7 +40,7 @@ export class OpenChannels {
 
   /** Null if there is no such channel. */
   async open(tenantId: string, id: string): Promise<UsableChannel | null> {
-    const { findConnected, secrets, tokens, waysOf } = this.#options;
+    const { findConnected, secrets, tokens, egressesOf } = this.#options;
     const channel = await findConnected(tenantId, id);
     if (channel === null) return null;
     const place = placeOf(channel);
@@ -56,7 +56,7 @@ export class OpenChannels {
         credentials: JSON.parse(credentials) as OpenChannel['credentials'],
         previousCredentials: previous === null ? null : (JSON.parse(previous) as OpenChannel['credentials']),
       },
-      ways: waysOf(tenantId),
+      egresses: egressesOf(tenantId),
     };
   }
 }

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { ChannelHealth } from './channel-health-store.ts';
 import type { OpenChannels } from './open-channels.ts';
 import type { ChannelTokens } from './channel-tokens.ts';
-import { ConsentRefused, type Ways } from './adapter.ts';
+import { ConsentRefused, type Egresses } from './adapter.ts';
 import type { TenantClient } from '../clients/tenant-client.ts';
 import type { TokenStore } from './token-store.ts';
 
@@ -13,10 +13,10 @@ export interface RefreshDependencies {
   store: TokenStore;
   tenants: TenantClient;
   /** The platform's: a refresh must not wait for what a tenant sends. */
-  ways: Ways;
+  egresses: Egresses;
   health: ChannelHealth;
   /** Goes on with what waits in the conversations of a channel. */
-  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
+  resumeChannel: (channel: { tenantId: string; id: string }) => Promise<void>;
 }
 
 /** After a refresh that the provider could not be asked for. */
@@ -29,7 +29,7 @@ const suspendedS = 600;
  * asks, and its answer counts while no consent has come meanwhile.
  */
 export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ channelId: string }> {
-  const { channels, tokens, store, tenants, ways, health, wake } = dependencies;
+  const { channels, tokens, store, tenants, egresses, health, resumeChannel } = dependencies;
   return async ({ channelId: id }, { tenantId, signal, log }) => {
     const usable = await channels.open(tenantId, id);
     const consents = usable?.adapter.consents;
@@ -44,10 +44,10 @@ export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ c
     signal.throwIfAborted();
     try {
       const refreshToken = tokens.open({ tenantId, id }, 'refresh_token', sealed);
-      const fresh = await consents.refresh(open, refreshToken, ways);
+      const fresh = await consents.refresh(open, refreshToken, egresses);
       if (!(await store.refreshed({ tenantId, id }, claim, tokens.seal({ tenantId, id }, fresh)))) return;
       await health.note(channel, { status: 'connected', status_reason: null });
-      await wake({ tenantId, id });
+      await resumeChannel({ tenantId, id });
     } catch (error) {
       await store.release({ tenantId, id }, claim, againS);
       if (!(error instanceof ConsentRefused)) throw error;

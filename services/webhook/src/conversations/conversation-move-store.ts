@@ -57,7 +57,7 @@ export class ConversationMoveStore {
    * Gives what is left in a conversation that has moved, such as by a replica of an earlier release, to where that goes on,
    * and does `also` in the same transaction.
    */
-  async follow(
+  async continueMoved(
     { tenantId, id, movedTo }: { tenantId: string; id: string; movedTo: string },
     also: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<unknown>,
   ): Promise<void> {

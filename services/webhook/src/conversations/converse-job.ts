@@ -8,7 +8,7 @@ import { nextBurst, type WaitingMessage } from './burst.ts';
 import type { Channel } from '../channels/channel.ts';
 import type { ChannelMetrics } from './channel-metrics.ts';
 import type { ChannelTexts } from './channel-texts.ts';
-import { historyBytes, promptOf, type Spoken } from './prompt.ts';
+import { historyBytes, promptOf, type HistoryMessage } from './prompt.ts';
 import type { Piece } from './reply-pieces.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { OpenChannels } from '../channels/open-channels.ts';
@@ -29,9 +29,13 @@ export interface ConverseDependencies {
   /** Sends the replies of a conversation, once the transaction commits. */
   send: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
   /** Goes on with what waits where the conversation goes on. */
-  follow: (conversation: { tenantId: string; id: string; movedTo: string }) => Promise<void>;
+  continueInMovedConversation: (conversation: {
+    tenantId: string;
+    id: string;
+    movedTo: string;
+  }) => Promise<void>;
   /** Goes on with a conversation in a job of its own. */
-  again: (conversation: { tenantId: string; id: string }) => Promise<void>;
+  requeue: (conversation: { tenantId: string; id: string }) => Promise<void>;
 }
 
 /** After so many attempts a limit is taken for one that lasts. */
@@ -46,7 +50,7 @@ function isInUse(channel: Channel | null): channel is Channel {
  * no turn overtakes another; a turn that was begun is finished first, by the same call id.
  */
 export function converse(dependencies: ConverseDependencies): JobHandler<{ conversationId: string }> {
-  const { turns, channels, tenants, texts, again, follow } = dependencies;
+  const { turns, channels, tenants, texts, requeue, continueInMovedConversation } = dependencies;
   return async ({ conversationId }, context) => {
     const { tenantId, signal } = context;
     for (;;) {
@@ -62,9 +66,10 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       }
       const { messages, readyInS } = nextBurst(waiting);
       if (messages.length === 0) return;
-      if (conversation.movedTo !== null) return follow({ ...conversation, movedTo: conversation.movedTo });
+      if (conversation.movedTo !== null)
+        return continueInMovedConversation({ ...conversation, movedTo: conversation.movedTo });
       // Attempts count for one turn.
-      if (context.attempt > 1) return again(conversation);
+      if (context.attempt > 1) return requeue(conversation);
       if (readyInS > 0) await sleep(readyInS * 1_000);
       else await begin({ conversation, channel, messages }, context);
     }
@@ -77,14 +82,14 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
     const { tenantId, isGroup } = conversation;
     const [{ userId } = { userId: '' }] = messages;
     const id = newId();
-    const read = ({ id: messageId, text, direction, senderName }: EarlierMessage): Spoken[] => {
+    const read = ({ id: messageId, text, direction, senderName }: EarlierMessage): HistoryMessage[] => {
       if (text === null) return [];
       const row = { tenantId, id: messageId };
       const plainText = direction === 'in' ? texts.openText(row, text) : texts.openPiece(row, text).plainText;
       return [{ direction, senderName, text: plainText }];
     };
     // A text of the history whose key is gone must not end the conversation.
-    const readEarlier = (message: EarlierMessage): Spoken[] => {
+    const readEarlier = (message: EarlierMessage): HistoryMessage[] => {
       try {
         return read(message);
       } catch (error) {
@@ -138,7 +143,7 @@ async function answer(
   const { turn, channel } = open;
   const { channels, turns, writer, texts, tenants, metrics, send } = dependencies;
   const { tenantId } = turn;
-  const { replies: replyTexts, ...end } = await spokenFor(dependencies, open, context);
+  const { replies: replyTexts, ...end } = await replyTextsFor(dependencies, open, context);
   const { style, maxChars } = channels.adapterOf(channel);
   const write = (markdown: string): Promise<Piece[]> => writer.write(tenantId, { markdown, style, maxChars });
   const pieces = (await Promise.all(replyTexts.map(write))).flat();
@@ -159,7 +164,7 @@ async function answer(
 type TurnOutcome = Pick<TurnEnd, 'status' | 'runId'> & { replies: string[] };
 
 /** The texts of the answer to a turn: the agent's, or a sentence in its place. Throws if a later attempt may succeed. */
-async function spokenFor(
+async function replyTextsFor(
   dependencies: ConverseDependencies,
   { turn, conversation, channel }: OpenTurn,
   context: JobContext,

@@ -77,9 +77,9 @@ export function createConversations({ log, registry }: Shell, options: Conversat
       converse: converse({
         turns: new TurnStore(app),
         send: (db, conversation) => conversations.send(db, conversation),
-        follow: (conversation) =>
-          moves.follow(conversation, (db, target) => conversations.resume(db, [target])),
-        again: (conversation) =>
+        continueInMovedConversation: (conversation) =>
+          moves.continueMoved(conversation, (db, target) => conversations.resume(db, [target])),
+        requeue: (conversation) =>
           withTenant(app, conversation.tenantId, (db) => conversations.answer(db, conversation, 0)),
         ...{ channels, texts, writer, completions, tenants, metrics },
       }),
@@ -107,7 +107,7 @@ export function createConversations({ log, registry }: Shell, options: Conversat
       every('delete empty conversations', emptyEveryMs, () => deleteEmptyConversations({ app, system })),
     ],
     /** Goes on with what waits in the conversations of a channel. */
-    wake: (channel: { tenantId: string; id: string }): Promise<void> =>
-      messages.wake(channel, (db, some) => conversations.resume(db, some)),
+    resumeChannel: (channel: { tenantId: string; id: string }): Promise<void> =>
+      messages.resumeChannel(channel, (db, some) => conversations.resume(db, some)),
   };
 }

@@ -98,7 +98,7 @@ export class MessageStore {
   }
 
   /** Calls `resume` with up to 500 conversations of a channel in which something waits; for others see the upkeep. */
-  async wake(
+  async resumeChannel(
     { tenantId, id }: { tenantId: string; id: string },
     resume: (db: Queryable, waiting: { tenantId: string; id: string }[]) => Promise<void>,
   ): Promise<void> {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { promptOf, type Spoken } from './prompt.ts';
+import { promptOf, type HistoryMessage } from './prompt.ts';
 
-const said = (text: string, fields: Partial<Spoken> = {}): Spoken => ({
+const said = (text: string, fields: Partial<HistoryMessage> = {}): HistoryMessage => ({
   ...{ direction: 'in', senderName: 'Ann', text },
   ...fields,
 });

@@ -5,7 +5,7 @@ interface PromptMessage {
 }
 
 /** An earlier message of a conversation, decrypted. */
-export interface Spoken {
+export interface HistoryMessage {
   direction: 'in' | 'out';
   senderName: string | null;
   text: string;
@@ -24,26 +24,26 @@ export function historyBytes(historyTokens: number): number {
  * message begins with the name of its sender. `earlier`: newest first.
  */
 export function promptOf(
-  messages: readonly Spoken[],
+  messages: readonly HistoryMessage[],
   {
     earlier,
     historyTokens,
     isGroup,
-  }: { earlier: readonly Spoken[]; historyTokens: number; isGroup: boolean },
+  }: { earlier: readonly HistoryMessage[]; historyTokens: number; isGroup: boolean },
 ): string {
   const history: PromptMessage[] = [];
   let left = historyTokens * charsPerToken;
-  for (const spoken of earlier) {
-    const message = promptMessage(spoken, isGroup);
+  for (const earlierMessage of earlier) {
+    const message = promptMessage(earlierMessage, isGroup);
     left -= message.content.length;
     if (left < 0) break;
     history.unshift(message);
   }
-  const content = messages.map((spoken) => promptMessage(spoken, isGroup).content).join('\n');
+  const content = messages.map((message) => promptMessage(message, isGroup).content).join('\n');
   return JSON.stringify({ messages: [...history, { role: 'user', content }] });
 }
 
-function promptMessage({ direction, senderName, text }: Spoken, isGroup: boolean): PromptMessage {
+function promptMessage({ direction, senderName, text }: HistoryMessage, isGroup: boolean): PromptMessage {
   if (direction === 'out') return { role: 'assistant', content: text };
   return { role: 'user', content: isGroup && senderName !== null ? `${senderName}: ${text}` : text };
 }

@@ -90,13 +90,13 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
 
   async function attempt(
     reply: ClaimedReply,
-    { adapter, open, ways }: UsableChannel,
+    { adapter, open, egresses }: UsableChannel,
     log: Logger,
   ): Promise<Sent> {
     const { id, conversation, inReplyTo, hops } = reply;
     try {
       const { text, plainText } = texts.openPiece(reply, reply.text);
-      return await adapter.send({ id, conversation, inReplyTo, hops, text, plainText }, open, ways);
+      return await adapter.send({ id, conversation, inReplyTo, hops, text, plainText }, open, egresses);
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
       log.debug({ err: error, message_id: id }, 'failed to send a reply');

@@ -22,7 +22,7 @@ export async function showTyping(
     if (isShowing) return;
     isShowing = true;
     try {
-      await adapter.typing?.(conversation, usable.open, usable.ways);
+      await adapter.typing?.(conversation, usable.open, usable.egresses);
     } catch (error) {
       log.debug({ err: error, channel_id: id }, 'failed to show that an answer is being written');
     }

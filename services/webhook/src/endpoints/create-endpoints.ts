@@ -18,7 +18,7 @@ export interface EndpointsOptions {
   app: Pool;
   system: Pool;
   /** For requests that need no key. */
-  gate: Pool;
+  unauthenticatedPool: Pool;
   /** Whether the operator allows the scheme `token`. */
   allowToken: boolean;
   agents: AgentClient;
@@ -29,7 +29,7 @@ export interface EndpointsOptions {
 
 /** Endpoints, and which requests to them are genuine. */
 export function createEndpoints({ log }: Shell, options: EndpointsOptions) {
-  const { app, system, gate, allowToken, agents, secrets, changes } = options;
+  const { app, system, unauthenticatedPool, allowToken, agents, secrets, changes } = options;
   const { guard, refusals } = options.guards;
   const templates = new Templates();
   return {
@@ -48,7 +48,7 @@ export function createEndpoints({ log }: Shell, options: EndpointsOptions) {
     ],
     endpointGate: new EndpointGate({
       find: batchedFinder(
-        (ids) => findSealedEndpoints(gate, ids),
+        (ids) => findSealedEndpoints(unauthenticatedPool, ids),
         ({ id }: SealedEndpoint) => id,
       ),
       ...{ secrets, refusals, allowToken, log },

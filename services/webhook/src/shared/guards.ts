@@ -9,11 +9,11 @@ import type { WebhookConfig } from '../config.ts';
 
 export type Guards = ReturnType<typeof createGuards>;
 
-/** The limits of what comes in without a key, and the guarded way out to URLs of tenants. `gate`: for such requests. */
-export function createGuards({ log, registry }: Shell, config: WebhookConfig, gate: Pool) {
+/** The limits of requests without a key, for which `unauthenticatedPool` is, and the guarded egress to URLs of tenants. */
+export function createGuards({ log, registry }: Shell, config: WebhookConfig, unauthenticatedPool: Pool) {
   const guard = new Guard(config.EGRESS_ALLOW);
   const egress = new Egress({ guard });
-  const refusals = new Refusals({ service: 'webhook', system: gate, log });
+  const refusals = new Refusals({ service: 'webhook', system: unauthenticatedPool, log });
   return {
     parts: [egress, refusals],
     /** For requests that are not verified yet. */

@@ -1,7 +1,7 @@
 import type { EgressResponse } from '@gatehouse/egress/egress';
 import type { z } from 'zod';
 import { retryAfterS } from '../../deliveries/delivery.ts';
-import type { Sent, Ways } from '../adapter.ts';
+import type { Sent, Egresses } from '../adapter.ts';
 
 /** How long a provider may take. */
 const timeoutMs = 15_000;
@@ -10,7 +10,7 @@ const pausedS = 5;
 
 /** Posts JSON to a provider, and returns its answer as `shape`; null if it does not fit. */
 export async function postJson<Shape extends z.ZodType>(
-  { provider }: Ways,
+  { provider }: Egresses,
   { url, body, headers = {}, shape }: ProviderCall<Shape>,
 ): Promise<{ response: EgressResponse; answer: z.output<Shape> | null }> {
   const response = await provider({

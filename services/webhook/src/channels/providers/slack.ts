@@ -1,7 +1,7 @@
 import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { verify } from '../../signatures/verify.ts';
-import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Ways } from '../adapter.ts';
+import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Egresses } from '../adapter.ts';
 import { lenient } from './lenient.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 import { providerUrl } from './provider-url.ts';
@@ -65,9 +65,19 @@ export const slackSettings = { SLACK_API_URL: providerUrl('https://slack.com/api
 export function slack({
   SLACK_API_URL: apiUrl,
 }: Record<keyof typeof slackSettings, string>): ChannelAdapter<'slack'> {
-  const call = async (method: string, body: object, { credentials }: OpenChannel<'slack'>, ways: Ways) => {
+  const call = async (
+    method: string,
+    body: object,
+    { credentials }: OpenChannel<'slack'>,
+    egresses: Egresses,
+  ) => {
     const headers = { authorization: `Bearer ${credentials.bot_token}` };
-    const called = await postJson(ways, { url: `${apiUrl}/${method}`, body, headers, shape: answerShape });
+    const called = await postJson(egresses, {
+      url: `${apiUrl}/${method}`,
+      body,
+      headers,
+      shape: answerShape,
+    });
     return { ...called, error: called.answer?.error ?? `HTTP ${called.response.status}` };
   };
   return {
@@ -78,10 +88,10 @@ export function slack({
     acceptedStatus: 202,
     style: 'slack',
     maxChars: 4_000,
-    send: async ({ conversation, text }, channel, ways): Promise<Sent> => {
+    send: async ({ conversation, text }, channel, egresses): Promise<Sent> => {
       const [place = '', thread] = conversation.split(':');
       const body = { channel: place, text, ...(thread !== undefined && { thread_ts: thread }) };
-      const { response, answer, error } = await call('chat.postMessage', body, channel, ways);
+      const { response, answer, error } = await call('chat.postMessage', body, channel, egresses);
       if (answer?.ok === true) return { kind: 'sent', externalId: answer.ts ?? null };
       if (response.status === 429 || error === 'ratelimited') return pausedBy(response);
       const reason = `Slack responds with ${error}.`;
@@ -89,8 +99,8 @@ export function slack({
       const isTemporary = answer === null || response.status >= 500 || temporary.has(error);
       return { kind: isTemporary ? 'retry' : 'rejected', reason };
     },
-    check: async (channel, ways): Promise<Checked> => {
-      const { answer, error } = await call('auth.test', {}, channel, ways);
+    check: async (channel, egresses): Promise<Checked> => {
+      const { answer, error } = await call('auth.test', {}, channel, egresses);
       if (answer?.ok === true) return { kind: 'connected' };
       return {
         kind: unauthorized.has(error) ? 'unauthorized' : 'retry',

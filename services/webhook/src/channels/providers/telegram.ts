@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sameText } from '@gatehouse/public-access/same-text';
-import type { ChannelAdapter, Checked, OpenChannel, Sent, Ways } from '../adapter.ts';
+import type { ChannelAdapter, Checked, OpenChannel, Sent, Egresses } from '../adapter.ts';
 import { lenient } from './lenient.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 import { providerUrl } from './provider-url.ts';
@@ -24,11 +24,16 @@ export const telegramSettings = { TELEGRAM_API_URL: providerUrl('https://api.tel
 export function telegram({
   TELEGRAM_API_URL: apiUrl,
 }: Record<keyof typeof telegramSettings, string>): ChannelAdapter<'telegram'> {
-  const call = async (method: string, body: object, { credentials }: OpenChannel<'telegram'>, ways: Ways) => {
+  const call = async (
+    method: string,
+    body: object,
+    { credentials }: OpenChannel<'telegram'>,
+    egresses: Egresses,
+  ) => {
     // A tenant's text must not lead to other paths.
     const token = encodeURIComponent(credentials.bot_token).replaceAll('%3A', ':');
     const url = `${apiUrl}/bot${token}/${method}`;
-    const { response, answer } = await postJson(ways, { url, body, shape: answerShape });
+    const { response, answer } = await postJson(egresses, { url, body, shape: answerShape });
     const code = answer?.error_code ?? response.status;
     const reason = answer?.description ?? `Telegram responds with ${response.status}.`;
     return { response, answer, code, reason };
@@ -45,11 +50,11 @@ export function telegram({
     acceptedStatus: 202,
     style: 'telegram',
     maxChars: 4_096,
-    send: async ({ conversation, text, plainText }, channel, ways): Promise<Sent> => {
+    send: async ({ conversation, text, plainText }, channel, egresses): Promise<Sent> => {
       const place = placeOf(conversation);
-      let sent = await call('sendMessage', { ...place, text, parse_mode: 'HTML' }, channel, ways);
+      let sent = await call('sendMessage', { ...place, text, parse_mode: 'HTML' }, channel, egresses);
       if (sent.code === 400 && sent.reason.includes('parse entities'))
-        sent = await call('sendMessage', { ...place, text: plainText }, channel, ways);
+        sent = await call('sendMessage', { ...place, text: plainText }, channel, egresses);
       const { response, answer, code, reason } = sent;
       if (answer?.ok === true) {
         const { data } = sentMessage.safeParse(answer.result);
@@ -65,12 +70,12 @@ export function telegram({
         return { kind: 'moved', from: conversation, to: String(to) };
       return code >= 400 && code < 500 ? { kind: 'rejected', reason } : { kind: 'retry', reason };
     },
-    typing: async (conversation, channel, ways) => {
-      const aside = { ...ways, provider: ways.typing };
+    typing: async (conversation, channel, egresses) => {
+      const aside = { ...egresses, provider: egresses.typing };
       await call('sendChatAction', { ...placeOf(conversation), action: 'typing' }, channel, aside);
     },
-    check: async (channel, ways): Promise<Checked> => {
-      const { answer, code, reason } = await call('getMe', {}, channel, ways);
+    check: async (channel, egresses): Promise<Checked> => {
+      const { answer, code, reason } = await call('getMe', {}, channel, egresses);
       if (answer?.ok === true) return { kind: 'connected' };
       return { kind: answer !== null && isUnauthorized(code) ? 'unauthorized' : 'retry', reason };
     },

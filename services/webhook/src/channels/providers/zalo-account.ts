@@ -1,7 +1,7 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import { z } from 'zod';
 import { withExactIntegers } from '../../shared/exact-numbers.ts';
-import { ConsentRefused, ProviderUnavailable, type Ways } from '../adapter.ts';
+import { ConsentRefused, ProviderUnavailable, type Egresses } from '../adapter.ts';
 import { parseOrNull } from './provider-call.ts';
 
 const timeoutMs = 15_000;
@@ -20,8 +20,12 @@ const answerShape = z.object({
  * Asks Zalo which Official Account an access token is for: `GET /v2.0/oa/getoa` of the Open API. Returns the id of the
  * account. Throws `ConsentRefused` and `ProviderUnavailable`.
  */
-export async function zaloAccountOf(apiUrl: string, accessToken: string, ways: Ways): Promise<string> {
-  const response = await ways
+export async function zaloAccountOf(
+  apiUrl: string,
+  accessToken: string,
+  egresses: Egresses,
+): Promise<string> {
+  const response = await egresses
     .provider({
       method: 'GET',
       url: new URL(`${apiUrl}/v2.0/oa/getoa`),

@@ -37,11 +37,11 @@ export function zaloConsents({
     },
     authorizationUrl: (channel, request) => oauth.authorizationUrl(channel, request),
     namedAccount: (query) => query['oa_id'],
-    exchange: async (channel, answer, ways) => {
-      const tokens = await oauth.exchange(channel, answer, ways);
+    exchange: async (channel, answer, egresses) => {
+      const tokens = await oauth.exchange(channel, answer, egresses);
       // The callback's `oa_id` is not signed.
-      return { tokens, account: await zaloAccountOf(apiUrl, tokens.accessToken, ways) };
+      return { tokens, account: await zaloAccountOf(apiUrl, tokens.accessToken, egresses) };
     },
-    refresh: (channel, refreshToken, ways) => oauth.refresh(channel, refreshToken, ways),
+    refresh: (channel, refreshToken, egresses) => oauth.refresh(channel, refreshToken, egresses),
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { EgressError } from '@gatehouse/egress/errors';
 import { z } from 'zod';
 import type { ChannelConfig, ChannelCredentials } from '@gatehouse/contract/channel-instances';
-import { ConsentRefused, ProviderUnavailable, type Tokens, type Ways } from '../adapter.ts';
+import { ConsentRefused, ProviderUnavailable, type Tokens, type Egresses } from '../adapter.ts';
 import { parseOrNull } from './provider-call.ts';
 
 /** Zalo's OAuth v4 for Official Accounts: https://developers.zalo.me/docs/official-account/bat-dau/xac-thuc-va-uy-quyen-cho-ung-dung-new */
@@ -45,18 +45,26 @@ export class ZaloOAuth {
   }
 
   /** The first tokens. Throws `ConsentRefused` and `ProviderUnavailable`. */
-  exchange(app: App, { code, verifier }: { code: string; verifier: string }, ways: Ways): Promise<Tokens> {
-    return this.#ask(app, ways, { code, grant_type: 'authorization_code', code_verifier: verifier });
+  exchange(
+    app: App,
+    { code, verifier }: { code: string; verifier: string },
+    egresses: Egresses,
+  ): Promise<Tokens> {
+    return this.#ask(app, egresses, { code, grant_type: 'authorization_code', code_verifier: verifier });
   }
 
   /** New tokens for a refresh token, which is used up. Throws as {@link exchange}. */
-  refresh(app: App, refreshToken: string, ways: Ways): Promise<Tokens> {
-    return this.#ask(app, ways, { refresh_token: refreshToken, grant_type: 'refresh_token' });
+  refresh(app: App, refreshToken: string, egresses: Egresses): Promise<Tokens> {
+    return this.#ask(app, egresses, { refresh_token: refreshToken, grant_type: 'refresh_token' });
   }
 
-  async #ask({ config, credentials }: App, ways: Ways, fields: Record<string, string>): Promise<Tokens> {
+  async #ask(
+    { config, credentials }: App,
+    egresses: Egresses,
+    fields: Record<string, string>,
+  ): Promise<Tokens> {
     const body = new URLSearchParams({ ...fields, app_id: config.app_id }).toString();
-    const response = await ways
+    const response = await egresses
       .provider({
         method: 'POST',
         url: new URL(`${this.#url}/v4/oa/access_token`),

@@ -94,9 +94,9 @@ export function zalo({
     acceptedStatus: 200,
     style: 'plain',
     maxChars: 2_000,
-    send: async ({ conversation, text }, { accessToken }, ways): Promise<Sent> => {
+    send: async ({ conversation, text }, { accessToken }, egresses): Promise<Sent> => {
       if (accessToken === null) return { kind: 'unauthorized', reason: 'There is no consent yet.' };
-      const { response, answer } = await postJson(ways, {
+      const { response, answer } = await postJson(egresses, {
         url: `${apiUrl}/v3.0/oa/message/cs`,
         headers: { access_token: accessToken },
         body: { recipient: { user_id: conversation }, message: { text } },
