@@ -124,7 +124,10 @@ export function targetsFor(
   { catalogue, providers }: Pick<BatchDependencies, 'catalogue' | 'providers'>,
   { settings, userId }: { settings: KeySettings; userId: string | null },
 ): (name: string, api: BatchKind['api']) => ReturnType<typeof batchTarget> {
-  const choosing = { affinity: null, ordered: (model: Model) => providers.ordered(model, null) };
+  const choosing = {
+    affinity: null,
+    deploymentOrder: (model: Model) => providers.deploymentOrder(model, null),
+  };
   return (name, api) => batchTarget(catalogue, name, { api, settings, userId, choosing });
 }
 

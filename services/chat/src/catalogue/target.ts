@@ -61,11 +61,11 @@ export function modelNotFound(model: string): AppError {
 export interface Choosing {
   affinity: string | null;
   /** The deployments of a model in the order in which they are called. */
-  ordered: (model: Model) => readonly Model[];
+  deploymentOrder: (model: Model) => readonly Model[];
 }
 
 /** All deployments as the file has them. */
-export const asListed: Choosing = { affinity: null, ordered: deploymentsOf };
+export const asListed: Choosing = { affinity: null, deploymentOrder: deploymentsOf };
 
 /** A catalogue model with its fallbacks. Throws `model_not_found`, also for a model that the tenant may not use. */
 export function modelTarget(
@@ -130,8 +130,8 @@ export function startingAt(target: Target, name: string): Target {
 }
 
 /** The deployments of each model in turn, and no agent. */
-function targetOf(models: readonly Model[], { affinity, ordered }: Choosing): Target {
-  const [first, ...others] = [...new Set(models)].flatMap(ordered);
+function targetOf(models: readonly Model[], { affinity, deploymentOrder }: Choosing): Target {
+  const [first, ...others] = [...new Set(models)].flatMap(deploymentOrder);
   if (first === undefined) throw new Error('a model has no deployment');
   return {
     ...{ chain: [first, ...others], affinity, agentId: null, systemPrompt: null, defaults: {} },

@@ -56,7 +56,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
 
 /** The same model everywhere, so that its vectors can be compared. Texts are no conversation. */
 function inTurn({ providers }: EmbedDependencies): Choosing {
-  return { affinity: null, ordered: (model) => providers.ordered(model, null) };
+  return { affinity: null, deploymentOrder: (model) => providers.deploymentOrder(model, null) };
 }
 
 function callerOf(context: RpcContext, agentId: string): Actor {

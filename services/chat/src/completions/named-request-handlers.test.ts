@@ -40,7 +40,7 @@ it('looks up all names of a request before it takes the turn of large ones, also
     },
     conversation: () => Promise.resolve([Buffer.from('{"role":"user","content":"earlier"}')]),
   };
-  const dependencies = { catalogue, responses, providers: { ordered: (model: Model) => [model] } };
+  const dependencies = { catalogue, responses, providers: { deploymentOrder: (model: Model) => [model] } };
   let charged = 0;
   const input: RequestBody = {
     ...{ dialect: dialects.responses, body: Buffer.from(JSON.stringify(fields)), actor, sessionId: null },

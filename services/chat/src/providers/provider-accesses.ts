@@ -50,7 +50,7 @@ export class ProviderAccesses {
     return access;
   }
 
-  named(name: string): ProviderAccess | undefined {
+  accessByName(name: string): ProviderAccess | undefined {
     return this.#current.get(name);
   }
 

@@ -34,7 +34,7 @@ export function isInUse({ isOpen, openTenants, keys, calls }: DeploymentState): 
 }
 
 /** A deployment of the catalogue, with the ids of the models that it serves. */
-export interface Listed {
+export interface CatalogueDeployment {
   deployment: Model;
   models: readonly string[];
   /** Positions of its provider's keys. */
@@ -61,7 +61,9 @@ export function callsOf(reports: readonly Report[]): (name: string) => Calls {
 }
 
 /** Joins what all replicas see of each deployment of the catalogue. */
-export function joinedReports(reports: readonly Report[]): (listed: Listed) => ProviderDeployment {
+export function joinedReports(
+  reports: readonly Report[],
+): (listed: CatalogueDeployment) => ProviderDeployment {
   const byName = new Map<string, (DeploymentState & Pick<Report, 'reportedAt'>)[]>();
   for (const { deployments, reportedAt } of reports)
     for (const state of deployments)

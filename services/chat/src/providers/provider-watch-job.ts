@@ -7,12 +7,15 @@ const everyMs = 1_000;
 
 /** Reports deployments whose breaker opens for all tenants. */
 export class ProviderWatch {
-  readonly #registry: Pick<ProviderRegistry, 'down'>;
+  readonly #registry: Pick<ProviderRegistry, 'openDeployments'>;
   readonly #onDown: (provider: string, model: string) => void;
   readonly #loop = new BackgroundLoop(() => this.#round());
   #down = new Set<string>();
 
-  constructor(registry: Pick<ProviderRegistry, 'down'>, onDown: (provider: string, model: string) => void) {
+  constructor(
+    registry: Pick<ProviderRegistry, 'openDeployments'>,
+    onDown: (provider: string, model: string) => void,
+  ) {
     this.#registry = registry;
     this.#onDown = onDown;
   }
@@ -27,7 +30,7 @@ export class ProviderWatch {
 
   #round(): Promise<number> {
     const down = new Set<string>();
-    for (const { deployment, models } of this.#registry.down())
+    for (const { deployment, models } of this.#registry.openDeployments())
       for (const id of models) {
         const name = cacheKey(id, deploymentName(deployment));
         down.add(name);

@@ -23,7 +23,7 @@ import { freeCallOf } from './key-check.ts';
 import { TenantKeyPools, type TenantKeyPoolsOptions } from './tenant-key-pools.ts';
 import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
 import { keyHeaders } from './provider-kinds.ts';
-import type { DeploymentState, Listed } from './provider-report.ts';
+import type { DeploymentState, CatalogueDeployment } from './provider-report.ts';
 import { observeProviders } from './registry-metrics.ts';
 import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
 import { Cooldowns } from './cooldowns.ts';
@@ -78,7 +78,7 @@ export class ProviderRegistry {
   readonly #metrics: CallMetrics;
   readonly #accesses: ProviderAccesses;
   /** The deployments of the catalogue, by their names. */
-  #listed: ReadonlyMap<string, Listed> = new Map();
+  #listed: ReadonlyMap<string, CatalogueDeployment> = new Map();
   /** The calls of deployments that were called, by their names. */
   readonly #calls = new Map<string, DeploymentCalls>();
   readonly #deployments = new WeakMap<Model, Deployment>();
@@ -116,7 +116,7 @@ export class ProviderRegistry {
    */
   replaceBy(read: ReadCatalogue): void {
     const accesses = this.#accesses.replaceBy(read);
-    const listed = new Map<string, Listed & { models: string[] }>();
+    const listed = new Map<string, CatalogueDeployment & { models: string[] }>();
     const deployments: [Model, readonly (string | null)[]][] = [];
     const upstreamModels = new Map<Breakers, Set<string>>();
     for (const { breakers } of accesses) upstreamModels.set(breakers, new Set());
@@ -241,7 +241,7 @@ export class ProviderRegistry {
     { provider: name, keyId, ownKeyId }: KeyName,
     { tenantId, ownKeys }: { tenantId: string; ownKeys: readonly TenantProviderKey[] },
   ): ProviderResources | null {
-    const access = this.#accesses.named(name);
+    const access = this.#accesses.accessByName(name);
     if (access === undefined) return null;
     if (ownKeyId === null) {
       if (keyId === null) return access.keys === null ? resourcesAt(access, undefined) : null;
@@ -259,13 +259,13 @@ export class ProviderRegistry {
     const call = freeCallOf(provider);
     if (call === null || provider.kind === 'vertex') return null;
     const headers = keyHeaders(provider.kind, key);
-    const status = await this.#accesses.named(provider.name)?.adapter.statusOf(call.path, headers);
+    const status = await this.#accesses.accessByName(provider.name)?.adapter.statusOf(call.path, headers);
     if (status === call.refusal) return false;
     return status === 200 ? true : null;
   }
 
   /** The deployments of a model in the order in which a session goes to them. */
-  ordered(model: Model, affinity: string | null): readonly Model[] {
+  deploymentOrder(model: Model, affinity: string | null): readonly Model[] {
     const members = deploymentsOf(model).map((deployment) => ({
       ...{ deployment, name: deploymentName(deployment), weight: deployment.weight },
     }));
@@ -281,12 +281,12 @@ export class ProviderRegistry {
   }
 
   /** Deployments whose breaker is open for all tenants; a pattern stands for all names behind it. */
-  down(): Listed[] {
+  openDeployments(): CatalogueDeployment[] {
     return this.#called.filter(({ deployment }) => this.#isOpen(deployment));
   }
 
   /** The deployments of the catalogue, each once, with the models that it serves. */
-  listed(): Listed[] {
+  listed(): CatalogueDeployment[] {
     return [...this.#listed.values()];
   }
 
@@ -310,7 +310,7 @@ export class ProviderRegistry {
     return this.#accesses.close();
   }
 
-  get #called(): Listed[] {
+  get #called(): CatalogueDeployment[] {
     return [...this.#calls.keys()].flatMap((name) => this.#listed.get(name) ?? []);
   }
 

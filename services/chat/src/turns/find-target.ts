@@ -52,7 +52,10 @@ function anyPayersTarget(
   { request, agent, actor, settings, sessionId }: TargetQuery,
 ): Target {
   const affinity = catalogue.divides ? affinityOf(actor.tenantId, sessionId, request) : null;
-  const choosing = { affinity, ordered: (model: Model) => providers.ordered(model, affinity) };
+  const choosing = {
+    affinity,
+    deploymentOrder: (model: Model) => providers.deploymentOrder(model, affinity),
+  };
   if (agentRef(request.model) === null)
     return modelTarget(catalogue, request.model, settings.allowedModels, choosing);
   const isTooLong = request.model.length > textLimits.request_model;
