@@ -63,8 +63,8 @@ interface Body {
   /** Bytes of its copies. */
   copies: number;
   /** Bytes that are announced and have not come. */
-  promised: number;
-  lapse: NodeJS.Timeout | undefined;
+  announced: number;
+  announcementTimer: NodeJS.Timeout | undefined;
   isOpen: boolean;
   wait: Wait | null;
 }
@@ -73,7 +73,7 @@ interface Body {
 interface HeldBytes {
   bytes: number;
   copies: number;
-  promised: number;
+  announced: number;
   waiting: number;
 }
 
@@ -87,17 +87,17 @@ interface HeldBytes {
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
-  /** Has no entry for a tenant without bytes, promises and bodies that wait. */
+  /** Has no entry for a tenant without bytes, announcements and bodies that wait. */
   readonly #tenants = new Map<string, HeldBytes>();
   /** In the order in which they came. */
   readonly #waiting = new Set<Body>();
-  readonly #all: HeldBytes = { bytes: 0, copies: 0, promised: 0, waiting: 0 };
+  readonly #all: HeldBytes = { bytes: 0, copies: 0, announced: 0, waiting: 0 };
 
   constructor(options: BodyBudgetOptions) {
     this.#options = options;
   }
 
-  /** Bytes charged in total with those of copies, and the number of tenants that have bytes, promises or bodies that wait. */
+  /** Bytes charged in total with those of copies, and the number of tenants that have bytes, announcements or waiting bodies. */
   get inUse(): { bytes: number; tenants: number } {
     return { bytes: this.#all.bytes + this.#all.copies, tenants: this.#tenants.size };
   }
@@ -112,8 +112,8 @@ export class BodyBudget {
       tenantId,
       bytes: 0,
       copies: 0,
-      promised: 0,
-      lapse: undefined,
+      announced: 0,
+      announcementTimer: undefined,
       isOpen: true,
       wait: null,
     };
@@ -123,31 +123,31 @@ export class BodyBudget {
       grow: (more) => {
         if (!body.isOpen) return;
         this.#check(body, more);
-        this.#change(body, { bytes: more, promised: -Math.min(body.promised, more) });
+        this.#change(body, { bytes: more, announced: -Math.min(body.announced, more) });
       },
       shrink: (kept) => {
         if (!body.isOpen || kept >= body.bytes) return;
         this.#change(body, { bytes: kept - body.bytes });
-        this.#goOn();
+        this.#admitWaiting();
       },
       copied: (bytes) => {
         if (!body.isOpen || bytes === body.copies) return;
         this.#change(body, { copies: bytes - body.copies });
-        this.#goOn();
+        this.#admitWaiting();
       },
       release: () => {
         if (!body.isOpen) return;
         body.isOpen = false;
-        clearTimeout(body.lapse);
+        clearTimeout(body.announcementTimer);
         body.wait?.end();
-        this.#change(body, { bytes: -body.bytes, copies: -body.copies, promised: -body.promised });
-        this.#goOn();
+        this.#change(body, { bytes: -body.bytes, copies: -body.copies, announced: -body.announced });
+        this.#admitWaiting();
       },
     };
   }
 
   #tenantOf({ tenantId }: Body): HeldBytes {
-    return this.#tenants.get(tenantId) ?? { bytes: 0, copies: 0, promised: 0, waiting: 0 };
+    return this.#tenants.get(tenantId) ?? { bytes: 0, copies: 0, announced: 0, waiting: 0 };
   }
 
   #enter(body: Body, bytes: number): Promise<void> | undefined {
@@ -155,15 +155,15 @@ export class BodyBudget {
     const tenant = this.#tenantOf(body);
     const isNext = bytes <= smallBytes || tenant.waiting === 0;
     if (isNext && this.#exceeded(body, bytes) === null) {
-      this.#promise(body, bytes);
+      this.#announce(body, bytes);
       return undefined;
     }
     if (tenant.waiting >= Math.min(maxWaiting.perTenant, maxWaiting.perProcess - this.#all.waiting))
       return Promise.reject(this.#refusalOf(body, bytes));
-    return this.#room(body, bytes);
+    return this.#waitForCapacity(body, bytes);
   }
 
-  #room(body: Body, bytes: number): Promise<void> {
+  #waitForCapacity(body: Body, bytes: number): Promise<void> {
     this.#waiting.add(body);
     this.#change(body, { waiting: 1 });
     return new Promise((resolve, reject) => {
@@ -177,26 +177,26 @@ export class BodyBudget {
       const timer = setTimeout(() => {
         reject(this.#refusalOf(body, bytes));
         end();
-        this.#goOn();
+        this.#admitWaiting();
       }, this.#options.waitMs ?? defaultWaitMs).unref();
       body.wait = { bytes, end };
     });
   }
 
   /** Small bodies come at once. */
-  #promise(body: Body, bytes: number): void {
+  #announce(body: Body, bytes: number): void {
     if (bytes <= smallBytes) return;
-    this.#change(body, { promised: bytes });
-    body.lapse = setTimeout(() => {
-      this.#change(body, { promised: -body.promised });
-      this.#goOn();
+    this.#change(body, { announced: bytes });
+    body.announcementTimer = setTimeout(() => {
+      this.#change(body, { announced: -body.announced });
+      this.#admitWaiting();
     }, this.#options.arrivalMs ?? defaultArrivalMs).unref();
   }
 
   /** Lets bodies that wait go on as far as they fit. */
-  #goOn(): void {
+  #admitWaiting(): void {
     for (let next = this.#next(); next !== null; next = this.#next()) {
-      this.#promise(next.body, next.wait.bytes);
+      this.#announce(next.body, next.wait.bytes);
       next.wait.end();
     }
   }
@@ -210,7 +210,7 @@ export class BodyBudget {
       const { wait, tenantId } = body;
       if (wait === null || (seen.has(tenantId) && wait.bytes > smallBytes)) continue;
       seen.add(tenantId);
-      const level = levelOf(this.#tenantOf(body)) + wait.bytes;
+      const level = chargedBytes(this.#tenantOf(body)) + wait.bytes;
       if (level >= least || this.#exceeded(body, wait.bytes) !== null) continue;
       least = level;
       next = { body, wait };
@@ -227,13 +227,13 @@ export class BodyBudget {
     return this.#refusal(this.#exceeded(body, bytes) ?? 'rate_limit_exceeded');
   }
 
-  /** The limit that a body would exceed with so many bytes more, of which it may have promised some. */
+  /** The limit that a body would exceed with so many bytes more, of which it may have announced some. */
   #exceeded(body: Body, bytes: number): 'rate_limit_exceeded' | 'service_unavailable' | null {
-    const more = bytes - body.promised;
+    const more = bytes - body.announced;
     if (more <= 0) return null;
     const { perTenant, perProcess } = this.#options;
     // Copies may exceed a limit until a provider has read them: all small requests would stop for so long.
-    const level = body.bytes + bytes <= smallBytes ? levelWithoutCopies : levelOf;
+    const level = body.bytes + bytes <= smallBytes ? chargedWithoutCopies : chargedBytes;
     const [bodyLevel, processLevel] = [level(body), level(this.#all)];
     const tenantLevel = level(this.#tenantOf(body));
     if (tenantLevel > bodyLevel && tenantLevel + more > perTenant) return 'rate_limit_exceeded';
@@ -242,18 +242,18 @@ export class BodyBudget {
       : null;
   }
 
-  #change(body: Body, { bytes = 0, copies = 0, promised = 0, waiting = 0 }: Partial<HeldBytes>): void {
+  #change(body: Body, { bytes = 0, copies = 0, announced = 0, waiting = 0 }: Partial<HeldBytes>): void {
     const tenant = this.#tenantOf(body);
     body.bytes += bytes;
     body.copies += copies;
-    body.promised += promised;
+    body.announced += announced;
     for (const held of [tenant, this.#all]) {
       held.bytes += bytes;
       held.copies += copies;
-      held.promised += promised;
+      held.announced += announced;
       held.waiting += waiting;
     }
-    if (levelOf(tenant) > 0 || tenant.waiting > 0) this.#tenants.set(body.tenantId, tenant);
+    if (chargedBytes(tenant) > 0 || tenant.waiting > 0) this.#tenants.set(body.tenantId, tenant);
     else this.#tenants.delete(body.tenantId);
   }
 
@@ -269,11 +269,11 @@ export class BodyBudget {
 type Level = Omit<HeldBytes, 'waiting'>;
 
 /** Bytes that count against limits. */
-function levelOf({ bytes, copies, promised }: Level): number {
-  return bytes + copies + promised;
+function chargedBytes({ bytes, copies, announced }: Level): number {
+  return bytes + copies + announced;
 }
 
 /** Bytes that count against limits for a small body. */
-function levelWithoutCopies({ bytes, promised }: Level): number {
-  return bytes + promised;
+function chargedWithoutCopies({ bytes, announced }: Level): number {
+  return bytes + announced;
 }
