@@ -18,7 +18,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 interface Place {
   at: string;
   source: JsonSource | null;
-  left: DroppedFields;
+  dropped: DroppedFields;
 }
 
 /** The parts of a message. Throws a 400 for a block that other APIs don't have. */
@@ -32,10 +32,10 @@ export function* readContent(content: unknown, place: Place): Steps<Part[]> {
 }
 
 /** Texts alone may stand in system messages. */
-export function systemParts(content: unknown, at: string, left: DroppedFields): TextPart[] {
+export function systemParts(content: unknown, at: string, dropped: DroppedFields): TextPart[] {
   return listOfBlocks(content).map((block, index) => {
-    if (typeOf(block) !== 'text') throw left.refused(`${at}[${index}].type`);
-    return { ...textPart(block, left), ...cachePointOf(block) };
+    if (typeOf(block) !== 'text') throw dropped.unsupportedParameter(`${at}[${index}].type`);
+    return { ...textPart(block, dropped), ...cachePointOf(block) };
   });
 }
 
@@ -52,82 +52,85 @@ function typeOf(block: unknown): unknown {
 function assistantBlock<Name extends string>(
   block: unknown,
   names: readonly Name[],
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Members<Name> {
-  return left.members(block, '', [...names, 'type' as Name]);
+  return dropped.members(block, '', [...names, 'type' as Name]);
 }
 
-function partsOf(block: unknown, index: number, { at, source, left }: Place): Part[] {
+function partsOf(block: unknown, index: number, { at, source, dropped }: Place): Part[] {
   const place = `${at}[${index}]`;
   switch (typeOf(block)) {
     case 'thinking':
     case 'redacted_thinking':
-      return [thinkingPart(assistantBlock(block, ['thinking', 'signature', 'data'], left))];
+      return [thinkingPart(assistantBlock(block, ['thinking', 'signature', 'data'], dropped))];
     case 'tool_use': {
-      const { id, name } = assistantBlock(block, ['id', 'name', 'input', 'caller'], left);
+      const { id, name } = assistantBlock(block, ['id', 'name', 'input', 'caller'], dropped);
       const argumentsText = source?.element(index)?.textOf('input') ?? '{}';
       const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
       return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
     }
     case 'tool_result': {
       const names = ['tool_use_id', 'content', 'is_error'] as const;
-      const { content, tool_use_id: id, is_error: isError } = assistantBlock(block, names, left);
+      const { content, tool_use_id: id, is_error: isError } = assistantBlock(block, names, dropped);
       const parts = listOfBlocks(content).flatMap((each, at) =>
-        plainParts(each, `${place}.content[${at}]`, left),
+        plainParts(each, `${place}.content[${at}]`, dropped),
       );
       return [{ kind: 'result', callId: textIn(id) ?? '', parts, isError: isError === true }];
     }
     default:
-      return plainParts(block, place, left);
+      return plainParts(block, place, dropped);
   }
 }
 
-function plainParts(block: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
+function plainParts(block: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
   const type = typeOf(block);
   switch (type) {
     case 'text':
-      return [textPart(block, left)];
+      return [textPart(block, dropped)];
     case 'image': {
-      const { source } = assistantBlock(block, ['source'], left);
-      return [{ kind: 'image', source: sourceOf(source, at, left), name: null, at }];
+      const { source } = assistantBlock(block, ['source'], dropped);
+      return [{ kind: 'image', source: sourceOf(source, at, dropped), name: null, at }];
     }
     case 'document':
-      return documentParts(block, at, left);
+      return documentParts(block, at, dropped);
     case 'search_result': {
       const names = ['source', 'title', 'content', 'citations'] as const;
-      const { source, title: name, content, citations } = assistantBlock(block, names, left);
-      noteCitations(citations, left);
-      const texts = listOfBlocks(content).map((each) => textPart(each, left));
+      const { source, title: name, content, citations } = assistantBlock(block, names, dropped);
+      noteCitations(citations, dropped);
+      const texts = listOfBlocks(content).map((each) => textPart(each, dropped));
       return [...title(name), ...title(source), ...texts];
     }
     default:
-      throw left.refused(`${at}.type`, `Only Anthropic's models take ${String(type).slice(0, 64)} blocks.`);
+      throw dropped.unsupportedParameter(
+        `${at}.type`,
+        `Only Anthropic's models take ${String(type).slice(0, 64)} blocks.`,
+      );
   }
 }
 
-function documentParts(block: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
+function documentParts(block: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
   const names = ['source', 'title', 'context', 'citations'] as const;
-  const { source, title: name, context, citations } = assistantBlock(block, names, left);
-  noteCitations(citations, left);
+  const { source, title: name, context, citations } = assistantBlock(block, names, dropped);
+  noteCitations(citations, dropped);
   const sourceNames = ['type', 'data', 'content', 'media_type', 'url', 'file_id'] as const;
-  const { type, data, content } = left.members(source ?? {}, 'source', sourceNames);
+  const { type, data, content } = dropped.members(source ?? {}, 'source', sourceNames);
   const before = [...title(name), ...title(context)];
   if (type === 'text') return [...before, { kind: 'text', text: textIn(data) ?? '' }];
   if (type === 'content')
     return [
       ...before,
       ...listOfBlocks(content).flatMap((each, index) =>
-        innerPart(each, `${at}.source.content[${index}]`, left),
+        innerPart(each, `${at}.source.content[${index}]`, dropped),
       ),
     ];
-  return [...title(context), { kind: 'file', source: sourceOf(source, at, left), name: textIn(name), at }];
+  return [...title(context), { kind: 'file', source: sourceOf(source, at, dropped), name: textIn(name), at }];
 }
 
 /** A document holds texts and images, and no document. */
-function innerPart(block: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
+function innerPart(block: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
   const type = typeOf(block);
-  if (type !== 'text' && type !== 'image') throw left.refused(`${at}.type`);
-  return plainParts(block, at, left);
+  if (type !== 'text' && type !== 'image') throw dropped.unsupportedParameter(`${at}.type`);
+  return plainParts(block, at, dropped);
 }
 
 function title(value: unknown): TextPart[] {
@@ -135,23 +138,23 @@ function title(value: unknown): TextPart[] {
 }
 
 /** Quotations of earlier answers are no part of their text. */
-function textPart(block: unknown, left: DroppedFields): TextPart {
-  const { text, citations } = assistantBlock(block, ['text', 'citations'], left);
-  noteCitations(citations, left);
+function textPart(block: unknown, dropped: DroppedFields): TextPart {
+  const { text, citations } = assistantBlock(block, ['text', 'citations'], dropped);
+  noteCitations(citations, dropped);
   return { kind: 'text', text: textIn(text) ?? '' };
 }
 
 /** A list of them is of an earlier answer, and an object asks for them. */
-function noteCitations(citations: unknown, left: DroppedFields): void {
-  if (isFields(citations)) left.ignore('citations');
+function noteCitations(citations: unknown, dropped: DroppedFields): void {
+  if (isFields(citations)) dropped.ignore('citations');
 }
 
-function sourceOf(source: unknown, at: string, left: DroppedFields): MediaSource {
+function sourceOf(source: unknown, at: string, dropped: DroppedFields): MediaSource {
   const names = ['type', 'url', 'data', 'media_type', 'file_id'] as const;
-  const { type, url, data, media_type: mediaType } = left.members(source ?? {}, 'source', names);
+  const { type, url, data, media_type: mediaType } = dropped.members(source ?? {}, 'source', names);
   if (type === 'url' && typeof url === 'string') return { url };
   if (type === 'base64' && typeof data === 'string') return dataSource(data, textIn(mediaType) ?? '');
-  throw left.refused(`${at}.source.type`, 'Files of a provider are known to it alone.');
+  throw dropped.unsupportedParameter(`${at}.source.type`, 'Files of a provider are known to it alone.');
 }
 
 /** Anthropic's own signatures have no mark. */

@@ -17,7 +17,7 @@ import { isPlainText } from '../file-types.ts';
 import { isEmpty } from '../translation/ordered-turns.ts';
 
 /** The blocks of a part. Other providers' thoughts have none. */
-export function blockOf(part: Part, left: DroppedFields): Fields[] {
+export function blockOf(part: Part, dropped: DroppedFields): Fields[] {
   switch (part.kind) {
     case 'text':
     case 'refusal':
@@ -32,9 +32,9 @@ export function blockOf(part: Part, left: DroppedFields): Fields[] {
     case 'call':
       return [{ type: 'tool_use', id: part.id, name: part.name, input: deferredInput(part) }];
     case 'result':
-      return [resultBlock(part, left)];
+      return [resultBlock(part, dropped)];
     default:
-      return [mediaBlock(part, left)];
+      return [mediaBlock(part, dropped)];
   }
 }
 
@@ -63,8 +63,8 @@ export function deferredInput({ id, argumentsText }: CallPart): DeferredText {
   });
 }
 
-function resultBlock({ callId, parts, isError }: ResultPart, left: DroppedFields): Fields {
-  const content = parts.filter((part) => !isEmpty(part)).map((part) => plainBlock(part, left));
+function resultBlock({ callId, parts, isError }: ResultPart, dropped: DroppedFields): Fields {
+  const content = parts.filter((part) => !isEmpty(part)).map((part) => plainBlock(part, dropped));
   return {
     ...{ type: 'tool_result', tool_use_id: callId },
     ...(content.length > 0 && { content }),
@@ -72,20 +72,20 @@ function resultBlock({ callId, parts, isError }: ResultPart, left: DroppedFields
   };
 }
 
-function plainBlock(part: TextPart | MediaPart, left: DroppedFields): Fields {
-  return part.kind === 'text' ? textBlock(part.text) : mediaBlock(part, left);
+function plainBlock(part: TextPart | MediaPart, dropped: DroppedFields): Fields {
+  return part.kind === 'text' ? textBlock(part.text) : mediaBlock(part, dropped);
 }
 
-function mediaBlock(part: MediaPart, left: DroppedFields): Fields {
+function mediaBlock(part: MediaPart, dropped: DroppedFields): Fields {
   const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'image', source: writeSource(source) };
-  if (kind === 'audio') throw left.refused(at, "Audio input isn't supported.");
+  if (kind === 'audio') throw dropped.unsupportedParameter(at, "Audio input isn't supported.");
   const document = { type: 'document', ...(name !== null && { title: name }) };
   const type = typeOf(part);
   // An address that does not show its type is one of a PDF.
   if (type === pdf || (type === null && 'url' in source)) return { ...document, source: writeSource(source) };
   if ('url' in source || !isPlainText(source))
-    throw left.refused(at, 'The model reads PDF and plain text only.');
+    throw dropped.unsupportedParameter(at, 'The model reads PDF and plain text only.');
   const data = new DeferredText(() => plainText(source));
   return { ...document, source: { type: 'text', media_type: 'text/plain', data } };
 }

@@ -45,34 +45,35 @@ const translated = [
 const decisive = ['container', 'mcp_servers'] as const;
 
 /** See `RequestApi`. */
-export function* readRequest(body: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
+export function* readRequest(body: Fields, source: JsonSource, dropped: DroppedFields): Steps<Conversation> {
   // By this code Anthropic's SDKs know that they are to send the whole conversation.
-  if (isGiven(body['thread'])) throw left.refused('thread', undefined, 'thread_unsupported_request');
-  for (const name of decisive) if (isGiven(body[name])) throw left.refused(name);
-  const fields = left.members(body, '', [...translated, ...decisive, 'thread']);
-  const choice = left.members(fields['tool_choice'] ?? {}, 'tool_choice', choiceMembers);
+  if (isGiven(body['thread']))
+    throw dropped.unsupportedParameter('thread', undefined, 'thread_unsupported_request');
+  for (const name of decisive) if (isGiven(body[name])) throw dropped.unsupportedParameter(name);
+  const fields = dropped.members(body, '', [...translated, ...decisive, 'thread']);
+  const choice = dropped.members(fields['tool_choice'] ?? {}, 'tool_choice', choiceMembers);
   const isSerial = booleanIn(choice['disable_parallel_tool_use']);
-  const turns = yield* turnsOf({ fields, body: body }, source, left);
+  const turns = yield* turnsOf({ fields, body: body }, source, dropped);
   const tools: Tool[] = [];
   for (const [index, tool] of listOf(fields['tools']).entries()) {
-    tools.push(toolOf(tool, index, { source, left }));
+    tools.push(toolOf(tool, index, { source, dropped }));
     yield;
   }
   return {
     turns,
     tools,
-    choice: choiceOf(choice, left),
+    choice: choiceOf(choice, dropped),
     parallel: isSerial === null ? null : !isSerial,
     maxTokens: numberIn(fields['max_tokens']),
-    stop: stopIn(fields['stop_sequences'], 'stop_sequences', left),
+    stop: stopIn(fields['stop_sequences'], 'stop_sequences', dropped),
     sampling: {
       ...noSampling,
       temperature: numberIn(fields['temperature']),
       topP: numberIn(fields['top_p']),
       topK: numberIn(fields['top_k']),
     },
-    output: outputOf(fields['output_config'], source, left),
-    reasoning: reasoningOf(fields, left),
+    output: outputOf(fields['output_config'], source, dropped),
+    reasoning: reasoningOf(fields, dropped),
     stream: fields['stream'] === true,
   };
 }
@@ -91,35 +92,38 @@ const billingHeader = /^x-anthropic-billing-header:/;
 function* turnsOf(
   { fields, body: body }: { fields: RequestFields; body: Fields },
   source: JsonSource,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Steps<Turn[]> {
-  const parts = systemParts(fields['system'] ?? [], 'system', left).filter(
+  const parts = systemParts(fields['system'] ?? [], 'system', dropped).filter(
     ({ text }) => !billingHeader.test(text),
   );
   const messages = source.member('messages');
   const turns: Turn[] = parts.length === 0 ? [] : [{ role: 'system', parts }];
   for (const [index, message] of listOf(fields['messages']).entries()) {
     const at = `messages[${index}]`;
-    const { role, content } = left.members(message, 'messages', ['role', 'content']);
+    const { role, content } = dropped.members(message, 'messages', ['role', 'content']);
     if (role === 'system' || role === 'developer')
-      turns.push({ role: 'system', parts: systemParts(content, `${at}.content`, left) });
+      turns.push({ role: 'system', parts: systemParts(content, `${at}.content`, dropped) });
     else if (role === 'user' || role === 'assistant') {
       const from = messages?.element(index)?.member('content') ?? null;
-      turns.push({ role, parts: yield* readContent(content, { at: `${at}.content`, source: from, left }) });
-    } else throw left.refused(`${at}.role`);
+      turns.push({
+        role,
+        parts: yield* readContent(content, { at: `${at}.content`, source: from, dropped }),
+      });
+    } else throw dropped.unsupportedParameter(`${at}.role`);
     yield;
   }
-  assertNotBegun(turns, left);
+  assertNotBegun(turns, dropped);
   const last = turns.at(-1);
   if (last !== undefined) last.parts = withCachePoint(last.parts, body);
   return turns;
 }
 
 /** The models of no other API go on from the beginning of an answer. */
-function assertNotBegun(turns: readonly Turn[], left: DroppedFields): void {
+function assertNotBegun(turns: readonly Turn[], dropped: DroppedFields): void {
   const last = turns.at(-1);
   if (last?.role === 'assistant' && last.parts.at(-1)?.kind === 'text')
-    throw left.refused(
+    throw dropped.unsupportedParameter(
       'messages',
       'The model begins its answer itself: the last message must be of the user.',
     );
@@ -128,14 +132,17 @@ function assertNotBegun(turns: readonly Turn[], left: DroppedFields): void {
 function toolOf(
   tool: unknown,
   index: number,
-  { source, left }: { source: JsonSource; left: DroppedFields },
+  { source, dropped }: { source: JsonSource; dropped: DroppedFields },
 ): Tool {
   const names = ['type', 'name', 'description', 'input_schema', 'strict', cacheHint] as const;
-  const fields = left.members(tool, 'tools', names);
+  const fields = dropped.members(tool, 'tools', names);
   const type = textIn(fields.type) ?? 'custom';
   if (type !== 'custom')
-    throw left.refused(`tools[${index}].type`, `The model has no tool of the type ${type.slice(0, 64)}.`);
-  if (fields[cacheHint] !== undefined && !left.keeps(cacheHint)) left.ignore(cacheHint);
+    throw dropped.unsupportedParameter(
+      `tools[${index}].type`,
+      `The model has no tool of the type ${type.slice(0, 64)}.`,
+    );
+  if (fields[cacheHint] !== undefined && !dropped.keeps(cacheHint)) dropped.ignore(cacheHint);
   return {
     name: textIn(fields['name']) ?? '',
     namespace: null,
@@ -151,39 +158,39 @@ function toolOf(
 
 function choiceOf(
   { type, name }: Members<(typeof choiceMembers)[number]>,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): ToolChoice | null {
   if (type === undefined) return null;
   if (type === 'auto' || type === 'none') return type;
   if (type === 'any') return 'required';
   if (type === 'tool' && typeof name === 'string') return { name, namespace: null };
-  throw left.refused(type === 'tool' ? 'tool_choice.name' : 'tool_choice.type');
+  throw dropped.unsupportedParameter(type === 'tool' ? 'tool_choice.name' : 'tool_choice.type');
 }
 
-function outputOf(config: unknown, source: JsonSource, left: DroppedFields): OutputFormat | null {
-  const { format: outputFormat } = left.members(config ?? {}, 'output_config', ['format', 'effort']);
+function outputOf(config: unknown, source: JsonSource, dropped: DroppedFields): OutputFormat | null {
+  const { format: outputFormat } = dropped.members(config ?? {}, 'output_config', ['format', 'effort']);
   if (outputFormat === undefined) return null;
-  const format = left.members(outputFormat, 'output_config.format', ['type', 'schema']);
+  const format = dropped.members(outputFormat, 'output_config.format', ['type', 'schema']);
   const schemaJson = source.member('output_config')?.member('format')?.textOf('schema');
   if (format.type !== 'json_schema' || typeof schemaJson !== 'string')
-    throw left.refused('output_config.format.type');
+    throw dropped.unsupportedParameter('output_config.format.type');
   return { kind: 'schema', name: null, schemaJson, isStrict: true };
 }
 
 const thinkingTypes: readonly unknown[] = ['enabled', 'adaptive', 'disabled'];
 
-function reasoningOf(fields: RequestFields, left: DroppedFields): Reasoning | null {
+function reasoningOf(fields: RequestFields, dropped: DroppedFields): Reasoning | null {
   const { effort } = Object(fields['output_config']) as Fields;
   const names = ['type', 'budget_tokens'] as const;
-  const { type: thinkingType, budget_tokens: budget } = left.members(
+  const { type: thinkingType, budget_tokens: budget } = dropped.members(
     fields['thinking'] ?? {},
     'thinking',
     names,
   );
   const isEffort = efforts.includes(effort as Effort);
   const type = thinkingTypes.includes(thinkingType) ? thinkingType : undefined;
-  if (thinkingType !== type) left.ignore('thinking.type');
-  if (!isEffort && effort !== undefined && effort !== null) left.ignore('output_config.effort');
+  if (thinkingType !== type) dropped.ignore('thinking.type');
+  if (!isEffort && effort !== undefined && effort !== null) dropped.ignore('output_config.effort');
   if (type === undefined && !isEffort) return null;
   return {
     isOn: type !== 'disabled',

@@ -18,13 +18,13 @@ const otherwiseTokens = 8_192;
 export function* writeRequest(
   conversation: Conversation,
   facts: ModelFacts,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Steps<object> {
   const { output, stop, maxTokens, stream } = conversation;
   const most = facts.maxOutputTokens ?? Infinity;
   const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
   const turns = yield* ownTurns(askingForJson(conversation), 'anthropic');
-  const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, left });
+  const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, dropped });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
   const { system, messages } = splitSystem(turns, { keepsThoughts: isThinking });
   const format = output?.kind === 'schema' && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
@@ -32,11 +32,11 @@ export function* writeRequest(
     model: facts.name,
     max_tokens: limit,
     ...(system.length > 0 && { system: system.map(({ text }) => ({ type: 'text', text })) }),
-    messages: messages.map((turn) => messageOf(turn, left)),
+    messages: messages.map((turn) => messageOf(turn, dropped)),
     ...(thinking !== null && { thinking }),
     ...(stop.length > 0 && { stop_sequences: stop }),
-    ...samplingOf(conversation, { isThinking, facts, left }),
-    ...toolsOf(conversation, left),
+    ...samplingOf(conversation, { isThinking, facts, dropped }),
+    ...toolsOf(conversation, dropped),
     ...((format || effort !== null) && {
       output_config: { ...(effort !== null && { effort }), ...(format && { format }) },
     }),
@@ -44,25 +44,25 @@ export function* writeRequest(
   };
 }
 
-function messageOf({ role, parts }: Turn, left: DroppedFields): { role: string; content: unknown[] } {
-  return { role, content: parts.flatMap((part) => blockOf(part, left)) };
+function messageOf({ role, parts }: Turn, dropped: DroppedFields): { role: string; content: unknown[] } {
+  return { role, content: parts.flatMap((part) => blockOf(part, dropped)) };
 }
 
 /** Parameters of sampling by Anthropic's names. */
 export function samplingOf(
   { sampling }: Pick<Conversation, 'sampling'>,
-  { isThinking, facts, left }: { isThinking: boolean; facts: ModelFacts; left: DroppedFields },
+  { isThinking, facts, dropped }: { isThinking: boolean; facts: ModelFacts; dropped: DroppedFields },
 ): { temperature?: number; top_p?: number; top_k?: number } {
   const { temperature, topP, topK, ...others } = sampling;
   for (const name of ['seed', 'presencePenalty', 'frequencyPenalty'] as const)
-    if (others[name] !== null) left.ignoreField(name);
+    if (others[name] !== null) dropped.ignoreField(name);
   const taken = facts.sampling && !isThinking;
   // OpenAI takes up to 2.
-  if (temperature !== null && temperature > 1) left.ignoreField('temperature');
+  if (temperature !== null && temperature > 1) dropped.ignoreField('temperature');
   const isTaken = { temperature: taken, topP: taken && temperature === null, topK: taken };
-  if (temperature !== null && !isTaken.temperature) left.ignoreField('temperature');
-  if (topP !== null && !isTaken.topP) left.ignoreField('topP');
-  if (topK !== null && !isTaken.topK) left.ignoreField('topK');
+  if (temperature !== null && !isTaken.temperature) dropped.ignoreField('temperature');
+  if (topP !== null && !isTaken.topP) dropped.ignoreField('topP');
+  if (topK !== null && !isTaken.topK) dropped.ignoreField('topK');
   return {
     ...(temperature !== null && isTaken.temperature && { temperature: Math.min(1, temperature) }),
     ...(topP !== null && isTaken.topP && { top_p: topP }),
@@ -72,14 +72,14 @@ export function samplingOf(
 
 export const emptySchema = new RawJson('{"type":"object","properties":{}}');
 
-function toolsOf({ tools, choice, parallel, turns }: Conversation, left: DroppedFields): object {
+function toolsOf({ tools, choice, parallel, turns }: Conversation, dropped: DroppedFields): object {
   if (tools.length === 0) {
     const called = calledTools(turns);
     return called.length === 0 ? {} : { tools: called.map(writeTool), tool_choice: { type: 'none' } };
   }
   const serial = parallel === false && choice !== 'none' && { disable_parallel_tool_use: true };
   const type = choice ?? (serial ? 'auto' : null);
-  if (parallel === false && !serial) left.ignoreField('parallel');
+  if (parallel === false && !serial) dropped.ignoreField('parallel');
   return {
     tools: tools.map(writeTool),
     ...(type !== null && { tool_choice: { ...choiceOf(type), ...serial } }),

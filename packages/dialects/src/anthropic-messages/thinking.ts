@@ -24,11 +24,11 @@ const efforts: Readonly<Record<Effort, string | null>> = {
  */
 export function thinkingOf(
   { reasoning, turns, choice }: Conversation,
-  { facts, limit, left }: { facts: ModelFacts; limit: number; left: DroppedFields },
+  { facts, limit, dropped }: { facts: ModelFacts; limit: number; dropped: DroppedFields },
 ): { thinking: Fields | null; effort: string | null } {
   if (reasoning === null) return { thinking: null, effort: null };
   if (!facts.reasoning) {
-    left.ignoreField('reasoning');
+    dropped.ignoreField('reasoning');
     return { thinking: null, effort: null };
   }
   const effort = effortOf(reasoning);
@@ -40,7 +40,7 @@ export function thinkingOf(
   if (thinksByEffort(facts)) return { thinking: { type: 'adaptive' }, effort: effort && efforts[effort] };
   const budget = Math.min(budgetOf(reasoning) ?? leastBudget * 4, Math.floor(limit / 2));
   if (budget < leastBudget) {
-    left.ignoreField('reasoning');
+    dropped.ignoreField('reasoning');
     return { thinking: null, effort: null };
   }
   return { thinking: { type: 'enabled', budget_tokens: budget }, effort: null };

@@ -24,12 +24,12 @@ export class CachePoints {
   readonly #takesTools: boolean;
   /** Points to leave out: the last ones reach farthest. */
   #surplus: number;
-  readonly #left: DroppedFields;
+  readonly #dropped: DroppedFields;
 
   constructor(
     { tools, turns }: Pick<Conversation, 'tools' | 'turns'>,
     facts: ModelFacts,
-    left: DroppedFields,
+    dropped: DroppedFields,
   ) {
     const isClaude = familyOf(facts) === 'claude';
     const places = [...(isClaude ? tools : []), ...turns.flatMap(({ parts }) => parts)];
@@ -37,12 +37,12 @@ export class CachePoints {
     this.#surplus = places.filter((place) => 'cacheTtl' in place).length - known;
     this.#takesTools = isClaude;
     this.#isHourly = hourlyClaude.test(facts.name);
-    this.#left = left;
+    this.#dropped = dropped;
   }
 
   behindTool(tool: CachePoint): Fields[] {
     if (this.#takesTools || tool.cacheTtl === undefined) return this.behind(tool);
-    this.#left.ignore('cache_control');
+    this.#dropped.ignore('cache_control');
     return [];
   }
 
@@ -51,11 +51,11 @@ export class CachePoints {
     if (cacheTtl === undefined) return [];
     if (this.#surplus > 0) {
       this.#surplus -= 1;
-      this.#left.ignore('cache_control');
+      this.#dropped.ignore('cache_control');
       return [];
     }
     const isHourly = cacheTtl === '1h' && this.#isHourly;
-    if (cacheTtl === '1h' && !isHourly) this.#left.ignore('cache_control.ttl');
+    if (cacheTtl === '1h' && !isHourly) this.#dropped.ignore('cache_control.ttl');
     return [{ cachePoint: { type: 'default', ...(isHourly && { ttl: '1h' }) } }];
   }
 }

@@ -15,7 +15,7 @@ interface Message {
 
 interface ConverseOptions {
   facts: ModelFacts;
-  left: DroppedFields;
+  dropped: DroppedFields;
   points: CachePoints;
 }
 
@@ -56,7 +56,7 @@ class BlockWriter {
 
   constructor(options: ConverseOptions) {
     this.#options = options;
-    this.#media = new MediaWriter(options.left);
+    this.#media = new MediaWriter(options.dropped);
     this.#hasStatus = ['claude', 'nova'].includes(familyOf(options.facts));
   }
 
@@ -75,7 +75,10 @@ class BlockWriter {
         return [this.#result(part)];
       default:
         if (role === 'user') return [this.#media.block(part)];
-        throw this.#options.left.refused(part.at, 'The model takes this part from the user only.');
+        throw this.#options.dropped.unsupportedParameter(
+          part.at,
+          'The model takes this part from the user only.',
+        );
     }
   }
 
@@ -98,7 +101,7 @@ class BlockWriter {
   #plain(part: TextPart | MediaPart): Fields {
     if (part.kind === 'text') return { text: part.text };
     if (part.kind === 'audio')
-      throw this.#options.left.refused(part.at, "Audio in tool results isn't supported.");
+      throw this.#options.dropped.unsupportedParameter(part.at, "Audio in tool results isn't supported.");
     return this.#media.block(part);
   }
 }

@@ -26,16 +26,17 @@ const maxNameChars = 200;
 
 /** Writes the media of one request, whose files have a name each. */
 export class MediaWriter {
-  readonly #left: DroppedFields;
+  readonly #dropped: DroppedFields;
   readonly #names = new Set<string>();
 
-  constructor(left: DroppedFields) {
-    this.#left = left;
+  constructor(dropped: DroppedFields) {
+    this.#dropped = dropped;
   }
 
   /** Throws a 400 for a part that Converse has no place for. */
   block({ kind, source, name, at }: MediaPart): Fields {
-    if ('url' in source) throw this.#left.refused(at, 'The model takes this part as data only.');
+    if ('url' in source)
+      throw this.#dropped.unsupportedParameter(at, 'The model takes this part as data only.');
     const type = source.mediaType.toLowerCase();
     const ending = type.slice(type.indexOf('/') + 1);
     const bytes = { bytes: source.data };
@@ -61,7 +62,7 @@ export class MediaWriter {
   }
 
   #known(format: string | undefined, at: string, why: string): string {
-    if (format === undefined) throw this.#left.refused(at, why);
+    if (format === undefined) throw this.#dropped.unsupportedParameter(at, why);
     return format;
   }
 

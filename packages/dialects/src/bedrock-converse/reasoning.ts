@@ -21,10 +21,10 @@ const none: AskedReasoning = { isThinking: false, keepsThoughts: false, effort: 
 /** How a model is asked to think, by its family. Models of others decide by themselves. */
 export function reasoningOf(
   conversation: Conversation,
-  options: { facts: ModelFacts; limit: number; left: DroppedFields },
+  options: { facts: ModelFacts; limit: number; dropped: DroppedFields },
 ): AskedReasoning {
   const { reasoning } = conversation;
-  const { facts, left } = options;
+  const { facts, dropped } = options;
   const family = familyOf(facts);
   if (family === 'claude') return claudeReasoning(conversation, options);
   const others = { ...none, keepsThoughts: true };
@@ -34,14 +34,14 @@ export function reasoningOf(
   if (facts.reasoning && family === 'gpt' && effort !== null)
     // OpenAI's open models think always.
     return { ...others, additional: { reasoning_effort: lowToHigh(effort) } };
-  if (reasoning.isOn) left.ignoreField('reasoning');
+  if (reasoning.isOn) dropped.ignoreField('reasoning');
   return others;
 }
 
 /** Off is said by leaving it out: the newest models refuse it in words. */
 function claudeReasoning(
   conversation: Conversation,
-  options: { facts: ModelFacts; limit: number; left: DroppedFields },
+  options: { facts: ModelFacts; limit: number; dropped: DroppedFields },
 ): AskedReasoning {
   const { thinking, effort } = thinkingOf(conversation, options);
   if (thinking === null || thinking['type'] === 'disabled') return none;

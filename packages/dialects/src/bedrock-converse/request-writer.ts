@@ -18,17 +18,17 @@ import { reasoningOf } from './reasoning.ts';
 export function* writeRequest(
   conversation: Conversation,
   facts: ModelFacts,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Steps<object> {
   const { output, stop } = conversation;
   if (output?.kind === 'json')
-    throw left.refusedField('output', 'The model answers in JSON by a schema only.');
+    throw dropped.unsupportedField('output', 'The model answers in JSON by a schema only.');
   const limit = limitOf(conversation, facts);
   const turns = yield* ownTurns(conversation.turns, originOf(facts));
-  const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, left });
-  const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, left });
-  const points = new CachePoints({ ...conversation, turns }, facts, left);
-  const tools = toolsIn({ ...conversation, turns }, { facts, left, points });
+  const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, dropped });
+  const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, dropped });
+  const points = new CachePoints({ ...conversation, turns }, facts, dropped);
+  const tools = toolsIn({ ...conversation, turns }, { facts, dropped, points });
   const { system, messages } = splitSystem(turns, reasoning);
   const systemBlocks = system.flatMap((part) => [{ text: part.text }, ...points.behind(part)]);
   const inference = {
@@ -43,7 +43,7 @@ export function* writeRequest(
   };
   const reportsSequence = stop.length > 0 && familyOf(facts) === 'claude';
   return {
-    messages: writeMessages(messages, { facts, left, points }),
+    messages: writeMessages(messages, { facts, dropped, points }),
     ...(system.length > 0 && { system: systemBlocks }),
     ...(hasMembers(inference) && { inferenceConfig: inference }),
     ...(tools.config !== null && { toolConfig: tools.config }),
@@ -72,12 +72,12 @@ function formatOf(name: string | null, schemaJson: string): Fields {
 /** Parameters that all models have, and those that a family has in fields of its own. */
 function samplingIn(
   conversation: Conversation,
-  options: { isThinking: boolean; facts: ModelFacts; left: DroppedFields },
+  options: { isThinking: boolean; facts: ModelFacts; dropped: DroppedFields },
 ): { common: Fields; additional: Fields } {
   const { sampling } = conversation;
   const family = familyOf(options.facts);
   const takesTopK = family === 'claude' || family === 'nova';
-  if (sampling.topK !== null && !takesTopK) options.left.ignoreField('topK');
+  if (sampling.topK !== null && !takesTopK) options.dropped.ignoreField('topK');
   const supported = takesTopK ? sampling : { ...sampling, topK: null };
   const { temperature, top_p: topP, top_k: topK } = samplingOf({ sampling: supported }, options);
   return {
@@ -90,14 +90,14 @@ function samplingIn(
 /** A conversation with calls needs definitions, also where no tool may be called. */
 function toolsIn(
   { tools, choice, parallel, turns }: Conversation,
-  { facts, left, points }: { facts: ModelFacts; left: DroppedFields; points: CachePoints },
+  { facts, dropped, points }: { facts: ModelFacts; dropped: DroppedFields; points: CachePoints },
 ): { config: Fields | null; additional: Fields } {
   const called = calledTools(turns);
   const isOff = tools.length === 0 || choice === 'none';
-  if (parallel === false && (isOff || familyOf(facts) !== 'claude')) left.ignoreField('parallel');
+  if (parallel === false && (isOff || familyOf(facts) !== 'claude')) dropped.ignoreField('parallel');
   if (isOff && called.length === 0) return { config: null, additional: {} };
   const isClaude = familyOf(facts) === 'claude';
-  const write = (tool: Tool): Fields[] => [writeTool(tool, isClaude, left), ...points.behindTool(tool)];
+  const write = (tool: Tool): Fields[] => [writeTool(tool, isClaude, dropped), ...points.behindTool(tool)];
   if (isOff) {
     // Converse itself can't forbid calls: models other than Claude get a tool of no use in place of theirs.
     const known = tools.length > 0 ? tools : called;
@@ -124,9 +124,9 @@ const noTool: Tool = {
 function writeTool(
   { name, description, schemaJson, isStrict }: Tool,
   isClaude: boolean,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Fields {
-  if (isStrict === true && !isClaude) left.ignoreField('strict');
+  if (isStrict === true && !isClaude) dropped.ignoreField('strict');
   return {
     toolSpec: {
       name,

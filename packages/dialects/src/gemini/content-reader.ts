@@ -20,14 +20,14 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 /** `DroppedFields.members` of an object whose names may have either spelling. `names`: in camelCase. */
 export function membersOf<Name extends string>(
   value: unknown,
-  { path, names, left }: { path: string; names: readonly Name[]; left: DroppedFields },
+  { path, names, dropped }: { path: string; names: readonly Name[]; dropped: DroppedFields },
 ): Members<Name> {
-  if (!isFields(value)) return left.members(value, path, names);
+  if (!isFields(value)) return dropped.members(value, path, names);
   const entries = Object.entries(value).map(([name, member]) => {
     const known = names.find((each) => isNamed(name, each));
     return [known ?? name, member] as const;
   });
-  return left.members(Object.fromEntries(entries), path, names);
+  return dropped.members(Object.fromEntries(entries), path, names);
 }
 
 /** A list, which may stand without its brackets if it has one element. */
@@ -90,52 +90,52 @@ function waiting(calls: Map<string, WaitingCalls>, key: string): WaitingCalls {
 }
 
 /** The turns of a request's contents. Throws a 400 for a part that other APIs don't have. */
-export function* readContents(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Turn[]> {
+export function* readContents(fields: Fields, source: JsonSource, dropped: DroppedFields): Steps<Turn[]> {
   const calls = new CallOrder();
   const contents = source.member('contents');
   const turns: Turn[] = [];
   for (const [index, element] of elementsIn(fields['contents']).entries()) {
-    const content = membersOf(element, { path: 'contents', names: ['role', 'parts'], left });
+    const content = membersOf(element, { path: 'contents', names: ['role', 'parts'], dropped });
     const from = contents?.element(index)?.member('parts') ?? null;
     const parts: Part[] = [];
     for (const [place, part] of elementsIn(content.parts).entries()) {
       const at = `contents[${index}].parts[${place}]`;
-      parts.push(...partsOf(part, { at, source: from?.element(place) ?? null, left, calls }));
+      parts.push(...partsOf(part, { at, source: from?.element(place) ?? null, dropped, calls }));
       yield;
     }
-    turns.push({ role: roleOf(content.role, `contents[${index}].role`, left), parts });
+    turns.push({ role: roleOf(content.role, `contents[${index}].role`, dropped), parts });
     yield;
   }
   return turns;
 }
 
 /** Google's older API has a role for results. */
-function roleOf(role: unknown, at: string, left: DroppedFields): Turn['role'] {
+function roleOf(role: unknown, at: string, dropped: DroppedFields): Turn['role'] {
   if (role === 'model') return 'assistant';
   if (role === undefined || role === null || role === '' || role === 'user' || role === 'function')
     return 'user';
-  throw left.refused(at);
+  throw dropped.unsupportedParameter(at);
 }
 
 /** The parts of a system instruction, which may be a text. */
-export function readSystem(instruction: unknown, left: DroppedFields): (TextPart | MediaPart)[] {
+export function readSystem(instruction: unknown, dropped: DroppedFields): (TextPart | MediaPart)[] {
   if (instruction === undefined) return [];
   if (typeof instruction === 'string') return [{ kind: 'text', text: instruction }];
   const path = 'systemInstruction';
-  const { parts } = membersOf(instruction, { path, names: ['parts', 'role'], left });
+  const { parts } = membersOf(instruction, { path, names: ['parts', 'role'], dropped });
   return elementsIn(parts).map((part, index) => {
-    const members = membersOf(part, { path: '', names: partNames, left });
+    const members = membersOf(part, { path: '', names: partNames, dropped });
     const at = `${path}.parts[${index}]`;
     return typeof members.text === 'string'
       ? { kind: 'text', text: members.text }
-      : mediaOf(members, at, left);
+      : mediaOf(members, at, dropped);
   });
 }
 
 interface PartsPosition {
   at: string;
   source: JsonSource | null;
-  left: DroppedFields;
+  dropped: DroppedFields;
   calls: CallOrder;
 }
 
@@ -150,19 +150,21 @@ type GivenPart = Members<(typeof partNames)[number]>;
 /** Parts by which a model uses tools of its provider. */
 const hosted = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
 
-function partsOf(list: unknown, { at, source, left, calls }: PartsPosition): Part[] {
+function partsOf(list: unknown, { at, source, dropped, calls }: PartsPosition): Part[] {
   for (const name of Object.keys(Object(list) as Fields))
-    if (hosted.some((each) => isNamed(name, each))) throw left.refused(`${at}.${name.slice(0, 64)}`);
-  const part = membersOf(list, { path: '', names: partNames, left });
+    if (hosted.some((each) => isNamed(name, each)))
+      throw dropped.unsupportedParameter(`${at}.${name.slice(0, 64)}`);
+  const part = membersOf(list, { path: '', names: partNames, dropped });
   const signature = readSignature(part);
   const { text, functionCall: call, functionResponse: result } = part;
   if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), signature }];
   const before: Part[] = signature === null ? [] : [{ kind: 'thinking', text: '', signature }];
-  if (call !== undefined) return [...before, callOf(call, memberIn(source, 'functionCall'), { calls, left })];
+  if (call !== undefined)
+    return [...before, callOf(call, memberIn(source, 'functionCall'), { calls, dropped })];
   if (result !== undefined)
-    return [resultOf(result, memberIn(source, 'functionResponse'), { at, left, calls })];
+    return [resultOf(result, memberIn(source, 'functionResponse'), { at, dropped, calls })];
   if (typeof text === 'string') return text === '' ? before : [...before, { kind: 'text', text }];
-  return [...before, mediaOf(part, at, left)];
+  return [...before, mediaOf(part, at, dropped)];
 }
 
 /** A signature in a part; Google's own has no mark. */
@@ -175,10 +177,10 @@ export function readSignature(part: Fields): ReasoningSignature | null {
 function callOf(
   call: unknown,
   source: JsonSource | null,
-  { calls, left }: Pick<PartsPosition, 'left' | 'calls'>,
+  { calls, dropped }: Pick<PartsPosition, 'dropped' | 'calls'>,
 ): CallPart {
   const names = ['id', 'name', 'args'] as const;
-  const { id, name } = membersOf(call, { path: 'functionCall', names, left });
+  const { id, name } = membersOf(call, { path: 'functionCall', names, dropped });
   const named = textOf(name);
   return {
     ...{ kind: 'call', id: calls.called(textOf(id), named), name: named },
@@ -189,18 +191,18 @@ function callOf(
 function resultOf(
   result: unknown,
   source: JsonSource | null,
-  { at, left, calls }: Pick<PartsPosition, 'at' | 'left' | 'calls'>,
+  { at, dropped, calls }: Pick<PartsPosition, 'at' | 'dropped' | 'calls'>,
 ): ResultPart {
   const names = ['id', 'name', 'response', 'parts'] as const;
-  const { id, name, response, parts } = membersOf(result, { path: 'functionResponse', names, left });
+  const { id, name, response, parts } = membersOf(result, { path: 'functionResponse', names, dropped });
   const { output, error, ...others } = isFields(response) ? response : {};
   const isError = error !== undefined;
   const outputText = output ?? error;
   const isPlain = typeof outputText === 'string' && Object.keys(others).length === 0;
   const text = isPlain ? outputText : (source?.textOf('response') ?? '{}');
   const media = elementsIn(parts).map((part, place) => {
-    const members = membersOf(part, { path: '', names: ['inlineData', 'fileData'], left });
-    return mediaOf(members, `${at}.parts[${place}]`, left);
+    const members = membersOf(part, { path: '', names: ['inlineData', 'fileData'], dropped });
+    return mediaOf(members, `${at}.parts[${place}]`, dropped);
   });
   return {
     ...{ kind: 'result', callId: calls.answered(textOf(id), textOf(name)), isError },
@@ -211,12 +213,12 @@ function resultOf(
 function mediaOf(
   part: Pick<GivenPart, 'inlineData' | 'fileData'>,
   at: string,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): MediaPart {
   const inNames = ['data', 'mimeType', 'displayName'] as const;
-  const inline = membersOf(part.inlineData ?? {}, { path: 'inlineData', names: inNames, left });
+  const inline = membersOf(part.inlineData ?? {}, { path: 'inlineData', names: inNames, dropped });
   const fileNames = ['fileUri', 'mimeType', 'displayName'] as const;
-  const file = membersOf(part.fileData ?? {}, { path: 'fileData', names: fileNames, left });
+  const file = membersOf(part.fileData ?? {}, { path: 'fileData', names: fileNames, dropped });
   const { data } = inline;
   const mediaType = textIn(inline.mimeType) ?? textOf(file.mimeType);
   const uri = textOf(file.fileUri);
@@ -224,6 +226,6 @@ function mediaOf(
   const name = textIn(inline.displayName) ?? textIn(file.displayName);
   if (typeof data === 'string') return { kind, source: dataSource(data, mediaType), name, at };
   if (!/^https?:/.test(uri) || /googleapis\.com\//.test(uri))
-    throw left.refused(at, 'Other models take texts, data and addresses of files only.');
+    throw dropped.unsupportedParameter(at, 'Other models take texts, data and addresses of files only.');
   return { kind, source: { url: uri, ...(mediaType !== '' && { mediaType }) }, name, at };
 }

@@ -13,7 +13,7 @@ const standIn = 'skip_thought_signature_validator';
 interface ContentOptions {
   /** Gemini 3 refuses calls of a turn whose first one has no signature. */
   isThird: boolean;
-  left: DroppedFields;
+  dropped: DroppedFields;
 }
 
 /** The contents of a conversation. System texts in its middle are the user's, since no content has another role. */
@@ -29,7 +29,7 @@ export function* writeContents(
     if (part.kind === 'call') names.set(part.id, part.name);
   const contents: Fields[] = [];
   for (const { isSaid, parts } of joined(withResultsBehindCalls(turns.slice(first)))) {
-    const written = isSaid ? saidParts(parts, options) : userParts(parts, names, options.left);
+    const written = isSaid ? saidParts(parts, options) : userParts(parts, names, options.dropped);
     if (written.length > 0) contents.push({ role: isSaid ? 'model' : 'user', parts: written });
     yield;
   }
@@ -53,7 +53,7 @@ function systemPart(part: Part): Fields[] {
 }
 
 /** A signature stands at the part behind its thought. */
-function saidParts(parts: readonly Part[], { isThird, left }: ContentOptions): Fields[] {
+function saidParts(parts: readonly Part[], { isThird, dropped }: ContentOptions): Fields[] {
   const written: Fields[] = [];
   let signature: string | null = null;
   let hasCalls = false;
@@ -66,13 +66,13 @@ function saidParts(parts: readonly Part[], { isThird, left }: ContentOptions): F
     hasCalls ||= part.kind === 'call';
     const sent = signature ?? (isFirstCall && isThird ? standIn : null);
     signature = null;
-    for (const each of saidPart(part, left))
+    for (const each of saidPart(part, dropped))
       written.push({ ...each, ...(sent !== null && { thoughtSignature: sent }) });
   }
   return written;
 }
 
-function saidPart(part: Part, left: DroppedFields): Fields[] {
+function saidPart(part: Part, dropped: DroppedFields): Fields[] {
   switch (part.kind) {
     case 'text':
     case 'refusal':
@@ -82,7 +82,7 @@ function saidPart(part: Part, left: DroppedFields): Fields[] {
     case 'image':
     case 'file':
     case 'audio':
-      return [mediaPart(part, left)];
+      return [mediaPart(part, dropped)];
     default:
       return [];
   }
@@ -92,14 +92,14 @@ function saidPart(part: Part, left: DroppedFields): Fields[] {
 function userParts(
   parts: readonly Part[],
   names: ReadonlyMap<string, string>,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Fields[] {
   const results = parts.filter((part) => part.kind === 'result');
   const media = results.flatMap((result) => result.parts.filter((part) => part.kind !== 'text'));
   return [
     ...results.map((result) => resultPart(result, names)),
-    ...media.map((part) => mediaPart(part, left)),
-    ...parts.flatMap((part) => (part.kind === 'result' ? [] : saidPart(part, left))),
+    ...media.map((part) => mediaPart(part, dropped)),
+    ...parts.flatMap((part) => (part.kind === 'result' ? [] : saidPart(part, dropped))),
   ];
 }
 
@@ -109,10 +109,10 @@ function resultPart({ callId, parts, isError }: ResultPart, names: ReadonlyMap<s
   return { functionResponse: { name: names.get(callId) ?? callId, response } };
 }
 
-function mediaPart(part: MediaPart, left: DroppedFields): Fields {
+function mediaPart(part: MediaPart, dropped: DroppedFields): Fields {
   const { kind, source, name, at } = part;
   if ('url' in source) {
-    if (kind === 'audio') throw left.refused(at);
+    if (kind === 'audio') throw dropped.unsupportedParameter(at);
     const mimeType = typeOf(part);
     return { fileData: { fileUri: source.url, ...(mimeType !== null && { mimeType }) } };
   }

@@ -64,22 +64,26 @@ const harmless = {
 };
 
 /** See `RequestApi`. Whether the answer is a stream stands in the path. */
-export function* readRequest(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
-  const request = membersOf(fields, { path: '', names: translated, left });
+export function* readRequest(
+  fields: Fields,
+  source: JsonSource,
+  dropped: DroppedFields,
+): Steps<Conversation> {
+  const request = membersOf(fields, { path: '', names: translated, dropped });
   if (request.cachedContent !== undefined)
-    throw left.refused('cachedContent', 'It is known to its provider alone.');
-  const generation = configOf(request, left);
-  const system = readSystem(request.systemInstruction, left);
-  const { choice, allowed } = choiceOf(request.toolConfig, left);
-  const turns = yield* readContents(fields, source, left);
-  const tools = yield* toolsOf(request, source, left);
+    throw dropped.unsupportedParameter('cachedContent', 'It is known to its provider alone.');
+  const generation = configOf(request, dropped);
+  const system = readSystem(request.systemInstruction, dropped);
+  const { choice, allowed } = choiceOf(request.toolConfig, dropped);
+  const turns = yield* readContents(fields, source, dropped);
+  const tools = yield* toolsOf(request, source, dropped);
   return {
     turns: system.length === 0 ? turns : [{ role: 'system', parts: system }, ...turns],
     tools: tools.filter(({ name }) => allowed?.has(name) !== false),
     choice,
     parallel: null,
     maxTokens: numberOf(generation.maxOutputTokens),
-    stop: stopIn(generation.stopSequences, `${config}.stopSequences`, left),
+    stop: stopIn(generation.stopSequences, `${config}.stopSequences`, dropped),
     sampling: {
       temperature: numberOf(generation.temperature),
       topP: numberOf(generation.topP),
@@ -88,42 +92,42 @@ export function* readRequest(fields: Fields, source: JsonSource, left: DroppedFi
       presencePenalty: numberOf(generation.presencePenalty),
       frequencyPenalty: numberOf(generation.frequencyPenalty),
     },
-    output: yield* outputOf(generation, source, left),
-    reasoning: reasoningOf(generation.thinkingConfig, left),
+    output: yield* outputOf(generation, source, dropped),
+    reasoning: reasoningOf(generation.thinkingConfig, dropped),
     stream: false,
   };
 }
 
-function configOf(request: GenerationFields, left: DroppedFields): Config {
+function configOf(request: GenerationFields, dropped: DroppedFields): Config {
   const generation = membersOf(request.generationConfig ?? {}, {
     path: config,
     names: translatedOfConfig,
-    left,
+    dropped,
   });
   for (const [name, isHarmless] of Object.entries(harmless) as [
     keyof typeof harmless,
     (value: unknown) => boolean,
   ][])
     if (generation[name] !== undefined && !isHarmless(generation[name]))
-      throw left.refused(`${config}.${name}`);
+      throw dropped.unsupportedParameter(`${config}.${name}`);
   return generation;
 }
 
-function* toolsOf(request: GenerationFields, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
+function* toolsOf(request: GenerationFields, source: JsonSource, dropped: DroppedFields): Steps<Tool[]> {
   const from = source.member('tools');
   const tools: Tool[] = [];
   for (const [index, tool] of elementsIn(request.tools).entries()) {
     for (const [name, value] of Object.entries(Object(tool) as Fields))
       if (!isNamed(name, 'functionDeclarations') && value !== null)
-        throw left.refused(`tools[${index}].${name}`, 'Only its own provider has this tool.');
+        throw dropped.unsupportedParameter(`tools[${index}].${name}`, 'Only its own provider has this tool.');
     const declarations = memberIn(from?.element(index) ?? null, 'functionDeclarations');
     const { functionDeclarations } = membersOf(tool, {
       path: 'tools',
       names: ['functionDeclarations'],
-      left,
+      dropped,
     });
     for (const [place, declared] of elementsIn(functionDeclarations).entries()) {
-      tools.push(yield* declarationOf(declared, declarations?.element(place) ?? null, left));
+      tools.push(yield* declarationOf(declared, declarations?.element(place) ?? null, dropped));
       yield;
     }
   }
@@ -132,9 +136,13 @@ function* toolsOf(request: GenerationFields, source: JsonSource, left: DroppedFi
 
 const declarationNames = ['name', 'description', 'parameters', 'parametersJsonSchema'] as const;
 
-function* declarationOf(declaration: unknown, source: JsonSource | null, left: DroppedFields): Steps<Tool> {
+function* declarationOf(
+  declaration: unknown,
+  source: JsonSource | null,
+  dropped: DroppedFields,
+): Steps<Tool> {
   const path = 'tools.functionDeclarations';
-  const declared = membersOf(declaration, { path, names: declarationNames, left });
+  const declared = membersOf(declaration, { path, names: declarationNames, dropped });
   const schema = source?.textOf('parametersJsonSchema') ?? source?.textOf('parameters_json_schema') ?? null;
   const old = source?.textOf('parameters') ?? null;
   return {
@@ -151,34 +159,39 @@ function* olderSchema(schemaJson: string | null): Steps<string | null> {
 
 function choiceOf(
   toolConfig: unknown,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
   const path = 'toolConfig';
   const { functionCallingConfig: calling } = membersOf(toolConfig ?? {}, {
-    ...{ path, left, names: ['functionCallingConfig'] },
+    ...{ path, dropped, names: ['functionCallingConfig'] },
   });
   const callingMode = membersOf(calling ?? {}, {
-    ...{ path: `${path}.functionCallingConfig`, left, names: ['mode', 'allowedFunctionNames'] },
+    ...{ path: `${path}.functionCallingConfig`, dropped, names: ['mode', 'allowedFunctionNames'] },
   });
   const mode = textOf(callingMode.mode).toUpperCase();
   const names = elementsIn(callingMode.allowedFunctionNames).filter((name) => typeof name === 'string');
   const [only] = names;
   const allowed = names.length === 0 ? null : new Set(names);
   // Calls are not held to their schemas elsewhere.
-  if (mode === 'VALIDATED') left.ignore(`${path}.functionCallingConfig.mode`);
+  if (mode === 'VALIDATED') dropped.ignore(`${path}.functionCallingConfig.mode`);
   if (mode === 'NONE') return { choice: 'none', allowed: null };
   if (mode === '' || mode === 'MODE_UNSPECIFIED') return { choice: null, allowed };
   if (mode === 'AUTO' || mode === 'VALIDATED') return { choice: 'auto', allowed };
-  if (mode !== 'ANY') throw left.refused(`${path}.functionCallingConfig.mode`);
+  if (mode !== 'ANY') throw dropped.unsupportedParameter(`${path}.functionCallingConfig.mode`);
   // One name leaves the others defined.
   if (names.length === 1 && only !== undefined)
     return { choice: { name: only, namespace: null }, allowed: null };
   return { choice: 'required', allowed };
 }
 
-function* outputOf(generation: Config, source: JsonSource, left: DroppedFields): Steps<OutputFormat | null> {
+function* outputOf(
+  generation: Config,
+  source: JsonSource,
+  dropped: DroppedFields,
+): Steps<OutputFormat | null> {
   const mime = generation.responseMimeType ?? 'text/plain';
-  if (mime !== 'text/plain' && mime !== 'application/json') throw left.refused(`${config}.responseMimeType`);
+  if (mime !== 'text/plain' && mime !== 'application/json')
+    throw dropped.unsupportedParameter(`${config}.responseMimeType`);
   const from = memberIn(source, config);
   const schema = from?.textOf('responseJsonSchema') ?? from?.textOf('response_json_schema') ?? null;
   const old = from?.textOf('responseSchema') ?? from?.textOf('response_schema') ?? null;
@@ -187,18 +200,18 @@ function* outputOf(generation: Config, source: JsonSource, left: DroppedFields):
   return mime === 'application/json' ? { kind: 'json' } : null;
 }
 
-function reasoningOf(thinking: unknown, left: DroppedFields): Reasoning | null {
+function reasoningOf(thinking: unknown, dropped: DroppedFields): Reasoning | null {
   const path = `${config}.thinkingConfig`;
   const names = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'] as const;
-  const thinkingConfig = membersOf(thinking ?? {}, { path, names, left });
+  const thinkingConfig = membersOf(thinking ?? {}, { path, names, dropped });
   const budget = numberOf(thinkingConfig.thinkingBudget);
   const level = textOf(thinkingConfig.thinkingLevel).toLowerCase();
   const isLevel = efforts.includes(level as Effort);
-  if (thinkingConfig.thinkingLevel !== undefined && !isLevel) left.ignore(`${path}.thinkingLevel`);
+  if (thinkingConfig.thinkingLevel !== undefined && !isLevel) dropped.ignore(`${path}.thinkingLevel`);
   // Thoughts are shown wherever a model is asked to think.
   const isAsked = budget !== null || isLevel;
   if (thinkingConfig.includeThoughts !== undefined && thinkingConfig.includeThoughts !== isAsked)
-    left.ignore(`${path}.includeThoughts`);
+    dropped.ignore(`${path}.includeThoughts`);
   if (!isAsked) return null;
   return {
     isOn: budget !== 0,

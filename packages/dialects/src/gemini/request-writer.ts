@@ -12,16 +12,16 @@ import { writeContents } from './content-writer.ts';
 export function* writeRequest(
   conversation: Conversation,
   facts: ModelFacts,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Steps<object> {
   const { tools, choice, parallel } = conversation;
-  if (parallel === false) left.ignoreField('parallel');
-  if (tools.some(({ isStrict }) => isStrict === true)) left.ignoreField('strict');
+  if (parallel === false) dropped.ignoreField('parallel');
+  if (tools.some(({ isStrict }) => isStrict === true)) dropped.ignoreField('strict');
   const { system, contents } = yield* writeContents(yield* withFittingIds(conversation.turns, anyIds), {
     isThird: isThird(facts),
-    left,
+    dropped,
   });
-  const config = configOf(conversation, facts, left);
+  const config = configOf(conversation, facts, dropped);
   return {
     ...(system.length > 0 && { systemInstruction: { parts: system } }),
     contents,
@@ -39,14 +39,14 @@ function isThird({ name }: ModelFacts): boolean {
   return /gemini-(?:[3-9]|\d\d)/.test(name);
 }
 
-function configOf(conversation: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
+function configOf(conversation: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
   const { maxTokens, stop, sampling, output } = conversation;
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
   const taken: Fields = {};
   for (const [name, value] of Object.entries(sampling) as [keyof typeof sampling, number | null][]) {
     if (value === null) continue;
     if (facts.sampling) taken[name] = value;
-    else left.ignoreField(name);
+    else dropped.ignoreField(name);
   }
   return {
     ...taken,
@@ -54,15 +54,15 @@ function configOf(conversation: Conversation, facts: ModelFacts, left: DroppedFi
     ...(stop.length > 0 && { stopSequences: stop }),
     ...(output !== null && { responseMimeType: 'application/json' }),
     ...(output?.kind === 'schema' && { responseJsonSchema: new RawJson(output.schemaJson) }),
-    ...thinkingIn(conversation, facts, left),
+    ...thinkingIn(conversation, facts, dropped),
   };
 }
 
 /** Gemini 3 takes a level, and models before it a budget, of which zero is off. */
-function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
+function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
   if (reasoning === null) return {};
   if (!facts.reasoning) {
-    if (reasoning.isOn) left.ignoreField('reasoning');
+    if (reasoning.isOn) dropped.ignoreField('reasoning');
     return {};
   }
   const effort = effortOf(reasoning);

@@ -28,12 +28,12 @@ const translated = {
 } as const;
 
 /** The turns of a list of messages. Throws a 400 for a part that other APIs don't have. */
-export function* readTurns(messages: unknown, left: DroppedFields): Steps<Turn[]> {
+export function* readTurns(messages: unknown, dropped: DroppedFields): Steps<Turn[]> {
   /** Ids of the calls before, by name: the old form of a result has the name alone. */
   const ids = new Map<string, string>();
   const turns: Turn[] = [];
   for (const [index, message] of listOf(messages).entries()) {
-    turns.push(turnOf(message, index, { left, ids }));
+    turns.push(turnOf(message, index, { dropped, ids }));
     yield;
   }
   return turns;
@@ -42,23 +42,23 @@ export function* readTurns(messages: unknown, left: DroppedFields): Steps<Turn[]
 function turnOf(
   message: unknown,
   index: number,
-  { left, ids }: { left: DroppedFields; ids: Map<string, string> },
+  { dropped, ids }: { dropped: DroppedFields; ids: Map<string, string> },
 ): Turn {
   const at = `messages[${index}]`;
   const role = textIn((Object(message) as Fields)['role']) ?? '';
-  if (!isRole(role)) throw left.refused(`${at}.role`);
-  const fields = left.members<string>(message, 'messages', translated[role]);
+  if (!isRole(role)) throw dropped.unsupportedParameter(`${at}.role`);
+  const fields = dropped.members<string>(message, 'messages', translated[role]);
   switch (role) {
     case 'system':
     case 'developer':
-      return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, left) };
+      return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, dropped) };
     case 'assistant':
-      return { role: 'assistant', parts: assistantParts(fields, { at, left, ids, index }) };
+      return { role: 'assistant', parts: assistantParts(fields, { at, dropped, ids, index }) };
     case 'tool':
     case 'function':
-      return { role: 'user', parts: [resultOf(fields, { at, left, ids })] };
+      return { role: 'user', parts: [resultOf(fields, { at, dropped, ids })] };
     case 'user':
-      return { role: 'user', parts: contentOf(fields['content'], `${at}.content`, left) };
+      return { role: 'user', parts: contentOf(fields['content'], `${at}.content`, dropped) };
   }
 }
 
@@ -68,39 +68,47 @@ function isRole(role: string): role is keyof typeof translated {
 
 function resultOf(
   { tool_call_id: id, name, content }: Fields,
-  { at, left, ids }: { at: string; left: DroppedFields; ids: ReadonlyMap<string, string> },
+  { at, dropped, ids }: { at: string; dropped: DroppedFields; ids: ReadonlyMap<string, string> },
 ): ResultPart {
   const callId = textIn(id) ?? ids.get(textIn(name) ?? '') ?? '';
-  return { kind: 'result', callId, parts: contentOf(content, `${at}.content`, left), isError: false };
+  return { kind: 'result', callId, parts: contentOf(content, `${at}.content`, dropped), isError: false };
 }
 
 function assistantParts(
   message: Fields,
-  { at, left, ids, index }: { at: string; left: DroppedFields; ids: Map<string, string>; index: number },
+  {
+    at,
+    dropped,
+    ids,
+    index,
+  }: { at: string; dropped: DroppedFields; ids: Map<string, string>; index: number },
 ): Part[] {
   const { content, refusal, audio, tool_calls: current, function_call: old } = message;
   if (isFields(audio))
-    throw left.refused(`${at}.audio`, 'An earlier answer in audio is known to its provider alone.');
+    throw dropped.unsupportedParameter(
+      `${at}.audio`,
+      'An earlier answer in audio is known to its provider alone.',
+    );
   const list = isFields(old) && listOf(current).length === 0 ? [{ function: old }] : listOf(current);
-  for (const call of list) noteCall(call, left);
+  for (const call of list) noteCall(call, dropped);
   const calls = list.filter(isFields).map((call, place) => callOf(call, `call_${index}_${place}`));
   for (const { id, name } of calls) ids.set(name, id);
   const refused = textIn(refusal) ?? '';
   return [
     ...thoughtsOf(message),
-    ...textParts(content, `${at}.content`, left),
+    ...textParts(content, `${at}.content`, dropped),
     ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
     ...calls,
   ];
 }
 
 /** Notes the members of a call that are no part of it. Some clients write its function without an object around. */
-function noteCall(call: unknown, left: DroppedFields): void {
+function noteCall(call: unknown, dropped: DroppedFields): void {
   const path = 'messages.tool_calls';
   const inCall = ['id', 'type', 'index', 'function', 'custom', 'name', 'arguments', 'input'] as const;
-  const { function: called, custom } = left.members(call, path, [...inCall, 'parameters']);
-  if (isFields(called)) left.members(called, `${path}.function`, ['name', 'arguments']);
-  if (isFields(custom)) left.members(custom, `${path}.custom`, ['name', 'input']);
+  const { function: called, custom } = dropped.members(call, path, [...inCall, 'parameters']);
+  if (isFields(called)) dropped.members(called, `${path}.function`, ['name', 'arguments']);
+  if (isFields(custom)) dropped.members(custom, `${path}.custom`, ['name', 'input']);
 }
 
 /** `otherwise`: the id of a call without one. */
@@ -126,55 +134,64 @@ export function thoughtsOf(message: Fields): ThinkingPart[] {
 }
 
 /** Contents of the model may have refusals and thoughts among their parts. */
-function textParts(content: unknown, at: string, left: DroppedFields): Part[] {
-  if (!Array.isArray(content)) return contentOf(content, at, left);
+function textParts(content: unknown, at: string, dropped: DroppedFields): Part[] {
+  if (!Array.isArray(content)) return contentOf(content, at, dropped);
   return (content as unknown[]).flatMap((part, index): Part[] => {
     const { type } = Object(part) as Fields;
     if (type === 'refusal') {
-      const { refusal } = left.members(part, '', ['type', 'refusal']);
+      const { refusal } = dropped.members(part, '', ['type', 'refusal']);
       return [{ kind: 'refusal', text: textIn(refusal) ?? '' }];
     }
-    if (type !== 'thinking') return partOf(part, `${at}[${index}]`, left);
-    left.ignore('thinking');
+    if (type !== 'thinking') return partOf(part, `${at}[${index}]`, dropped);
+    dropped.ignore('thinking');
     return [];
   });
 }
 
-function contentOf(content: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
+function contentOf(content: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
-  if (isFields(content)) throw left.refused(at, 'It takes a text or a list.');
-  return listOf(content).flatMap((part, index) => partOf(part, `${at}[${index}]`, left));
+  if (isFields(content)) throw dropped.unsupportedParameter(at, 'It takes a text or a list.');
+  return listOf(content).flatMap((part, index) => partOf(part, `${at}[${index}]`, dropped));
 }
 
-function partOf(part: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
+function partOf(part: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
   if (typeof part === 'string') return [{ kind: 'text', text: part }];
   switch ((Object(part) as Fields)['type']) {
     case 'text': {
-      const { text } = left.members(part, '', ['type', 'text']);
+      const { text } = dropped.members(part, '', ['type', 'text']);
       return [{ kind: 'text', text: textIn(text) ?? '' }];
     }
     case 'image_url': {
-      const { image_url: image } = left.members(part, '', ['type', 'image_url']);
-      const { url, detail } = isFields(image) ? left.members(image, '', ['url', 'detail']) : { url: image };
-      if (typeof url !== 'string') throw left.refused(`${at}.image_url.url`);
-      if (detail !== undefined && detail !== 'auto') left.ignore('detail');
+      const { image_url: image } = dropped.members(part, '', ['type', 'image_url']);
+      const { url, detail } = isFields(image)
+        ? dropped.members(image, '', ['url', 'detail'])
+        : { url: image };
+      if (typeof url !== 'string') throw dropped.unsupportedParameter(`${at}.image_url.url`);
+      if (detail !== undefined && detail !== 'auto') dropped.ignore('detail');
       return [{ kind: 'image', source: sourceOf(url), name: null, at }];
     }
     case 'input_audio': {
-      const { input_audio: audio } = left.members(part, '', ['type', 'input_audio']);
-      const { data, format } = left.members(audio, 'input_audio', ['data', 'format']);
-      if (typeof data !== 'string') throw left.refused(`${at}.input_audio.data`);
+      const { input_audio: audio } = dropped.members(part, '', ['type', 'input_audio']);
+      const { data, format } = dropped.members(audio, 'input_audio', ['data', 'format']);
+      if (typeof data !== 'string') throw dropped.unsupportedParameter(`${at}.input_audio.data`);
       const source = { data, mediaType: `audio/${textIn(format) ?? 'wav'}` };
       return [{ kind: 'audio', source, name: null, at }];
     }
     case 'file': {
-      const { file } = left.members(part, '', ['type', 'file']);
-      const { file_data: data, filename } = left.members(file, 'file', ['file_data', 'filename', 'file_id']);
+      const { file } = dropped.members(part, '', ['type', 'file']);
+      const { file_data: data, filename } = dropped.members(file, 'file', [
+        'file_data',
+        'filename',
+        'file_id',
+      ]);
       if (typeof data !== 'string')
-        throw left.refused(`${at}.file.file_id`, 'Files of a provider are known to it alone.');
+        throw dropped.unsupportedParameter(
+          `${at}.file.file_id`,
+          'Files of a provider are known to it alone.',
+        );
       return [{ kind: 'file', source: fileSource(data, textIn(filename)), name: textIn(filename), at }];
     }
     default:
-      throw left.refused(`${at}.type`);
+      throw dropped.unsupportedParameter(`${at}.type`);
   }
 }

@@ -10,7 +10,7 @@ import { withResultsBehindCalls } from '../translation/turn-order.ts';
 
 interface Options {
   facts: ModelFacts;
-  left: DroppedFields;
+  dropped: DroppedFields;
 }
 
 /** The messages of a conversation. Many servers take system texts at the beginning as one message only. */
@@ -34,17 +34,17 @@ function systemMessage(parts: readonly Part[]): Fields[] {
 
 function messagesOf({ role, parts }: Turn, options: Options): Fields[] {
   if (role === 'system') return systemMessage(parts);
-  return role === 'assistant' ? saidMessage(parts, options) : userMessages(parts, options.left);
+  return role === 'assistant' ? saidMessage(parts, options) : userMessages(parts, options.dropped);
 }
 
-function saidMessage(parts: readonly Part[], { facts, left }: Options): Fields[] {
+function saidMessage(parts: readonly Part[], { facts, dropped }: Options): Fields[] {
   const calls = parts.filter((part) => part.kind === 'call');
   const texts = parts.filter((part) => part.kind === 'text').map(({ text }) => text);
   const refused = parts.filter((part) => part.kind === 'refusal').map(({ text }) => text);
   // Servers that want thoughts back want them beside calls, and refuse them elsewhere.
   const thoughts = calls.length === 0 ? '' : ownThoughts(parts, facts);
   const [media] = parts.filter(isPlain).filter((part) => part.kind !== 'text');
-  if (media !== undefined) throw left.refused(media.at);
+  if (media !== undefined) throw dropped.unsupportedParameter(media.at);
   if (calls.length + texts.length + refused.length === 0) return [];
   return [
     {
@@ -70,11 +70,11 @@ function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {
 }
 
 /** Results come first. They hold texts alone here, so their images follow in a message of the user. */
-function userMessages(parts: readonly Part[], left: DroppedFields): Fields[] {
+function userMessages(parts: readonly Part[], dropped: DroppedFields): Fields[] {
   const results = parts.filter((part) => part.kind === 'result');
   const others = parts.filter(isPlain);
   const media = results.flatMap(mediaOf);
-  const content = [...media, ...others].map((part) => contentPart(part, left));
+  const content = [...media, ...others].map((part) => contentPart(part, dropped));
   const [only] = content;
   const isText = content.length === 1 && only?.['type'] === 'text';
   return [
@@ -99,11 +99,11 @@ function resultMessage({ callId, parts, isError }: ResultPart): Fields {
   return { role: 'tool', tool_call_id: callId, content: isError ? `Error: ${text}` : text };
 }
 
-function contentPart(part: TextPart | MediaPart, left: DroppedFields): Fields {
+function contentPart(part: TextPart | MediaPart, dropped: DroppedFields): Fields {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'image_url', image_url: { url: urlOf(source) } };
-  if ('url' in source) throw left.refused(at, 'The model takes this part as data only.');
+  if ('url' in source) throw dropped.unsupportedParameter(at, 'The model takes this part as data only.');
   if (kind === 'audio') {
     const format = source.mediaType
       .replace('audio/', '')
@@ -113,6 +113,6 @@ function contentPart(part: TextPart | MediaPart, left: DroppedFields): Fields {
   }
   if (isPlainText(source)) return { type: 'text', text: namedText(source, name) };
   const filename = fileName(part);
-  if (filename === null || isAudioOrVideo(part)) throw left.refused(at, notDocument);
+  if (filename === null || isAudioOrVideo(part)) throw dropped.unsupportedParameter(at, notDocument);
   return { type: 'file', file: { filename, file_data: urlOf(source) } };
 }

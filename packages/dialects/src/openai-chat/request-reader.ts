@@ -54,20 +54,25 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** See `RequestApi`. */
-export function* readRequest(request: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
+export function* readRequest(
+  request: Fields,
+  source: JsonSource,
+  dropped: DroppedFields,
+): Steps<Conversation> {
   for (const [name, isHarmless] of Object.entries(harmless))
-    if ((request[name] ?? null) !== null && !isHarmless(request[name])) throw left.refused(name);
-  const fields = left.members(request, '', [...translated, ...Object.keys(harmless)]) as RequestMembers;
-  const { choice, allowed } = choiceOf(fields, left);
-  const turns = yield* readTurns(fields['messages'], left);
-  const tools = yield* toolsOf(fields, source, left);
+    if ((request[name] ?? null) !== null && !isHarmless(request[name]))
+      throw dropped.unsupportedParameter(name);
+  const fields = dropped.members(request, '', [...translated, ...Object.keys(harmless)]) as RequestMembers;
+  const { choice, allowed } = choiceOf(fields, dropped);
+  const turns = yield* readTurns(fields['messages'], dropped);
+  const tools = yield* toolsOf(fields, source, dropped);
   return {
     turns,
     tools: tools.filter(({ name }) => allowed?.has(name) !== false),
     choice,
     parallel: booleanIn(fields['parallel_tool_calls']),
     maxTokens: numberIn(fields['max_completion_tokens']) ?? numberIn(fields['max_tokens']),
-    stop: stopIn(fields['stop'], 'stop', left),
+    stop: stopIn(fields['stop'], 'stop', dropped),
     sampling: {
       temperature: numberIn(fields['temperature']),
       topP: numberIn(fields['top_p']),
@@ -76,21 +81,23 @@ export function* readRequest(request: Fields, source: JsonSource, left: DroppedF
       presencePenalty: numberIn(fields['presence_penalty']),
       frequencyPenalty: numberIn(fields['frequency_penalty']),
     },
-    output: outputOf(fields['response_format'], source, left),
-    reasoning: reasoningOf(fields, left),
+    output: outputOf(fields['response_format'], source, dropped),
+    reasoning: reasoningOf(fields, dropped),
     stream: fields['stream'] === true,
   };
 }
 
 /** `functions` is OpenAI's name before `tools`. */
-function* toolsOf(fields: RequestMembers, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
+function* toolsOf(fields: RequestMembers, source: JsonSource, dropped: DroppedFields): Steps<Tool[]> {
   const tools: Tool[] = [];
   for (const [index, tool] of listOf(fields['tools']).entries()) {
-    tools.push(toolOf(tool, source.member('tools')?.element(index) ?? null, { at: `tools[${index}]`, left }));
+    tools.push(
+      toolOf(tool, source.member('tools')?.element(index) ?? null, { at: `tools[${index}]`, dropped }),
+    );
     yield;
   }
   for (const [index, called] of listOf(fields['functions']).entries()) {
-    tools.push(functionOf(called, source.member('functions')?.element(index) ?? null, left));
+    tools.push(functionOf(called, source.member('functions')?.element(index) ?? null, dropped));
     yield;
   }
   return tools;
@@ -99,18 +106,21 @@ function* toolsOf(fields: RequestMembers, source: JsonSource, left: DroppedField
 function toolOf(
   tool: unknown,
   source: JsonSource | null,
-  { at, left }: { at: string; left: DroppedFields },
+  { at, dropped }: { at: string; dropped: DroppedFields },
 ): Tool {
   const names = ['type', 'function', 'custom'] as const;
-  const { type = 'function', function: called, custom } = left.members(tool, 'tools', names);
-  if (type === 'function') return functionOf(called, source?.member('function') ?? null, left);
-  if (type === 'custom') return freeformOf(custom, left);
-  throw left.refused(`${at}.type`, `The model has no tool of the type ${String(type).slice(0, 64)}.`);
+  const { type = 'function', function: called, custom } = dropped.members(tool, 'tools', names);
+  if (type === 'function') return functionOf(called, source?.member('function') ?? null, dropped);
+  if (type === 'custom') return freeformOf(custom, dropped);
+  throw dropped.unsupportedParameter(
+    `${at}.type`,
+    `The model has no tool of the type ${String(type).slice(0, 64)}.`,
+  );
 }
 
-function functionOf(called: unknown, source: JsonSource | null, left: DroppedFields): Tool {
+function functionOf(called: unknown, source: JsonSource | null, dropped: DroppedFields): Tool {
   const names = ['name', 'description', 'parameters', 'strict'] as const;
-  const { name, description, parameters, strict } = left.members(called, 'tools.function', names);
+  const { name, description, parameters, strict } = dropped.members(called, 'tools.function', names);
   return {
     name: textIn(name) ?? '',
     namespace: null,
@@ -121,14 +131,14 @@ function functionOf(called: unknown, source: JsonSource | null, left: DroppedFie
   };
 }
 
-function freeformOf(custom: unknown, left: DroppedFields): Tool {
+function freeformOf(custom: unknown, dropped: DroppedFields): Tool {
   const names = ['name', 'description', 'format'] as const;
-  const { name, description, format } = left.members(custom, 'tools.custom', names);
+  const { name, description, format } = dropped.members(custom, 'tools.custom', names);
   return {
     ...{
       name: textIn(name) ?? '',
       namespace: null,
-      description: freeformText(description, format, { left, path: 'tools.custom.format' }),
+      description: freeformText(description, format, { dropped, path: 'tools.custom.format' }),
     },
     ...{ schemaJson: null, isFreeform: true, isStrict: null },
   };
@@ -137,60 +147,71 @@ function freeformOf(custom: unknown, left: DroppedFields): Tool {
 /** `allowed`: names of the tools that may be called, where not all may. */
 function choiceOf(
   { tool_choice: current, function_call: old }: RequestMembers,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
   const choice = current ?? old ?? null;
   if (choice === null) return { choice, allowed: null };
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { choice, allowed: null };
   const names = ['type', 'function', 'custom', 'allowed_tools', 'name'] as const;
   const path = current === undefined ? 'function_call' : 'tool_choice';
-  if (!isFields(choice)) throw left.refused(path);
-  const { type, function: called, custom, allowed_tools: allowed, name } = left.members(choice, path, names);
+  if (!isFields(choice)) throw dropped.unsupportedParameter(path);
+  const {
+    type,
+    function: called,
+    custom,
+    allowed_tools: allowed,
+    name,
+  } = dropped.members(choice, path, names);
   if (type === 'allowed_tools') {
     const at = `${path}.allowed_tools`;
-    const { mode, tools } = left.members(allowed ?? {}, at, ['mode', 'tools']);
-    const names = listOf(tools).map((tool) => toolNameIn(tool, { at: `${at}.tools`, left }) ?? '');
+    const { mode, tools } = dropped.members(allowed ?? {}, at, ['mode', 'tools']);
+    const names = listOf(tools).map((tool) => toolNameIn(tool, { at: `${at}.tools`, dropped }) ?? '');
     return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
   }
-  const named = toolNameIn({ function: called, custom, name }, { at: path, left });
-  if (named === null) throw left.refused(`${path}.function.name`);
+  const named = toolNameIn({ function: called, custom, name }, { at: path, dropped });
+  if (named === null) throw dropped.unsupportedParameter(`${path}.function.name`);
   return { choice: { name: named, namespace: null }, allowed: null };
 }
 
 /** The name of a tool that a choice names, in the object of its type or beside it. */
-function toolNameIn(tool: unknown, { at, left }: { at: string; left: DroppedFields }): string | null {
-  const { function: called, custom, name } = left.members(tool, at, ['type', 'function', 'custom', 'name']);
+function toolNameIn(tool: unknown, { at, dropped }: { at: string; dropped: DroppedFields }): string | null {
+  const {
+    function: called,
+    custom,
+    name,
+  } = dropped.members(tool, at, ['type', 'function', 'custom', 'name']);
   const inside = Object.entries({ function: called, custom }).flatMap(([kind, value]) =>
-    value === undefined ? [] : [left.members(value, `${at}.${kind}`, ['name']).name],
+    value === undefined ? [] : [dropped.members(value, `${at}.${kind}`, ['name']).name],
   );
   return textIn(inside[0] ?? name);
 }
 
-function outputOf(format: unknown, source: JsonSource, left: DroppedFields): OutputFormat | null {
+function outputOf(format: unknown, source: JsonSource, dropped: DroppedFields): OutputFormat | null {
   const path = 'response_format';
-  const { type, json_schema: schema } = left.members(format ?? {}, path, ['type', 'json_schema']);
+  const { type, json_schema: schema } = dropped.members(format ?? {}, path, ['type', 'json_schema']);
   if (type === undefined || type === 'text') return null;
   if (type === 'json_object') return { kind: 'json' };
   const schemaJson = source.member('response_format')?.member('json_schema')?.textOf('schema');
-  if (type !== 'json_schema' || typeof schemaJson !== 'string') throw left.refused('response_format.type');
+  if (type !== 'json_schema' || typeof schemaJson !== 'string')
+    throw dropped.unsupportedParameter('response_format.type');
   const names = ['name', 'schema', 'strict'] as const;
-  const { name, strict } = left.members(schema, `${path}.json_schema`, names);
+  const { name, strict } = dropped.members(schema, `${path}.json_schema`, names);
   return { kind: 'schema', name: textIn(name), schemaJson, isStrict: booleanIn(strict) };
 }
 
 /** Some clients send the members of other servers: a budget in `reasoning` or `thinking`. */
-function reasoningOf(fields: RequestMembers, left: DroppedFields): Reasoning | null {
+function reasoningOf(fields: RequestMembers, dropped: DroppedFields): Reasoning | null {
   const inReasoning = ['effort', 'max_tokens'] as const;
   const inThinking = ['type', 'budget_tokens'] as const;
-  const { effort: nested, max_tokens: most } = left.members(
+  const { effort: nested, max_tokens: most } = dropped.members(
     fields['reasoning'] ?? {},
     'reasoning',
     inReasoning,
   );
-  const { type, budget_tokens: budget } = left.members(fields['thinking'] ?? {}, 'thinking', inThinking);
+  const { type, budget_tokens: budget } = dropped.members(fields['thinking'] ?? {}, 'thinking', inThinking);
   const effort = fields['reasoning_effort'] ?? nested;
   const isEffort = efforts.includes(effort as Effort);
-  if (effort !== undefined && !isEffort) left.ignore('reasoning_effort');
+  if (effort !== undefined && !isEffort) dropped.ignore('reasoning_effort');
   const tokens = numberIn(budget) ?? numberIn(most);
   if (!isEffort && tokens === null && type === undefined) return null;
   return {

@@ -14,30 +14,30 @@ import { writeMessages } from './message-writer.ts';
 export function* writeRequest(
   conversation: Conversation,
   facts: ModelFacts,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Steps<object> {
   const { output, stop, maxTokens, stream, tools, parallel } = conversation;
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
   const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
   return {
     model: facts.name,
-    messages: yield* writeMessages(turns, { facts, left }),
+    messages: yield* writeMessages(turns, { facts, dropped }),
     ...(limit !== null && { [facts.tokenLimit ?? 'max_completion_tokens']: limit }),
     ...(stop.length > 0 && { stop }),
-    ...samplingOf(conversation, facts, left),
-    ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, left)) }),
+    ...samplingOf(conversation, facts, dropped),
+    ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, dropped)) }),
     ...(tools.length > 0 && conversation.choice !== null && { tool_choice: choiceOf(conversation.choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
-    ...(output !== null && { response_format: formatOf(output, left) }),
-    ...effortIn(conversation, facts, left),
+    ...(output !== null && { response_format: formatOf(output, dropped) }),
+    ...effortIn(conversation, facts, dropped),
     ...(stream && { stream }),
     ...(stream && facts.streamUsage !== false && { stream_options: { include_usage: true } }),
   };
 }
 
-function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
+function samplingOf({ sampling }: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
   const { temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = sampling;
-  if (topK !== null) left.ignoreField('topK');
+  if (topK !== null) dropped.ignoreField('topK');
   const named = {
     temperature: ['temperature', temperature],
     topP: ['top_p', topP],
@@ -49,17 +49,17 @@ function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: Dropped
   for (const [field, [name, value]] of Object.entries(named)) {
     if (value === null) continue;
     if (facts.sampling) written[name] = value;
-    else left.ignoreField(field as keyof typeof named);
+    else dropped.ignoreField(field as keyof typeof named);
   }
   return written;
 }
 
-function writeTool({ name, description, schemaJson, isStrict }: Tool, left: DroppedFields): Fields {
+function writeTool({ name, description, schemaJson, isStrict }: Tool, dropped: DroppedFields): Fields {
   const called = {
     name,
     ...(description !== null && { description }),
     ...(schemaJson !== null && { parameters: new RawJson(schemaJson) }),
-    ...(isStrict !== null && { strict: isStrict && strictIn(schemaJson ?? '{}', 'strict', left) }),
+    ...(isStrict !== null && { strict: isStrict && strictIn(schemaJson ?? '{}', 'strict', dropped) }),
   };
   return { type: 'function', function: called };
 }
@@ -68,10 +68,10 @@ function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
 }
 
-function formatOf(output: OutputFormat, left: DroppedFields): Fields {
+function formatOf(output: OutputFormat, dropped: DroppedFields): Fields {
   if (output.kind === 'json') return { type: 'json_object' };
   const { name, schemaJson, isStrict } = output;
-  const strict = isStrict === true && strictIn(schemaJson, 'strictOutput', left);
+  const strict = isStrict === true && strictIn(schemaJson, 'strictOutput', dropped);
   return {
     type: 'json_schema',
     json_schema: { name: name ?? 'answer', schema: new RawJson(schemaJson), strict },
@@ -89,16 +89,16 @@ const written: Readonly<Record<Effort, string | null>> = {
   max: 'high',
 };
 
-function effortIn({ reasoning }: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
+function effortIn({ reasoning }: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
   if (reasoning === null) return {};
   const effort = effortOf(reasoning);
   if (effort === null) return {};
   if (!facts.reasoning) {
-    if (reasoning.isOn) left.ignoreField('reasoning');
+    if (reasoning.isOn) dropped.ignoreField('reasoning');
     return {};
   }
   const value = writtenEffort(effort, facts);
-  if (value === null) left.ignoreField('reasoning');
+  if (value === null) dropped.ignoreField('reasoning');
   return value === null ? {} : { reasoning_effort: value };
 }
 

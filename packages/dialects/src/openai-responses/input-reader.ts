@@ -15,11 +15,11 @@ import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
-export function* readInput(input: unknown, left: DroppedFields): Steps<Turn[]> {
+export function* readInput(input: unknown, dropped: DroppedFields): Steps<Turn[]> {
   const turns: Turn[] = [];
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input);
   for (const [index, item] of items.entries()) {
-    const turn = turnOf(item, `input[${index}]`, left);
+    const turn = turnOf(item, `input[${index}]`, dropped);
     const last = turns.at(-1);
     const joins = turn?.role === 'assistant' || turn?.parts.every(({ kind }) => kind === 'result');
     const isSame = turn !== null && last?.role === turn.role;
@@ -50,26 +50,27 @@ const translated = {
   compaction_summary: ['encrypted_content'],
 } as const;
 
-function turnOf(input: unknown, at: string, left: DroppedFields): Turn | null {
+function turnOf(input: unknown, at: string, dropped: DroppedFields): Turn | null {
   const { type: named } = Object(input) as Fields;
   const type = named === undefined || named === null ? 'message' : (textIn(named) ?? '');
-  if (!isTranslated(type)) throw left.refused(`${at}.type`, `The model takes no ${type.slice(0, 64)} items.`);
-  const item = left.members<string>(input, 'input', ['type', 'id', 'status', ...translated[type]]);
+  if (!isTranslated(type))
+    throw dropped.unsupportedParameter(`${at}.type`, `The model takes no ${type.slice(0, 64)} items.`);
+  const item = dropped.members<string>(input, 'input', ['type', 'id', 'status', ...translated[type]]);
   const { role, content, call_id: callId, output } = item;
   switch (type) {
     case 'message': {
-      const parts = contentParts(content, `${at}.content`, left);
+      const parts = contentParts(content, `${at}.content`, dropped);
       if (role === 'system' || role === 'developer') return { role: 'system', parts };
       if (role === undefined || role === 'user') return { role: 'user', parts };
       if (role === 'assistant') return { role, parts };
-      throw left.refused(`${at}.role`);
+      throw dropped.unsupportedParameter(`${at}.role`);
     }
     case 'function_call':
     case 'custom_tool_call':
       return { role: 'assistant', parts: [callOf(item)] };
     case 'function_call_output':
     case 'custom_tool_call_output': {
-      const parts = contentParts(output, `${at}.output`, left).filter((part) => part.kind !== 'refusal');
+      const parts = contentParts(output, `${at}.output`, dropped).filter((part) => part.kind !== 'refusal');
       const result = { kind: 'result', callId: textIn(callId) ?? '', parts, isError: false } as const;
       return { role: 'user', parts: [result] };
     }
@@ -80,7 +81,7 @@ function turnOf(input: unknown, at: string, left: DroppedFields): Turn | null {
       return null;
     case 'compaction':
     case 'compaction_summary':
-      throw left.refused(
+      throw dropped.unsupportedParameter(
         `${at}.encrypted_content`,
         'Another provider has compacted the conversation, and can alone read the result.',
       );
@@ -122,48 +123,48 @@ function thoughtText({ summary, content }: Fields): string {
 
 type ContentPart = TextPart | MediaPart | Extract<Part, { kind: 'refusal' }>;
 
-function contentParts(content: unknown, at: string, left: DroppedFields): ContentPart[] {
+function contentParts(content: unknown, at: string, dropped: DroppedFields): ContentPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
-  return listOf(content).map((part, index) => partOf(part, `${at}[${index}]`, left));
+  return listOf(content).map((part, index) => partOf(part, `${at}[${index}]`, dropped));
 }
 
-function partOf(part: unknown, at: string, left: DroppedFields): ContentPart {
+function partOf(part: unknown, at: string, dropped: DroppedFields): ContentPart {
   switch ((Object(part) as Fields)['type']) {
     case 'input_text':
     case 'output_text':
     case 'text': {
-      const { text } = left.members(part, '', ['type', 'text', 'annotations', 'logprobs']);
+      const { text } = dropped.members(part, '', ['type', 'text', 'annotations', 'logprobs']);
       return { kind: 'text', text: textIn(text) ?? '' };
     }
     case 'refusal': {
-      const { refusal } = left.members(part, '', ['type', 'refusal']);
+      const { refusal } = dropped.members(part, '', ['type', 'refusal']);
       return { kind: 'refusal', text: textIn(refusal) ?? '' };
     }
     case 'input_image': {
       const names = ['type', 'image_url', 'detail', 'file_id'] as const;
-      const { image_url: url, detail } = left.members(part, '', names);
+      const { image_url: url, detail } = dropped.members(part, '', names);
       if (typeof url !== 'string')
-        throw left.refused(`${at}.file_id`, 'Files of a provider are known to it alone.');
-      if (detail !== undefined && detail !== 'auto') left.ignore('detail');
+        throw dropped.unsupportedParameter(`${at}.file_id`, 'Files of a provider are known to it alone.');
+      if (detail !== undefined && detail !== 'auto') dropped.ignore('detail');
       return { kind: 'image', source: sourceOf(url), name: null, at };
     }
     case 'input_file': {
       const names = ['type', 'file_data', 'file_url', 'filename', 'file_id'] as const;
-      const file = left.members(part, '', names);
-      return { kind: 'file', source: fileOf(file, at, left), name: textIn(file.filename), at };
+      const file = dropped.members(part, '', names);
+      return { kind: 'file', source: fileOf(file, at, dropped), name: textIn(file.filename), at };
     }
     default:
-      throw left.refused(`${at}.type`);
+      throw dropped.unsupportedParameter(`${at}.type`);
   }
 }
 
 function fileOf(
   { file_data: data, file_url: url, filename: name }: Members<'file_data' | 'file_url' | 'filename'>,
   at: string,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): MediaSource {
   if (typeof url === 'string') return { url };
   if (typeof data !== 'string')
-    throw left.refused(`${at}.file_id`, 'Files of a provider are known to it alone.');
+    throw dropped.unsupportedParameter(`${at}.file_id`, 'Files of a provider are known to it alone.');
   return fileSource(data, textIn(name));
 }

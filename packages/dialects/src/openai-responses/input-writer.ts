@@ -9,7 +9,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 /** The items of a conversation. System texts at its beginning are its instructions. */
 export function* writeInput(
   turns: readonly Turn[],
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): Steps<{ instructions: string; input: Fields[] }> {
   const index = turns.findIndex(({ role }) => role !== 'system');
   // An input must have an item.
@@ -19,13 +19,13 @@ export function* writeInput(
     .flatMap(({ parts }) => parts.map((part) => ('text' in part ? part.text : '')));
   const input: Fields[] = [];
   for (const turn of turns.slice(first)) {
-    input.push(...itemsOf(turn, left));
+    input.push(...itemsOf(turn, dropped));
     yield;
   }
   return { instructions: texts.join('\n\n'), input };
 }
 
-function itemsOf({ role, parts }: Turn, left: DroppedFields): Fields[] {
+function itemsOf({ role, parts }: Turn, dropped: DroppedFields): Fields[] {
   const items: Fields[] = [];
   let content: Fields[] = [];
   const end = (): void => {
@@ -33,9 +33,9 @@ function itemsOf({ role, parts }: Turn, left: DroppedFields): Fields[] {
     content = [];
   };
   for (const part of parts) {
-    const item = itemOf(part, left);
+    const item = itemOf(part, dropped);
     if (item === null) {
-      content.push(...contentOf(part, role, left));
+      content.push(...contentOf(part, role, dropped));
       continue;
     }
     end();
@@ -46,12 +46,12 @@ function itemsOf({ role, parts }: Turn, left: DroppedFields): Fields[] {
 }
 
 /** The items that a part is; null for one of a message. */
-function itemOf(part: Part, left: DroppedFields): Fields[] | null {
+function itemOf(part: Part, dropped: DroppedFields): Fields[] | null {
   switch (part.kind) {
     case 'call':
       return [{ type: 'function_call', call_id: part.id, name: part.name, arguments: part.argumentsText }];
     case 'result':
-      return [resultItem(part, left)];
+      return [resultItem(part, dropped)];
     case 'thinking': {
       const { text, signature } = part;
       if (signature?.origin !== 'openai') return [];
@@ -64,24 +64,24 @@ function itemOf(part: Part, left: DroppedFields): Fields[] | null {
   }
 }
 
-function contentOf(part: Part, role: Turn['role'], left: DroppedFields): Fields[] {
+function contentOf(part: Part, role: Turn['role'], dropped: DroppedFields): Fields[] {
   if (part.kind === 'refusal') return [{ type: 'refusal', refusal: part.text }];
   if (part.kind === 'text')
     return [
       role === 'assistant' ? { type: 'output_text', text: part.text, annotations: [] } : inputText(part.text),
     ];
   if (part.kind === 'image' || part.kind === 'file' || part.kind === 'audio') {
-    if (role === 'assistant') throw left.refused(part.at);
-    return [mediaPart(part, left)];
+    if (role === 'assistant') throw dropped.unsupportedParameter(part.at);
+    return [mediaPart(part, dropped)];
   }
   return [];
 }
 
-function resultItem({ callId, parts, isError }: ResultPart, left: DroppedFields): Fields {
+function resultItem({ callId, parts, isError }: ResultPart, dropped: DroppedFields): Fields {
   const [only] = parts;
   const prefix = isError ? 'Error: ' : '';
   const isText = parts.length === 1 && only?.kind === 'text';
-  const content = parts.map((part) => resultPart(part, left));
+  const content = parts.map((part) => resultPart(part, dropped));
   const output = isText
     ? prefix + only.text
     : parts.length === 0
@@ -90,22 +90,22 @@ function resultItem({ callId, parts, isError }: ResultPart, left: DroppedFields)
   return { type: 'function_call_output', call_id: callId, output };
 }
 
-function resultPart(part: TextPart | MediaPart, left: DroppedFields): Fields {
-  return part.kind === 'text' ? inputText(part.text) : mediaPart(part, left);
+function resultPart(part: TextPart | MediaPart, dropped: DroppedFields): Fields {
+  return part.kind === 'text' ? inputText(part.text) : mediaPart(part, dropped);
 }
 
 function inputText(text: string | DeferredText): Fields {
   return { type: 'input_text', text };
 }
 
-function mediaPart(part: MediaPart, left: DroppedFields): Fields {
+function mediaPart(part: MediaPart, dropped: DroppedFields): Fields {
   const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'input_image', image_url: urlOf(source), detail: 'auto' };
-  if (kind === 'audio') throw left.refused(at, "Audio input isn't supported.");
-  if (isAudioOrVideo(part)) throw left.refused(at, notDocument);
+  if (kind === 'audio') throw dropped.unsupportedParameter(at, "Audio input isn't supported.");
+  if (isAudioOrVideo(part)) throw dropped.unsupportedParameter(at, notDocument);
   if ('url' in source) return { type: 'input_file', file_url: source.url };
   if (isPlainText(source)) return inputText(namedText(source, name));
   const filename = fileName(part);
-  if (filename === null) throw left.refused(at, notDocument);
+  if (filename === null) throw dropped.unsupportedParameter(at, notDocument);
   return { type: 'input_file', filename, file_data: urlOf(source) };
 }

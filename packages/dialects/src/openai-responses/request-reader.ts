@@ -51,12 +51,16 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 const encryptedReasoning = 'reasoning.encrypted_content';
 
 /** See `RequestApi`. */
-export function* readRequest(request: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
-  const fields: Fields = fieldsOf(request, left);
-  const { choice, allowed } = choiceOf(fields['tool_choice'], left);
+export function* readRequest(
+  request: Fields,
+  source: JsonSource,
+  dropped: DroppedFields,
+): Steps<Conversation> {
+  const fields: Fields = fieldsOf(request, dropped);
+  const { choice, allowed } = choiceOf(fields['tool_choice'], dropped);
   const instructions = textIn(fields['instructions']);
-  const turns = yield* readInput(fields['input'], left);
-  const tools = yield* readTools(fields, source, left);
+  const turns = yield* readInput(fields['input'], dropped);
+  const tools = yield* readTools(fields, source, dropped);
   return {
     turns: instructions
       ? [{ role: 'system', parts: [{ kind: 'text', text: instructions }] }, ...turns]
@@ -71,59 +75,61 @@ export function* readRequest(request: Fields, source: JsonSource, left: DroppedF
       temperature: numberIn(fields['temperature']),
       topP: numberIn(fields['top_p']),
     },
-    output: outputOf(fields['text'], source, left),
-    reasoning: reasoningOf(fields['reasoning'], left),
+    output: outputOf(fields['text'], source, dropped),
+    reasoning: reasoningOf(fields['reasoning'], dropped),
     stream: fields['stream'] === true,
   };
 }
 
-function fieldsOf(request: Fields, left: DroppedFields): Fields {
+function fieldsOf(request: Fields, dropped: DroppedFields): Fields {
   for (const [name, isHarmless] of Object.entries(harmless))
-    if ((request[name] ?? null) !== null && !isHarmless(request[name])) throw left.refused(name);
-  const fields = left.members(request, '', [...translated, ...Object.keys(harmless), 'include', 'store']);
+    if ((request[name] ?? null) !== null && !isHarmless(request[name]))
+      throw dropped.unsupportedParameter(name);
+  const fields = dropped.members(request, '', [...translated, ...Object.keys(harmless), 'include', 'store']);
   // Encrypted thoughts are always in the answer, and responses of providers are never stored.
-  if (listOf(fields['include']).some((each) => each !== encryptedReasoning)) left.ignore('include');
-  if ((fields['store'] ?? false) !== false) left.ignore('store');
+  if (listOf(fields['include']).some((each) => each !== encryptedReasoning)) dropped.ignore('include');
+  if ((fields['store'] ?? false) !== false) dropped.ignore('store');
   return fields;
 }
 
 /** `allowed`: names of the tools that may be called, where not all may. */
 function choiceOf(
   choice: unknown,
-  left: DroppedFields,
+  dropped: DroppedFields,
 ): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { choice, allowed: null };
   if (choice === undefined) return { choice: null, allowed: null };
-  if (!isFields(choice)) throw left.refused('tool_choice');
+  if (!isFields(choice)) throw dropped.unsupportedParameter('tool_choice');
   const members = ['type', 'name', 'mode', 'tools', 'namespace'] as const;
-  const { type, name, mode, tools, namespace } = left.members(choice, 'tool_choice', members);
+  const { type, name, mode, tools, namespace } = dropped.members(choice, 'tool_choice', members);
   if (type === 'allowed_tools') {
     const names = listOf(tools).map(
-      (tool) => textIn(left.members(tool, 'tool_choice.tools', ['type', 'name']).name) ?? '',
+      (tool) => textIn(dropped.members(tool, 'tool_choice.tools', ['type', 'name']).name) ?? '',
     );
     return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
   }
   if ((type !== 'function' && type !== 'custom') || typeof name !== 'string')
-    throw left.refused('tool_choice.type');
+    throw dropped.unsupportedParameter('tool_choice.type');
   return { choice: { name, namespace: textIn(namespace) }, allowed: null };
 }
 
-function outputOf(text: unknown, source: JsonSource, left: DroppedFields): OutputFormat | null {
-  const { format } = left.members(text ?? {}, 'text', ['format']);
+function outputOf(text: unknown, source: JsonSource, dropped: DroppedFields): OutputFormat | null {
+  const { format } = dropped.members(text ?? {}, 'text', ['format']);
   const names = ['type', 'name', 'strict', 'schema'] as const;
-  const { type, name, strict } = left.members(format ?? {}, 'text.format', names);
+  const { type, name, strict } = dropped.members(format ?? {}, 'text.format', names);
   if (type === undefined || type === 'text') return null;
   if (type === 'json_object') return { kind: 'json' };
   const schemaJson = source.member('text')?.member('format')?.textOf('schema');
-  if (type !== 'json_schema' || typeof schemaJson !== 'string') throw left.refused('text.format.type');
+  if (type !== 'json_schema' || typeof schemaJson !== 'string')
+    throw dropped.unsupportedParameter('text.format.type');
   return { kind: 'schema', name: textIn(name), schemaJson, isStrict: booleanIn(strict) };
 }
 
-function reasoningOf(reasoning: unknown, left: DroppedFields): Reasoning | null {
-  const { effort } = left.members(reasoning ?? {}, 'reasoning', ['effort']);
+function reasoningOf(reasoning: unknown, dropped: DroppedFields): Reasoning | null {
+  const { effort } = dropped.members(reasoning ?? {}, 'reasoning', ['effort']);
   if (effort === undefined) return null;
   if (!efforts.includes(effort as Effort)) {
-    left.ignore('reasoning.effort');
+    dropped.ignore('reasoning.effort');
     return null;
   }
   return { isOn: effort !== 'none', effort: effort as Effort, budget: null };

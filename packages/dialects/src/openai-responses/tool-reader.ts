@@ -20,14 +20,14 @@ const maxDepth = 2;
 interface Place {
   at: string;
   source: JsonSource | null;
-  left: DroppedFields;
+  dropped: DroppedFields;
   namespace: string | null;
   depth: number;
 }
 
 /** The tools of a request, also those in namespaces and among the items of its input, which Codex sends. */
-export function* readTools(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
-  const place = { left, namespace: null, depth: 0 };
+export function* readTools(fields: Fields, source: JsonSource, dropped: DroppedFields): Steps<Tool[]> {
+  const place = { dropped, namespace: null, depth: 0 };
   const tools = yield* toolsIn(fields['tools'], { ...place, at: 'tools', source: source.member('tools') });
   const input = source.member('input');
   for (const [index, item] of listOf(fields['input']).entries()) {
@@ -51,14 +51,14 @@ function* toolsIn(list: unknown, place: Place): Steps<Tool[]> {
 }
 
 function* toolOf(tool: unknown, place: Place): Steps<Tool[]> {
-  const { source, left, namespace, depth, at } = place;
+  const { source, dropped, namespace, depth, at } = place;
   const { type } = Object(tool) as Fields;
   if (offeredTools.has(type)) {
-    left.ignore(`tools.${String(type)}`);
+    dropped.ignore(`tools.${String(type)}`);
     return [];
   }
   const names = ['type', 'name', 'description', ...(membersOf[String(type)] ?? [])] as const;
-  const fields = left.members<string>(tool, 'tools', names);
+  const fields = dropped.members<string>(tool, 'tools', names);
   const { name, description, parameters, strict, format } = fields;
   const named = { name: textIn(name) ?? '', namespace };
   if (type === 'function') {
@@ -67,12 +67,12 @@ function* toolOf(tool: unknown, place: Place): Steps<Tool[]> {
     return [{ ...named, description: textIn(description), schemaJson, isFreeform: false, isStrict }];
   }
   if (type === 'custom') {
-    const text = freeformText(description, format, { left, path: 'tools.format' });
+    const text = freeformText(description, format, { dropped, path: 'tools.format' });
     return [{ ...named, description: text, schemaJson: null, isFreeform: true, isStrict: null }];
   }
   if (type === 'namespace' && depth < maxDepth) {
     const from = source?.member('tools') ?? null;
-    if (description !== undefined) left.ignore('tools.description');
+    if (description !== undefined) dropped.ignore('tools.description');
     return yield* toolsIn(fields['tools'], {
       ...place,
       at: `${at}.tools`,
@@ -81,5 +81,8 @@ function* toolOf(tool: unknown, place: Place): Steps<Tool[]> {
       depth: depth + 1,
     });
   }
-  throw left.refused(`${at}.type`, `The model has no tool of the type ${String(type).slice(0, 64)}.`);
+  throw dropped.unsupportedParameter(
+    `${at}.type`,
+    `The model has no tool of the type ${String(type).slice(0, 64)}.`,
+  );
 }

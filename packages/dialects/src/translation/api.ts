@@ -23,7 +23,7 @@ export interface ClientFormat {
   /** The client's name for the place of a signature; absent where there is none. */
   signaturePlace?: string;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
-  readRequest(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation>;
+  readRequest(fields: Fields, source: JsonSource, dropped: DroppedFields): Steps<Conversation>;
   /** The fields of a request that its answers echo; omitted: the API echoes none. `texts`: those of `source`. */
   echoedFields?(fields: Fields, source: JsonSource, texts: CutTexts): Fields;
   /** Writes an answer that is not broken. `echoed`: the fields of its request that it repeats. */
@@ -38,7 +38,7 @@ export interface ClientFormat {
 /** An API as providers have it. */
 export interface ProviderFormat {
   /** The request for a provider, to be written by `jsonPieces`, which may throw 400s too. */
-  writeRequest(conversation: Conversation, facts: ModelFacts, left: DroppedFields): Steps<object>;
+  writeRequest(conversation: Conversation, facts: ModelFacts, dropped: DroppedFields): Steps<object>;
   /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
   readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
   eventSource(facts: ModelFacts): EventSource;

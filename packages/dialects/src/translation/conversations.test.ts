@@ -32,7 +32,7 @@ const bedrock: Api = {
   readRequest: (_fields, _source, _left) => {
     throw new Error('it is read by its text');
   },
-  writeRequest: (conversation, _facts, left) => converse.writeRequest(conversation, claude, left),
+  writeRequest: (conversation, _facts, dropped) => converse.writeRequest(conversation, claude, dropped),
   readAnswer: converse.readAnswer,
   writeAnswer,
   eventSource: () => converse.eventSource(claude),
@@ -49,13 +49,13 @@ const pairs = apis.flatMap(([from, first]) =>
 );
 
 function throughRequest(api: Api, conversation: Conversation): Conversation {
-  const left = new DroppedFields(api.fieldNames);
-  const body = Buffer.from(writeJson(atOnce(api.writeRequest(conversation, facts, left))));
-  expect(left.ignored).toEqual([]);
+  const dropped = new DroppedFields(api.fieldNames);
+  const body = Buffer.from(writeJson(atOnce(api.writeRequest(conversation, facts, dropped))));
+  expect(dropped.ignored).toEqual([]);
   if (api === bedrock) return { ...readRequest(body), stream: conversation.stream };
   const fields = JSON.parse(body.toString()) as Record<string, unknown>;
-  const read = atOnce(api.readRequest(fields, new JsonSource(body), left));
-  expect(left.ignored).toEqual([]);
+  const read = atOnce(api.readRequest(fields, new JsonSource(body), dropped));
+  expect(dropped.ignored).toEqual([]);
   return read;
 }
 

@@ -81,7 +81,11 @@ export class DroppedFields {
    * The error for a field that decides the meaning of the answer. `why`: a sentence. `publicCode`: for clients that know a
    * code for it.
    */
-  refused(name: string, why = 'The API of this model has no place for it.', publicCode?: string): AppError {
+  unsupportedParameter(
+    name: string,
+    why = 'The API of this model has no place for it.',
+    publicCode?: string,
+  ): AppError {
     const param = name.slice(0, 200);
     return new AppError('unsupported_parameter', `Unsupported parameter: ${param}. ${why}`, {
       param,
@@ -89,8 +93,8 @@ export class DroppedFields {
     });
   }
 
-  refusedField(field: NamedField, why?: string): AppError {
-    return this.refused(this.#names[field], why);
+  unsupportedField(field: NamedField, why?: string): AppError {
+    return this.unsupportedParameter(this.#names[field], why);
   }
 }
 

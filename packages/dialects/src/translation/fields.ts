@@ -15,11 +15,11 @@ export function booleanIn(value: unknown): boolean | null {
 }
 
 /** Texts at which an answer stops: a text, or a list of some. Throws `unsupported_parameter` for others. */
-export function stopIn(value: unknown, name: string, left: DroppedFields): string[] {
+export function stopIn(value: unknown, name: string, dropped: DroppedFields): string[] {
   if (value === undefined || value === null) return [];
   const texts: unknown[] = Array.isArray(value) ? value : [value];
   return texts.map((text) => {
-    if (typeof text !== 'string') throw left.refused(name, 'It takes texts.');
+    if (typeof text !== 'string') throw dropped.unsupportedParameter(name, 'It takes texts.');
     return text;
   });
 }

@@ -86,8 +86,8 @@ it.each(pairs)('from %s to %s', async (from, to) => {
   let translated = 0;
   await fc.assert(
     fc.asyncProperty(conversations, async (conversation) => {
-      const left = new DroppedFields(clients[from].fieldNames);
-      const request = atOnce(clients[from].writeRequest(longTexts(conversation, stop), facts, left));
+      const dropped = new DroppedFields(clients[from].fieldNames);
+      const request = atOnce(clients[from].writeRequest(longTexts(conversation, stop), facts, dropped));
       const json = Buffer.from(writeJson(request));
       expect(json.length).toBeLessThan(space.length);
       const large = await written(from, to, new Pieces([json, space]));

@@ -284,10 +284,10 @@ describe('no field of a conversation disappears', () => {
     ),
   )('%s for %s', (_, _to, api, [change, otherwise]) => {
     const written = (changed: Partial<Conversation>, name: string): string => {
-      const left = new DroppedFields(api.fieldNames);
+      const dropped = new DroppedFields(api.fieldNames);
       try {
-        const request = atOnce(api.writeRequest({ ...base, ...changed }, { ...facts, name }, left));
-        return `${writeJson(request)} ${left.ignored.join()}`;
+        const request = atOnce(api.writeRequest({ ...base, ...changed }, { ...facts, name }, dropped));
+        return `${writeJson(request)} ${dropped.ignored.join()}`;
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         return error.message;

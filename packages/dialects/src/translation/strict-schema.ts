@@ -5,9 +5,9 @@ const maxDepth = 32;
 const maxObjects = 2_000;
 
 /** Whether a schema is written as a strict one; `field` is left out where it can't be. */
-export function strictIn(schemaJson: string, field: NamedField, left: DroppedFields): boolean {
+export function strictIn(schemaJson: string, field: NamedField, dropped: DroppedFields): boolean {
   const isStrict = canBeStrict(schemaJson);
-  if (!isStrict) left.ignoreField(field);
+  if (!isStrict) dropped.ignoreField(field);
   return isStrict;
 }
 

@@ -78,14 +78,14 @@ function flatCall(call: CallPart, name: string): CallPart {
 export function freeformText(
   description: unknown,
   format: unknown,
-  { left, path }: { left: DroppedFields; path: string },
+  { dropped, path }: { dropped: DroppedFields; path: string },
 ): string | null {
   const names = ['type', 'grammar', 'syntax', 'definition'] as const;
-  const { type, grammar, syntax, definition } = left.members(format ?? {}, path, names);
-  const inside = left.members(grammar ?? {}, `${path}.grammar`, ['syntax', 'definition']);
+  const { type, grammar, syntax, definition } = dropped.members(format ?? {}, path, names);
+  const inside = dropped.members(grammar ?? {}, `${path}.grammar`, ['syntax', 'definition']);
   const rule = { syntax, definition, ...inside };
   const isGrammar = type === 'grammar' && typeof rule.definition === 'string';
-  if (!isGrammar && type !== undefined && type !== 'text') left.ignore(`${path}.type`);
+  if (!isGrammar && type !== undefined && type !== 'text') dropped.ignore(`${path}.type`);
   const texts = [
     ...(typeof description === 'string' && description !== '' ? [description] : []),
     ...(isGrammar

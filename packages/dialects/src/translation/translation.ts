@@ -158,11 +158,11 @@ class ApiTranslation implements Translation {
     const { short } = texts;
     const fields = await parsedFields(short, tenantId, inTurn);
     const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
-    const left = new DroppedFields(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
+    const dropped = new DroppedFields(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
     const source = new JsonSource(short);
-    const conversation = await runSteps(this.#client.readRequest(fields, source, left), inTurn);
+    const conversation = await runSteps(this.#client.readRequest(fields, source, dropped), inTurn);
     this.#echoed = await inTurn(() => this.#client.echoedFields?.(fields, source, texts) ?? {});
-    assertSystemTexts(conversation, left);
+    assertSystemTexts(conversation, dropped);
     const read = this.#summaries === null ? conversation : summarising(conversation);
     const { signaturePlace } = this.#client;
     const inputTurns =
@@ -176,10 +176,10 @@ class ApiTranslation implements Translation {
     const accountTurns = await inTurn(() => turnsAt(turns, this.#facts.account));
     const asking = { ...read, turns: accountTurns, stream: isStream ?? read.stream };
     const flat = await runSteps(this.#names.flat(asking), inTurn);
-    const request = await runSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
+    const request = await runSteps(this.#upstream.writeRequest(flat, this.#facts, dropped), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
     const written = await runSteps(writtenIn(counted ?? request, short.length), inTurn);
-    return { ...(await runSteps(texts.restored(written), inTurn)), ignored: left.ignored };
+    return { ...(await runSteps(texts.restored(written), inTurn)), ignored: dropped.ignored };
   }
 
   async whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError> {
@@ -308,9 +308,9 @@ function* writtenIn(request: object, expected: number): Steps<Buffer> {
 }
 
 /** Throws for images and files in system texts: providers have no place for them there. */
-function assertSystemTexts({ turns }: Conversation, left: DroppedFields): void {
+function assertSystemTexts({ turns }: Conversation, dropped: DroppedFields): void {
   for (const { role, parts } of turns)
     if (role === 'system')
       for (const part of parts)
-        if ('at' in part) throw left.refused(part.at, 'System texts of this model hold texts alone.');
+        if ('at' in part) throw dropped.unsupportedParameter(part.at, 'System texts of this model hold texts alone.');
 }
