@@ -2,8 +2,8 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
 import { answers, eventsOf, facts } from '../support/translation-samples.ts';
 import { translationBetween } from '@gatehouse/dialects/translation/translation';
-import { chat } from '@gatehouse/dialects/openai-chat/translation';
-import { messages } from '@gatehouse/dialects/anthropic-messages/translation';
+import { openAiChatTranslation } from '@gatehouse/dialects/openai-chat/translation';
+import { anthropicMessagesTranslation } from '@gatehouse/dialects/anthropic-messages/translation';
 import { frameData } from '@gatehouse/dialects/wire/sse-frames';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -27,7 +27,7 @@ describe('a stream of chat completions for a client of messages', () => {
   it("is what Anthropic's SDK reads", async () => {
     await fc.assert(
       fc.asyncProperty(answers, sizes, async (answer, each) => {
-        const writer = chat.eventWriter();
+        const writer = openAiChatTranslation.eventWriter();
         const frames = eventsOf(answer, each).flatMap((event) => writer.write(event));
         const written = streamed('messages', 'chat', frames);
         const message = await MessageStream.fromReadableStream(linesOf(written)).finalMessage();
@@ -53,7 +53,7 @@ describe('a stream of messages for a client of chat completions', () => {
   it("is what OpenAI's SDK reads", async () => {
     await fc.assert(
       fc.asyncProperty(answers, sizes, async (answer, each) => {
-        const writer = messages.eventWriter();
+        const writer = anthropicMessagesTranslation.eventWriter();
         const frames = eventsOf(answer, each).flatMap((event) => writer.write(event));
         const written = streamed('chat', 'messages', frames);
         const completion = await ChatCompletionStream.fromReadableStream(

@@ -9,7 +9,7 @@ import { MessageToolStream } from './tools.ts';
 import { readWhole } from './response.ts';
 
 /** Anthropic's messages. */
-export const anthropic = {
+export const anthropicMessagesDialect = {
   name: 'messages',
   passedHeaders: ['anthropic-version', 'anthropic-beta'],
   readRequest,

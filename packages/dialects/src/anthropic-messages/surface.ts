@@ -6,7 +6,7 @@ import { messageWithParam, retryAfterOf, type ClientSurface, type WrittenError }
 import { indexOf, mostInPage, wholeNumber, type UsableModel, type UsableModels } from '../model-list.ts';
 
 /** Anthropic's messages. Lists of models have the path of OpenAI's, and its own header. */
-export const surface = {
+export const anthropicMessagesSurface = {
   recognises: ({ path, headers }) =>
     isAtOrUnder(path, '/v1/messages') ||
     (isAtOrUnder(path, '/v1/models') && headers['anthropic-version'] !== undefined),

@@ -11,7 +11,7 @@ import { writeRequest } from './request-writer.ts';
 const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tools', 'output_config'];
 
 /** Anthropic's messages. */
-export const messages = {
+export const anthropicMessagesTranslation = {
   thoughtIds: null,
   signaturePlace: '`signature` in `thinking` block',
   cacheHint,

@@ -8,7 +8,7 @@ import { writeRequest } from './request-writer.ts';
 const counted = ['messages', 'system', 'toolConfig', 'additionalModelRequestFields'];
 
 /** Bedrock's Converse, in which providers are called and no client asks. */
-export const converse = {
+export const bedrockConverseTranslation = {
   ...{ writeRequest, readAnswer, hasCachePoints },
   eventSource: (facts) => new ConverseSource(facts),
   counts: {

@@ -11,7 +11,7 @@ import { ContentToolStream } from './tools.ts';
 import { readWhole } from './response.ts';
 
 /** Google's Gemini API. */
-export const gemini = {
+export const geminiDialect = {
   name: 'gemini',
   passedHeaders: [],
   readRequest,

@@ -7,7 +7,7 @@ import { messageWithParam, retryAfterOf, type ClientSurface, type SeenRequest } 
 import { indexOf, mostInPage, wholeNumber, type UsableModel, type UsableModels } from '../model-list.ts';
 
 /** Google's Gemini API, under `/v1beta` and `/v1`. */
-export const surface = {
+export const geminiSurface = {
   recognises: (request) =>
     isAtOrUnder(request.path, '/v1beta') ||
     (isAtOrUnder(request.path, '/v1/models') && (callsMethod(request) || isOfGoogle(request))),

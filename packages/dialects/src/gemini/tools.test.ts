@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { latestReport } from '../usage/reported-usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { NoAnswer } from '../dialect.ts';
-import { gemini } from './dialect.ts';
+import { geminiDialect } from './dialect.ts';
 import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
 import { ResponseReader, frameOf, responseIn } from './stream.ts';
 import { ContentToolAnswers } from './tools.ts';
@@ -220,14 +220,15 @@ describe('an error of the provider', () => {
     [{ error: { message: 'Slow', status: 'UNAVAILABLE', details: [{ retryDelay: '1s' }] } }, 503, undefined],
     [{ error: { message: 'Slow', details: [{ ...retry, retryDelay: '-1s' }] } }, undefined, undefined],
   ])('%j is read with its status and the time to wait', (body, status, retryAfterMs) => {
-    expect(gemini.parseError(body as Fields)).toMatchObject({ message: 'Slow' });
-    const { status: found, retryAfterMs: wait } = gemini.parseError(body as Fields) as Fields;
+    expect(geminiDialect.parseError(body as Fields)).toMatchObject({ message: 'Slow' });
+    const { status: found, retryAfterMs: wait } = geminiDialect.parseError(body as Fields) as Fields;
     expect([found, wait]).toEqual([status, retryAfterMs]);
   });
 });
 
 it('a tool is declared with the schema of its arguments as JSON Schema', () => {
-  const text = gemini.toolText({ name: 'a', description: 'Says "a".', schemaJson: '{"type":"object"}' });
+  const { toolText } = geminiDialect;
+  const text = toolText({ name: 'a', description: 'Says "a".', schemaJson: '{"type":"object"}' });
   expect(JSON.parse(text)).toEqual({
     ...{ name: 'a', description: 'Says "a".', parametersJsonSchema: { type: 'object' } },
   });

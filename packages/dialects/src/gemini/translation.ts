@@ -8,7 +8,7 @@ import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
 
 /** Google's generateContent. */
-export const gemini = {
+export const geminiTranslation = {
   thoughtIds: null,
   signaturePlace: '`thoughtSignature`',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },

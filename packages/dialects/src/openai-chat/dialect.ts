@@ -10,7 +10,7 @@ import { ChunkToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
 /** OpenAI's chat completions and embeddings, as clients send them and servers imitate them. */
-export const openai = {
+export const openAiChatDialect = {
   name: 'chat',
   passedHeaders: [],
   readRequest,

@@ -5,7 +5,7 @@ import type { ClientSurface } from '../client-surface.ts';
 import type { UsableModel } from '../model-list.ts';
 
 /** OpenAI's errors and lists of models, for clients of chat completions and of all routes without a dialect. */
-export const surface = {
+export const openAiChatSurface = {
   error: (error, requestId) => ({ status: error.status, body: errorBody(error, requestId), headers: {} }),
   errorEvent: (error, requestId) => `data: ${JSON.stringify(errorBody(error, requestId))}\n\n`,
   model,

@@ -9,7 +9,7 @@ import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
 
 /** OpenAI's chat completions. */
-export const chat = {
+export const openAiChatTranslation = {
   thoughtIds: chatIds,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },
   eventSource: (facts) => new ChunkSource(facts),

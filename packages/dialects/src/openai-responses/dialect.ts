@@ -13,7 +13,7 @@ import { readWhole } from './whole-answer.ts';
 const methods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/compact' };
 
 /** OpenAI's responses. Providers keep none: the gateway does. */
-export const responses = {
+export const openAiResponsesDialect = {
   name: 'responses',
   passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
   readRequest,

@@ -7,7 +7,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import OpenAI from 'openai';
 import { streamFrames } from './response-mode.ts';
 import { ResponseFollower } from './response-follower.ts';
-import { responses } from './dialect.ts';
+import { openAiResponsesDialect } from './dialect.ts';
 
 /** Bytes that the gateway writes, as OpenAI's SDK reads them. */
 
@@ -61,7 +61,7 @@ beforeEach(() => {
 
 describe('OpenAI’s SDK', () => {
   it('reads a stream with signs of life in it', async () => {
-    const { keepAlive } = responses;
+    const { keepAlive } = openAiResponsesDialect;
     answer.text = joined(frames.flatMap((frame) => [keepAlive, frame]));
     const final = await client.responses.stream(asked).finalResponse();
     expect(final).toMatchObject({ id: 'resp_1', output_text: 'Hello', usage: { total_tokens: 3 } });

@@ -2,11 +2,11 @@ import type { StreamPlace } from '@gatehouse/contract/dialects';
 import { isAtOrUnder } from '@gatehouse/contract/operator-surface';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { ClientSurface } from '../client-surface.ts';
-import { surface as chat } from '../openai-chat/surface.ts';
+import { openAiChatSurface } from '../openai-chat/surface.ts';
 
 /** OpenAI's Responses API, also at the paths of Azure's SDKs. */
-export const surface = {
-  ...chat,
+export const openAiResponsesSurface = {
+  ...openAiChatSurface,
   recognises: ({ path }) =>
     isAtOrUnder(path, '/v1/responses') || /^\/openai\/(?:v1\/)?responses(?:\/|$)/.test(path),
   errorEvent,

@@ -15,7 +15,7 @@ const counted = [
 ];
 
 /** OpenAI's responses. */
-export const responses = {
+export const openAiResponsesTranslation = {
   thoughtIds: null,
   signaturePlace: '`encrypted_content` of a `reasoning` item',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError, echoedFields },

@@ -5,8 +5,8 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { toUsage } from '../usage/usage.ts';
-import { anthropic } from '../anthropic-messages/dialect.ts';
-import { openai } from '../openai-chat/dialect.ts';
+import { anthropicMessagesDialect } from '../anthropic-messages/dialect.ts';
+import { openAiChatDialect } from '../openai-chat/dialect.ts';
 import { writeUsage as chatUsage } from '../openai-chat/usage.ts';
 import { writeUsage as geminiUsage } from '../gemini/usage.ts';
 import { writeUsage as messagesUsage } from '../anthropic-messages/usage.ts';
@@ -78,7 +78,7 @@ describe('a whole answer', () => {
       },
     });
     expect(bytes.toString()).toContain('"input":{"2":1.0,"1":12345678901234567890}');
-    const read = await anthropic.readWhole(bytes, options);
+    const read = await anthropicMessagesDialect.readWhole(bytes, options);
     expect(read).toMatchObject({ broken: null, responseModel: 'gpt', serviceTier: 'default' });
     expect(read.usage).toEqual(readUsage(completion.usage));
   });
@@ -110,7 +110,7 @@ describe('a whole answer', () => {
       ],
       usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
     });
-    expect((await openai.readWhole(bytes, options)).text).toBe('AB');
+    expect((await openAiChatDialect.readWhole(bytes, options)).text).toBe('AB');
   });
 
   it('that is a refusal is one in the words of each API', async () => {
@@ -138,7 +138,9 @@ describe('a whole answer', () => {
 
   it('without usage has none that counts', async () => {
     const { usage: _usage, ...others } = completion;
-    expect((await anthropic.readWhole(await whole('messages', 'chat', others), options)).usage).toBeNull();
+    expect(
+      (await anthropicMessagesDialect.readWhole(await whole('messages', 'chat', others), options)).usage,
+    ).toBeNull();
   });
 
   it('that is an error, or broke off, is none', async () => {

@@ -4,15 +4,15 @@ import { isFields } from '@gatehouse/kit/fields';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
 import { stopAfter, type Answer } from './answer.ts';
-import { chat } from '../openai-chat/translation.ts';
-import { converse } from '../bedrock-converse/translation.ts';
+import { openAiChatTranslation } from '../openai-chat/translation.ts';
+import { bedrockConverseTranslation } from '../bedrock-converse/translation.ts';
 import { ConverseWriter, passedFrames, readRequest, writeAnswer } from '@gatehouse/test/converse-provider';
 import type { Conversation, MediaPart, Part, Turn } from './conversation.ts';
-import { gemini } from '../gemini/translation.ts';
+import { geminiTranslation } from '../gemini/translation.ts';
 import { JsonSource, writeJson } from '../wire/json-text.ts';
 import { DroppedFields } from './dropped-fields.ts';
-import { messages } from '../anthropic-messages/translation.ts';
-import { responses } from '../openai-responses/translation.ts';
+import { anthropicMessagesTranslation } from '../anthropic-messages/translation.ts';
+import { openAiResponsesTranslation } from '../openai-responses/translation.ts';
 import { noUsage } from '../usage/usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { answerOf, answers, conversations, eventsOf, facts } from '@gatehouse/test/translation-samples';
@@ -20,22 +20,23 @@ import { answerOf, answers, conversations, eventsOf, facts } from '@gatehouse/te
 type Api = Omit<TranslatedApi, 'formatError' | 'thoughtIds'>;
 
 const apis: readonly (readonly [string, Api])[] = [
-  ['chat', chat],
-  ['responses', responses],
-  ['messages', messages],
-  ['gemini', gemini],
+  ['chat', openAiChatTranslation],
+  ['responses', openAiResponsesTranslation],
+  ['messages', anthropicMessagesTranslation],
+  ['gemini', geminiTranslation],
 ];
 const claude: ModelFacts = { ...facts, name: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0' };
 /** Converse as its provider reads and writes it; no client does. */
 const bedrock: Api = {
-  fieldNames: chat.fieldNames,
+  fieldNames: openAiChatTranslation.fieldNames,
   readRequest: (_fields, _source, _left) => {
     throw new Error('it is read by its text');
   },
-  writeRequest: (conversation, _facts, dropped) => converse.writeRequest(conversation, claude, dropped),
-  readAnswer: converse.readAnswer,
+  writeRequest: (conversation, _facts, dropped) =>
+    bedrockConverseTranslation.writeRequest(conversation, claude, dropped),
+  readAnswer: bedrockConverseTranslation.readAnswer,
   writeAnswer,
-  eventSource: () => converse.eventSource(claude),
+  eventSource: () => bedrockConverseTranslation.eventSource(claude),
   eventWriter: () => {
     const writer = new ConverseWriter();
     return { write: (event) => writer.write(event).flatMap(passedFrames) };
@@ -92,9 +93,9 @@ function meaning(conversation: Conversation): unknown {
  * Converse has no images by address, and no tools where none may be called and none was.
  */
 function sayable(conversation: Conversation, ...on: readonly Api[]): Conversation {
-  const stop = on.includes(responses) ? [] : conversation.stop;
+  const stop = on.includes(openAiResponsesTranslation) ? [] : conversation.stop;
   const said = on.includes(bedrock) ? ofConverse(conversation) : conversation;
-  if (!on.includes(gemini)) return { ...said, stop };
+  if (!on.includes(geminiTranslation)) return { ...said, stop };
   const turns = said.turns.filter(({ role }, index) => role !== 'system' || index === 0);
   return { ...said, stop, parallel: null, stream: false, turns: numbered(turns) };
 }

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
-import { converse } from '../bedrock-converse/translation.ts';
+import { bedrockConverseTranslation } from '../bedrock-converse/translation.ts';
 import { exceptionFrame } from '@gatehouse/test/aws-frames';
 import { ConverseWriter, writeAnswer } from '@gatehouse/test/converse-provider';
 import { writeJson } from '../wire/json-text.ts';
@@ -74,7 +74,7 @@ describe('a request in Converse', () => {
     answer = { type: 'application/json', bytes: Buffer.from('{"output":{},"usage":{},"metrics":{}}') };
     await fc.assert(
       fc.asyncProperty(conversations.filter(isWritten), async (conversation) => {
-        const written = converse.writeRequest(
+        const written = bedrockConverseTranslation.writeRequest(
           { ...conversation, reasoning: { isOn: true, effort: 'high', budget: null } },
           { ...claude, name: 'us.anthropic.claude-opus-4-6-v1' },
           new DroppedFields(fieldNames),

@@ -4,19 +4,24 @@ import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import { writeJson } from '../wire/json-text.ts';
 import { Pieces } from '../wire/pieces.ts';
 import type { TranslatedApi } from './api.ts';
-import { chat } from '../openai-chat/translation.ts';
+import { openAiChatTranslation } from '../openai-chat/translation.ts';
 import type { Conversation, Part } from './conversation.ts';
-import { gemini } from '../gemini/translation.ts';
+import { geminiTranslation } from '../gemini/translation.ts';
 import { DroppedFields } from './dropped-fields.ts';
-import { messages } from '../anthropic-messages/translation.ts';
-import { responses } from '../openai-responses/translation.ts';
+import { anthropicMessagesTranslation } from '../anthropic-messages/translation.ts';
+import { openAiResponsesTranslation } from '../openai-responses/translation.ts';
 import { conversations, facts } from '@gatehouse/test/translation-samples';
 import { markedSignature, withMac } from './signatures.ts';
 import { translationBetween } from './translation.ts';
 
 /** Long texts of large requests are not read, and come where those of small ones do. */
 
-const clients = { chat, responses, messages, gemini } satisfies Record<string, TranslatedApi>;
+const clients = {
+  chat: openAiChatTranslation,
+  responses: openAiResponsesTranslation,
+  messages: anthropicMessagesTranslation,
+  gemini: geminiTranslation,
+} satisfies Record<string, TranslatedApi>;
 const pairs = (Object.keys(clients) as (keyof typeof clients)[]).flatMap((from) =>
   ([...(Object.keys(clients) as (keyof typeof clients)[]), 'converse'] as const).map(
     (to) => [from, to] as const,

@@ -4,13 +4,13 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import type { TranslatedApi } from './api.ts';
-import { chat } from '../openai-chat/translation.ts';
+import { openAiChatTranslation } from '../openai-chat/translation.ts';
 import { noSampling, type Conversation, type Tool } from './conversation.ts';
-import { gemini } from '../gemini/translation.ts';
+import { geminiTranslation } from '../gemini/translation.ts';
 import { writeJson } from '../wire/json-text.ts';
 import { DroppedFields } from './dropped-fields.ts';
-import { messages } from '../anthropic-messages/translation.ts';
-import { responses } from '../openai-responses/translation.ts';
+import { anthropicMessagesTranslation } from '../anthropic-messages/translation.ts';
+import { openAiResponsesTranslation } from '../openai-responses/translation.ts';
 import { facts } from '@gatehouse/test/translation-samples';
 import { translator } from '../../test/translating.ts';
 
@@ -208,10 +208,10 @@ function withMember(request: Fields, place: readonly string[], name: string): Fi
 }
 
 const apis: readonly (readonly [DialectName, TranslatedApi])[] = [
-  ['chat', chat],
-  ['responses', responses],
-  ['messages', messages],
-  ['gemini', gemini],
+  ['chat', openAiChatTranslation],
+  ['responses', openAiResponsesTranslation],
+  ['messages', anthropicMessagesTranslation],
+  ['gemini', geminiTranslation],
 ];
 
 describe('no member of a request is left out in silence', () => {

@@ -16,17 +16,17 @@ import {
   type SummaryFormat,
   type TranslatedApi,
 } from './api.ts';
-import { chat } from '../openai-chat/translation.ts';
+import { openAiChatTranslation } from '../openai-chat/translation.ts';
 import type { Conversation, ReasoningSignature } from './conversation.ts';
-import { converse } from '../bedrock-converse/translation.ts';
-import { gemini } from '../gemini/translation.ts';
+import { bedrockConverseTranslation } from '../bedrock-converse/translation.ts';
+import { geminiTranslation } from '../gemini/translation.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { jsonPieces } from '../wire/json-pieces.ts';
 import { DroppedFields } from './dropped-fields.ts';
-import { messages } from '../anthropic-messages/translation.ts';
+import { anthropicMessagesTranslation } from '../anthropic-messages/translation.ts';
 import type { Pieces } from '../wire/pieces.ts';
-import { responses } from '../openai-responses/translation.ts';
+import { openAiResponsesTranslation } from '../openai-responses/translation.ts';
 import { checkedTurns, signatureAt, turnsAt, withMac } from './signatures.ts';
 import {
   ReasoningCollector,
@@ -40,9 +40,17 @@ import { summarising } from './summarising.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
 /** The APIs of clients. */
-const clients: Record<DialectName, TranslatedApi> = { chat, responses, messages, gemini };
+const clients: Record<DialectName, TranslatedApi> = {
+  chat: openAiChatTranslation,
+  responses: openAiResponsesTranslation,
+  messages: anthropicMessagesTranslation,
+  gemini: geminiTranslation,
+};
 /** Those that providers are called in. */
-const upstreams = { ...clients, converse } satisfies Record<string, ProviderFormat>;
+const upstreams = { ...clients, converse: bedrockConverseTranslation } satisfies Record<
+  string,
+  ProviderFormat
+>;
 
 /** The translation of one provider call: its request first, and then its answer. */
 export interface Translation {
@@ -312,5 +320,6 @@ function assertSystemTexts({ turns }: Conversation, dropped: DroppedFields): voi
   for (const { role, parts } of turns)
     if (role === 'system')
       for (const part of parts)
-        if ('at' in part) throw dropped.unsupportedParameter(part.at, 'System texts of this model hold texts alone.');
+        if ('at' in part)
+          throw dropped.unsupportedParameter(part.at, 'System texts of this model hold texts alone.');
 }
