@@ -75,8 +75,8 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
 }
 
 /**
- * Gives a command the options that stand before its name, as in `costs --profile other export`, where it has them not
- * behind it. Throws for one that the command doesn't have.
+ * Applies options that stand before the name of a command, as in `costs --profile other export`, unless the same option
+ * stands behind it. Throws for an option that the command doesn't have.
  */
 export function takeOptionsBefore(command: Command): void {
   for (let above = command.parent; above !== null; above = above.parent) {

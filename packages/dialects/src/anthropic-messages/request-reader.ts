@@ -44,7 +44,7 @@ const translated = [
 /** Fields that give the model what only Anthropic has. */
 const decisive = ['container', 'mcp_servers'] as const;
 
-/** See `RequestApi`. */
+/** See `ClientFormat`. */
 export function* readRequest(body: Fields, source: JsonSource, dropped: DroppedFields): Steps<Conversation> {
   // By this code Anthropic's SDKs know that they are to send the whole conversation.
   if (isGiven(body['thread']))

@@ -12,8 +12,8 @@ import { thinkingOf } from './thinking.ts';
 const otherwiseTokens = 8_192;
 
 /**
- * See `RequestApi`. The API has a format by a schema, and none for any JSON object. A forced call of a tool in its place would
- * end thinking, and calls of the client's own tools.
+ * See `ProviderFormat`. The API has a format by a schema, and none for any JSON object. A forced call of a tool in its
+ * place would end thinking, and calls of the client's own tools.
  */
 export function* writeRequest(
   conversation: Conversation,

@@ -61,7 +61,7 @@ export async function readWhole(
   };
 }
 
-/** See `AnswerApi`. */
+/** See `ProviderFormat`. */
 export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
   const error = publicErrorIn(fields);
   const { content } = fields;
@@ -130,7 +130,7 @@ const stopReasons: Readonly<Record<StopReason, string>> = {
   pause: 'pause_turn',
 };
 
-/** See `AnswerApi`. */
+/** See `ClientFormat`. */
 export function writeAnswer({ id, model, parts, stop, usage, serviceTier }: Answer): string {
   return writeJson({
     ...{ id: idOf(id), type: 'message', role: 'assistant', model },

@@ -12,7 +12,7 @@ import { familyOf, originOf } from '../model-family.ts';
 import { reasoningOf } from './reasoning.ts';
 
 /**
- * See `RequestApi`. The model, and whether the answer is a stream, stand in the path
+ * See `ProviderFormat`. The model, and whether the answer is a stream, stand in the path
  * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html).
  */
 export function* writeRequest(

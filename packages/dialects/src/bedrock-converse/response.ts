@@ -16,7 +16,7 @@ import type { JsonSource } from '../wire/json-text.ts';
 import { originOf } from '../model-family.ts';
 import { errorIn } from './errors.ts';
 
-/** See `AnswerApi`. */
+/** See `ProviderFormat`. */
 export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
   const error = errorIn(fields);
   if (error !== null) return error;

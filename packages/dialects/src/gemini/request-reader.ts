@@ -63,7 +63,7 @@ const harmless = {
   responseModalities: (value: unknown) => elementsIn(value).every((each) => each === 'TEXT'),
 };
 
-/** See `RequestApi`. Whether the answer is a stream stands in the path. */
+/** See `ClientFormat`. Whether the answer is a stream stands in the path. */
 export function* readRequest(
   fields: Fields,
   source: JsonSource,

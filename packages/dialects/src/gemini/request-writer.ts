@@ -8,7 +8,7 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { writeContents } from './content-writer.ts';
 
-/** See `RequestApi`. The model, and whether the answer is a stream, stand in the path. */
+/** See `ProviderFormat`. The model, and whether the answer is a stream, stand in the path. */
 export function* writeRequest(
   conversation: Conversation,
   facts: ModelFacts,

@@ -106,7 +106,7 @@ async function elementsOf(part: AnswerJson, name: string, max: number): Promise<
   return (await list.fields([])) === null ? [] : [list];
 }
 
-/** See `AnswerApi`. */
+/** See `ProviderFormat`. */
 export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
   const error = publicErrorIn(fields);
   const [candidate] = objectsIn(fields, 'candidates');
@@ -172,7 +172,7 @@ export const finishReasons: Readonly<Record<StopReason, string>> = {
   ...{ pause: 'MAX_TOKENS', length: 'MAX_TOKENS', context: 'MAX_TOKENS', refusal: 'SAFETY' },
 };
 
-/** See `AnswerApi`. */
+/** See `ClientFormat`. */
 export function writeAnswer({ id, model, parts, stop, usage }: Answer): string {
   const content = { role: 'model', parts: parts.flatMap(writtenPart) };
   return writeJson({

@@ -20,7 +20,7 @@ import type { JsonSource } from '../wire/json-text.ts';
 import { chatOrigin } from '../translation/signatures.ts';
 import { callOf, thoughtsOf } from './message-reader.ts';
 
-/** See `AnswerApi`. */
+/** See `ProviderFormat`. */
 export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFacts): Answer | ProviderError {
   const error = errorIn(fields);
   if (error !== null) return error;

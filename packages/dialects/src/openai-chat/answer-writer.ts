@@ -13,7 +13,7 @@ export const finishReasons: Readonly<Record<StopReason, string>> = {
   refusal: 'content_filter',
 };
 
-/** See `AnswerApi`. */
+/** See `ClientFormat`. */
 export function writeAnswer(answer: Answer): string {
   const { parts, stop, usage, serviceTier } = answer;
   const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));

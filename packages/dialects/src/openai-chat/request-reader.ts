@@ -53,7 +53,7 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
   web_search_options: () => false,
 };
 
-/** See `RequestApi`. */
+/** See `ClientFormat`. */
 export function* readRequest(
   request: Fields,
   source: JsonSource,

@@ -10,7 +10,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { strictIn } from '../translation/strict-schema.ts';
 import { writeMessages } from './message-writer.ts';
 
-/** See `RequestApi`. */
+/** See `ProviderFormat`. */
 export function* writeRequest(
   conversation: Conversation,
   facts: ModelFacts,

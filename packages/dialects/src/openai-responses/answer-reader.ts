@@ -8,7 +8,7 @@ import type { JsonSource } from '../wire/json-text.ts';
 import { responseError } from './events.ts';
 import { callOf, thinkingParts } from './input-reader.ts';
 
-/** See `AnswerApi`. */
+/** See `ProviderFormat`. */
 export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFacts): Answer | ProviderError {
   const { output } = fields;
   const error = responseError(fields);

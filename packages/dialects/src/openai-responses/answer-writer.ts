@@ -6,7 +6,7 @@ import { writeJson } from '../wire/json-text.ts';
 import { markedSignature } from '../translation/signatures.ts';
 import { writeUsage } from './usage.ts';
 
-/** See `AnswerApi`. */
+/** See `ClientFormat`. */
 export function writeAnswer(answer: Answer, echoed: Fields = {}): string {
   const outputOf = (id: string): Fields[] =>
     answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index)));

@@ -50,7 +50,7 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 const encryptedReasoning = 'reasoning.encrypted_content';
 
-/** See `RequestApi`. */
+/** See `ClientFormat`. */
 export function* readRequest(
   request: Fields,
   source: JsonSource,

@@ -11,7 +11,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { strictIn } from '../translation/strict-schema.ts';
 import { writeInput } from './input-writer.ts';
 
-/** See `RequestApi`. */
+/** See `ProviderFormat`. */
 export function* writeRequest(
   conversation: Conversation,
   facts: ModelFacts,

@@ -16,11 +16,11 @@ const replaced = (parameter: string): string => `
     usage_estimated boolean, unpriced_models text[], own_key boolean)`;
 
 /**
- * Stores the exact ends of runs, each once: in place of an estimated end, which is subtracted from the roll-ups if they
- * have it, of none, or of no row. Safe to repeat, and in any order with the other events of a run: only another correction makes it do
- * nothing, and after it every other event does. Returns the ids of late runs (`lateAfterDays`) without a row.
+ * Replaces estimated ends of runs by exact ones, and adds an end or a row where a run has none yet. Subtracts a replaced end
+ * from the roll-ups that contain it. Safe to repeat, and in any order with the other events of a run: after a correction, no
+ * event of its run changes anything. Returns the ids of late runs (`lateAfterDays`) without a row, which get none.
  *
- * Rare, so it has the roll-ups for itself: no replica adds a fold meanwhile, and what is subtracted is complete.
+ * Locks the roll-ups, since corrections are rare: no replica adds a fold meanwhile, so the subtraction is complete.
  */
 export async function correctEnds(pool: Pool, runs: readonly RunEnded[]): Promise<string[]> {
   return withTransaction(pool, async (db) => {
@@ -40,8 +40,8 @@ export async function correctEnds(pool: Pool, runs: readonly RunEnded[]): Promis
 }
 
 /**
- * Locks those of the runs that have a row. `rows` is JSON of their ends that the roll-ups have and that are not exact; no number in it is
- * parsed here, because it may exceed what JavaScript holds.
+ * Locks the rows of these runs. `rows` is JSON of their estimated ends in the roll-ups; no number in it is parsed here,
+ * because it may exceed the integers of JavaScript.
  */
 async function findReplaced(
   db: Queryable,

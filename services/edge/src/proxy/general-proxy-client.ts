@@ -58,8 +58,8 @@ export class GeneralProxy implements HttpClient {
 
 /**
  * One attempt, as the response that the library gets. It belongs to no connection: the library destroys its response
- * when the service fails, and `Answer` decides what the client gets. A `WeakMap` from responses to attempts would keep
- * each of them until the whole heap is collected, because attempts refer to their responses.
+ * when the service fails, and `ProxiedResponse` decides what the client gets. A `WeakMap` from responses to attempts would
+ * keep each of them until the whole heap is collected, because attempts refer to their responses.
  */
 class ProxyResponse extends ServerResponse implements AnswerSource {
   readonly attempt: Attempt;

@@ -12,7 +12,7 @@ export interface Attempt {
   body: RequestBody;
 }
 
-/** A way by which requests leave the edge. It only moves bytes: `Answer` makes the decisions. */
+/** A way by which requests leave the edge. It only moves bytes: `ProxiedResponse` makes the decisions. */
 export interface ServiceSender<Sent> {
   /** Sends the request and reports what comes back, an error included, to `answer`. Doesn't throw. */
   send(sent: Sent, answer: ProxiedResponse): void;

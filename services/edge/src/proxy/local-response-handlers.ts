@@ -5,8 +5,8 @@ import type { ProxiedResponse } from './answer-handlers.ts';
 
 /**
  * The response that a service of this process writes: the members of `http.ServerResponse` that handlers and
- * `stream.pipeline` use, over an `Answer`. Like a response over a connection, it closes once the client has all of it or
- * has left, and its service may write to it at any time after that without harm.
+ * `stream.pipeline` use, over a `ProxiedResponse`. Like a response over a connection, it closes once the client has all of
+ * it or has left, and its service may write to it at any time after that without harm.
  */
 export class LocalResponse extends EventEmitter {
   readonly req: IncomingMessage;

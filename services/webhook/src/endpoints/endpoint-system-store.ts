@@ -8,7 +8,7 @@ export const removableEndpoints: Removable = {
   parts: ['webhook.calls'],
 };
 
-/** Those of these endpoints that there are, of whatever tenants. `pool` acts as `webhook_system`. */
+/** The existing endpoints with these ids, of any tenant. `pool` acts as `webhook_system`. */
 export async function findSealedEndpoints(pool: Pool, ids: readonly string[]): Promise<SealedEndpoint[]> {
   const { rows } = await pool.query<SealedEndpoint>(
     `select id, tenant_id as "tenantId", scheme, closed, secret,
