@@ -105,7 +105,7 @@ export const capabilities: readonly Capability[] = [
     sign: /paper\.pdf/,
   },
   {
-    name: 'sound as data',
+    name: 'audio as data',
     asked: parts({
       chat: { type: 'input_audio', input_audio: { data: wav, format: 'wav' } },
       gemini: { inlineData: { mimeType: 'audio/wav', data: wav } },
@@ -254,7 +254,7 @@ export const capabilities: readonly Capability[] = [
     sign: /"effort":"high"|"reasoning_effort":"high"|"thinking(?:Level)?":/,
   },
   {
-    name: 'several answers',
+    name: 'several choices',
     asked: { chat: { n: 2 }, gemini: { generationConfig: { candidateCount: 2 } } },
     sign: /"(?:n|candidateCount)":2/,
   },
@@ -304,7 +304,7 @@ export const capabilities: readonly Capability[] = [
   },
   { name: '`cachedContent`', asked: { gemini: { cachedContent: 'cachedContents/abc' } }, sign: /cachedC/ },
   {
-    name: 'sound as output',
+    name: 'audio as output',
     asked: {
       chat: { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } },
       gemini: { generationConfig: { responseModalities: ['AUDIO'] } },
