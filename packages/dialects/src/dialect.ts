@@ -15,8 +15,8 @@ import type { Pieces } from './wire/pieces.ts';
 import type { Share } from './wire/request-text.ts';
 
 /**
- * A format in which clients ask and models answer. This file is all that the rest of chat knows of any of them: another one
- * is a folder beside `openai-chat/` and its lines in the registries.
+ * An API of clients and providers: its requests, responses, streams and errors. Callers get it from the registry
+ * `dialects.ts` and use it by this interface. A new one is a folder beside `openai-chat/`, and its lines in the registries.
  */
 export interface Dialect extends RequestFormat, AnswerFormat {
   readonly name: DialectName;
