@@ -6,6 +6,9 @@ import {
   type UserDeletionEvent,
 } from '@gatehouse/events/deletion-event';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
+import { DeletionInboxStore } from '@gatehouse/shell/deletion-inbox-store';
 import { columnsWith } from '@gatehouse/test/columns-with';
 import { eventually } from '@gatehouse/test/eventually';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
@@ -131,6 +134,28 @@ describe('a deletion of the data of a user that a service has taken', () => {
     await agents.service.stop();
     await agents.run();
     expect((await untilCompleted(deletion))?.counts).toEqual(cookies);
+  });
+
+  it('leaves the inbox a month after its receipt was sent', async () => {
+    const ids = [newId(), newId(), newId()];
+    await agents.rows(
+      `insert into agent.user_deletions (deletion_id, tenant_id, requested_at_ms, counts, due_at, received_at)
+       select id, $2, 0, '{}', due_at, now() - make_interval(days => days)
+       from unnest($1::uuid[], $3::timestamptz[], $4::integer[]) as d (id, due_at, days)`,
+      [ids, tenant.id, [null, new Date(Date.now() + 3_600_000), null], [31, 31, 29]],
+    );
+    const { url } = agents.database;
+    const pool = createPool({ url, role: 'agent_system', max: 1, log: createLogger('test', 'silent') });
+    try {
+      await new DeletionInboxStore(pool, 'agent').deleteOld(1_000);
+    } finally {
+      await pool.end();
+    }
+    const left = await agents.rows<{ id: string }>(
+      'select deletion_id as id from agent.user_deletions where deletion_id = any ($1::uuid[])',
+      [ids],
+    );
+    expect(left.map(({ id }) => id).toSorted()).toEqual(ids.slice(1).toSorted());
   });
 });
 
