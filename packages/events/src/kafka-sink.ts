@@ -1,3 +1,4 @@
+import { Batched } from '@gatehouse/kit/batched';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Kafka, KafkaJSProtocolError, Producer } from 'kafkajs';
 import { contentType } from './cloud-event.ts';
@@ -7,10 +8,18 @@ import { RejectedBatchError, type EventSink, type PartitionBatch } from './sink.
 /** https://kafka.apache.org/protocol#protocol_error_codes */
 const sizeErrors = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
 
-/** Publishes to a Kafka topic with an idempotent producer; all in-sync replicas must acknowledge. */
+/**
+ * Publishes to a Kafka topic with an idempotent producer; all in-sync replicas must acknowledge. Sends one request at a
+ * time, with all batches that came during the previous one: after a time-out, kafkajs gives the sequence of the failed
+ * request to a concurrent one, which the broker takes for a duplicate and acknowledges without storing it.
+ */
 export class KafkaSink implements EventSink {
   readonly #topic: string;
   readonly #kafka: Promise<Kafka>;
+  readonly #requests = new Batched<readonly PartitionBatch[], void>(async (waiting) => {
+    await this.#send(waiting.flat());
+    return [];
+  });
   /**
    * Null before the first event and after a failure, because an idempotent producer does not recover from a failure.
    */
@@ -21,7 +30,15 @@ export class KafkaSink implements EventSink {
     this.#topic = options.topic;
   }
 
-  async publish(batches: readonly PartitionBatch[]): Promise<void> {
+  publish(batches: readonly PartitionBatch[]): Promise<void> {
+    return this.#requests.get(batches);
+  }
+
+  async close(): Promise<void> {
+    await this.#producer?.disconnect();
+  }
+
+  async #send(batches: readonly PartitionBatch[]): Promise<void> {
     const kafka = await this.#kafka;
     const producer = (this.#producer ??= kafka.producer({
       idempotent: true,
@@ -52,10 +69,6 @@ export class KafkaSink implements EventSink {
       if (answer === null) throw error;
       throw new RejectedBatchError(sizeErrors.has(answer.type) ? 'size' : 'partition', answer);
     }
-  }
-
-  async close(): Promise<void> {
-    await this.#producer?.disconnect();
   }
 }
 
