@@ -18,10 +18,19 @@ async function deleteNew(): Promise<string> {
   return id;
 }
 
-it('the deletion of an agent is published to memory', async () => {
+it('the deletion of an agent is sent to memory', async () => {
   const id = await deleteNew();
   await eventually(noJobs);
   expect(agents.memory.deleted).toEqual([{ tenant_id: tenant.id, agent_id: id }]);
+});
+
+it('the deletion of an agent is sent to memory also with Kafka, which is down', async () => {
+  const others = await AgentServiceUnderTest.start({ settings: { KAFKA_BROKERS: '127.0.0.1:1' } });
+  const { admin, id: tenantId } = others.makeTenant();
+  const { id } = await others.makeAgent(admin);
+  expect((await others.delete(admin, id)).status).toBe(204);
+  await eventually(() => expect(others.memory.deleted).toEqual([{ tenant_id: tenantId, agent_id: id }]));
+  await others.stop();
 });
 
 it('an agent that is not deleted keeps its memory', async () => {

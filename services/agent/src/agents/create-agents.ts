@@ -12,7 +12,7 @@ import { listVisibleAgents } from './list-visible-agents-rpc.ts';
 import { ModelClient } from './model-client.ts';
 import { resolveAgent } from './resolve-agent-rpc.ts';
 
-/** Agents, their visibility, and the job that publishes their deletions. */
+/** Agents, their visibility, and the job that sends their deletions to memory. */
 export function createAgents(shell: Shell, { config, app, system, rpc, changes }: Ground) {
   const { log, registry } = shell;
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
@@ -20,7 +20,9 @@ export function createAgents(shell: Shell, { config, app, system, rpc, changes }
   const rpcStore = new AgentStore(rpc);
   const source = 'gatehouse/agent/deletions';
   const toMemory = { consumer: config.MEMORY_GRPC, consumerName: 'memory' } as const;
-  const send = eventSender(shell, { config, source, topic: topics.deletions, ...toMemory });
+  // Without Kafka, so that a job ends once memory has the deletion: nothing would repeat an event that is lost later.
+  const direct = { ...config, KAFKA_BROKERS: undefined };
+  const send = eventSender(shell, { config: direct, source, topic: topics.deletions, ...toMemory });
   const forget_agent = forgetAgent(source, send);
   const drainTimeoutMs = config.DRAIN_TIMEOUT_MS;
   return {

@@ -3,7 +3,7 @@ import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
 import { defineTask, type JobHandler } from '@gatehouse/jobs/task';
 import type { SendEvent } from '@gatehouse/shell/outbox-publisher';
 
-/** Jobs that publish deletions of agents, until memory has them. */
+/** Jobs that send deletions of agents, until memory has them. */
 export const agentTasks = {
   forget_agent: defineTask<{ agentId: string }>({
     retryAfterS: whileOthersAreDown,
@@ -13,7 +13,7 @@ export const agentTasks = {
   }),
 };
 
-/** Publishes the deletion of an agent to memory, which removes what the agent remembered. */
+/** Sends the deletion of an agent to memory, which removes what the agent remembered. */
 export function forgetAgent(source: string, send: SendEvent): JobHandler<{ agentId: string }> {
   return ({ agentId }, { tenantId }) =>
     send(tenantId, writeDeletedAgent(source, { tenant_id: tenantId, agent_id: agentId }));
