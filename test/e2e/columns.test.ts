@@ -34,6 +34,18 @@ describe.each(Object.keys(moved) as ServiceWithData[])('the columns of %s', (ser
     expect(sealed.map(({ name }) => name).toSorted()).toEqual(bytes.map(({ name }) => name).toSorted());
   });
 
+  it('leave no ids of users in statistics after a deletion', async () => {
+    const database = await createTestDatabase(service);
+    const columns = await query(
+      database.adminUrl,
+      `select attstattarget from pg_attribute
+       where attrelid = ($1 || '.user_deletions')::regclass and attname = 'user_id'`,
+      [service],
+    );
+    await database.drop();
+    expect(columns).toEqual([{ attstattarget: 0 }]);
+  });
+
   it('move to a new key of the ring if they are sealed for more than a day', () => {
     const secret = [...classes].flatMap(([name, kind]) => (kind === 'secret' ? [name] : []));
     expect(moved[service].map(({ table, column }) => `${table}.${column}`).toSorted()).toEqual(

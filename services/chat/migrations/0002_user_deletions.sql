@@ -13,6 +13,8 @@ create table chat.user_deletions (
   -- Rows are deleted 30 days later.
   received_at timestamptz not null default now()
 );
+-- Statistics would keep user ids after they are deleted.
+alter table chat.user_deletions alter column user_id set statistics 0;
 create index user_deletions_due_at_idx on chat.user_deletions (due_at) where due_at is not null;
 create index user_deletions_received_at_idx on chat.user_deletions (received_at);
 
