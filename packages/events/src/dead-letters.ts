@@ -9,8 +9,11 @@ export interface Received {
   payload: Buffer;
 }
 
-/** Resolves once all events are durable; must take an event again without harm. Throws during an outage. */
-export type TakeEvents = (events: readonly Received[]) => Promise<void>;
+/**
+ * Resolves once all events are durable; must take an event again without harm. Throws during an outage. `caller`: the
+ * service that sends them without Kafka.
+ */
+export type TakeEvents = (events: readonly Received[], caller?: string) => Promise<void>;
 
 /** An event that could not be read or stored. */
 export interface DeadLetter extends Received {

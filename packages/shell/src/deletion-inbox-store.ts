@@ -48,6 +48,7 @@ export class DeletionInboxStore {
        on conflict (deletion_id) do update set
          user_id = case when ${isLater} then excluded.user_id else known.user_id end,
          due_at = case when ${isLater} then now() else coalesce(known.due_at, now()) end,
+         received_at = case when ${isLater} then now() else known.received_at end,
          requested_at_ms = greatest(excluded.requested_at_ms, known.requested_at_ms)`,
       [deletion_id, tenant_id, user_id, requested_at_ms, counts],
     );
@@ -111,6 +112,19 @@ export class DeletionInboxStore {
       `update ${this.#table} set due_at = now() + make_interval(secs => $3)
        where deletion_id = $1 and requested_at_ms = $2`,
       [deletionId, requestedAtMs, seconds],
+    );
+  }
+
+  /**
+   * Makes a deletion that has failed due after a tenth of its age, between 10 seconds and 5 minutes; nothing if it was
+   * requested again since.
+   */
+  async postponeByAge({ deletionId, requestedAtMs }: TakenDeletion): Promise<void> {
+    await this.#pool.query(
+      `update ${this.#table} set due_at = now() +
+         least(interval '300 seconds', greatest(interval '10 seconds', (now() - received_at) / 10))
+       where deletion_id = $1 and requested_at_ms = $2`,
+      [deletionId, requestedAtMs],
     );
   }
 

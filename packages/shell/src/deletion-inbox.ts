@@ -1,15 +1,17 @@
-import { topics } from '@gatehouse/contract/services';
+import { topics, type ServiceName } from '@gatehouse/contract/services';
 import type { Received } from '@gatehouse/events/dead-letters';
 import {
   readDeletionEvent,
   writeDeletionReceipt,
   type DeletedAgentEvent,
+  type DeletionEvent,
 } from '@gatehouse/events/deletion-event';
 import { BackgroundLoop, inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { settledWithin } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { consumeTopic } from './topic-consumer.ts';
+import { checkCaller, consumeTopic, handleEach } from './topic-consumer.ts';
 import { DeletionInboxStore, type Counts, type TakenDeletion } from './deletion-inbox-store.ts';
 import { eventSender, type OutboxPublisherOptions, type SendEvent } from './outbox-publisher.ts';
 import type { Shell } from './shell.ts';
@@ -42,8 +44,11 @@ export interface DeletionInboxOptions {
 const idleMs = 30_000;
 /** The wait after a step that has removed nothing and is not the last, as while runs are under way. */
 const waitS = 5;
-const retryS = 10;
+const retryMs = 10_000;
 const cleanUpMs = 3_600_000;
+
+/** The service that sends each type of event. */
+const senders: Record<DeletionEvent['type'], ServiceName> = { user: 'tenant', agent: 'agent' };
 
 /** Takes deletions from the topic `gatehouse.deletions.v1`, carries them out, and sends the receipts to tenant. */
 export function takeDeletions(shell: Shell, options: DeletionInboxOptions): void {
@@ -55,7 +60,7 @@ export function takeDeletions(shell: Shell, options: DeletionInboxOptions): void
   const inbox = new DeletionInbox({ ...options, service: name, source, send, store, log });
   consumeTopic(shell, {
     ...{ topic: topics.deletions, config, group: '-deletions' },
-    take: (events) => inbox.take(events),
+    take: (events, caller) => inbox.take(events, caller),
   });
   shell.add(inbox);
   const task = 'delete old records of deletions of users';
@@ -91,17 +96,29 @@ export class DeletionInbox {
     await stopped;
   }
 
-  /** Resolves once all events are durable. An unreadable one is skipped: tenant repeats it until it has a receipt. */
-  async take(events: readonly Received[]): Promise<void> {
-    const { service, store, forgetAgent, log } = this.#parts;
-    for (const { origin, payload } of events) {
-      const event = read(payload.toString('utf8'), (error) =>
-        log.error({ origin, err: error }, 'failed to read a deletion; skipped it'),
-      );
-      if (event?.type === 'agent') await forgetAgent?.(event.agent);
-      else if (event?.deletion.service === service) await store.add(event.deletion);
+  /**
+   * Resolves once all events are durable. An unreadable one is skipped: tenant repeats it until it has a receipt. `caller`:
+   * the service that sends them without Kafka.
+   */
+  async take(events: readonly Received[], caller?: string): Promise<void> {
+    const { log } = this.#parts;
+    try {
+      await handleEach(events, async ({ origin, payload }) => {
+        const event = read(payload.toString('utf8'), (error) =>
+          log.error({ origin, err: error }, 'failed to read a deletion; skipped it'),
+        );
+        if (event !== null) await this.#add(event, caller);
+      });
+    } finally {
+      this.#woken.resolve(undefined);
     }
-    this.#woken.resolve(undefined);
+  }
+
+  async #add(event: DeletionEvent, caller: string | undefined): Promise<void> {
+    const { service, store, forgetAgent } = this.#parts;
+    checkCaller(caller, senders[event.type]);
+    if (event.type === 'agent') await forgetAgent?.(event.agent);
+    else if (event.deletion.service === service) await store.add(event.deletion);
   }
 
   async #round(): Promise<number> {
@@ -116,7 +133,7 @@ export class DeletionInbox {
       return 0;
     } catch (error) {
       log.warn({ err: error }, 'failed to look for deletions of users');
-      return retryS * 1_000;
+      return retryMs;
     }
   }
 
@@ -129,9 +146,11 @@ export class DeletionInbox {
       await store.postpone(state, state.userId === null ? null : waits ? waitS : 0);
     } catch (error) {
       const { deletionId } = deletion;
-      log.warn({ err: error, deletion_id: deletionId }, 'failed to delete data of a user; retrying');
+      // A transfer between tenants uses the data.
+      if (!(error instanceof AppError && error.code === 'resource_locked'))
+        log.warn({ err: error, deletion_id: deletionId }, 'failed to delete data of a user; retrying');
       // During an outage of the database, the lease ends instead.
-      await store.postpone(deletion, retryS).catch(() => undefined);
+      await store.postponeByAge(deletion).catch(() => undefined);
     }
   }
 

@@ -37,13 +37,40 @@ function takeEvents(
       const publishers: readonly string[] = publishersOf(topic as Topic, name);
       if (take === undefined)
         throw new AppError('invalid_value', 'This service takes other events.', { param: 'topic' });
-      if (!publishers.includes(caller))
-        throw new AppError(
-          'caller_not_allowed',
-          `The ${caller} service is not allowed to send these events.`,
-        );
-      await take(events.map((text) => ({ origin: source, payload: Buffer.from(text) })));
+      if (!publishers.includes(caller)) throw callerNotAllowed(caller);
+      await take(
+        events.map((text) => ({ origin: source, payload: Buffer.from(text) })),
+        caller,
+      );
       return {};
     },
   };
+}
+
+/** Throws `caller_not_allowed` for another caller than `sender`. Events from Kafka have no caller. */
+export function checkCaller(caller: string | undefined, sender: string): void {
+  if (caller !== undefined && caller !== sender) throw callerNotAllowed(caller);
+}
+
+function callerNotAllowed(caller: string): AppError {
+  return new AppError('caller_not_allowed', `The ${caller} service is not allowed to send these events.`);
+}
+
+/** Failures after which an outage is more likely than bad events. */
+const mostFailures = 4;
+
+/**
+ * Handles events in order, those after a failed one too, so that it delays no other event of its batch. Throws the first
+ * failure at the end, and at once after four.
+ */
+export async function handleEach<Event>(
+  events: readonly Event[],
+  handle: (event: Event) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = [];
+  for (const event of events) {
+    await handle(event).catch((error: unknown) => failures.push(error));
+    if (failures.length === mostFailures) break;
+  }
+  if (failures.length > 0) throw failures[0];
 }

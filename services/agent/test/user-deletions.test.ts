@@ -122,6 +122,28 @@ describe('a deletion of the data of a user that a service has taken', () => {
     expect((await untilCompleted(deletion))?.counts).toEqual(cookies);
   });
 
+  it('is tried again after a tenth of its age, up to five minutes, while tenant is down', async () => {
+    agents.tenant.takes = false;
+    const deletion = requestOf('fay');
+    await agents.rows(
+      `insert into agent.user_deletions (deletion_id, tenant_id, user_id, requested_at_ms, counts, due_at, received_at)
+       values ($1, $2, 'fay', $3, '{}', now() - interval '1 second', now() - interval '20 minutes')`,
+      [deletion.deletion_id, tenant.id, deletion.requested_at_ms],
+    );
+    // Wakes the inbox.
+    await request(requestOf('fay', { service: 'memory' }));
+    await eventually(async () => {
+      const [row] = await agents.rows<{ seconds: number }>(
+        `select extract(epoch from due_at - now())::float8 as seconds from agent.user_deletions
+         where deletion_id = $1 and user_id is null`,
+        [deletion.deletion_id],
+      );
+      // A tenth of 20 minutes is 120 seconds; a lease has 60.
+      expect(row?.seconds).toBeGreaterThan(100);
+      expect(row?.seconds).toBeLessThan(121);
+    });
+  });
+
   it('goes on when the replica that had it is gone', async () => {
     await leaveCookie('finn');
     const deletion = requestOf('finn');

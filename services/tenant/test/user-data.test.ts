@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { topics } from '@gatehouse/contract/services';
+import { writeDeletionReceipt } from '@gatehouse/events/deletion-event';
 import { eventually } from '@gatehouse/test/eventually';
 import { columnsWith } from '@gatehouse/test/columns-with';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
@@ -77,6 +79,20 @@ describe('a deletion of the data of a user', () => {
     expect(services[0]?.counts).toEqual({ documents: 520, chunks: 2_000, entities: 3 });
     expect(service.others.callsFor('ben', 'memory')).toHaveLength(3);
     expect(service.others.callsFor('ben', 'chat')).toHaveLength(1);
+  });
+
+  it('takes a receipt from the service that it is of alone', async () => {
+    service.others.answer = () => ({ counts: {}, completed: false });
+    const { id } = await users.start(tenant, 'cid');
+    await eventually(() => expect(service.others.callsFor('cid', 'memory').length).toBeGreaterThan(0));
+    const requestedAtMs = service.others.callsFor('cid', 'memory')[0]?.requestedAtMs ?? 0;
+    const of = { deletion_id: id, tenant_id: tenant.id, service: 'memory', requested_at_ms: requestedAtMs };
+    const receipt = writeDeletionReceipt('test', { ...of, counts: {}, completed: true });
+    const sent = service.send('chat', { topic: topics.receipts, source: 'test', events: [receipt] });
+    await expect(sent).rejects.toMatchObject({ code: 'caller_not_allowed' });
+    expect(statusesOf(await users.read(tenant, 'cid', id))).toMatchObject({ memory: 'running' });
+    service.others.answer = () => ({ counts: {}, completed: true });
+    await users.untilCompleted(tenant, 'cid', id);
   });
 
   it('goes on when a service is back, and an outage of one delays no other', async () => {

@@ -5,7 +5,7 @@ import {
   writeUserDeletion,
   type DeletionReceipt,
 } from '@gatehouse/events/deletion-event';
-import { consumeTopic } from '@gatehouse/shell/topic-consumer';
+import { checkCaller, consumeTopic, handleEach } from '@gatehouse/shell/topic-consumer';
 import { eventSender, type SendEvent } from '@gatehouse/shell/outbox-publisher';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
@@ -54,11 +54,12 @@ export function takeReceipts(
   };
   consumeTopic(shell, {
     ...{ topic: topics.receipts, config, group: '-receipts' },
-    take: async (events) => {
-      for (const event of events) {
+    take: (events, caller) =>
+      handleEach(events, async (event) => {
         const receipt = readOrSkip(event);
-        if (receipt !== null) await record(receipt);
-      }
-    },
+        if (receipt === null) return;
+        checkCaller(caller, receipt.service);
+        await record(receipt);
+      }),
   });
 }
