@@ -15,7 +15,11 @@ export const waitingRevocations = {
   days: 31,
 } as const;
 
-/** Inserts a revocation for each row of `logins`, as far as its issuer and its person have places. It is due at once. */
+/**
+ * Inserts a revocation for each row of `logins`, as far as its issuer and its person have places. It is due at once. Rows of
+ * the statement itself are not counted, so the end of all logins of a person may take the person beyond the limit: up to
+ * the 200 logins that are kept of a person.
+ */
 export function insertRevocations(logins: string): string {
   return `insert into tenant.token_revocations (id, issuer, login_id, iss, sub, refresh_token, next_at)
     select gen_random_uuid(), issuer, id, iss, sub, refresh_token, now() from ${logins} as ended
