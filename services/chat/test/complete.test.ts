@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { RpcClient } from '@gatehouse/grpc/client';
+import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { ChatServiceClient, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import { eventually } from '@gatehouse/test/eventually';
@@ -172,6 +173,20 @@ describe('Complete', () => {
     const { callId } = { callId: newId(), ...call };
     if (callId !== 'x')
       expect(await harness.rows('select from chat.completions where call_id = $1', [callId])).toEqual([]);
+  });
+
+  it('rejects a request that is none also while the agent service is away', async () => {
+    harness.agentsAnswer = Promise.reject(new AppError('service_unavailable', 'away'));
+    harness.agentsAnswer.catch(() => undefined);
+    const call = { agent: 'not-yet-seen', callId: newId() };
+    try {
+      await expect(complete(call)).rejects.toMatchObject({ code: 'service_unavailable' });
+      await expect(complete({ ...call, requestJson: '[]' })).rejects.toMatchObject({
+        ...{ code: 'invalid_type', param: 'request_json' },
+      });
+    } finally {
+      harness.agentsAnswer = Promise.resolve();
+    }
   });
 
   it('is for memory with an assertion of the edge, and for no other service with one', async () => {

@@ -105,12 +105,13 @@ async function acceptedRequest(
 ): Promise<Pick<InnerTurn, 'facts' | 'source' | 'target'>> {
   const { tenantId } = actor;
   const bytes = Buffer.byteLength(requestJson);
-  // The agent service is asked before the turn of large requests.
-  const agent = await dependencies.agents.resolve(actor, ref);
+  // The agent service is asked before the turn of large requests. Its error is thrown where the agent is needed.
+  const lookUp = dependencies.agents.resolve(actor, ref);
+  await Promise.allSettled([lookUp]);
   return LargeWork.during({ tenantId, bytes }, async () => {
     const request = await readRequest(ref, Buffer.from(requestJson), tenantId);
     const sessionId = asAgent?.sessionId ?? null;
-    const query = { api: 'chat', request, agent, actor, settings, sessionId } as const;
+    const query = { api: 'chat', request, agent: await lookUp, actor, settings, sessionId } as const;
     const named = plain(findTarget(dependencies, query));
     const target = asAgent === null ? modelOnly(named) : named;
     const facts = new RequestFacts(request, { target, previewChars: settings.previewChars });

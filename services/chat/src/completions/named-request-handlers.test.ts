@@ -1,9 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { continueTrace } from '@gatehouse/kit/trace-context';
+import { AppError } from '@gatehouse/kit/errors';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import { LargeWork } from '../shared/large-work.ts';
+import { StoredResponses } from '../stored-responses/stored-response-store.ts';
 import { readNamed, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
 
 const large = 2 * 1024 * 1024;
@@ -15,6 +17,27 @@ const actor = {
   ...{ tenantId: 't', userId: 'ann', apiKeyId: null, sees: '', proofFor: () => Promise.resolve('') },
   ...{ requestId: 'r', trace: continueTrace(undefined) },
 };
+
+const settings = {
+  ...{ allowedModels: null, previewChars: 0, retentionDays: 30, limited: [] },
+  ...{ ownKeys: [], unleasedRequests: 0n },
+};
+
+/** Reads a request for a client. The reader uses these methods of the stores and clients. */
+function readWith(
+  responses: object,
+  fields: object,
+  grow: (bytes: number) => void = () => undefined,
+): ReturnType<typeof readNamed> {
+  const dependencies = { catalogue, responses, providers: { deploymentOrder: (model: Model) => [model] } };
+  const input: RequestBody = {
+    ...{ dialect: dialects.responses, body: Buffer.from(JSON.stringify(fields)), actor, sessionId: null },
+    share: { release: () => undefined, grow },
+    parse: (text, parsed) => dialects.responses.readRequest('chat', text, parsed),
+    ...{ settings, isAnswered: true, signal: new AbortController().signal },
+  };
+  return readNamed(dependencies as unknown as ReaderDependencies, input);
+}
 
 /** Resolves once another tenant's large request has had its turn. */
 const othersTurn = (): Promise<void> =>
@@ -40,21 +63,8 @@ it('looks up all names of a request before it takes the turn of large ones, also
     },
     conversation: () => Promise.resolve([Buffer.from('{"role":"user","content":"earlier"}')]),
   };
-  const dependencies = { catalogue, responses, providers: { deploymentOrder: (model: Model) => [model] } };
   let charged = 0;
-  const input: RequestBody = {
-    ...{ dialect: dialects.responses, body: Buffer.from(JSON.stringify(fields)), actor, sessionId: null },
-    share: { release: () => undefined, grow: (bytes) => (charged += bytes) },
-    parse: (text, parsed) => dialects.responses.readRequest('chat', text, parsed),
-    settings: {
-      ...{ allowedModels: null, previewChars: 0, retentionDays: 30, limited: [] },
-      ownKeys: [],
-      unleasedRequests: 0n,
-    },
-    ...{ isAnswered: true, signal: new AbortController().signal },
-  };
-  // The reader uses these methods of the stores and clients.
-  const read = await readNamed(dependencies as unknown as ReaderDependencies, input);
+  const read = await readWith(responses, fields, (bytes) => (charged += bytes));
   await othersTurn();
   expect(steps.slice(0, 2).toSorted()).toEqual(['chain', 'holders']);
   expect(steps.slice(2)).toEqual(['items, 1 waits', 'other']);
@@ -63,4 +73,40 @@ it('looks up all names of a request before it takes the turn of large ones, also
     input: [{ content: 'earlier' }, { content: 'one' }],
   });
   expect(charged).toBeGreaterThan(0);
+});
+
+it.each<[string, object, string]>([
+  ['a conversation of more than 20 MiB', { previous_response_id: 'resp_1', input: 'x' }, 'payload_too_large'],
+  [
+    'a conversation with a gap',
+    { previous_response_id: 'resp_gap', input: 'x' },
+    'previous_response_not_found',
+  ],
+  ['items of more than 20 MiB', { input: [{ type: 'item_reference', id: 'msg_1' }] }, 'payload_too_large'],
+])('refuses %s while another large request has its turn', async (_name, fields, code) => {
+  const row = { id: 'one', provider: 'openai', bytes: 30 * 1024 * 1024 };
+  // Refused before the database is asked for contents.
+  const store = new StoredResponses({ pool: undefined as never, keyRing: undefined as never });
+  const responses = Object.assign(store, {
+    chain: (id: string) => Promise.resolve([{ ...row, previous_id: id === 'resp_gap' ? 'gone' : null }]),
+    holders: () => Promise.resolve(new Map([[row, new Set(['msg_1'])]])),
+  });
+  const turn = new LargeWork('another');
+  await turn.begin(large);
+  try {
+    await expect(readWith(responses, { model: 'm', ...fields })).rejects.toMatchObject({ code });
+  } finally {
+    turn.end();
+  }
+});
+
+it('refuses an unknown model before it looks up what the request names', async () => {
+  const away = (): Promise<never> => Promise.reject(new AppError('database_unavailable', 'away'));
+  const fields = {
+    ...{ model: 'unknown', previous_response_id: 'resp_1' },
+    input: [{ type: 'item_reference', id: 'msg_1' }],
+  };
+  await expect(readWith({ chain: away, holders: away }, fields)).rejects.toMatchObject({
+    code: 'model_not_found',
+  });
 });

@@ -2,7 +2,7 @@ import { parseBody, readPart } from '@gatehouse/http/body';
 import { agentRef, startingAt, type ResolvedAgent, type Target } from '../catalogue/target.ts';
 import type { CompletionRequest, Dialect, RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
-import { bytesOf, type StoredResponses } from '../stored-responses/stored-response-store.ts';
+import { bytesRead, type StoredResponses } from '../stored-responses/stored-response-store.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import { storedDays, type TenantSettings } from '../shared/tenant-settings.ts';
@@ -76,11 +76,14 @@ export async function readNamed(dependencies: ReaderDependencies, input: Request
     const request = await parsed(input, body);
     const names = namesIn(request);
     if (names === null) return complete(dependencies, input, { request, known: nothing });
+    // An unknown model is refused before anything is looked up.
+    if (names.agent === null)
+      targetOf(dependencies, input, { request, agent: null, sessionId: input.sessionId });
     return { names, request: work.key === undefined ? request : null };
   });
   if (!('names' in first)) return first;
   const known = await lookUp(dependencies, input, first.names);
-  const bytes = body.length + bytesOf(known.chain) + bytesOf([...known.holders.keys()]);
+  const bytes = body.length + bytesRead(known);
   return LargeWork.during({ ...large, bytes }, async () =>
     complete(dependencies, input, { request: first.request ?? (await parsed(input, body)), known }),
   );
@@ -107,6 +110,15 @@ async function lookUp(
   return { agent: resolved, chain, holders };
 }
 
+/** The models of a request. Throws as `findTarget` does. */
+function targetOf(
+  dependencies: TargetDependencies,
+  { dialect, actor, settings }: RequestBody,
+  query: { request: CompletionRequest; agent: ResolvedAgent | null; sessionId: string | null },
+): Target {
+  return findTarget(dependencies, { api: dialect.name, actor, settings, ...query });
+}
+
 /** The request with what its names mean, and its models. */
 async function complete(
   dependencies: ReaderDependencies,
@@ -115,9 +127,8 @@ async function complete(
 ): Promise<NamedRequest> {
   const { body, dialect, actor, settings, isAnswered } = input;
   const sessionId = input.sessionId ?? request.session;
-  const query = { api: dialect.name, agent: known.agent, actor, settings, sessionId };
-  const find = (each: CompletionRequest): Target => findTarget(dependencies, { ...query, request: each });
-  const first = find(request);
+  const { agent } = known;
+  const first = targetOf(dependencies, input, { request, agent, sessionId });
   const { state: format } = dialect;
   const { state } = request;
   if (format === undefined || state === undefined)
@@ -139,8 +150,9 @@ async function complete(
   const stored = { previousId, store };
   if (text === body) return reduced(input, { request, target, text, sessionId, stored });
   const continued = await parsed(input, text);
+  const full = targetOf(dependencies, input, { request: continued, agent, sessionId });
   return reduced(input, {
-    ...{ request: continued, target: startingAt(find(continued), provider), text, sessionId, stored },
+    ...{ request: continued, target: startingAt(full, provider), text, sessionId, stored },
   });
 }
 

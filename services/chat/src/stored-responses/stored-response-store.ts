@@ -112,10 +112,8 @@ export class StoredResponses {
    * the same words for every reason.
    */
   async conversation(rows: Chain, { format, provider, grow, ...reader }: Reading): Promise<Buffer[]> {
-    const isWhole = rows.length > 0 && rows.at(-1)?.previous_id === null;
-    if (rows.length === most.responses && !isWhole) throw tooLong();
-    if (!isWhole) throw previousNotFound();
-    if (bytesOf(rows) > most.bytes) throw tooLong();
+    const refusal = refusalOf(rows);
+    if (refusal !== null) throw refusal;
     grow(bytesOf(rows));
     let items: Conversed[] = [];
     for await (const [row, content] of readContents(this.#pool, reader.tenantId, rows.toReversed())) {
@@ -293,8 +291,22 @@ async function readItem(text: Buffer, tenantId: string): Promise<StoredItem> {
   return { text, value, id: typeof id === 'string' ? id : null };
 }
 
+/** The bytes of contents that `conversation` and `items` read: 0 for those that they refuse. */
+export function bytesRead({ chain, holders }: { chain: Chain; holders: Holders }): number {
+  const itemBytes = bytesOf([...holders.keys()]);
+  if (itemBytes > most.bytes) return 0;
+  return itemBytes + (refusalOf(chain) === null ? bytesOf(chain) : 0);
+}
+
+/** The error for a conversation with a gap, or with more than a request may have; null for any other. */
+function refusalOf(rows: Chain): AppError | null {
+  const isWhole = rows.at(-1)?.previous_id === null;
+  if (isWhole) return bytesOf(rows) > most.bytes ? tooLong() : null;
+  return rows.length === most.responses ? tooLong() : previousNotFound();
+}
+
 /** The bytes of the contents of responses. */
-export function bytesOf(rows: readonly HeldRow[]): number {
+function bytesOf(rows: readonly HeldRow[]): number {
   return rows.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 

@@ -6,7 +6,7 @@ import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { reasoningStage } from './reasoning-stage.ts';
-import { turnContext } from './turn-stage.ts';
+import { turnContext, type StartedTurn, type TurnContext } from './turn-stage.ts';
 
 const catalogue = Catalogue.parse({
   providers: [
@@ -28,8 +28,24 @@ const call = { id: 'call_a', type: 'function', function: { name: 'f', arguments:
 const calls = [{ role: 'assistant', tool_calls: [call] }];
 const text = [{ role: 'user', content: 'hi' }];
 
-/** The ids of calls that are looked up for a turn, and the bytes that it is charged for. */
-async function lookedUp(model: string, messages: object[], name: ApiName = 'chat'): Promise<unknown[]> {
+interface StageRequest {
+  model: string;
+  messages: object[];
+  name?: ApiName;
+  /** Null for a request of another service. */
+  client?: TurnContext['client'];
+}
+
+/**
+ * The ids of calls that are looked up for a turn, the bytes that it is charged for, and last whether the stage stores
+ * reasoning of its answer.
+ */
+async function lookedUp({
+  model,
+  messages,
+  name = 'chat',
+  client = { dialect: name, name: 'other' },
+}: StageRequest): Promise<unknown[]> {
   const found: unknown[] = [];
   const body = { model, messages, max_tokens: 1 };
   const facts = dialects[name].readRequest('chat', Buffer.from(JSON.stringify(body)), body);
@@ -46,7 +62,13 @@ async function lookedUp(model: string, messages: object[], name: ApiName = 'chat
   const settings = { allowedModels: null, previewChars: 0, retentionDays: 30, limited: [], keyLimited: [] };
   const turn = turnContext(
     {
-      ...{ dialect: dialects[name], target: modelTarget(catalogue, model, null), actor, channel: 'api' },
+      ...{
+        dialect: dialects[name],
+        target: modelTarget(catalogue, model, null),
+        actor,
+        channel: 'api',
+        client,
+      },
       source: facts.source({ release: () => undefined }),
       settings: { ...settings, unleasedRequests: 0n, ownKeys: [] },
       ...{ arrivedAt: 0, admission: new Admission(), signal: new AbortController().signal },
@@ -54,25 +76,32 @@ async function lookedUp(model: string, messages: object[], name: ApiName = 'chat
     facts,
   );
   await stage.prepare?.(turn, { facts, text: null, share: { grow: (bytes) => found.push(bytes) } });
-  return found;
+  // The stage reads the run once the answer is whole.
+  const answer = stage.answer?.(turn as StartedTurn) ?? null;
+  return [...found, answer !== null];
 }
 
 describe('the reasoning stage', () => {
   it.each(['thinks', 'falls-back'])(
     'are looked up once for calls of tools and the model %s',
     async (model) => {
-      expect(await lookedUp(model, calls)).toEqual([['call_a'], 7]);
+      expect(await lookedUp({ model, messages: calls })).toEqual([['call_a'], 7, true]);
     },
   );
 
   it('are looked up neither without calls of tools, nor where no model has any', async () => {
-    expect(await lookedUp('thinks', text)).toEqual([]);
-    expect(await lookedUp('plain', calls)).toEqual([]);
-    expect(await lookedUp('same-api', calls)).toEqual([]);
+    expect(await lookedUp({ model: 'thinks', messages: text })).toEqual([true]);
+    expect(await lookedUp({ model: 'plain', messages: calls })).toEqual([false]);
+    expect(await lookedUp({ model: 'same-api', messages: calls })).toEqual([false]);
   });
 
   it('are looked up for no client that has a place for them', async () => {
     const content = [{ type: 'tool_use', id: 'a', name: 'f', input: {} }];
-    expect(await lookedUp('same-api', [...text, { role: 'assistant', content }], 'messages')).toEqual([]);
+    const messages = [...text, { role: 'assistant', content }];
+    expect(await lookedUp({ model: 'same-api', messages, name: 'messages' })).toEqual([false]);
+  });
+
+  it('are neither looked up nor stored for another service', async () => {
+    expect(await lookedUp({ model: 'thinks', messages: calls, client: null })).toEqual([false]);
   });
 });

@@ -57,8 +57,12 @@ export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnSt
   };
 }
 
-/** Whether a model of another API may reason, in answers to a client whose API has no place for that. */
-function losesReasoning({ request, target, dialect }: TurnContext): boolean {
+/**
+ * Whether a model of another API may reason, in answers to a client whose API has no place for that. Services don't send
+ * calls of tools again.
+ */
+function losesReasoning({ client, request, target, dialect }: TurnContext): boolean {
+  if (client === null) return false;
   const mayThink = target.chain.some(({ api, reasoning }) => api !== dialect.name && reasoning !== false);
   return request.operation === 'chat' && mayThink && losesSignatures(dialect.name);
 }
