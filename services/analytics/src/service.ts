@@ -6,7 +6,7 @@ import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
 import { createRollups } from './rollups/create-rollups.ts';
 import { createForgetting } from './forgetting/create-forgetting.ts';
-import { createIngest } from './ingest/create-ingest.ts';
+import { consumeUsage, createIngest } from './ingest/create-ingest.ts';
 import { createRetention } from './retention/create-retention.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
 import { createDailyRollups } from './daily-rollups/create-daily-rollups.ts';
@@ -55,8 +55,9 @@ export async function createService(
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
   const usage = createUsage(shell, { system, summaries, exports });
   const settling = createDailyRollups(shell, { config, system });
+  const ingest = createIngest(shell, { system });
   createRollups(shell, { system, stored: () => ingest.stored, everyMs: overrides.foldEveryMs });
-  const ingest = createIngest(shell, { config, system });
+  consumeUsage(shell, { config, ingest });
   const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);
   return shell.createService({
     handler: shell.createApp(served),

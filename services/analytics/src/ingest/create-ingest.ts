@@ -5,13 +5,15 @@ import type { Shell } from '@gatehouse/shell/shell';
 import type { AnalyticsConfig } from '../config.ts';
 import { UsageConsumer } from './usage-consumer.ts';
 
-/** Events of runs, from Kafka or from chat itself. */
-export function createIngest(
+/** Stores the events of runs that `consumeUsage` takes. */
+export function createIngest({ log, registry }: Shell, { system: pool }: { system: Pool }): UsageConsumer {
+  return new UsageConsumer({ pool, log, registry });
+}
+
+/** Takes the events of runs, from Kafka or from chat itself, until the service stops. */
+export function consumeUsage(
   shell: Shell,
-  { config, system }: { config: AnalyticsConfig; system: Pool },
-): UsageConsumer {
-  const { log, registry } = shell;
-  const ingest = new UsageConsumer({ pool: system, log, registry });
+  { config, ingest }: { config: AnalyticsConfig; ingest: UsageConsumer },
+): void {
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
-  return ingest;
 }

@@ -2,7 +2,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import { RollupJob, type RollupOptions } from './rollup-job.ts';
 
-/** Adds runs to the roll-ups, those of a minute together. Call it before `createIngest`, so that it stops after that. */
+/** Adds runs to the roll-ups, those of a minute together. Call it before `consumeUsage`, so that it stops after that. */
 export function createRollups(
   shell: Shell,
   { system: pool, ...options }: { system: Pool } & Pick<RollupOptions, 'stored' | 'everyMs'>,
