@@ -100,11 +100,12 @@ export class LeaseSystemStore {
       return asks.every(isKnown) ? leaseRows(db, tenantId, { holder, asks, limitRows }) : null;
     });
     if (leased !== null) return leased;
-    // In a transaction that locks no row there is: two first leases would wait for each other.
-    await inTurn(this.#pool, tenantId, (db) => insertMissing(db, tenantId, asks));
-    return inTurn(this.#pool, tenantId, async (db) =>
-      leaseRows(db, tenantId, { holder, asks, limitRows: await findLimitRows(db, subjectIds, locked) }),
-    );
+    // In a transaction that has locked no row before: two first leases would wait for each other.
+    return inTurn(this.#pool, tenantId, async (db) => {
+      await insertMissing(db, tenantId, asks);
+      const limitRows = await findLimitRows(db, subjectIds, locked);
+      return leaseRows(db, tenantId, { holder, asks, limitRows });
+    });
   }
 
   /**
