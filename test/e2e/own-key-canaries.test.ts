@@ -168,9 +168,12 @@ async function upload(tenant: TenantAccess, text: string): Promise<Answer> {
   return { status: answer.status, headers: answer.headers, body };
 }
 
-/** Limits that could not be checked in time, on a busy machine: no request was sent to the provider. */
+/** The errors of limits that could not be checked, or leased, in time. */
+const lateLease = /checked in time|tenant service did not answer in time|too little time left/;
+
+/** Whether limits were late, on a busy machine: no request was sent to the provider. */
 function isEarly({ status, body }: Answer): boolean {
-  return status === 503 && /(?:checked|tenant service did not answer) in time/.test(JSON.stringify(body));
+  return status === 503 && lateLease.test(JSON.stringify(body));
 }
 
 /** Sends every route's request as a tenant, in every dialect. Returns the answers by the name of the request. */
