@@ -53,7 +53,7 @@ export function* readRequest(body: Fields, source: JsonSource, dropped: DroppedF
   const fields = dropped.members(body, '', [...translated, ...decisive, 'thread']);
   const choice = dropped.members(fields['tool_choice'] ?? {}, 'tool_choice', choiceMembers);
   const isSerial = booleanIn(choice['disable_parallel_tool_use']);
-  const turns = yield* turnsOf({ fields, body: body }, source, dropped);
+  const turns = yield* turnsOf({ fields, body }, source, dropped);
   const tools: Tool[] = [];
   for (const [index, tool] of listOf(fields['tools']).entries()) {
     tools.push(toolOf(tool, index, { source, dropped }));
@@ -90,7 +90,7 @@ const choiceMembers = ['type', 'name', 'disable_parallel_tool_use'] as const;
 const billingHeader = /^x-anthropic-billing-header:/;
 
 function* turnsOf(
-  { fields, body: body }: { fields: RequestFields; body: Fields },
+  { fields, body }: { fields: RequestFields; body: Fields },
   source: JsonSource,
   dropped: DroppedFields,
 ): Steps<Turn[]> {
