@@ -6,11 +6,11 @@ import {
   idOf,
   indexOf,
   isWhole,
-  maxCalls,
   nameOf,
   plainCall,
   ChatAssistantMessage,
 } from './tool-calls.ts';
+import { maxCalls } from '../tool-arguments.ts';
 
 /** All texts of a message, and as many for each of its pieces. */
 const maxChars = 16 * 1024 * 1024;

@@ -1,7 +1,10 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { newId } from '@gatehouse/kit/ids';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
-import { argumentsObject, argumentsObjects, argumentsText } from '../tool-arguments.ts';
+import { argumentsObject, argumentsText, maxCalls, readCalls, withNewIds } from '../tool-arguments.ts';
+import type { IdRule } from '../translation/call-ids.ts';
+
+/** Servers of this API give ids of any form. */
+const callIds: IdRule = { fits: (id) => id !== '', prefix: 'call_' };
 
 interface FunctionCall extends ToolCall {
   /** The call in OpenAI's shape, for the next request. Servers refuse arguments there that are no JSON object. */
@@ -22,16 +25,15 @@ export class ChatAssistantMessage implements AssistantMessage {
 
   static of(message: Fields, calls: readonly Fields[]): ChatAssistantMessage {
     const { tool_calls: _calls, function_call: _old, ...others } = message;
-    return new ChatAssistantMessage(others, readCalls(calls));
+    return new ChatAssistantMessage(others, functionCalls(calls));
   }
 
   identified(used: Set<string>): ChatAssistantMessage {
     if (this.calls.length === 0) return this;
-    const calls = this.calls.map((call) => {
-      const id = call.id === '' || used.has(call.id) ? `call_${newId().replaceAll('-', '')}` : call.id;
-      used.add(id);
-      return { ...call, id, fields: { ...call.fields, id } };
-    });
+    const calls = withNewIds(this.calls, used, callIds).map((call) => ({
+      ...call,
+      fields: { ...call.fields, id: call.id },
+    }));
     return new ChatAssistantMessage(
       { ...this.message, tool_calls: calls.map(({ fields }) => fields) },
       calls,
@@ -48,9 +50,6 @@ export class ChatAssistantMessage implements AssistantMessage {
     );
   }
 }
-
-/** Safety limit on the tool calls of a message. */
-export const maxCalls = 128;
 
 /** The message of a unary response's first choice; null without one. Throws at too many tool calls. */
 export function readMessage({ choices }: Fields): ChatAssistantMessage | null {
@@ -76,18 +75,15 @@ export function plainCall({ index: _index, ...call }: Fields): Fields {
   return { ...others, function: { name, arguments: args ?? parameters ?? input } };
 }
 
-function readCalls(calls: readonly Fields[]): FunctionCall[] {
-  const texts = calls.map(argumentsOf);
-  const objects = argumentsObjects(texts);
-  return calls.map((fields, index) => {
-    const argumentsText = texts[index] ?? '';
-    const argumentsJson = objects[index] ?? null;
-    const name = nameOf(fields);
-    const called = { ...(Object(fields['function']) as Fields), name, arguments: argumentsJson ?? '{}' };
-    return {
-      ...{ id: idOf(fields), name, argumentsText, argumentsJson },
-      fields: { ...fields, type: 'function', function: called },
-    };
+function functionCalls(calls: readonly Fields[]): FunctionCall[] {
+  const read = readCalls(
+    calls.map((fields) => ({ id: idOf(fields), name: nameOf(fields), argumentsText: argumentsOf(fields) })),
+  );
+  return read.map((call, index) => {
+    const fields = calls[index] ?? {};
+    const called = Object(fields['function']) as Fields;
+    const written = { ...called, name: call.name, arguments: call.argumentsJson ?? '{}' };
+    return { ...call, fields: { ...fields, type: 'function', function: written } };
   });
 }
 

@@ -1,11 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { newId } from '@gatehouse/kit/ids';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
-import { argumentsObjects, argumentsText } from '../tool-arguments.ts';
-import { calledName, isCall, isEmptyThought, isSigned, textOf } from './items.ts';
+import { argumentsText, readCalls, withNewIds } from '../tool-arguments.ts';
+import type { IdRule } from '../translation/call-ids.ts';
+import { calledName, isCall, isEmptyThought, isSigned } from './items.ts';
 
-/** Safety limit on the tool calls of a message. */
-const maxCalls = 128;
+const callIds: IdRule = { fits: (id) => /^[\w-]{1,64}$/.test(id), prefix: 'call_' };
 
 /** The output of a model. */
 export class AssistantItems implements AssistantMessage {
@@ -20,15 +19,11 @@ export class AssistantItems implements AssistantMessage {
 
   /** Throws at too many calls. */
   static of(items: readonly Fields[]): AssistantItems {
-    const called = items.filter(isCall);
-    if (called.length > maxCalls) throw new Error('the answer has too many calls of tools');
-    const texts = called.map(({ arguments: args, input }) => argumentsText(args ?? input));
-    const objects = argumentsObjects(texts);
-    const calls = called.map((item, index) => ({
-      ...{ id: textOf(item['call_id']), name: calledName(item) },
-      ...{ argumentsText: texts[index] ?? '', argumentsJson: objects[index] ?? null },
+    const calls = items.filter(isCall).map((item) => ({
+      ...{ id: item['call_id'], name: calledName(item) },
+      argumentsText: argumentsText(item['arguments'] ?? item['input']),
     }));
-    return new AssistantItems(items, calls);
+    return new AssistantItems(items, readCalls(calls));
   }
 
   /** The same for an answer with this status: calls of one that broke off are not to be made. */
@@ -41,12 +36,7 @@ export class AssistantItems implements AssistantMessage {
   }
 
   identified(used: Set<string>): AssistantItems {
-    const calls = this.calls.map((call) => {
-      const isGood = /^[\w-]{1,64}$/.test(call.id) && !used.has(call.id);
-      const id = isGood ? call.id : `call_${newId().replaceAll('-', '')}`;
-      used.add(id);
-      return { ...call, id };
-    });
+    const calls = withNewIds(this.calls, used, callIds);
     let place = 0;
     const items = this.items.map((item) => {
       if (!isCall(item)) return item;
