@@ -26,6 +26,7 @@ function replaceProducers(): void {
       });
     const producer = { connect: done(), disconnect: done(), send };
     producers.push(producer);
+    // A stand-in for the only methods of a producer that the sink calls.
     return producer as unknown as Producer;
   });
 }

@@ -4,7 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
-import type { DeletionInboxStore, TakenDeletion } from './deletion-inbox-store.ts';
+import type { TakenDeletion } from './deletion-inbox-store.ts';
 import { DeletionInbox } from './deletion-inbox.ts';
 
 const log = createLogger('test', 'silent');
@@ -18,12 +18,14 @@ function makeInbox({ due = [], error }: { due?: TakenDeletion[]; error?: Error }
     add: jest.fn((_: { deletion_id: string }) => Promise.resolve()),
     claim: () => Promise.resolve(due.splice(0)),
     untilDueMs: () => Promise.resolve(null),
+    record: () => Promise.resolve(null),
+    postpone: () => Promise.resolve(),
     postponeByAge: jest.fn((_: TakenDeletion) => Promise.resolve()),
   };
   const forgetAgent = jest.fn(() => Promise.resolve());
   const inbox = new DeletionInbox({
     ...{ service: 'memory', source: 'test', log, forgetAgent },
-    store: store as unknown as DeletionInboxStore,
+    store,
     send: () => Promise.resolve(),
     forgetUser: () => Promise.reject(error ?? new Error('not due')),
   });

@@ -72,7 +72,7 @@ interface DeletionInboxParts extends Pick<DeletionInboxOptions, 'forgetUser' | '
   service: string;
   source: string;
   send: SendEvent;
-  store: DeletionInboxStore;
+  store: Pick<DeletionInboxStore, 'add' | 'claim' | 'untilDueMs' | 'record' | 'postpone' | 'postponeByAge'>;
   log: Logger;
 }
 

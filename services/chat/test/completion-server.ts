@@ -145,7 +145,7 @@ export class CompletionServer {
       responses: { summaries: { seal: (summary: string) => summary } },
       ...{ providers: this.#providers, signatures: { of: () => null }, log: createLogger('test', 'silent') },
     };
-    // As above.
+    // Stand-ins for the only methods of clients and stores that stages call.
     return turnStages(dependencies as unknown as StageDependencies);
   }
 }

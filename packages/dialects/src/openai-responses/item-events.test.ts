@@ -26,16 +26,22 @@ function answerOf(part: AnswerPart): Answer {
   };
 }
 
+function openOf(part: AnswerPart): OpenPart {
+  if (part.kind !== 'call') return { kind: part.kind };
+  const { argumentsText: _text, ...open } = part;
+  return open;
+}
+
 /** The events of an answer with one delta a part. */
 function eventsOf({ id, model, parts: [part], stop }: Answer): StreamEvent[] {
   if (part === undefined) throw new Error('no part');
-  const { argumentsText, text = argumentsText, signature: made = null, ...open } = part as Fields;
-  const deltas: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text: String(text) }];
+  const text = part.kind === 'call' ? part.argumentsText : part.text;
+  const deltas: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
   return [
     { type: 'start', id, model },
-    { type: 'open', part: open as unknown as OpenPart },
+    { type: 'open', part: openOf(part) },
     ...deltas,
-    { type: 'close', signature: made as typeof signature | null },
+    { type: 'close', signature: part.kind === 'thinking' ? part.signature : null },
     { type: 'stop', stop },
     { type: 'end' },
   ];

@@ -83,19 +83,19 @@ async function lookedUp({
 
 describe('the reasoning stage', () => {
   it.each(['thinks', 'falls-back'])(
-    'are looked up once for calls of tools and the model %s',
+    'looks reasoning up once for calls of tools and the model %s',
     async (model) => {
       expect(await lookedUp({ model, messages: calls })).toEqual([['call_a'], 7, true]);
     },
   );
 
-  it('are looked up neither without calls of tools, nor where no model has any', async () => {
+  it('looks none up without calls of tools, nor where no model reasons', async () => {
     expect(await lookedUp({ model: 'thinks', messages: text })).toEqual([true]);
     expect(await lookedUp({ model: 'plain', messages: calls })).toEqual([false]);
     expect(await lookedUp({ model: 'same-api', messages: calls })).toEqual([false]);
   });
 
-  it('are looked up for no client that has a place for them', async () => {
+  it('looks none up for a client whose API has a place for reasoning', async () => {
     const content = [{ type: 'tool_use', id: 'a', name: 'f', input: {} }];
     const messages = [...text, { role: 'assistant', content }];
     expect(await lookedUp({ model: 'same-api', messages, name: 'messages' })).toEqual([false]);
