@@ -1,4 +1,4 @@
-import { jittered } from '@gatehouse/kit/background-loop';
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { monotonicMs, settledWithin, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
@@ -42,11 +42,9 @@ export class TaskRunner {
   readonly #options: TaskRunnerOptions;
   readonly #running = new Set<Running>();
   readonly #tenants = new Map<string, number>();
-  readonly #stopping = new AbortController();
+  readonly #loop = new BackgroundLoop(() => this.#round());
   /** After an empty answer: asking again for the same tenants is useless for a while. */
   #empty: { full: readonly string[]; until: number } | undefined;
-  #wake = Promise.withResolvers<undefined>();
-  #loop: Promise<void> = Promise.resolve();
   /** The tenant of the last job that was begun. */
   #lastTenant = beforeAll;
   /** Set at the end of a drain: what can't be settled now is left to other replicas. */
@@ -57,13 +55,12 @@ export class TaskRunner {
   }
 
   start(): void {
-    this.#loop = this.#run();
+    this.#loop.start(0);
   }
 
   /** Starts no more jobs. */
   drain(): void {
-    this.#stopping.abort();
-    this.wake();
+    void this.#loop.stop();
   }
 
   /** A job was added. While its tenant has all its slots, it can't run. */
@@ -74,7 +71,7 @@ export class TaskRunner {
   /** A job may have become free. */
   wake(): void {
     this.#empty = undefined;
-    this.#wake.resolve(undefined);
+    this.#loop.wake();
   }
 
   /** The attempts that run now. */
@@ -93,7 +90,7 @@ export class TaskRunner {
 
   /** After `drain`: waits up to `ms` for the running jobs, then releases the others for other replicas. */
   async stop(ms: number): Promise<void> {
-    await this.#loop;
+    await this.#loop.stop();
     await settledWithin(this.#allEnded(), ms);
     for (const running of this.#running) {
       running.released = true;
@@ -107,17 +104,14 @@ export class TaskRunner {
     await Promise.all([...this.#running].map(({ ended }) => ended));
   }
 
-  async #run(): Promise<void> {
+  async #round(): Promise<number> {
     const { log, name, pollMs } = this.#options;
-    while (!this.#stopping.signal.aborted) {
-      this.#wake = Promise.withResolvers();
-      try {
-        await this.#fill();
-      } catch (error) {
-        log.warn({ err: error, task: name }, 'failed to look for jobs; retrying');
-        await sleep(pollMs, this.#stopping.signal).catch(() => undefined);
-      }
-      await settledWithin(this.#wake.promise, jittered(restPolls * pollMs));
+    try {
+      await this.#fill();
+      return jittered(restPolls * pollMs);
+    } catch (error) {
+      log.warn({ err: error, task: name }, 'failed to look for jobs; retrying');
+      return pollMs;
     }
   }
 
@@ -159,7 +153,7 @@ export class TaskRunner {
   }
 
   #isStopping(): boolean {
-    return this.#stopping.signal.aborted;
+    return this.#loop.signal.aborted;
   }
 
   #isEmpty(full: readonly string[]): boolean {
@@ -188,7 +182,7 @@ export class TaskRunner {
     this.#options.metrics.running.dec({ task });
     // The next job of its queue has become free.
     if (this.#options.task.inOrder === true) this.#empty = undefined;
-    this.#wake.resolve(undefined);
+    this.#loop.wake();
   }
 
   /** Never rejects. The slot stays taken until the handler has ended, even if its job goes on without it. */

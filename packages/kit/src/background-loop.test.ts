@@ -1,7 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { BackgroundLoop, jittered } from './background-loop.ts';
-import { monotonicMs } from './clock.ts';
+import { BackgroundLoop, jittered, PeriodicWork } from './background-loop.ts';
+import { monotonicMs, sleep } from './clock.ts';
+import { createLogger } from './log.ts';
 
 /** Resolves after everything that an ended loop would still do without a wait. */
 async function anotherLoopHasRun(): Promise<void> {
@@ -66,6 +67,57 @@ describe('a background loop', () => {
     await waiting.stop();
     await new BackgroundLoop(() => Promise.resolve((rounds += 1))).stop();
     expect(rounds).toBe(0);
+  });
+
+  it('begins a round when it is woken, and another one when that was during a round', async () => {
+    const third = Promise.withResolvers<undefined>();
+    let rounds = 0;
+    const loop = new BackgroundLoop(() => {
+      rounds += 1;
+      if (rounds === 2) loop.wake();
+      if (rounds === 3) third.resolve(undefined);
+      return Promise.resolve(rounds === 1 ? 0 : 60_000);
+    });
+    loop.start(60_000);
+    loop.wake();
+    await third.promise;
+    await loop.stop();
+    expect(rounds).toBe(3);
+  });
+});
+
+describe('periodic work', () => {
+  it('retries soon after a failure, which it logs, and after a round that has left a part', async () => {
+    const log = createLogger('test', 'silent');
+    const warned = jest.spyOn(log, 'warn');
+    const third = Promise.withResolvers<undefined>();
+    let rounds = 0;
+    const round = (): Promise<boolean | 'retry'> => {
+      rounds += 1;
+      if (rounds === 3) third.resolve(undefined);
+      return rounds === 1 ? Promise.reject(new Error('away')) : Promise.resolve('retry');
+    };
+    const work = new PeriodicWork({ task: 'sweep', log, everyMs: 60_000, retryMs: 1, round });
+    work.start(0);
+    await third.promise;
+    await work.stop();
+    expect(warned.mock.calls.map(([, message]) => message)).toEqual(['failed to sweep']);
+  });
+
+  it('logs no failure of a round that its stop has ended', async () => {
+    const log = createLogger('test', 'silent');
+    const warned = jest.spyOn(log, 'warn');
+    const begun = Promise.withResolvers<undefined>();
+    const round = async (signal: AbortSignal): Promise<boolean> => {
+      begun.resolve(undefined);
+      await sleep(60_000, signal);
+      return false;
+    };
+    const work = new PeriodicWork({ task: 'sweep', log, everyMs: 0, round });
+    work.start();
+    await begun.promise;
+    await work.stop();
+    expect(warned).not.toHaveBeenCalled();
   });
 });
 

@@ -1,4 +1,4 @@
-import { sleep } from './clock.ts';
+import { settledWithin } from './clock.ts';
 import type { Logger } from './log.ts';
 
 /** Repeats work, one round at a time, until it is stopped. */
@@ -6,6 +6,7 @@ export class BackgroundLoop {
   readonly #round: () => Promise<number>;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  #woken = Promise.withResolvers<undefined>();
 
   /**
    * `round` resolves with the delay until the next round in milliseconds. It must handle its own errors: it must not
@@ -24,17 +25,24 @@ export class BackgroundLoop {
     this.#running = this.#run(firstMs);
   }
 
-  /** Starts no further round, and resolves when the current one ends. */
+  /** Starts the next round at once, or after the current one, which may have missed the reason. */
+  wake(): void {
+    this.#woken.resolve(undefined);
+  }
+
+  /** Starts no further round, and resolves when the current one ends. May be called again. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.wake();
     await this.#running;
   }
 
   async #run(firstMs: number): Promise<void> {
     let waitMs = firstMs;
     for (;;) {
-      await sleep(waitMs, this.signal).catch(() => undefined);
+      await settledWithin(this.#woken.promise, waitMs);
       if (this.signal.aborted) return;
+      this.#woken = Promise.withResolvers();
       waitMs = await this.#round();
     }
   }
@@ -53,11 +61,13 @@ export interface PeriodicWorkOptions {
   everyMs: number;
   /** Default: `everyMs`. */
   firstMs?: number;
+  /** The same after a round that failed. Default: `everyMs`. */
+  retryMs?: number;
   /**
-   * One round. True when there is more to do at once. Errors that it throws are logged, and the work continues next
-   * time.
+   * One round. Resolves with true when there is more to do at once, and with `retry` when a part is left for `retryMs`.
+   * Errors that it throws are logged, except after `signal` has aborted, when the work stops.
    */
-  round: () => Promise<boolean>;
+  round: (signal: AbortSignal) => Promise<boolean | 'retry'>;
 }
 
 /**
@@ -76,19 +86,21 @@ export class PeriodicWork {
   readonly #loop: BackgroundLoop;
   readonly #firstMs: number;
 
-  constructor({ task, log, everyMs, firstMs = everyMs, round }: PeriodicWorkOptions) {
+  constructor({ task, log, everyMs, firstMs = everyMs, retryMs = everyMs, round }: PeriodicWorkOptions) {
     this.#firstMs = firstMs;
     this.#loop = new BackgroundLoop(async () => {
-      const more = await round().catch((error: unknown) => {
-        log.warn({ err: error }, `failed to ${task}`);
-        return false;
+      const outcome = await round(this.#loop.signal).catch((error: unknown) => {
+        if (!this.#loop.signal.aborted) log.warn({ err: error }, `failed to ${task}`);
+        return 'retry';
       });
-      return more ? pauseMs : jittered(everyMs);
+      if (outcome === true) return pauseMs;
+      return jittered(outcome === 'retry' ? retryMs : everyMs);
     });
   }
 
-  start(): void {
-    this.#loop.start(jittered(this.#firstMs));
+  /** `firstMs`: until the first round, in place of the option. */
+  start(firstMs: number = this.#firstMs): void {
+    this.#loop.start(jittered(firstMs));
   }
 
   /** Resolves when the round in progress is over. */

@@ -7,7 +7,6 @@ import {
   type DeletionEvent,
 } from '@gatehouse/events/deletion-event';
 import { BackgroundLoop, inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
-import { settledWithin } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -80,7 +79,6 @@ interface DeletionInboxParts extends Pick<DeletionInboxOptions, 'forgetUser' | '
 export class DeletionInbox {
   readonly #parts: DeletionInboxParts;
   readonly #loop = new BackgroundLoop(() => this.#round());
-  #woken = Promise.withResolvers<undefined>();
 
   constructor(parts: DeletionInboxParts) {
     this.#parts = parts;
@@ -90,10 +88,8 @@ export class DeletionInbox {
     this.#loop.start(0);
   }
 
-  async stop(): Promise<void> {
-    const stopped = this.#loop.stop();
-    this.#woken.resolve(undefined);
-    await stopped;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
   /**
@@ -110,7 +106,7 @@ export class DeletionInbox {
         if (event !== null) await this.#add(event, caller);
       });
     } finally {
-      this.#woken.resolve(undefined);
+      this.#loop.wake();
     }
   }
 
@@ -128,9 +124,7 @@ export class DeletionInbox {
       await Promise.all(deletions.map((deletion) => this.#advance(deletion)));
       if (deletions.length > 0) return 0;
       const dueMs = (await store.untilDueMs()) ?? idleMs;
-      await settledWithin(this.#woken.promise, Math.max(0, Math.min(dueMs, idleMs)));
-      this.#woken = Promise.withResolvers();
-      return 0;
+      return Math.max(0, Math.min(dueMs, idleMs));
     } catch (error) {
       log.warn({ err: error }, 'failed to look for deletions of users');
       return retryMs;

@@ -1,4 +1,4 @@
-import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { beforeFirst } from '@gatehouse/kit/ids';
@@ -45,12 +45,15 @@ export class DailyRollupJob {
   readonly #options: SettlingOptions;
   readonly #sizes: SettledSizes;
   readonly #days: Counter<'outcome'>;
-  readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #work: PeriodicWork;
   /** Days before this one are noted for all tenants: a count into one of them notes it again. */
   #notedUntil = new Date(0);
 
   constructor(options: SettlingOptions) {
     this.#options = options;
+    const { log } = options;
+    const round = (signal: AbortSignal): Promise<false> => this.settle(signal);
+    this.#work = new PeriodicWork({ task: 'add up days', log, everyMs, retryMs, round });
     this.#sizes = { ...defaultSizes, ...options.sizes };
     this.#days = new Counter({
       name: 'gatehouse_settled_days_total',
@@ -62,20 +65,21 @@ export class DailyRollupJob {
   }
 
   start(): void {
-    this.#loop.start(jittered(everyMs));
+    this.#work.start();
   }
 
-  async stop(): Promise<void> {
-    await this.#loop.stop();
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
-  /** Settles all days that are over, or until other replicas work on those that are left. */
-  async settle(): Promise<void> {
-    await this.#note();
-    while (await this.#turn());
+  /** Settles all days that are over, or until other replicas work on those that are left. Throws when `signal` aborts. */
+  async settle(signal?: AbortSignal): Promise<false> {
+    await this.#note(signal);
+    while (await this.#turn(signal));
+    return false;
   }
 
-  async #note(): Promise<void> {
+  async #note(signal?: AbortSignal): Promise<void> {
     const { pool } = this.#options;
     const until = await findOpenDay(pool);
     if (until <= this.#notedUntil) return;
@@ -86,20 +90,20 @@ export class DailyRollupJob {
       const zone = (await hasSettledDays(pool, tenantId)) ? await this.#zoneOf(tenantId) : null;
       if (zone !== null) await changeCuts(pool, tenantId, zone);
       tenantId = await nextTenant(pool, tenantId);
-      await this.#pause();
+      await sleep(pauseMs, signal);
     }
     this.#notedUntil = until;
   }
 
   /** Works on a part of a day of each tenant that has one. False when there was nothing to do. */
-  async #turn(): Promise<boolean> {
+  async #turn(signal?: AbortSignal): Promise<boolean> {
     let isBusy = false;
     for (let after = beforeFirst; ;) {
       const due = await nextDueDay(this.#options.pool, after);
       if (due === null) return isBusy;
       if (await this.#settlePart(due)) isBusy = true;
       after = due.tenantId;
-      await this.#pause();
+      await sleep(pauseMs, signal);
     }
   }
 
@@ -130,21 +134,5 @@ export class DailyRollupJob {
       log.warn({ err: error, tenant_id: tenantId }, 'failed to read the time zone of a tenant');
       return null;
     });
-  }
-
-  /** Throws when the service stops. */
-  async #pause(): Promise<void> {
-    await sleep(pauseMs, this.#loop.signal);
-  }
-
-  async #round(): Promise<number> {
-    try {
-      await this.settle();
-      return jittered(everyMs);
-    } catch (error) {
-      if (!this.#loop.signal.aborted)
-        this.#options.log.warn({ err: error }, 'failed to add up days; retrying');
-      return jittered(retryMs);
-    }
   }
 }

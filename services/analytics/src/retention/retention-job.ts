@@ -1,4 +1,4 @@
-import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { sleep } from '@gatehouse/kit/clock';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
@@ -46,16 +46,17 @@ const pauseMs = 20;
  */
 export class Retention {
   readonly #options: RetentionOptions;
-  readonly #times: RetentionTimes;
   readonly #batchSize: number;
   readonly #rows: Counter<'action'>;
   readonly #success: Gauge;
-  readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #work: PeriodicWork;
   #lastTenant = beforeFirst;
 
   constructor(options: RetentionOptions) {
     this.#options = options;
-    this.#times = { ...defaultTimes, ...options.times };
+    const { log, times } = options;
+    const round = (signal: AbortSignal): Promise<'retry' | false> => this.#round(signal);
+    this.#work = new PeriodicWork({ task: 'delete old traces', log, ...defaultTimes, ...times, round });
     this.#batchSize = options.batchSize ?? defaultBatchSize;
     this.#rows = new Counter({
       name: 'gatehouse_retention_rows_total',
@@ -71,20 +72,19 @@ export class Retention {
   }
 
   start(): void {
-    this.#loop.start(jittered(this.#times.firstMs));
+    this.#work.start();
   }
 
-  async stop(): Promise<void> {
-    await this.#loop.stop();
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
-  /** Sweeps all tenants once. False when a part has to be retried soon. */
-  async sweep(): Promise<boolean> {
+  /** Sweeps all tenants once. False when a part has to be retried soon. Throws when `signal` aborts. */
+  async sweep(signal?: AbortSignal): Promise<boolean> {
     const { pool, log } = this.#options;
-    const complete = await this.#sweepTenants();
-    await this.#repeat('dead_letter_deleted', () =>
-      deleteDeadLetters(pool, { olderThanDays: deadLetterDays, limit: this.#batchSize }),
-    );
+    const complete = await this.#sweepTenants(signal);
+    const deadLetters = { olderThanDays: deadLetterDays, limit: this.#batchSize };
+    await this.#repeat('dead_letter_deleted', () => deleteDeadLetters(pool, deadLetters), signal);
     for (;;) {
       const partition = await dropExpiredPartition(pool);
       if (partition === null) return complete;
@@ -96,7 +96,7 @@ export class Retention {
    * Ends early during an outage of the tenant service; the next sweep continues from there. A tenant whose retention
    * can't be read or applied for any other reason is skipped until the next sweep.
    */
-  async #sweepTenants(): Promise<boolean> {
+  async #sweepTenants(signal?: AbortSignal): Promise<boolean> {
     const { pool, tenants, log } = this.#options;
     let complete = true;
     for (;;) {
@@ -110,9 +110,9 @@ export class Retention {
         // Most tenants have nothing to delete: then a sweep costs two statements, or one, for each.
         const days = oldestDays < leastRetentionDays ? Infinity : await tenants.daysOf(tenantId);
         if (days === null) return false;
-        if (oldestDays >= days) await this.#sweepTenant(tenantId, days);
+        if (oldestDays >= days) await this.#sweepTenant(tenantId, days, signal);
       } catch (error) {
-        if (this.#loop.signal.aborted) throw error;
+        if (signal?.aborted === true) throw error;
         log.warn({ err: error, tenant_id: tenantId }, 'failed to delete old traces of a tenant');
         complete = false;
       }
@@ -120,42 +120,34 @@ export class Retention {
     }
   }
 
-  async #sweepTenant(tenantId: string, retentionDays: number): Promise<void> {
+  async #sweepTenant(tenantId: string, retentionDays: number, signal?: AbortSignal): Promise<void> {
     const { pool } = this.#options;
     const { blankAfterDays, deleteAfterDays } = traceAges(retentionDays);
     const batch = { tenantId, limit: this.#batchSize };
-    await this.#repeat('deleted', () => deleteTraces(pool, { ...batch, olderThanDays: deleteAfterDays }));
+    const deleted = { ...batch, olderThanDays: deleteAfterDays };
+    await this.#repeat('deleted', () => deleteTraces(pool, deleted), signal);
     if (blankAfterDays === deleteAfterDays) return;
     for (let after: string | null = beforeFirst; after !== null;) {
       const blanked = await blankTraces(pool, { ...batch, olderThanDays: blankAfterDays, after });
       this.#rows.inc({ action: 'blanked' }, blanked.rows);
       after = blanked.last;
-      if (after !== null) await this.#pause();
+      if (after !== null) await sleep(pauseMs, signal);
     }
   }
 
   /** Repeats a batch until one is not full. */
-  async #repeat(action: string, work: () => Promise<number>): Promise<void> {
+  async #repeat(action: string, work: () => Promise<number>, signal?: AbortSignal): Promise<void> {
     for (;;) {
       const rows = await work();
       this.#rows.inc({ action }, rows);
       if (rows < this.#batchSize) return;
-      await this.#pause();
+      await sleep(pauseMs, signal);
     }
   }
 
-  /** Throws when the service stops. */
-  async #pause(): Promise<void> {
-    await sleep(pauseMs, this.#loop.signal);
-  }
-
-  async #round(): Promise<number> {
-    const complete = await this.sweep().catch((error: unknown) => {
-      if (!this.#loop.signal.aborted)
-        this.#options.log.warn({ err: error }, 'failed to delete old traces; retrying');
-      return false;
-    });
-    if (complete) this.#success.setToCurrentTime();
-    return jittered(complete ? this.#times.everyMs : this.#times.retryMs);
+  async #round(signal: AbortSignal): Promise<'retry' | false> {
+    if (!(await this.sweep(signal))) return 'retry';
+    this.#success.setToCurrentTime();
+    return false;
   }
 }

@@ -1,4 +1,4 @@
-import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { jittered, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
@@ -16,6 +16,7 @@ export interface RollupOptions {
   registry: Registry;
 }
 
+const task = 'add runs to the roll-ups';
 const defaultEveryMs = 60_000;
 /** A fold begins early after so many events: a summary reads the runs of its tenant in it one by one. */
 const mostEvents = 100_000;
@@ -33,8 +34,8 @@ export class RollupJob {
   readonly #options: RollupOptions;
   readonly #everyMs: number;
   readonly #runs: Counter;
-  readonly #closing = new BackgroundLoop(() => this.#close());
-  readonly #adding = new BackgroundLoop(() => this.#add());
+  readonly #closing: PeriodicWork;
+  readonly #adding: PeriodicWork;
   /** At once: a replica that never runs for long would close no fold. */
   #dueAt = monotonicMs();
   #dueStored = mostEvents;
@@ -43,6 +44,9 @@ export class RollupJob {
   constructor(options: RollupOptions) {
     this.#options = options;
     this.#everyMs = options.everyMs ?? defaultEveryMs;
+    const timing = { task, log: options.log, everyMs: checkMs, retryMs };
+    this.#closing = new PeriodicWork({ ...timing, round: () => this.#close() });
+    this.#adding = new PeriodicWork({ ...timing, round: () => this.#add() });
     this.#runs = new Counter({
       name: 'gatehouse_folded_runs_total',
       help: 'Runs added to the roll-ups of usage',
@@ -51,8 +55,8 @@ export class RollupJob {
   }
 
   start(): void {
-    this.#closing.start(checkMs);
-    this.#adding.start(checkMs);
+    this.#closing.start();
+    this.#adding.start();
   }
 
   /** Adds the runs that are left, for replicas of 0.3.0, which don't add them. Call it when no more are stored. */
@@ -62,42 +66,28 @@ export class RollupJob {
     try {
       this.#runs.inc(await foldRuns(this.#options.pool));
     } catch (error) {
-      this.#warn(error);
+      this.#options.log.warn({ err: error }, `failed to ${task}`);
     }
   }
 
-  async #close(): Promise<number> {
+  async #close(): Promise<boolean> {
     const stored = this.#options.stored();
     const isEarly = stored >= this.#dueStored;
-    if (monotonicMs() < this.#dueAt && !isEarly) return checkMs;
+    if (monotonicMs() < this.#dueAt && !isEarly) return false;
     // Another replica may have closed one.
     const leastMs = isEarly ? 0 : this.#everyMs / 2;
-    try {
-      if (await closeFold(this.#options.pool, { leastMs, lockMs: this.#lockMs })) {
-        this.#dueAt = monotonicMs() + jittered(this.#everyMs);
-        this.#dueStored = stored + mostEvents;
-        this.#lockMs = shortestLockMs;
-      } else this.#lockMs *= 2;
-      return checkMs;
-    } catch (error) {
-      this.#warn(error);
-      return retryMs;
-    }
+    if (await closeFold(this.#options.pool, { leastMs, lockMs: this.#lockMs })) {
+      this.#dueAt = monotonicMs() + jittered(this.#everyMs);
+      this.#dueStored = stored + mostEvents;
+      this.#lockMs = shortestLockMs;
+    } else this.#lockMs *= 2;
+    return false;
   }
 
-  async #add(): Promise<number> {
-    try {
-      const runs = await addClosedFold(this.#options.pool);
-      if (typeof runs !== 'number') return checkMs;
-      this.#runs.inc(runs);
-      return 0;
-    } catch (error) {
-      this.#warn(error);
-      return retryMs;
-    }
-  }
-
-  #warn(error: unknown): void {
-    this.#options.log.warn({ err: error }, 'failed to add runs to the roll-ups; retrying');
+  async #add(): Promise<boolean> {
+    const runs = await addClosedFold(this.#options.pool);
+    if (typeof runs !== 'number') return false;
+    this.#runs.inc(runs);
+    return true;
   }
 }

@@ -1,8 +1,9 @@
-import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { ensurePartition, hasPartition } from './partition-system-store.ts';
 
+const task = 'create partitions of traces';
 const everyMs = 6 * 3_600_000;
 const defaultRetryMs = 10_000;
 /** The current month, the next two, and the last one for late events. */
@@ -13,44 +14,35 @@ export class Partitions {
   readonly #pool: Pool;
   readonly #log: Logger;
   readonly #retryMs: number;
-  readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #work: PeriodicWork;
 
   /** `retryMs`: after a failure, 10 s. */
   constructor(pool: Pool, log: Logger, retryMs = defaultRetryMs) {
     this.#pool = pool;
     this.#log = log;
     this.#retryMs = retryMs;
+    this.#work = new PeriodicWork({ task, log, everyMs, retryMs, round: () => this.#ensure() });
   }
 
   /** Throws only when this month's partition is missing and can't be created. */
   async start(): Promise<void> {
     try {
       await this.#ensure();
-      this.#loop.start(everyMs);
+      this.#work.start();
     } catch (error) {
       if (!(await hasPartition(this.#pool, firstDay(0)))) throw error;
-      this.#loop.start(this.#postpone(error));
+      this.#log.warn({ err: error }, `failed to ${task}`);
+      this.#work.start(this.#retryMs);
     }
   }
 
-  async stop(): Promise<void> {
-    await this.#loop.stop();
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
-  async #ensure(): Promise<void> {
+  async #ensure(): Promise<false> {
     for (const offset of months) await ensurePartition(this.#pool, firstDay(offset));
-  }
-
-  async #round(): Promise<number> {
-    return this.#ensure().then(
-      () => everyMs,
-      (error: unknown) => this.#postpone(error),
-    );
-  }
-
-  #postpone(error: unknown): number {
-    this.#log.warn({ err: error }, 'failed to create partitions of traces; retrying');
-    return this.#retryMs;
+    return false;
   }
 }
 
