@@ -4,7 +4,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ToolRewrite } from './added-tools.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
 import type { SignatureFormat } from './signatures-in.ts';
-import type { Thinking } from './thinking.ts';
+import type { Thinking } from './request-fields.ts';
 import type { ToolEvent } from './tool-event.ts';
 import type { TextSample } from './usage/token-estimate.ts';
 import type { PathCall, UpstreamApi } from './upstream-api.ts';

@@ -22,17 +22,10 @@ export function readCountRequest(body: Buffer, parsed: unknown, inPath: RequestI
   return new GeminiCountRequest(body, counted, inPath);
 }
 
+/** `fields`: the request for content in the body. */
 class GeminiCountRequest extends GeminiRequest {
-  readonly #body: Buffer;
-
-  /** `fields`: the request for content in the body. */
-  constructor(body: Buffer, fields: Fields, inPath: RequestInPath) {
-    super(body, fields, inPath);
-    this.#body = body;
-  }
-
   override source(share: Share): RequestSource {
-    return new RequestText(this.#body, share, rewriteCount);
+    return new RequestText(this.body, share, rewriteCount);
   }
 }
 

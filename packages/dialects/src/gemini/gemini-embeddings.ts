@@ -1,57 +1,41 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import type { Fields } from '@gatehouse/kit/fields';
 import { openBracket } from '@gatehouse/kit/json-bytes';
-import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { applyChanges, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, type Member } from '../wire/json-members.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
-import type {
-  RequestedAmounts,
-  CompletionRequest,
-  RequestInPath,
-  RequestSource,
-  Rewrite,
-} from '../dialect.ts';
-import { noThinking, type Thinking } from '../thinking.ts';
+import type { RequestedAmounts, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
+import { ReadRequest } from '../read-request.ts';
+import { noThinking, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
 import { objectIn, objectsIn } from './fields.ts';
 import { membersAt, named, renameModel } from './request-rewrite.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
 /** A request for the vectors of one content or of several, whose types have been checked. */
-export class GeminiEmbeddings implements CompletionRequest {
-  readonly operation = 'embeddings';
-  readonly model: string;
+export class GeminiEmbeddings extends ReadRequest {
+  override readonly operation = 'embeddings';
   readonly isBatch: boolean;
-  readonly stream = false;
-  readonly wantsUsage = false;
-  readonly choices = 1;
-  readonly session = null;
   readonly toolNames = [];
   readonly callIds = [];
-  readonly firstTexts = [];
-  readonly #body: Buffer;
-  readonly #contents: readonly Fields[];
+  protected override readonly system = [];
+  protected override readonly messages: readonly Fields[];
+  protected override readonly tools = [];
 
   /** `fields`: the body, parsed. */
   constructor(body: Buffer, fields: Fields, { model, isBatch = false }: RequestInPath) {
-    this.model = model;
+    super(body, fields, { model, stream: false });
     this.isBatch = isBatch;
-    this.#body = body;
     const requests = isBatch ? objectsIn(fields, 'requests') : [fields];
-    this.#contents = requests.map((request) => objectIn(request, 'content'));
+    this.messages = requests.map((request) => objectIn(request, 'content'));
   }
 
-  get bytes(): number {
-    return this.#body.length;
-  }
-
-  inputPreview(maxChars: number): string {
+  override inputPreview(maxChars: number): string {
     const texts: string[] = [];
     let chars = 0;
-    for (const content of this.#contents) {
+    for (const content of this.messages) {
       if (chars > maxChars) break;
-      const text = spokenText(partsOf(content), '\n');
+      const text = this.spokenText(content);
       if (text === '') continue;
       texts.push(text);
       chars += text.length;
@@ -59,27 +43,12 @@ export class GeminiEmbeddings implements CompletionRequest {
     return cutText(texts.join('\n'), maxChars);
   }
 
-  /** It is no conversation. */
-  lastUserText(): null {
-    return null;
-  }
-
-  promptSample(): TextSample {
-    const sample = new SampleBuilder();
-    for (const content of this.#contents) sample.add(partsText(partsOf(content)));
-    return sample.built;
-  }
-
-  choicesWith(): number {
-    return 1;
-  }
-
   thinking(): Thinking {
     return noThinking;
   }
 
   requestedAmounts(): RequestedAmounts {
-    const { count, bytes, hasAudio } = attachmentsIn(this.#contents.flatMap(partsOf));
+    const { count, bytes, hasAudio } = attachmentsIn(this.messages.flatMap(partsOf));
     return {
       ...{ choices: 1, maxTokens: null, serviceTier: null },
       classes: hasAudio ? ['inputAudio'] : [],
@@ -88,7 +57,20 @@ export class GeminiEmbeddings implements CompletionRequest {
   }
 
   source(share: Share): RequestSource {
-    return new RequestText(this.#body, share, rewriteEmbeddings);
+    return new RequestText(this.body, share, rewriteEmbeddings);
+  }
+
+  /** It is no conversation. */
+  protected override isOfUser(): boolean {
+    return false;
+  }
+
+  protected override textOf(content: Fields): string {
+    return partsText(partsOf(content));
+  }
+
+  protected override spokenText(content: Fields): string {
+    return spokenText(partsOf(content), '\n');
   }
 }
 

@@ -1,32 +1,43 @@
+import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
+import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import { bedrockEmbedder, inputTypes, takesPurpose, type BedrockEmbedder } from '../bedrock-embedders.ts';
 import type { AnsweringModel, AnswerView, RequestSource, Rewrite } from '../dialect.ts';
 import { EmbeddingsView, maxInputs } from './embeddings-view.ts';
 import { asBatch } from './google-embeddings.ts';
-import { OpenAiRequest } from './openai-request.ts';
+import { tokensIn } from './message-text.ts';
+import { OpenAiRequest, plainText } from './openai-request.ts';
 import { rewriteRequest } from './request-rewrite.ts';
 
 /** A request for embeddings, which models of Google's API and of Bedrock can answer, too. */
 export class OpenAiEmbeddings extends OpenAiRequest {
   /** For Google's API. */
   readonly isBatch = true;
-  readonly #body: Buffer;
-  readonly #fields: Fields;
+  override readonly operation = 'embeddings';
 
   /** `fields`: the body, parsed. */
   constructor(body: Buffer, fields: Fields, model: string) {
     super(body, fields, { operation: 'embeddings', model, stream: false, wantsUsage: false, choices: 1 });
-    this.#body = body;
-    this.#fields = fields;
+  }
+
+  override inputPreview(maxChars: number): string {
+    return cutText(plainText(this.fields['input']), maxChars);
+  }
+
+  override promptSample(added: readonly (string | TextSample)[] = []): TextSample {
+    const sample = new SampleBuilder();
+    sample.addSample(super.promptSample([...added, plainText(this.fields['input'])]));
+    sample.addTokens(tokensIn(this.fields['input']));
+    return sample.built;
   }
 
   refusalIn({ api, upstreamModel }: AnsweringModel): AppError | null {
     const embedder = api === 'converse' ? bedrockEmbedder(upstreamModel) : null;
     if (api !== 'gemini' && embedder === null)
       return unsupported('model', `The model has no embeddings that are asked for in ${api}.`);
-    const { input, encoding_format: format } = this.#fields;
+    const { input, encoding_format: format } = this.fields;
     const texts = Array.isArray(input) ? (input as unknown[]) : [input];
     if (!texts.every((text) => typeof text === 'string'))
       return unsupported('input', 'input must be a text, or a list of texts, for this model.');
@@ -39,7 +50,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
 
   #refusalOf(embedder: BedrockEmbedder): AppError | null {
     const { dimensions } = embedder;
-    const { dimensions: wanted, input_type: inputType } = this.#fields;
+    const { dimensions: wanted, input_type: inputType } = this.fields;
     if (!isOneOf(dimensions, wanted))
       return unsupported('dimensions', `dimensions must be ${dimensions.join(', ')} for this model.`);
     if (takesPurpose(embedder) && !isOneOf(inputTypes, inputType))
@@ -49,12 +60,12 @@ export class OpenAiEmbeddings extends OpenAiRequest {
 
   get viewWith(): () => AnswerView {
     const sample = this.promptSample();
-    const isBase64 = this.#fields['encoding_format'] === 'base64';
+    const isBase64 = this.fields['encoding_format'] === 'base64';
     return () => new EmbeddingsView(sample, isBase64);
   }
 
   override source(share: Share): RequestSource {
-    const text = new RequestText<Rewrite>(this.#body, share, (body, rewrite, members) =>
+    const text = new RequestText<Rewrite>(this.body, share, (body, rewrite, members) =>
       rewrite.api === 'gemini' ? asBatch(body, rewrite, members) : rewriteRequest(body, rewrite, members),
     );
     const hints = this.#hints;
@@ -79,7 +90,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
 
   /** Names of members that only OpenAI's API has a place for, as far as a header can name them. */
   get #hints(): readonly string[] {
-    const present = Object.entries(this.#fields).filter(([, value]) => value !== null);
+    const present = Object.entries(this.fields).filter(([, value]) => value !== null);
     const names = present
       .map(([name]) => name.slice(0, maxNameChars))
       .filter((name) => !translated.has(name));

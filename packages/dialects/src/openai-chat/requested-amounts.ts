@@ -4,7 +4,7 @@ import type { TokenClass } from '../usage/usage.ts';
 import type { RequestedAmounts } from '../dialect.ts';
 import { isTextFile } from '../file-types.ts';
 import { limitNames } from '../limit-names.ts';
-import { effortIn, type Thinking } from '../thinking.ts';
+import { effortIn, type Thinking } from '../request-fields.ts';
 
 /** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */
 const thinkingPaths = [

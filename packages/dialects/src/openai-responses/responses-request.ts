@@ -1,22 +1,13 @@
-import { cutText } from '@gatehouse/events/cut-text';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { callsOf, feeToolsIn, type FeeTool } from '../usage/fee-tools.ts';
-import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
+import type { SampleBuilder } from '../usage/token-estimate.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
-import type {
-  Additions,
-  AnswerView,
-  RequestedAmounts,
-  CompletionRequest,
-  RequestHead,
-  RequestSource,
-} from '../dialect.ts';
+import type { Additions, AnswerView, RequestedAmounts, RequestHead, RequestSource } from '../dialect.ts';
 import { saysSomething } from '../provider-errors.ts';
 import { signatureTextIn } from '../marked-signatures.ts';
 import type { Compaction, RequestState } from '../state-format.ts';
-import { sessionNamed, throughFirst } from '../session.ts';
-import { effortIn, type Thinking } from '../thinking.ts';
-import { addDefinitions } from '../tool-definitions.ts';
+import { ReadRequest } from '../read-request.ts';
+import { effortIn, sessionNamed, type Thinking } from '../request-fields.ts';
 import { ClientView } from './client-view.ts';
 import { CompactedView } from './compacted-view.ts';
 import { asResponses } from './defaults.ts';
@@ -40,92 +31,40 @@ import { encryptedReasoning, rewriteRequest } from './request-rewrite.ts';
 const maxToolDepth = 3;
 
 /** A request whose types have been checked. */
-export class ResponsesRequest implements CompletionRequest {
-  readonly operation = 'chat';
-  readonly model: string;
-  readonly stream: boolean;
-  /** Streams have it unasked. */
-  readonly wantsUsage = false;
-  readonly choices = 1;
+export class ResponsesRequest extends ReadRequest {
   readonly compaction: Compaction | undefined;
-  readonly #body: Buffer;
-  readonly #fields: Fields;
   readonly #items: readonly Fields[];
 
   /** `fields`: the body, parsed. */
-  constructor(
-    body: Buffer,
-    fields: Fields,
-    { model, stream, compaction }: Pick<RequestHead, 'model' | 'stream' | 'compaction'>,
-  ) {
-    this.model = model;
-    this.stream = stream;
-    this.compaction = compaction;
-    this.#body = body;
-    this.#fields = fields;
+  constructor(body: Buffer, fields: Fields, head: Pick<RequestHead, 'model' | 'stream' | 'compaction'>) {
+    super(body, fields, head);
+    this.compaction = head.compaction;
     this.#items = inputItems(fields['input']);
   }
 
-  get bytes(): number {
-    return this.#body.length;
-  }
-
-  get session(): string | null {
-    return sessionNamed(this.#fields['prompt_cache_key']);
+  override get session(): string | null {
+    return sessionNamed(this.fields['prompt_cache_key']);
   }
 
   /** Also of the tools in namespaces, and of those that stand among the items of the input. */
   get toolNames(): readonly unknown[] {
-    return this.#tools.flatMap((tool) => namesOf(tool));
+    return this.tools.flatMap((tool) => namesOf(tool));
   }
 
   get callIds(): readonly string[] {
     return this.#items.filter(isCall).map((item) => textOf(item['call_id']));
   }
 
-  get firstTexts(): readonly string[] {
-    const first = throughFirst(this.#items, isOfUser);
-    return first.length === 0 ? [] : [...this.#instructions, ...first.map(itemText)];
-  }
-
-  inputPreview(maxChars: number): string {
-    const newest = this.#items.findLast(({ role }) => role === 'user') ?? this.#items.at(-1);
-    return cutText(spokenText(newest ?? {}, '\n'), maxChars);
-  }
-
-  lastUserText(): { index: number; text: string } | null {
-    const index = this.#items.findLastIndex(
-      (item) => item['role'] === 'user' && spokenText(item).trim() !== '',
-    );
-    return index < 0 ? null : { index, text: spokenText(this.#items[index] ?? {}, '\n') };
-  }
-
-  promptSample(added: readonly (string | TextSample)[] = []): TextSample {
-    const sample = new SampleBuilder();
-    for (const text of added) {
-      if (typeof text === 'string') sample.add(text);
-      else sample.addSample(text);
-    }
-    for (const text of this.#instructions) sample.add(text);
-    for (const item of this.#items) addItem(sample, item);
-    addDefinitions(sample, this.#tools);
-    return sample.built;
-  }
-
-  choicesWith(): number {
-    return 1;
-  }
-
   /** Thoughts count as output. Some servers of this API have a budget of their own for them. */
   thinking(): Thinking {
-    const { max_tokens: budget, effort } = Object(this.#fields['reasoning']) as Fields;
+    const { max_tokens: budget, effort } = Object(this.fields['reasoning']) as Fields;
     return { budgets: typeof budget === 'number' ? [budget] : [], effort: effortIn(effort) };
   }
 
   requestedAmounts(defaults: Fields): RequestedAmounts {
-    const { service_tier: tier } = this.#fields;
-    const hasLimit = Object.hasOwn(this.#fields, 'max_output_tokens');
-    const { max_output_tokens: maxTokens } = hasLimit ? this.#fields : asResponses(defaults);
+    const { service_tier: tier } = this.fields;
+    const hasLimit = Object.hasOwn(this.fields, 'max_output_tokens');
+    const { max_output_tokens: maxTokens } = hasLimit ? this.fields : asResponses(defaults);
     const { count, bytes, audio } = attachmentsIn(this.#items);
     return {
       choices: 1,
@@ -138,7 +77,7 @@ export class ResponsesRequest implements CompletionRequest {
   }
 
   get state(): RequestState {
-    const { previous_response_id: previousId } = this.#fields;
+    const { previous_response_id: previousId } = this.fields;
     const references = new Map<number, string>();
     const places = new Map<string, number>();
     const summaries = new Map<number, string>();
@@ -175,23 +114,23 @@ export class ResponsesRequest implements CompletionRequest {
       stores: this.#stores,
       isCompaction: this.compaction === 'path',
       wantsEncrypted: this.#wantsEncrypted,
-      asksToReason: saysSomething(this.#fields['reasoning']),
+      asksToReason: saysSomething(this.fields['reasoning']),
       lost: new Set(this.#stores ? this.#lost : []),
       signatures: this.#signatures,
       compactions: this.#compactions,
       offered: this.#offered,
     };
     // No function in here names `this`: V8 would keep it, and with it all values, for as long as the source.
-    return new RequestText(this.#body, share, (body, rewrite, members) =>
+    return new RequestText(this.body, share, (body, rewrite, members) =>
       rewriteRequest(body, { ...rewrite, ...state }, members),
     );
   }
 
   get #feeTools(): FeeTool[] {
-    const { tool_choice: choice, max_tool_calls: most } = this.#fields;
-    const offers = this.#tools.flatMap((tool) => toolsIn(tool));
+    const { tool_choice: choice, max_tool_calls: most } = this.fields;
+    const offers = this.tools.flatMap((tool) => toolsIn(tool));
     // Those in a namespace are not left out of it.
-    const removable = new Set(this.#tools);
+    const removable = new Set(this.tools);
     // Providers refuse a request that must call a tool and has none left.
     const needsThem = choice === 'required' && offers.every(isBilledOffer);
     const tools = feeToolsIn(offers, {
@@ -201,11 +140,6 @@ export class ResponsesRequest implements CompletionRequest {
       },
     });
     return tools.map((tool) => ({ ...tool, most: callsOf(most) }));
-  }
-
-  get #instructions(): readonly string[] {
-    const { instructions } = this.#fields;
-    return typeof instructions === 'string' ? [instructions] : inputItems(instructions).map(itemText);
   }
 
   /** Signatures by the place of their item. */
@@ -226,14 +160,14 @@ export class ResponsesRequest implements CompletionRequest {
   get #offered(): ReadonlyMap<number | null, OfferedPlaces> {
     const added = [...this.#items.entries()].filter(([, { type }]) => type === 'additional_tools');
     const all = [
-      [null, offeredIn(this.#fields['tools'])] as const,
+      [null, offeredIn(this.fields['tools'])] as const,
       ...added.map(([place, { tools }]) => [place, offeredIn(tools)] as const),
     ];
     return new Map(all.filter(([, places]) => places.size > 0));
   }
 
   get #stores(): boolean {
-    return this.#fields['store'] !== false && this.compaction !== 'path';
+    return this.fields['store'] !== false && this.compaction !== 'path';
   }
 
   /** Places of thoughts that the client takes for stored. */
@@ -248,12 +182,37 @@ export class ResponsesRequest implements CompletionRequest {
   }
 
   get #wantsEncrypted(): boolean {
-    return listOf(this.#fields['include']).includes(encryptedReasoning);
+    return listOf(this.fields['include']).includes(encryptedReasoning);
   }
 
-  get #tools(): readonly unknown[] {
+  protected override get system(): readonly string[] {
+    const { instructions } = this.fields;
+    return typeof instructions === 'string' ? [instructions] : inputItems(instructions).map(itemText);
+  }
+
+  protected override get messages(): readonly Fields[] {
+    return this.#items;
+  }
+
+  protected override get tools(): readonly unknown[] {
     const added = this.#items.filter(({ type }) => type === 'additional_tools');
-    return [this.#fields['tools'], ...added.map(({ tools }) => tools)].flatMap(listOf);
+    return [this.fields['tools'], ...added.map(({ tools }) => tools)].flatMap(listOf);
+  }
+
+  protected override isOfUser(item: Fields): boolean {
+    return isOfUser(item);
+  }
+
+  protected override textOf(item: Fields): string {
+    return itemText(item);
+  }
+
+  protected override spokenText(item: Fields): string {
+    return spokenText(item, '\n');
+  }
+
+  protected override addTo(sample: SampleBuilder, item: Fields): void {
+    addItem(sample, item);
   }
 }
 

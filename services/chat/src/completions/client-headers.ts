@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Dialect } from '@gatehouse/dialects/dialect';
-import { sessionNamed } from '@gatehouse/dialects/session';
+import { sessionNamed } from '@gatehouse/dialects/request-fields';
 
 /** Those of a client's headers that providers of its dialect's API get. */
 export function passedHeaders({ headers }: IncomingMessage, dialect: Dialect): Record<string, string> {

@@ -3,7 +3,7 @@ import { SampleBuilder, type TextSample } from '@gatehouse/dialects/usage/token-
 import { maxMemoryChars } from '@gatehouse/dialects/usage/memory-text';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
-import type { Thinking } from '@gatehouse/dialects/thinking';
+import type { Thinking } from '@gatehouse/dialects/request-fields';
 import type {
   RequestedAmounts,
   CompletionRequest,
