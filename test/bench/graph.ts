@@ -2,7 +2,7 @@ import { traverseGraph } from '@gatehouse/contract/graph';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
-import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
+import { indexOnly } from '@gatehouse/service-memory/config';
 import { TraversalStore } from '@gatehouse/service-memory/store/graph/traversal-store';
 import { Client } from 'pg';
 import { percentile, withDatabase } from './database.ts';

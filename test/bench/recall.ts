@@ -6,7 +6,7 @@ import type { MemoryKey } from '@gatehouse/service-memory/shared/memory-key';
 import { splitMarkdown } from '@gatehouse/service-memory/documents/split-markdown';
 import { MemorySearch, noFilter } from '@gatehouse/service-memory/search/search';
 import { subjectOf } from '@gatehouse/service-memory/search/small-talk';
-import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
+import { indexOnly } from '@gatehouse/service-memory/config';
 import { putDocument } from '@gatehouse/service-memory/store/documents/document-store';
 import { EmbeddingStore } from '@gatehouse/service-memory/store/search/embedding-store';
 import { SearchStore } from '@gatehouse/service-memory/store/search/search-store';

@@ -4,7 +4,7 @@ import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import { splitMarkdown } from '@gatehouse/service-memory/documents/split-markdown';
 import type { MemoryKey } from '@gatehouse/service-memory/shared/memory-key';
 import { MemorySearch, noFilter } from '@gatehouse/service-memory/search/search';
-import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
+import { indexOnly } from '@gatehouse/service-memory/config';
 import { putDocument } from '@gatehouse/service-memory/store/documents/document-store';
 import { EmbeddingStore } from '@gatehouse/service-memory/store/search/embedding-store';
 import { SearchStore } from '@gatehouse/service-memory/store/search/search-store';

@@ -4,7 +4,7 @@ import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { MemoryKey } from '@gatehouse/service-memory/shared/memory-key';
 import { splitMarkdown } from '@gatehouse/service-memory/documents/split-markdown';
 import { MemorySearch, noFilter, type SearchFilter } from '@gatehouse/service-memory/search/search';
-import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
+import { indexOnly } from '@gatehouse/service-memory/config';
 import { putDocument } from '@gatehouse/service-memory/store/documents/document-store';
 import { ImportStore } from '@gatehouse/service-memory/store/imports/import-store';
 import { noLimits } from '@gatehouse/service-memory/store/scopes/scope-store';

@@ -11,7 +11,7 @@ import { migrations } from '@gatehouse/service-memory/config';
 import { copyHalfVectors } from '@gatehouse/service-memory/jobs/copy-half-vectors';
 import { noFilter } from '@gatehouse/service-memory/search/search';
 import { normalised, packVector, sketchOf } from '@gatehouse/service-memory/search/vectors';
-import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
+import { indexOnly } from '@gatehouse/service-memory/config';
 import { HalfVectorStore } from '@gatehouse/service-memory/store/search/half-vector-store';
 import { readClosest, readVectorScopes } from '@gatehouse/service-memory/store/search/vector-store';
 import { Client } from 'pg';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 
 /** An event as received. */
 export interface Received {
@@ -32,11 +32,11 @@ export class DeadLetters {
   constructor(options: { keep: (letter: DeadLetter) => Promise<void>; log: Logger; registry: Registry }) {
     this.#keep = options.keep;
     this.#log = options.log;
-    this.#count = new Counter({
-      name: 'gatehouse_dead_letters_total',
-      help: 'Events that could not be read or stored',
-      registers: [options.registry],
-    });
+    this.#count = counter(
+      options.registry,
+      'gatehouse_dead_letters_total',
+      'Events that could not be read or stored',
+    );
   }
 
   async add({ origin, payload }: Received, reason: string): Promise<void> {

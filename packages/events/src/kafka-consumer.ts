@@ -1,6 +1,6 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { counter, gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Consumer, EachBatchPayload, TopicPartitionOffset } from 'kafkajs';
 import { inBatches } from './batches.ts';
 import type { Received } from './dead-letters.ts';
@@ -177,19 +177,18 @@ function metricsOf(registry: Registry): Metrics {
 }
 
 function createMetrics(registry: Registry) {
-  const registers = [registry];
   return {
-    lag: new Gauge({
-      name: 'gatehouse_consumer_lag_messages',
-      help: 'Messages in the topic after the last one that was read',
-      labelNames: ['topic', 'partition'],
-      registers,
-    }),
-    failures: new Counter({
-      name: 'gatehouse_consumer_failures_total',
-      help: 'Failed attempts to handle a batch of messages',
-      registers,
-    }),
+    lag: gauge(
+      registry,
+      'gatehouse_consumer_lag_messages',
+      'Messages in the topic after the last one that was read',
+      ['topic', 'partition'],
+    ),
+    failures: counter(
+      registry,
+      'gatehouse_consumer_failures_total',
+      'Failed attempts to handle a batch of messages',
+    ),
   };
 }
 

@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { counter, gauge, type Registry } from '@gatehouse/kit/metrics';
 
 type Made = ReturnType<typeof makeMetrics>;
 
@@ -22,37 +22,19 @@ export function relayMetrics(registry: Registry, outbox: string) {
 }
 
 function makeMetrics(registry: Registry) {
-  const common = { labelNames: ['outbox'] as const, registers: [registry] };
+  const labels = ['outbox'] as const;
+  const age = 'Age of the oldest unpublished event, in the partitions of all replicas';
+  const entries = 'Unpublished events in the partitions of this replica; counts up to 100,000';
+  const partitions = 'Partitions whose events this replica publishes';
+  const published = 'Published events, without watermarks';
+  const deadLetters = 'Events that could not be published and were moved to the dead letters of the outbox';
+  const failures = 'Failed attempts to read or publish events';
   return {
-    age: new Gauge({
-      name: 'gatehouse_outbox_age_seconds',
-      help: 'Age of the oldest unpublished event, in the partitions of all replicas',
-      ...common,
-    }),
-    entries: new Gauge({
-      name: 'gatehouse_outbox_entries',
-      help: 'Unpublished events in the partitions of this replica; counts up to 100,000',
-      ...common,
-    }),
-    partitions: new Gauge({
-      name: 'gatehouse_outbox_partitions',
-      help: 'Partitions whose events this replica publishes',
-      ...common,
-    }),
-    published: new Counter({
-      name: 'gatehouse_events_published_total',
-      help: 'Published events, without watermarks',
-      ...common,
-    }),
-    deadLetters: new Counter({
-      name: 'gatehouse_events_unpublishable_total',
-      help: 'Events that could not be published and were moved to the dead letters of the outbox',
-      ...common,
-    }),
-    failures: new Counter({
-      name: 'gatehouse_events_publish_failures_total',
-      help: 'Failed attempts to read or publish events',
-      ...common,
-    }),
+    age: gauge(registry, 'gatehouse_outbox_age_seconds', age, labels),
+    entries: gauge(registry, 'gatehouse_outbox_entries', entries, labels),
+    partitions: gauge(registry, 'gatehouse_outbox_partitions', partitions, labels),
+    published: counter(registry, 'gatehouse_events_published_total', published, labels),
+    deadLetters: counter(registry, 'gatehouse_events_unpublishable_total', deadLetters, labels),
+    failures: counter(registry, 'gatehouse_events_publish_failures_total', failures, labels),
   };
 }

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from './version.ts';
 
 export { Counter, Gauge, Histogram, Registry } from 'prom-client';
@@ -15,12 +15,8 @@ const loopSamplingMs = 50;
  */
 export function createRegistry(service: string, { ofProcess: withProcess = true } = {}): Registry {
   const registry = withProcess ? createProcessRegistry(service) : registryOf(service);
-  new Gauge({
-    name: 'gatehouse_build_info',
-    help: 'Always 1; the version label is the release that runs',
-    labelNames: ['version'],
-    registers: [registry],
-  }).set({ version }, 1);
+  const help = 'Always 1; the version label is the release that runs';
+  gauge(registry, 'gatehouse_build_info', help, ['version']).set({ version }, 1);
   return registry;
 }
 
@@ -51,6 +47,26 @@ export async function expositionOf(
     }
   const text = [...samples.values()].map((lines) => `${lines.join('\n')}\n`).join('\n');
   return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text };
+}
+
+/** Creates a counter in a registry. Labels have few values each. */
+export function counter<Label extends string = never>(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: readonly Label[] = [],
+): Counter<Label> {
+  return new Counter({ name, help, labelNames, registers: [registry] });
+}
+
+/** Creates a gauge in a registry. One that is computed when it is collected: `new Gauge`. */
+export function gauge<Label extends string = never>(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: readonly Label[] = [],
+): Gauge<Label> {
+  return new Gauge({ name, help, labelNames, registers: [registry] });
 }
 
 /** Duration of HTTP requests in seconds, by route id (never by path: paths contain ids). */

@@ -1,6 +1,6 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
-import { Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { gauge, type Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from './key-ring.ts';
 import {
@@ -49,12 +49,12 @@ export class RewrapJob {
   constructor(options: RewrapOptions) {
     this.#options = options;
     this.#store = new SealedValueSystemStore(options.service, options);
-    this.#gauge = new Gauge({
-      name: 'gatehouse_sealed_values',
-      help: 'Values that a key of the ring has sealed which is no longer its first, counted every hour; the same in every replica',
-      labelNames: ['table', 'key_id'],
-      registers: [options.registry],
-    });
+    this.#gauge = gauge(
+      options.registry,
+      'gatehouse_sealed_values',
+      'Values that a key of the ring has sealed which is no longer its first, counted every hour; the same in every replica',
+      ['table', 'key_id'],
+    );
   }
 
   /** The work of a replica: a minute after its start, and every hour. */

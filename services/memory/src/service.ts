@@ -1,13 +1,14 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
+import { createJobs } from '@gatehouse/shell/background-jobs';
 import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
 import { createPools } from '@gatehouse/shell/pools';
 import { publishedChanges } from '@gatehouse/shell/published-changes';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
-import { migrations, type MemoryConfig } from './config.ts';
+import { indexOnly, migrations, type MemoryConfig } from './config.ts';
 import { Splitter } from './documents/splitter.ts';
 import { createDocuments } from './features/create-documents.ts';
 import { createForgetting } from './features/create-forgetting.ts';
@@ -15,9 +16,8 @@ import { createGraph } from './features/create-graph.ts';
 import { createImports } from './features/create-imports.ts';
 import { createSearch } from './features/create-search.ts';
 import { createTransfers } from './features/create-transfers.ts';
-import { createJobs } from './jobs/background-jobs.ts';
+import { requestJobs, tasks } from './jobs/tasks.ts';
 import { createPeers } from './clients/peers.ts';
-import { indexOnly } from './store/scopes/index-only.ts';
 
 /** Searches and writes of one tenant, so that it can't occupy all processes of the sandbox. */
 const workInFlight = { perKey: 4, maxWaiting: 256 };
@@ -41,7 +41,8 @@ export async function createService(config: MemoryConfig, overrides: ShellOverri
   });
   const peers = createPeers(shell, config);
   const changes = publishedChanges(shell, { config, app, system });
-  const { requestJob, workerFor } = createJobs(shell, system);
+  const background = createJobs(shell, tasks, system);
+  const requestJob = requestJobs(background.jobs);
   const splitter = new Splitter(shell.log);
   const work = new FairQueue(workInFlight);
   const ground = { app, system, rpc, jobs, peers, changes, splitter, work, requestJob };
@@ -51,7 +52,7 @@ export async function createService(config: MemoryConfig, overrides: ShellOverri
   const imports = createImports(shell, ground);
   const forgetting = createForgetting(ground);
   const transfers = createTransfers(shell, ground);
-  const worker = workerFor({ ...search.jobs, ...forgetting.jobs });
+  const worker = background.worker({ ...search.jobs, ...forgetting.jobs });
   const { parts, ...served } = joined([
     ...[documents, search, graph, { parts: [changes.idempotency] }, imports],
     ...[{ parts: [worker] }, transfers, { parts: [{ stop: () => splitter.stop() }] }],

@@ -5,7 +5,7 @@ import { createPool, type Pool, withTenant } from '@gatehouse/pg/pool';
 import type { Service } from '@gatehouse/shell/service';
 import { noteDeletedUser } from '../src/store/scopes/deleted-user-store.ts';
 import { GraphForgetStore } from '../src/store/graph/graph-forget-store.ts';
-import { indexOnly } from '../src/store/scopes/index-only.ts';
+import { indexOnly } from '../src/config.ts';
 import { ExtractionModel } from './extraction-model.ts';
 import { GraphClient, type Fields, type GraphAnswer } from './graph-client.ts';
 import { MemoryServiceUnderTest } from './memory-service.ts';

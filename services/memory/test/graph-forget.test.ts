@@ -7,7 +7,7 @@ import { noLimits } from '../src/store/scopes/scope-store.ts';
 import { upsertEntities } from '../src/store/graph/entity-store.ts';
 import { GraphForgetStore } from '../src/store/graph/graph-forget-store.ts';
 import { upsertRelations } from '../src/store/graph/relation-store.ts';
-import { indexOnly } from '../src/store/scopes/index-only.ts';
+import { indexOnly } from '../src/config.ts';
 import { GraphClient, type Fields } from './graph-client.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 

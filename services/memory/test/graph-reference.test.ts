@@ -7,7 +7,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import fc from 'fast-check';
 import { MultiDirectedGraph } from 'graphology';
-import { indexOnly } from '../src/store/scopes/index-only.ts';
+import { indexOnly } from '../src/config.ts';
 import { TraversalStore } from '../src/store/graph/traversal-store.ts';
 
 /** Traversals of random graphs in PostgreSQL, against a breadth-first search of the same graphs in memory. */

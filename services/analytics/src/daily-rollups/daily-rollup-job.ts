@@ -3,7 +3,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { TenantZones } from './tenant-zone-client.ts';
 import {
@@ -55,12 +55,12 @@ export class DailyRollupJob {
     const round = (signal: AbortSignal): Promise<false> => this.settle(signal);
     this.#work = new PeriodicWork({ task: 'add up days', log, everyMs, retryMs, round });
     this.#sizes = { ...defaultSizes, ...options.sizes };
-    this.#days = new Counter({
-      name: 'gatehouse_settled_days_total',
-      help: 'Days of tenants added up (settled), with too few rows (small), or left because they took too long (left)',
-      labelNames: ['outcome'],
-      registers: [options.registry],
-    });
+    this.#days = counter(
+      options.registry,
+      'gatehouse_settled_days_total',
+      'Days of tenants added up (settled), with too few rows (small), or left because they took too long (left)',
+      ['outcome'],
+    );
     for (const outcome of ['settled', 'small', 'left']) this.#days.inc({ outcome }, 0);
   }
 

@@ -2,7 +2,7 @@ import { inBatches } from '@gatehouse/events/batches';
 import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-letters';
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -28,11 +28,11 @@ export class UsageConsumer {
   constructor(options: { pool: Pool; log: Logger; registry: Registry }) {
     this.#pool = options.pool;
     this.#log = options.log;
-    this.#runs = new Counter({
-      name: 'gatehouse_events_ingested_total',
-      help: 'Events about runs received, including repeated ones',
-      registers: [options.registry],
-    });
+    this.#runs = counter(
+      options.registry,
+      'gatehouse_events_ingested_total',
+      'Events about runs received, including repeated ones',
+    );
     this.#deadLetters = new DeadLetters({
       keep: (letter) => insertDeadLetter(options.pool, letter),
       ...options,

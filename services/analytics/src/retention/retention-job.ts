@@ -2,7 +2,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { sleep } from '@gatehouse/kit/clock';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, gauge, type Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import {
   blankTraces,
@@ -58,17 +58,17 @@ export class Retention {
     const round = (signal: AbortSignal): Promise<'retry' | false> => this.#round(signal);
     this.#work = new PeriodicWork({ task: 'delete old traces', log, ...defaultTimes, ...times, round });
     this.#batchSize = options.batchSize ?? defaultBatchSize;
-    this.#rows = new Counter({
-      name: 'gatehouse_retention_rows_total',
-      help: 'Traces and dead letters deleted, and traces whose texts were removed, after their retention',
-      labelNames: ['action'],
-      registers: [options.registry],
-    });
-    this.#success = new Gauge({
-      name: 'gatehouse_retention_success_timestamp_seconds',
-      help: 'When this replica last finished deleting expired data; 0 until then',
-      registers: [options.registry],
-    });
+    this.#rows = counter(
+      options.registry,
+      'gatehouse_retention_rows_total',
+      'Traces and dead letters deleted, and traces whose texts were removed, after their retention',
+      ['action'],
+    );
+    this.#success = gauge(
+      options.registry,
+      'gatehouse_retention_success_timestamp_seconds',
+      'When this replica last finished deleting expired data; 0 until then',
+    );
   }
 
   start(): void {

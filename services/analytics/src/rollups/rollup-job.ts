@@ -1,7 +1,7 @@
 import { jittered, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { addClosedFold, closeFold, foldRuns } from './rollup-system-store.ts';
 
@@ -47,11 +47,11 @@ export class RollupJob {
     const timing = { task, log: options.log, everyMs: checkMs, retryMs };
     this.#closing = new PeriodicWork({ ...timing, round: () => this.#close() });
     this.#adding = new PeriodicWork({ ...timing, round: () => this.#add() });
-    this.#runs = new Counter({
-      name: 'gatehouse_folded_runs_total',
-      help: 'Runs added to the roll-ups of usage',
-      registers: [options.registry],
-    });
+    this.#runs = counter(
+      options.registry,
+      'gatehouse_folded_runs_total',
+      'Runs added to the roll-ups of usage',
+    );
   }
 
   start(): void {

@@ -1,6 +1,6 @@
 import { readClock } from '@gatehouse/events/store/relay-store';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { gauge, type Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { TransactionAge } from '../traces/transaction-age.ts';
 import { countWaitingFolds, usageLagSeconds } from './usage-store.ts';
@@ -22,22 +22,21 @@ export class Freshness {
 
   constructor(pool: Pool, registry: Registry) {
     this.#pool = pool;
-    const registers = [registry];
-    this.#followLag = new Gauge({
-      name: 'gatehouse_follow_xmin_lag_seconds',
-      help: 'How long the oldest running transaction of the cluster has delayed changes in follow; NaN when unknown',
-      registers,
-    });
-    this.#usageLag = new Gauge({
-      name: 'gatehouse_usage_lag_seconds',
-      help: 'Age of as_of, the time up to which every run is counted; NaN when unknown',
-      registers,
-    });
-    this.#foldsWaiting = new Gauge({
-      name: 'gatehouse_folds_waiting',
-      help: 'Closed folds of runs that are in no roll-up yet; NaN when unknown',
-      registers,
-    });
+    this.#followLag = gauge(
+      registry,
+      'gatehouse_follow_xmin_lag_seconds',
+      'How long the oldest running transaction of the cluster has delayed changes in follow; NaN when unknown',
+    );
+    this.#usageLag = gauge(
+      registry,
+      'gatehouse_usage_lag_seconds',
+      'Age of as_of, the time up to which every run is counted; NaN when unknown',
+    );
+    this.#foldsWaiting = gauge(
+      registry,
+      'gatehouse_folds_waiting',
+      'Closed folds of runs that are in no roll-up yet; NaN when unknown',
+    );
     this.#unknown();
   }
 

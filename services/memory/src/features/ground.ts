@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Splitter } from '../documents/splitter.ts';
-import type { RequestJobs } from '../jobs/background-jobs.ts';
+import type { RequestJobs } from '../jobs/tasks.ts';
 import type { Peers } from '../clients/peers.ts';
 
 /** Things that features share; each uses some of them. */

@@ -1,4 +1,6 @@
+import type { Jobs } from '@gatehouse/jobs/jobs';
 import { defineTask } from '@gatehouse/jobs/task';
+import type { RequestJob } from '../store/scopes/job-request.ts';
 
 const minute = 60;
 
@@ -36,3 +38,13 @@ export const tasks = {
     perTenant: 1,
   }),
 };
+
+/** How stores request a background job. */
+export type RequestJobs = (task: keyof typeof tasks) => RequestJob;
+
+export function requestJobs(jobs: Jobs<typeof tasks>): RequestJobs {
+  return (task) =>
+    async (db, { tenantId, agentId }, runAt) => {
+      await jobs.add(db, { task, tenantId, ids: { agentId }, key: agentId, ...(runAt && { runAt }) });
+    };
+}
