@@ -16,7 +16,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { created, noContent, ok, route, scope, type Route } from './route.ts';
+import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** Agents: `/v1/agents*`. */
 
@@ -264,14 +264,11 @@ const supportExample = {
   updated_at: '2026-01-10T09:00:00.000Z',
 };
 
+const route = routesWith({ service: 'agent', access: scope('agents.write'), actingUser: true });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'agents.list',
-    method: 'GET',
-    path: '/v1/agents',
-    service: 'agent',
+  route('agents.list', 'GET /v1/agents', {
     access: scope('agents.read'),
-    actingUser: true,
     query: listAgents,
     response: ok(agentList),
     summary: 'List agents that the caller may use',
@@ -285,13 +282,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'agents.create',
-    method: 'POST',
-    path: '/v1/agents',
-    service: 'agent',
-    access: scope('agents.write'),
-    actingUser: true,
+  route('agents.create', 'POST /v1/agents', {
     idempotencyKey: true,
     body: createAgent,
     response: created(agent),
@@ -330,26 +321,15 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'agents.get',
-    method: 'GET',
-    path: '/v1/agents/{agentID}',
-    service: 'agent',
+  route('agents.get', 'GET /v1/agents/{agentID}', {
     access: scope('agents.read'),
-    actingUser: true,
     response: ok(agent),
     summary: 'Get an agent by id or key',
     examples: {
       support: { summary: 'By its key', params: { agentID: 'support' }, response: supportExample },
     },
   }),
-  route({
-    id: 'agents.patch',
-    method: 'PATCH',
-    path: '/v1/agents/{agentID}',
-    service: 'agent',
-    access: scope('agents.write'),
-    actingUser: true,
+  route('agents.patch', 'PATCH /v1/agents/{agentID}', {
     body: patchAgent,
     response: ok(agent),
     summary: 'Change an agent (JSON merge patch)',
@@ -368,13 +348,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'agents.delete',
-    method: 'DELETE',
-    path: '/v1/agents/{agentID}',
-    service: 'agent',
-    access: scope('agents.write'),
-    actingUser: true,
+  route('agents.delete', 'DELETE /v1/agents/{agentID}', {
     response: noContent,
     summary: 'Delete an agent',
     examples: {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, timestamp, utcTime, uuid } from './fields.ts';
 import { roles } from './scopes.ts';
-import { admin, jsonLines, ok, owner, route, type Route } from './route.ts';
+import { admin, jsonLines, ok, owner, routesWith, type Route } from './route.ts';
 import { ownerKeyExample } from './owner-api-keys.ts';
 import { tenantExample } from './tenants.ts';
 
@@ -126,13 +126,10 @@ const revokedExample = {
 
 const exportDescription = `Streams one entry on each line (\`${jsonLines}\`), in the order and with the filters of the list. Entries that are added meanwhile are left out. An export is complete only if the response ends normally.`;
 
+const route = routesWith({ service: 'tenant', access: owner });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'owner.audit-log.list',
-    method: 'GET',
-    path: '/internal/v1/owner/audit-log',
-    service: 'tenant',
-    access: owner,
+  route('owner.audit-log.list', 'GET /internal/v1/owner/audit-log', {
     query: listAuditLog,
     response: ok(auditLogList),
     summary: 'List administrative changes, newest first',
@@ -144,11 +141,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'audit-log.list',
-    method: 'GET',
-    path: '/v1/audit-log',
-    service: 'tenant',
+  route('audit-log.list', 'GET /v1/audit-log', {
     access: admin,
     query: listOwnAuditLog,
     response: ok(auditLogList),
@@ -163,12 +156,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'owner.audit-log.export',
-    method: 'GET',
-    path: '/internal/v1/owner/audit-log/export',
-    service: 'tenant',
-    access: owner,
+  route('owner.audit-log.export', 'GET /internal/v1/owner/audit-log/export', {
     query: exportAuditLog,
     response: { status: 200, shape: auditEntry, lines: true },
     summary: 'Export administrative changes as JSON lines, newest first',
@@ -181,11 +169,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'audit-log.export',
-    method: 'GET',
-    path: '/v1/audit-log/export',
-    service: 'tenant',
+  route('audit-log.export', 'GET /v1/audit-log/export', {
     access: admin,
     query: exportOwnAuditLog,
     response: { status: 200, shape: auditEntry, lines: true },

@@ -21,14 +21,14 @@ function elsewhere(
     path,
     id: azureId,
     examples: toExamples,
-  }: { path: string; id: string; examples?: (examples: Examples) => Examples },
+  }: { path: `/${string}`; id: string; examples?: (examples: Examples) => Examples },
 ): Route {
   const original = candidates.find((each) => each.id === id);
   if (original === undefined) throw new Error(`there is no route ${id}`);
   const { summary, examples = {} } = original;
-  return route({
+  return route(azureId, `${original.method} ${path}`, {
     ...original,
-    ...{ id: azureId, path, query },
+    query,
     summary: `${summary}, for clients of Azure OpenAI`,
     description: `See \`${original.method} ${original.path}\`. The API key may also stand in \`api-key\`.`,
     examples: toExamples === undefined ? examples : toExamples(examples),

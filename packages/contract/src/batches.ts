@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { recordOf } from './fields.ts';
 import { objectId, objectList, pageOfOne } from './files.ts';
-import { ok, route, scope, type Route } from './route.ts';
+import { ok, routesWith, scope, type Route } from './route.ts';
 
 /** Batches of requests, in the shape of OpenAI's API: `/v1/batches*`. */
 
@@ -57,15 +57,11 @@ const example = {
   metadata: null,
 };
 
-const shared = { service: 'chat', access: scope('chat'), actingUser: true } as const;
+const route = routesWith({ service: 'chat', access: scope('chat'), actingUser: true });
 const params = { batch_id: example.id };
 
 export const routes: readonly Route[] = [
-  route({
-    ...shared,
-    id: 'batches.create',
-    method: 'POST',
-    path: '/v1/batches',
+  route('batches.create', 'POST /v1/batches', {
     body: createBatch,
     response: ok(batch),
     idempotencyKey: true,
@@ -89,11 +85,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'batches.list',
-    method: 'GET',
-    path: '/v1/batches',
+  route('batches.list', 'GET /v1/batches', {
     query: listBatches,
     response: ok(batchList),
     summary: 'List batches, newest first',
@@ -105,22 +97,14 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'batches.get',
-    method: 'GET',
-    path: '/v1/batches/{batch_id}',
+  route('batches.get', 'GET /v1/batches/{batch_id}', {
     response: ok(batch),
     summary: 'Get a batch',
     description:
       'As the provider last described it, at most a minute ago. A batch has ended once its cost is recorded.',
     examples: { batch: { summary: 'A batch', params, response: example } },
   }),
-  route({
-    ...shared,
-    id: 'batches.cancel',
-    method: 'POST',
-    path: '/v1/batches/{batch_id}/cancel',
+  route('batches.cancel', 'POST /v1/batches/{batch_id}/cancel', {
     response: ok(batch),
     summary: 'Cancel a batch',
     description: 'Requests that have a response by then are charged, and their results can be read.',

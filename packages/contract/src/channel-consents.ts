@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { utcTime } from './fields.ts';
-import { created, ok, route, scope, type Route } from './route.ts';
+import { created, ok, routesWith, scope, type Route } from './route.ts';
 import { instanceExample } from './channel-instances.ts';
 
 /** Consent of the administrator of a Zalo Official Account: `/v1/channels/instances/{id}/zalo-oa/*`. */
@@ -31,24 +31,18 @@ const link = {
   expires_at: '2026-01-10T09:10:00.000Z',
 };
 
+const route = routesWith({ service: 'webhook' });
+
 export const routes: readonly Route[] = [
-  route({
-    service: 'webhook',
+  route('channels.zalo-oa.consent-links.create', 'POST /v1/channels/instances/{id}/zalo-oa/consent-links', {
     access: scope('channels.write'),
-    id: 'channels.zalo-oa.consent-links.create',
-    method: 'POST',
-    path: '/v1/channels/instances/{id}/zalo-oa/consent-links',
     idempotencyKey: true,
     response: created(zaloConsentLink),
     summary: 'Make a link to the consent page of a Zalo channel',
     examples: { link: { summary: 'A link for ten minutes', params, response: link } },
   }),
-  route({
-    service: 'webhook',
+  route('channels.zalo-oa.consent', `GET ${path}`, {
     access: { kind: 'ticket', headers: [], scope: 'channels.write' },
-    id: 'channels.zalo-oa.consent',
-    method: 'GET',
-    path,
     query: ticketQuery,
     response: ok(zaloConsent),
     summary: 'Begin the consent for a Zalo channel',
@@ -68,22 +62,14 @@ export const routes: readonly Route[] = [
 
 /** Routes for browsers only: not part of the OpenAPI document. */
 export const pageRoutes: readonly Route[] = [
-  route({
-    service: 'webhook',
+  route('channels.zalo-oa.consent.begin', `POST ${path}`, {
     access: { kind: 'ticket', headers: ['origin', 'sec-fetch-site'] },
-    id: 'channels.zalo-oa.consent.begin',
-    method: 'POST',
-    path,
     query: ticketQuery,
     response: { status: 303, shape: null },
     summary: 'The button of the consent page: leads to Zalo',
   }),
-  route({
-    service: 'webhook',
+  route('channels.zalo-oa.callback', 'GET /v1/channels/zalo-oa/callback', {
     access: { kind: 'ticket', headers: ['cookie'] },
-    id: 'channels.zalo-oa.callback',
-    method: 'GET',
-    path: '/v1/channels/zalo-oa/callback',
     query: callbackQuery,
     response: { status: 200, shape: null },
     summary: 'Zalo redirects the browser here after the consent',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds } from './keys.ts';
-import { created, noContent, ok, route, scope, type Route } from './route.ts';
+import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** Messaging channels that agents answer on: `/v1/channels/instances*`. */
 
@@ -202,15 +202,11 @@ export const instanceExample = {
 const { id, name, agent_id, type, config } = instanceExample;
 const params = { id };
 
-const reads = { service: 'webhook', access: scope('channels.read') } as const;
-const writes = { service: 'webhook', access: scope('channels.write') } as const;
+const reads = routesWith({ service: 'webhook', access: scope('channels.read') });
+const writes = routesWith({ service: 'webhook', access: scope('channels.write') });
 
 export const routes: readonly Route[] = [
-  route({
-    ...reads,
-    id: 'channels.instances.list',
-    method: 'GET',
-    path: '/v1/channels/instances',
+  reads('channels.instances.list', 'GET /v1/channels/instances', {
     query: listChannelInstances,
     response: ok(channelInstanceList),
     summary: 'List the channels of the tenant',
@@ -222,11 +218,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...writes,
-    id: 'channels.instances.create',
-    method: 'POST',
-    path: '/v1/channels/instances',
+  writes('channels.instances.create', 'POST /v1/channels/instances', {
     idempotencyKey: true,
     body: createChannelInstance,
     response: created(channelInstanceWithSecret),
@@ -252,20 +244,12 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...reads,
-    id: 'channels.instances.get',
-    method: 'GET',
-    path: '/v1/channels/instances/{id}',
+  reads('channels.instances.get', 'GET /v1/channels/instances/{id}', {
     response: ok(channelInstance),
     summary: 'Get a channel',
     examples: { channel: { summary: 'A channel', params, response: instanceExample } },
   }),
-  route({
-    ...writes,
-    id: 'channels.instances.patch',
-    method: 'PATCH',
-    path: '/v1/channels/instances/{id}',
+  writes('channels.instances.patch', 'PATCH /v1/channels/instances/{id}', {
     body: patchChannelInstance,
     response: ok(channelInstance),
     summary: 'Change a channel',
@@ -284,11 +268,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...writes,
-    id: 'channels.instances.delete',
-    method: 'DELETE',
-    path: '/v1/channels/instances/{id}',
+  writes('channels.instances.delete', 'DELETE /v1/channels/instances/{id}', {
     response: noContent,
     summary: 'Delete a channel with its conversations',
     examples: { channel: { summary: 'A channel', params } },

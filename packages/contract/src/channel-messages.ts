@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { instanceExample } from './channel-instances.ts';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
-import { accepted, ok, route, scope, type Route } from './route.ts';
+import { accepted, ok, routesWith, scope, type Route } from './route.ts';
 
 /** Messages of channels: `POST /v1/webhooks/message`, and the conversations that they belong to. */
 
@@ -89,15 +89,11 @@ const messageExample = {
   created_at: '2026-01-10T10:00:00.000Z',
 };
 
-const entry = { service: 'webhook', access: scope('channels.read') } as const;
+const route = routesWith({ service: 'webhook', access: scope('channels.read') });
 
 export const routes: readonly Route[] = [
-  route({
-    id: 'webhooks.message',
-    service: 'webhook',
+  route('webhooks.message', 'POST /v1/webhooks/message', {
     access: { kind: 'signed', headers: messageHeaders },
-    method: 'POST',
-    path: '/v1/webhooks/message',
     bodyLimit: 256 * KiB,
     passedBody: genericMessage,
     query: messageQuery,
@@ -122,11 +118,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...entry,
-    id: 'channels.conversations.list',
-    method: 'GET',
-    path: '/v1/channels/instances/{id}/conversations',
+  route('channels.conversations.list', 'GET /v1/channels/instances/{id}/conversations', {
     query: listConversations,
     response: ok(conversationList),
     summary: 'List the conversations of a channel',
@@ -139,21 +131,21 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...entry,
-    id: 'channels.messages.list',
-    method: 'GET',
-    path: '/v1/channels/instances/{id}/conversations/{conversation_id}/messages',
-    query: listMessages,
-    response: ok(messageList),
-    summary: 'List the messages of a conversation, the newest first',
-    examples: {
-      page: {
-        summary: 'The newest message',
-        params: { id: instanceExample.id, conversation_id: conversationExample.id },
-        query: { limit: 1 },
-        response: { data: [messageExample], has_more: true, next_cursor: 'eyJpZCI6Ii4uLiJ9' },
+  route(
+    'channels.messages.list',
+    'GET /v1/channels/instances/{id}/conversations/{conversation_id}/messages',
+    {
+      query: listMessages,
+      response: ok(messageList),
+      summary: 'List the messages of a conversation, the newest first',
+      examples: {
+        page: {
+          summary: 'The newest message',
+          params: { id: instanceExample.id, conversation_id: conversationExample.id },
+          query: { limit: 1 },
+          response: { data: [messageExample], has_more: true, next_cursor: 'eyJpZCI6Ii4uLiJ9' },
+        },
       },
     },
-  }),
+  ),
 ];

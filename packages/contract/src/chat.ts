@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { utcTime } from './fields.ts';
-import { ok, route, scope, type Route } from './route.ts';
+import { ok, routesWith, scope, type Route } from './route.ts';
 
 /**
  * Lists of models, which the gateway itself serves, in the shapes of three APIs. For requests passed to providers see
@@ -111,13 +111,10 @@ const anthropicExample = {
 
 const googleExample = { name: 'models/gpt-4.1-mini', version: '1', displayName: 'gpt-4.1-mini' };
 
-const shared = { method: 'GET', service: 'chat', access: scope('chat'), actingUser: true } as const;
+const route = routesWith({ service: 'chat', access: scope('chat'), actingUser: true });
 
 export const routes: readonly Route[] = [
-  route({
-    ...shared,
-    id: 'models.list',
-    path: '/v1/models',
+  route('models.list', 'GET /v1/models', {
     dialects: ['chat', 'messages', 'gemini'],
     query: modelQuery,
     response: ok(anyModelList),
@@ -140,10 +137,7 @@ export const routes: readonly Route[] = [
       google: { summary: "A model in Google's shape", response: { models: [googleExample] } },
     },
   }),
-  route({
-    ...shared,
-    id: 'models.get',
-    path: '/v1/models/{id+}',
+  route('models.get', 'GET /v1/models/{id+}', {
     dialects: ['chat', 'messages', 'gemini'],
     query: z.looseObject({}),
     response: ok(anyModel),
@@ -154,10 +148,7 @@ export const routes: readonly Route[] = [
       model: { summary: 'A model', params: { id: 'gpt-4.1-mini' }, response: modelExample },
     },
   }),
-  route({
-    ...shared,
-    id: 'gemini.models.list',
-    path: '/v1beta/models',
+  route('gemini.models.list', 'GET /v1beta/models', {
     dialects: ['gemini'],
     query: googleQuery,
     response: ok(googleModelList),
@@ -165,10 +156,7 @@ export const routes: readonly Route[] = [
     description: 'Unknown query parameters are ignored.',
     examples: { all: { summary: 'A model', response: { models: [googleExample] } } },
   }),
-  route({
-    ...shared,
-    id: 'gemini.models.get',
-    path: '/v1beta/models/{id+}',
+  route('gemini.models.get', 'GET /v1beta/models/{id+}', {
     dialects: ['gemini'],
     query: z.looseObject({}),
     response: ok(googleModel),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route, type Route, type RouteResponse } from './route.ts';
+import { routesWith, type Route, type RouteResponse } from './route.ts';
 
 /** The API console and its browser relay: `/api-docs*`. For browsers, so not part of the OpenAPI document. */
 
@@ -22,32 +22,19 @@ export const consoleAssetId = (name: ConsoleAsset): string => `console.assets.${
 
 const file: RouteResponse = { status: 200, shape: z.string(), revalidated: true };
 
+const route = routesWith({ service: 'edge', access: { kind: 'public' } });
+
 export const consoleRoutes: readonly Route[] = [
-  route({
-    id: relayId,
-    method: '*',
-    path: '/api-docs/proxy/{target*}',
-    service: 'edge',
-    access: { kind: 'public' },
+  route(relayId, '* /api-docs/proxy/{target*}', {
     response: { status: 200, shape: null },
     summary: 'Passes a request of the console to its target route, which checks and serves it',
   }),
-  route({
-    id: consolePageId,
-    method: 'GET',
-    path: '/api-docs',
-    service: 'edge',
-    access: { kind: 'public' },
+  route(consolePageId, 'GET /api-docs', {
     response: file,
     summary: 'The API console',
   }),
   ...consoleAssets.map((name) =>
-    route({
-      id: consoleAssetId(name),
-      method: 'GET',
-      path: `/api-docs/assets/${name}`,
-      service: 'edge',
-      access: { kind: 'public' },
+    route(consoleAssetId(name), `GET /api-docs/assets/${name}`, {
       response: file,
       summary: 'A file of the API console',
     }),

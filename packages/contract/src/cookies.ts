@@ -10,7 +10,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { noContent, ok, route, scope, type Route } from './route.ts';
+import { noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** The cookies of a user's browser, for the tools of an agent: `/v1/browser/cookies*`. */
 
@@ -166,15 +166,11 @@ const example: BrowserCookie = {
 };
 
 const forUser = { actingUser: true, needsActingUser: true } as const;
-const shared = { service: 'agent', access: scope('cookies.write'), ...forUser } as const;
+const route = routesWith({ service: 'agent', access: scope('cookies.write'), ...forUser });
 const base = '/v1/browser/cookies';
 
 export const routes: readonly Route[] = [
-  route({
-    ...shared,
-    id: 'browser.cookies.sync',
-    method: 'POST',
-    path: `${base}/sync`,
+  route('browser.cookies.sync', `POST ${base}/sync`, {
     body: syncCookies,
     response: ok(syncedCookies),
     summary: 'Give an agent cookies of the acting user',
@@ -199,11 +195,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'browser.cookies.list',
-    method: 'GET',
-    path: base,
+  route('browser.cookies.list', `GET ${base}`, {
     query: listCookies,
     response: ok(cookieList),
     summary: 'List the cookies of the acting user, without their values',
@@ -215,11 +207,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'browser.cookies.delete',
-    method: 'DELETE',
-    path: base,
+  route('browser.cookies.delete', `DELETE ${base}`, {
     query: deleteCookies,
     response: noContent,
     summary: 'Delete cookies of the acting user',

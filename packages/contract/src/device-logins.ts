@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ok, route, type Access, type Route } from './route.ts';
+import { ok, route, routesWith, type Access, type Route } from './route.ts';
 import { fromBrowser } from './sessions.ts';
 
 /**
@@ -55,22 +55,13 @@ export const revokedToken = z.strictObject({}).describe('Nothing');
 /** No headers of the client: the codes and keys in the body prove all. */
 const byBody: Access = { kind: 'ticket', headers: [] };
 
-const oauth = {
-  method: 'POST',
-  service: 'tenant',
-  access: byBody,
-  bodyLimit: 4_096,
-  takesForm: true,
-} as const;
+const oauth = routesWith({ service: 'tenant', access: byBody, bodyLimit: 4_096, takesForm: true });
 
 const deviceCode = 'Vb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wEkq3T8Y';
 const keyText = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
 
 export const routes: readonly Route[] = [
-  route({
-    ...oauth,
-    id: 'login.device',
-    path: '/login/device',
+  oauth('login.device', 'POST /login/device', {
     body: startDeviceLogin,
     response: ok(startedDeviceLogin),
     oauthErrors: ['invalid_request'],
@@ -92,10 +83,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...oauth,
-    id: 'login.token',
-    path: '/login/token',
+  oauth('login.token', 'POST /login/token', {
     body: getToken,
     response: ok(token),
     oauthErrors: [
@@ -118,10 +106,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...oauth,
-    id: 'login.revoke',
-    path: '/login/revoke',
+  oauth('login.revoke', 'POST /login/revoke', {
     body: revokeToken,
     response: ok(revokedToken),
     oauthErrors: ['invalid_request', 'unsupported_token_type'],
@@ -134,20 +119,14 @@ export const routes: readonly Route[] = [
 
 /** Routes for browsers only: not part of the OpenAPI document. */
 export const pageRoutes: readonly Route[] = [
-  route({
-    id: 'device.page',
-    method: 'GET',
-    path: '/device',
+  route('device.page', 'GET /device', {
     service: 'tenant',
     access: { kind: 'ticket', headers: ['cookie'] },
     query: z.strictObject({ user_code: z.string().max(64).optional() }),
     response: { status: 200, shape: null },
     summary: 'The page where a person looks at a code, and confirms it',
   }),
-  route({
-    id: 'device.form',
-    method: 'POST',
-    path: '/device',
+  route('device.form', 'POST /device', {
     service: 'tenant',
     access: { kind: 'ticket', headers: fromBrowser },
     response: { status: 200, shape: null },

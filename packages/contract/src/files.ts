@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MiB, ok, route, scope, type Route } from './route.ts';
+import { MiB, ok, routesWith, scope, type Route } from './route.ts';
 
 /** Files with the requests and the results of batches, in the shape of OpenAI's API: `/v1/files*`. */
 
@@ -81,15 +81,11 @@ const request = {
   body: { model: 'gpt-4.1-mini', messages: [{ role: 'user', content: 'What is a gatehouse?' }] },
 };
 
-const shared = { service: 'chat', access: scope('chat'), actingUser: true } as const;
+const route = routesWith({ service: 'chat', access: scope('chat'), actingUser: true });
 const params = { file_id: example.id };
 
 export const routes: readonly Route[] = [
-  route({
-    ...shared,
-    id: 'files.create',
-    method: 'POST',
-    path: '/v1/files',
+  route('files.create', 'POST /v1/files', {
     bodyForm: uploadFile,
     bodyLimit: 200 * MiB,
     response: ok(file),
@@ -110,11 +106,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'files.list',
-    method: 'GET',
-    path: '/v1/files',
+  route('files.list', 'GET /v1/files', {
     query: listFiles,
     response: ok(fileList),
     summary: 'List files of batches',
@@ -126,20 +118,12 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'files.get',
-    method: 'GET',
-    path: '/v1/files/{file_id}',
+  route('files.get', 'GET /v1/files/{file_id}', {
     response: ok(file),
     summary: 'Get a file',
     examples: { file: { summary: 'A file', params, response: example } },
   }),
-  route({
-    ...shared,
-    id: 'files.delete',
-    method: 'DELETE',
-    path: '/v1/files/{file_id}',
+  route('files.delete', 'DELETE /v1/files/{file_id}', {
     response: ok(deletedFile),
     summary: 'Delete a file',
     description: 'The file of the provider is deleted soon afterwards.',
@@ -151,11 +135,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'files.content',
-    method: 'GET',
-    path: '/v1/files/{file_id}/content',
+  route('files.content', 'GET /v1/files/{file_id}/content', {
     response: { status: 200, shape: fileLine, lines: true },
     summary: 'The lines of a file',
     description: 'Returns the bytes that the provider has.',

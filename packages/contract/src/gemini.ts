@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MiB, ok, route, scope, type Route } from './route.ts';
+import { MiB, ok, routesWith, scope, type Route } from './route.ts';
 
 /**
  * Google's Gemini API, for the documentation (https://ai.google.dev/api/generate-content). Requests are not validated
@@ -138,8 +138,7 @@ const body = {
 
 const params = { id: 'gemini-3.8-flash' };
 
-const shared = {
-  method: 'POST',
+const route = routesWith({
   dialects: ['gemini'],
   service: 'chat',
   access: scope('chat'),
@@ -147,7 +146,7 @@ const shared = {
   passThrough: true,
   bodyLimit: 20 * MiB,
   passedBody: generateContentRequest,
-} as const;
+});
 
 const query = z.looseObject({});
 
@@ -197,10 +196,7 @@ const counting = [
 ].join('\n');
 
 function countingOf(version: string, prefix: string): Route {
-  return route({
-    ...shared,
-    id: `${prefix}.countTokens`,
-    path: `/${version}/models/{id+}:countTokens`,
+  return route(`${prefix}.countTokens`, `POST /${version}/models/{id+}:countTokens`, {
     counts: true,
     query,
     passedBody: countTokensRequest,
@@ -221,10 +217,7 @@ function countingOf(version: string, prefix: string): Route {
 function embeddingsOf(version: string, prefix: string): Route[] {
   const params = { id: 'gemini-embedding-001' };
   return [
-    route({
-      ...shared,
-      id: `${prefix}.embedContent`,
-      path: `/${version}/models/{id+}:embedContent`,
+    route(`${prefix}.embedContent`, `POST /${version}/models/{id+}:embedContent`, {
       query,
       passedBody: embedContentRequest,
       response: ok(embedContentResponse),
@@ -234,10 +227,7 @@ function embeddingsOf(version: string, prefix: string): Route[] {
         text: { summary: 'One text', params, body: one, response: { embedding: oneVector } },
       },
     }),
-    route({
-      ...shared,
-      id: `${prefix}.batchEmbedContents`,
-      path: `/${version}/models/{id+}:batchEmbedContents`,
+    route(`${prefix}.batchEmbedContents`, `POST /${version}/models/{id+}:batchEmbedContents`, {
       query,
       passedBody: batchEmbedContentsRequest,
       response: ok(batchEmbedContentsResponse),
@@ -257,20 +247,14 @@ function embeddingsOf(version: string, prefix: string): Route[] {
 /** The two methods for content under one version of the API. */
 function methodsOf(version: string, prefix: string): Route[] {
   return [
-    route({
-      ...shared,
-      id: `${prefix}.generateContent`,
-      path: `/${version}/models/{id+}:generateContent`,
+    route(`${prefix}.generateContent`, `POST /${version}/models/{id+}:generateContent`, {
       query,
       response: ok(generateContentResponse),
       summary: `Content, as Google's API ${version} has it`,
       description: passing,
       examples: { question: { summary: 'One question', params, body, response: answer('Hello!') } },
     }),
-    route({
-      ...shared,
-      id: `${prefix}.streamGenerateContent`,
-      path: `/${version}/models/{id+}:streamGenerateContent`,
+    route(`${prefix}.streamGenerateContent`, `POST /${version}/models/{id+}:streamGenerateContent`, {
       query: streamQuery,
       response: { ...ok(generateContentResponses), events: true },
       summary: `Content as a stream, as Google's API ${version} has it`,

@@ -11,7 +11,7 @@ import {
   visibleText,
 } from './fields.ts';
 import { memoryScope } from './memory.ts';
-import { noContent, ok, route, scope, type Route } from './route.ts';
+import { noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** The knowledge graph of an agent: `/v1/agents/{agentID}/kg/*`. */
 
@@ -147,13 +147,13 @@ export const subgraph = z.strictObject({
 export type Subgraph = z.output<typeof subgraph>;
 
 const base = '/v1/agents/{agentID}/kg';
-const read = { service: 'memory', access: scope('memory.read'), actingUser: true } as const;
-const write = {
+const read = routesWith({ service: 'memory', access: scope('memory.read'), actingUser: true });
+const write = routesWith({
   service: 'memory',
   access: scope('memory.write'),
   actingUser: true,
   idempotencyKey: true,
-} as const;
+});
 
 const params = { agentID: 'support' };
 const widget = {
@@ -186,11 +186,7 @@ const scopeNote =
   'Writes to the user of `X-Service-User-Id` or, with the scope `agents.write`, to the agent.';
 
 export const routes: readonly Route[] = [
-  route({
-    ...read,
-    id: 'kg.entities.list',
-    method: 'GET',
-    path: `${base}/entities`,
+  read('kg.entities.list', `GET ${base}/entities`, {
     query: listEntities,
     response: ok(entityList),
     summary: 'List entities, newest first',
@@ -203,11 +199,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...write,
-    id: 'kg.entities.upsert',
-    method: 'POST',
-    path: `${base}/entities`,
+  write('kg.entities.upsert', `POST ${base}/entities`, {
     body: upsertEntities,
     response: ok(upsertedEntities),
     summary: 'Create or update up to 1,000 entities',
@@ -228,11 +220,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...read,
-    id: 'kg.entities.get',
-    method: 'GET',
-    path: `${base}/entities/{id}`,
+  read('kg.entities.get', `GET ${base}/entities/{id}`, {
     response: ok(entity),
     summary: 'Get an entity',
     examples: {
@@ -243,23 +231,15 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...write,
+  write('kg.entities.delete', `DELETE ${base}/entities/{id}`, {
     idempotencyKey: false,
-    id: 'kg.entities.delete',
-    method: 'DELETE',
-    path: `${base}/entities/{id}`,
     response: noContent,
     summary: 'Delete an entity and its relations',
     examples: {
       product: { summary: 'By its id', params: { ...params, id: widget.id } },
     },
   }),
-  route({
-    ...write,
-    id: 'kg.relations.upsert',
-    method: 'POST',
-    path: `${base}/relations`,
+  write('kg.relations.upsert', `POST ${base}/relations`, {
     body: upsertRelations,
     response: ok(upsertedRelations),
     summary: 'Create, replace or close up to 1,000 relations',
@@ -283,11 +263,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...write,
-    id: 'kg.extract',
-    method: 'POST',
-    path: `${base}/extract`,
+  write('kg.extract', `POST ${base}/extract`, {
     body: extractGraph,
     response: ok(extractedGraph),
     summary: 'Extract entities and relations from a text',
@@ -307,11 +283,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...read,
-    id: 'kg.traverse',
-    method: 'POST',
-    path: `${base}/traverse`,
+  read('kg.traverse', `POST ${base}/traverse`, {
     body: traverseGraph,
     response: ok(subgraph),
     summary: 'Find what is connected to entities',

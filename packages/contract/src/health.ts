@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ok, route, type Route } from './route.ts';
+import { ok, routesWith, type Route } from './route.ts';
 
 /** `GET /health`. */
 export const protocolVersion = 3;
@@ -14,13 +14,10 @@ export type Health = z.output<typeof health>;
 /** `GET /api/hello`. */
 export const hello = z.strictObject({});
 
+const route = routesWith({ service: 'edge', access: { kind: 'public' } });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'health',
-    method: 'GET',
-    path: '/health',
-    service: 'edge',
-    access: { kind: 'public' },
+  route('health', 'GET /health', {
     response: { ...ok(health), also: 503 },
     summary: 'Health and readiness probe',
     description: 'Returns 503 with the same shape while the gateway starts, drains or cannot check keys.',
@@ -31,12 +28,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'hello',
-    method: 'GET',
-    path: '/api/hello',
-    service: 'edge',
-    access: { kind: 'public' },
+  route('hello', 'GET /api/hello', {
     response: ok(hello),
     summary: 'Sign of life for coding agents',
     description:

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, setOf, storableText, timestamp, usd, userId, utcTime, uuid } from './fields.ts';
 import { roles, scopes } from './scopes.ts';
-import { created, ok, route, scope, type Route } from './route.ts';
+import { created, ok, routesWith, scope, type Route } from './route.ts';
 
 /** API keys: `/v1/api-keys*`, `/v1/whoami` and, for owners, `/internal/v1/owner/api-keys*`. */
 
@@ -125,12 +125,10 @@ const apiKeyExample = {
 
 const paramsExample = { id: apiKeyExample.id };
 
+const route = routesWith({ service: 'tenant', access: scope('keys.write') });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'whoami',
-    method: 'GET',
-    path: '/v1/whoami',
-    service: 'tenant',
+  route('whoami', 'GET /v1/whoami', {
     access: { kind: 'key' },
     response: ok(whoami),
     summary: 'Get the role, scopes and tenant of the key',
@@ -148,12 +146,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'api-keys.list',
-    method: 'GET',
-    path: '/v1/api-keys',
-    service: 'tenant',
-    access: scope('keys.write'),
+  route('api-keys.list', 'GET /v1/api-keys', {
     query: listApiKeys,
     response: ok(apiKeyList),
     summary: 'List the API keys of the tenant',
@@ -165,12 +158,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'api-keys.create',
-    method: 'POST',
-    path: '/v1/api-keys',
-    service: 'tenant',
-    access: scope('keys.write'),
+  route('api-keys.create', 'POST /v1/api-keys', {
     idempotencyKey: true,
     body: createApiKey,
     response: created(apiKeyWithText),
@@ -205,24 +193,14 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'api-keys.get',
-    method: 'GET',
-    path: '/v1/api-keys/{id}',
-    service: 'tenant',
-    access: scope('keys.write'),
+  route('api-keys.get', 'GET /v1/api-keys/{id}', {
     response: ok(apiKey),
     summary: 'Get an API key',
     examples: {
       key: { summary: 'A key', params: paramsExample, response: apiKeyExample },
     },
   }),
-  route({
-    id: 'api-keys.revoke',
-    method: 'POST',
-    path: '/v1/api-keys/{id}/revoke',
-    service: 'tenant',
-    access: scope('keys.write'),
+  route('api-keys.revoke', 'POST /v1/api-keys/{id}/revoke', {
     body: z.strictObject({}),
     response: ok(apiKey),
     summary: 'Revoke an API key',
@@ -237,12 +215,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'api-keys.rotate',
-    method: 'POST',
-    path: '/v1/api-keys/{id}/rotate',
-    service: 'tenant',
-    access: scope('keys.write'),
+  route('api-keys.rotate', 'POST /v1/api-keys/{id}/rotate', {
     idempotencyKey: true,
     body: rotateApiKey,
     response: ok(apiKeyWithText),

@@ -48,10 +48,7 @@ export const limitList = z.strictObject({
 export type LimitList = z.output<typeof limitList>;
 
 export const routes: readonly Route[] = [
-  route({
-    id: 'limits.get',
-    method: 'GET',
-    path: '/v1/limits',
+  route('limits.get', 'GET /v1/limits', {
     service: 'tenant',
     access: { kind: 'key' },
     response: ok(limitList),

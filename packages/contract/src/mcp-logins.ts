@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, utcTime, uuid } from './fields.ts';
-import { noContent, ok, route, scope, type Route } from './route.ts';
+import { noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** The logins of a user at MCP servers where each user has one: `/v1/mcp/logins*`. */
 
@@ -32,19 +32,15 @@ const example: McpLogin = {
   expires_at: null,
 };
 
-const shared = {
+const route = routesWith({
   service: 'agent',
   access: scope('chat'),
   actingUser: true,
   needsActingUser: true,
-} as const;
+});
 
 export const routes: readonly Route[] = [
-  route({
-    ...shared,
-    id: 'mcp.logins.list',
-    method: 'GET',
-    path: '/v1/mcp/logins',
+  route('mcp.logins.list', 'GET /v1/mcp/logins', {
     query: listMcpLogins,
     response: ok(mcpLoginList),
     summary: 'List the logins of the acting user at MCP servers',
@@ -60,11 +56,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'mcp.logins.delete',
-    method: 'DELETE',
-    path: '/v1/mcp/logins/{server_id}',
+  route('mcp.logins.delete', 'DELETE /v1/mcp/logins/{server_id}', {
     response: noContent,
     summary: 'End the login of the acting user at an MCP server',
     description: [

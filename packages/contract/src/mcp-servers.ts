@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, setOf, slug, storableText, urlPattern, utcTime, uuid } from './fields.ts';
 import { mcpAuth, mcpAuthView } from './mcp-auth.ts';
-import { created, noContent, ok, route, scope, type Route } from './route.ts';
+import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** MCP servers whose tools the agents of a tenant use: `/v1/mcp/servers*`. */
 
@@ -177,14 +177,10 @@ const pendingExample = {
 const { id, name, url } = serverExample;
 const params = { id };
 
-const common = { service: 'agent', access: scope('mcp.write') } as const;
+const route = routesWith({ service: 'agent', access: scope('mcp.write') });
 
 export const routes: readonly Route[] = [
-  route({
-    ...common,
-    id: 'mcp.servers.list',
-    method: 'GET',
-    path: '/v1/mcp/servers',
+  route('mcp.servers.list', 'GET /v1/mcp/servers', {
     query: listMcpServers,
     response: ok(mcpServerList),
     summary: 'List the MCP servers of the tenant',
@@ -196,11 +192,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...common,
-    id: 'mcp.servers.create',
-    method: 'POST',
-    path: '/v1/mcp/servers',
+  route('mcp.servers.create', 'POST /v1/mcp/servers', {
     idempotencyKey: true,
     body: createMcpServer,
     response: created(mcpServer),
@@ -215,22 +207,14 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...common,
-    id: 'mcp.servers.get',
-    method: 'GET',
-    path: '/v1/mcp/servers/{id}',
+  route('mcp.servers.get', 'GET /v1/mcp/servers/{id}', {
     actingUser: true,
     response: ok(mcpServer),
     summary: 'Get an MCP server with its tools',
     description: 'With logins of users, lists the tools of the acting user.',
     examples: { server: { summary: 'A server', params, response: serverExample } },
   }),
-  route({
-    ...common,
-    id: 'mcp.servers.patch',
-    method: 'PATCH',
-    path: '/v1/mcp/servers/{id}',
+  route('mcp.servers.patch', 'PATCH /v1/mcp/servers/{id}', {
     body: patchMcpServer,
     response: ok(mcpServer),
     summary: 'Change an MCP server',
@@ -245,31 +229,19 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...common,
-    id: 'mcp.servers.delete',
-    method: 'DELETE',
-    path: '/v1/mcp/servers/{id}',
+  route('mcp.servers.delete', 'DELETE /v1/mcp/servers/{id}', {
     response: noContent,
     summary: 'Delete an MCP server with its secrets',
     examples: { server: { summary: 'A server', params } },
   }),
-  route({
-    ...common,
-    id: 'mcp.servers.refresh',
-    method: 'POST',
-    path: '/v1/mcp/servers/{id}/refresh',
+  route('mcp.servers.refresh', 'POST /v1/mcp/servers/{id}/refresh', {
     response: ok(mcpServer),
     summary: 'Connect to an MCP server and list its tools again',
     description:
       '422 `mcp_unreachable` if that fails; the tools from before stay. Changes nothing where each user has a login. A tenant may connect 60 times a minute.',
     examples: { server: { summary: 'A server', params, response: serverExample } },
   }),
-  route({
-    ...common,
-    id: 'mcp.servers.tools.accept',
-    method: 'POST',
-    path: '/v1/mcp/servers/{id}/tools/{name}/accept',
+  route('mcp.servers.tools.accept', 'POST /v1/mcp/servers/{id}/tools/{name}/accept', {
     body: acceptMcpTool,
     response: ok(mcpServer),
     summary: 'Accept the changed definition of a tool',
@@ -286,12 +258,8 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    service: 'agent',
+  route('mcp.servers.consent-links.create', 'POST /v1/mcp/servers/{id}/consent-links', {
     access: scope('chat'),
-    id: 'mcp.servers.consent-links.create',
-    method: 'POST',
-    path: '/v1/mcp/servers/{id}/consent-links',
     actingUser: true,
     idempotencyKey: true,
     response: created(mcpConsentLink),
@@ -315,32 +283,20 @@ export const routes: readonly Route[] = [
 
 /** Routes for browsers only: not part of the OpenAPI document. */
 export const pageRoutes: readonly Route[] = [
-  route({
-    service: 'agent',
+  route('mcp.servers.consent', 'GET /v1/mcp/servers/{id}/consent', {
     access: { kind: 'ticket', headers: [] },
-    id: 'mcp.servers.consent',
-    method: 'GET',
-    path: '/v1/mcp/servers/{id}/consent',
     query: ticketQuery,
     response: { status: 200, shape: null },
     summary: 'The consent page of an MCP server',
   }),
-  route({
-    service: 'agent',
+  route('mcp.servers.consent.begin', 'POST /v1/mcp/servers/{id}/consent', {
     access: { kind: 'ticket', headers: ['origin', 'sec-fetch-site'] },
-    id: 'mcp.servers.consent.begin',
-    method: 'POST',
-    path: '/v1/mcp/servers/{id}/consent',
     query: ticketQuery,
     response: { status: 303, shape: null },
     summary: 'The button of the consent page: leads to the authorization server',
   }),
-  route({
-    service: 'agent',
+  route('mcp.oauth.callback', 'GET /v1/mcp/oauth/callback', {
     access: { kind: 'ticket', headers: ['cookie'] },
-    id: 'mcp.oauth.callback',
-    method: 'GET',
-    path: '/v1/mcp/oauth/callback',
     query: callbackQuery,
     response: { status: 200, shape: null },
     summary: 'The authorization server redirects the browser here after the consent',

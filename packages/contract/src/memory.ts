@@ -12,7 +12,7 @@ import {
   uuid,
   visibleText,
 } from './fields.ts';
-import { jsonLines, MiB, noContent, ok, route, scope, type Route } from './route.ts';
+import { MiB, jsonLines, noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** The memory of an agent: `/v1/agents/{agentID}/memory/*`. */
 
@@ -199,8 +199,8 @@ export type ImportedRecord = z.output<typeof importedRecord>;
 export const maxImportedDocuments = 100_000;
 
 const base = '/v1/agents/{agentID}/memory';
-const read = { service: 'memory', access: scope('memory.read'), actingUser: true } as const;
-const write = { service: 'memory', access: scope('memory.write'), actingUser: true } as const;
+const read = routesWith({ service: 'memory', access: scope('memory.read'), actingUser: true });
+const write = routesWith({ service: 'memory', access: scope('memory.write'), actingUser: true });
 
 const params = { agentID: 'support' };
 const returnsExample = {
@@ -223,11 +223,7 @@ const { id: _id, chunks: _chunks, bytes: _bytes, embedded: _embedded, ...exporte
 const exportedExample = { kind: 'document', ...exportedFields, text: returnsText };
 
 export const routes: readonly Route[] = [
-  route({
-    ...read,
-    id: 'memory.documents.list',
-    method: 'GET',
-    path: `${base}/documents`,
+  read('memory.documents.list', `GET ${base}/documents`, {
     query: listDocuments,
     response: ok(documentList),
     summary: 'List documents, without their text',
@@ -240,11 +236,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...write,
-    id: 'memory.documents.put',
-    method: 'PUT',
-    path: `${base}/documents/{path+}`,
+  write('memory.documents.put', `PUT ${base}/documents/{path+}`, {
     body: putDocument,
     bodyLimit: 4 * MiB,
     response: { status: 201, shape: document, also: 200 },
@@ -260,11 +252,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...read,
-    id: 'memory.documents.get',
-    method: 'GET',
-    path: `${base}/documents/{path+}`,
+  read('memory.documents.get', `GET ${base}/documents/{path+}`, {
     response: ok(documentWithText),
     summary: 'Get a document with its text',
     description: 'If the acting user and the agent both have a document with this path, returns the user’s.',
@@ -276,22 +264,14 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...write,
-    id: 'memory.documents.delete',
-    method: 'DELETE',
-    path: `${base}/documents/{path+}`,
+  write('memory.documents.delete', `DELETE ${base}/documents/{path+}`, {
     response: noContent,
     summary: 'Delete a document',
     examples: {
       returns: { summary: 'By its path', params: { ...params, path: 'policies/returns.md' } },
     },
   }),
-  route({
-    ...read,
-    id: 'memory.search',
-    method: 'POST',
-    path: `${base}/search`,
+  read('memory.search', `POST ${base}/search`, {
     body: searchMemory,
     response: ok(searchResult),
     summary: 'Find passages',
@@ -324,11 +304,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...write,
-    id: 'memory.forget',
-    method: 'POST',
-    path: `${base}/forget`,
+  write('memory.forget', `POST ${base}/forget`, {
     body: forget,
     response: ok(memoryCounts),
     summary: 'Remove documents, entities and relations',
@@ -343,11 +319,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...read,
-    id: 'memory.stats',
-    method: 'GET',
-    path: `${base}/stats`,
+  read('memory.stats', `GET ${base}/stats`, {
     response: ok(memoryStats),
     summary: 'Count what the memory holds',
     examples: {
@@ -358,12 +330,8 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...read,
+  read('memory.export', `GET ${base}/export`, {
     access: scope('memory.read', 'agents.write'),
-    id: 'memory.export',
-    method: 'GET',
-    path: `${base}/export`,
     response: { status: 200, shape: exportedRecord, lines: true },
     summary: 'Export the memory as JSON lines',
     description: `Streams one JSON object on each line (\`${jsonLines}\`), ordered by user and path. Returns everything that belongs to the agent and all its users or, with an acting user, what belongs to the agent and that user. A document that is changed meanwhile is exported as before or after the change. An export is complete only if the response ends normally.`,
@@ -371,12 +339,8 @@ export const routes: readonly Route[] = [
       all: { summary: 'Of an agent', params, response: [exportedExample] },
     },
   }),
-  route({
-    ...write,
+  write('memory.import', `POST ${base}/import`, {
     access: scope('memory.write', 'agents.write'),
-    id: 'memory.import',
-    method: 'POST',
-    path: `${base}/import`,
     idempotencyKey: true,
     bodyLines: importedRecord,
     bodyLimit: maxImportBytes,

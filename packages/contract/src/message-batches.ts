@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { objectId } from './files.ts';
 import { message, messageRequest } from './messages.ts';
-import { MiB, ok, route, scope, type Route } from './route.ts';
+import { MiB, ok, routesWith, scope, type Route } from './route.ts';
 
 /**
  * Batches of messages, in the shape of Anthropic's API (https://docs.claude.com/en/api/creating-message-batches):
@@ -114,21 +114,17 @@ const result = {
   },
 };
 
-const shared = {
+const route = routesWith({
   service: 'chat',
   dialects: ['messages'],
   access: scope('chat'),
   actingUser: true,
   query: clientsOwn,
-} as const;
+});
 const params = { message_batch_id: id };
 
 export const routes: readonly Route[] = [
-  route({
-    ...shared,
-    id: 'messages.batches.create',
-    method: 'POST',
-    path: '/v1/messages/batches',
+  route('messages.batches.create', 'POST /v1/messages/batches', {
     passedBody: createMessageBatch,
     bodyLimit: 32 * MiB,
     response: ok(messageBatch),
@@ -160,11 +156,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'messages.batches.list',
-    method: 'GET',
-    path: '/v1/messages/batches',
+  route('messages.batches.list', 'GET /v1/messages/batches', {
     query: listMessageBatches,
     response: ok(messageBatchList),
     summary: 'List batches of messages, newest first',
@@ -176,32 +168,20 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'messages.batches.get',
-    method: 'GET',
-    path: '/v1/messages/batches/{message_batch_id}',
+  route('messages.batches.get', 'GET /v1/messages/batches/{message_batch_id}', {
     response: ok(messageBatch),
     summary: 'Get a batch of messages',
     description:
       'As the provider last described it, at most a minute ago. A batch has ended once its cost is recorded.',
     examples: { batch: { summary: 'A batch', params, response: example } },
   }),
-  route({
-    ...shared,
-    id: 'messages.batches.results',
-    method: 'GET',
-    path: '/v1/messages/batches/{message_batch_id}/results',
+  route('messages.batches.results', 'GET /v1/messages/batches/{message_batch_id}/results', {
     response: { status: 200, shape: messageResult, lines: true },
     summary: 'The results of a batch of messages that has ended',
     description: 'In any order: `custom_id` says which request a line is for.',
     examples: { results: { summary: 'One result', params, response: [result] } },
   }),
-  route({
-    ...shared,
-    id: 'messages.batches.cancel',
-    method: 'POST',
-    path: '/v1/messages/batches/{message_batch_id}/cancel',
+  route('messages.batches.cancel', 'POST /v1/messages/batches/{message_batch_id}/cancel', {
     response: ok(messageBatch),
     summary: 'Cancel a batch of messages',
     description: 'Requests that have a response by then are charged, and their results can be read.',
@@ -217,11 +197,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'messages.batches.delete',
-    method: 'DELETE',
-    path: '/v1/messages/batches/{message_batch_id}',
+  route('messages.batches.delete', 'DELETE /v1/messages/batches/{message_batch_id}', {
     response: ok(deletedMessageBatch),
     summary: 'Delete a batch of messages that has ended',
     description: 'The batch and the results of the provider are deleted soon afterwards.',

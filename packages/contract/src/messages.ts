@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MiB, ok, route, scope, type Route } from './route.ts';
+import { MiB, ok, routesWith, scope, type Route } from './route.ts';
 
 /**
  * Anthropic's messages, for the documentation (https://docs.claude.com/en/api/messages). Requests are not validated
@@ -103,16 +103,16 @@ const eventsExample = [
   .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
   .join('');
 
+const route = routesWith({
+  service: 'chat',
+  access: scope('chat'),
+  actingUser: true,
+  dialects: ['messages'],
+  passThrough: true,
+});
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'messages.create',
-    method: 'POST',
-    path: '/v1/messages',
-    dialects: ['messages'],
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    passThrough: true,
+  route('messages.create', 'POST /v1/messages', {
     bodyLimit: 32 * MiB,
     passedBody: messageRequest,
     query: z.looseObject({}),
@@ -150,15 +150,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'messages.count_tokens',
-    method: 'POST',
-    path: '/v1/messages/count_tokens',
-    dialects: ['messages'],
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    passThrough: true,
+  route('messages.count_tokens', 'POST /v1/messages/count_tokens', {
     counts: true,
     bodyLimit: 32 * MiB,
     passedBody: countRequest,

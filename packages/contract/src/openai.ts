@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MiB, ok, route, scope, type Route } from './route.ts';
+import { MiB, ok, routesWith, scope, type Route } from './route.ts';
 
 /**
  * Requests and responses of `/v1/chat/completions` and `/v1/embeddings`, for the documentation. They are not validated
@@ -218,15 +218,10 @@ const weatherExample = {
   },
 };
 
+const route = routesWith({ service: 'chat', access: scope('chat'), actingUser: true, passThrough: true });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'chat.completions',
-    method: 'POST',
-    path: '/v1/chat/completions',
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    passThrough: true,
+  route('chat.completions', 'POST /v1/chat/completions', {
     bodyLimit: 20 * MiB,
     passedBody: chatCompletionRequest,
     query: z.looseObject({}),
@@ -321,14 +316,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'embeddings.create',
-    method: 'POST',
-    path: '/v1/embeddings',
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    passThrough: true,
+  route('embeddings.create', 'POST /v1/embeddings', {
     bodyLimit: 20 * MiB,
     passedBody: embeddingsRequest,
     query: z.looseObject({}),

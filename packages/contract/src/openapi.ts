@@ -14,10 +14,7 @@ export const openApiDocument = z.looseObject({
 export const openApiFile = path.join(import.meta.dirname, '../openapi.json');
 
 export const routes: readonly Route[] = [
-  route({
-    id: 'openapi',
-    method: 'GET',
-    path: '/openapi.json',
+  route('openapi', 'GET /openapi.json', {
     service: 'edge',
     access: { kind: 'public' },
     response: { ...ok(openApiDocument), revalidated: true },

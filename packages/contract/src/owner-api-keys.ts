@@ -6,7 +6,7 @@ import {
   ownerApiKeyList,
   ownerApiKeyWithText,
 } from './keys.ts';
-import { created, ok, owner, route, type Route } from './route.ts';
+import { created, ok, owner, routesWith, type Route } from './route.ts';
 
 /** Has the form of a key, but is not valid. */
 const textExample = 'gwk_3Kd8PsYv6QfJ1bTn_xW9aZc2MhR7uLq4GtE0sVyB6nDk3JfP8oXi5CmT1rHw';
@@ -29,13 +29,10 @@ export const ownerKeyExample = {
   tenant_id: null,
 };
 
+const route = routesWith({ service: 'tenant', access: owner });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'owner.api-keys.list',
-    method: 'GET',
-    path: '/internal/v1/owner/api-keys',
-    service: 'tenant',
-    access: owner,
+  route('owner.api-keys.list', 'GET /internal/v1/owner/api-keys', {
     query: listOwnerApiKeys,
     response: ok(ownerApiKeyList),
     summary: 'Audit owner and admin keys',
@@ -48,12 +45,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'owner.api-keys.create',
-    method: 'POST',
-    path: '/internal/v1/owner/api-keys',
-    service: 'tenant',
-    access: owner,
+  route('owner.api-keys.create', 'POST /internal/v1/owner/api-keys', {
     idempotencyKey: true,
     body: createOwnerApiKey,
     response: created(ownerApiKeyWithText),
@@ -67,12 +59,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'owner.api-keys.revoke',
-    method: 'POST',
-    path: '/internal/v1/owner/api-keys/{id}/revoke',
-    service: 'tenant',
-    access: owner,
+  route('owner.api-keys.revoke', 'POST /internal/v1/owner/api-keys/{id}/revoke', {
     body: z.strictObject({}),
     response: ok(ownerApiKey),
     summary: 'Revoke any API key',

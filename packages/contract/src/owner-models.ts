@@ -54,10 +54,7 @@ const example: OwnerModel = {
 };
 
 export const routes: readonly Route[] = [
-  route({
-    id: 'owner.models.list',
-    method: 'GET',
-    path: '/internal/v1/owner/models',
+  route('owner.models.list', 'GET /internal/v1/owner/models', {
     service: 'chat',
     access: owner,
     response: ok(ownerModelList),

@@ -49,10 +49,7 @@ const example: ProviderDeployment = {
 };
 
 export const routes: readonly Route[] = [
-  route({
-    id: 'owner.providers.list',
-    method: 'GET',
-    path: '/internal/v1/owner/providers',
+  route('owner.providers.list', 'GET /internal/v1/owner/providers', {
     service: 'chat',
     access: owner,
     response: ok(providerDeploymentList),

@@ -64,10 +64,7 @@ const example: SystemState = {
 };
 
 export const routes: readonly Route[] = [
-  route({
-    id: 'owner.system.get',
-    method: 'GET',
-    path: '/internal/v1/owner/system',
+  route('owner.system.get', 'GET /internal/v1/owner/system', {
     service: 'tenant',
     access: owner,
     response: ok(systemState),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route, type Route } from './route.ts';
+import { routesWith, type Route } from './route.ts';
 
 /** The pages of the gateway: `/app/*`. For browsers, so not part of the OpenAPI document. */
 
@@ -12,23 +12,13 @@ export const pagesEntryId = 'pages.entry';
 export const pagesFolderId = 'pages.folder';
 export const pageFilesId = 'pages.files';
 
-const toPages = {
-  method: 'GET',
-  service: 'edge',
-  access: { kind: 'public' },
-  response: { status: 303, shape: null },
-  summary: 'Leads to the pages',
-} as const;
+const route = routesWith({ service: 'edge', access: { kind: 'public' } });
+const toPages = { response: { status: 303, shape: null }, summary: 'Leads to the pages' } as const;
 
 export const webRoutes: readonly Route[] = [
-  route({ id: pagesEntryId, path: '/', ...toPages }),
-  route({ id: pagesFolderId, path: pagesFolder, ...toPages }),
-  route({
-    id: pageFilesId,
-    method: 'GET',
-    path: `${pagesPath}{path*}`,
-    service: 'edge',
-    access: { kind: 'public' },
+  route(pagesEntryId, 'GET /', toPages),
+  route(pagesFolderId, `GET ${pagesFolder}`, toPages),
+  route(pageFilesId, `GET ${pagesPath}{path*}`, {
     response: { status: 200, shape: z.string(), revalidated: true },
     summary: 'The document of the pages, and the files that it loads',
   }),

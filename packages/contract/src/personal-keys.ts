@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, storableText, timestamp } from './fields.ts';
 import { apiKey, apiKeyWithText, rotateApiKey } from './keys.ts';
-import { created, noContent, ok, route, type Route } from './route.ts';
+import { created, noContent, ok, routesWith, type Route } from './route.ts';
 import { scopes } from './scopes.ts';
 import { session } from './sessions.ts';
 
@@ -60,16 +60,14 @@ const sessionExample: MemberSession = {
   current: true,
 };
 const params = { id: keyExample.id };
-const keyRoute = { service: 'tenant', access: { kind: 'key', ofTenant: true } } as const;
-const changesKeys = { ...keyRoute, access: { ...keyRoute.access, notConfirmed: true } } as const;
-const sessionRoute = { service: 'tenant', access: { kind: 'key' } } as const;
+const route = routesWith({ service: 'tenant', access: { kind: 'key', ofTenant: true } });
+const keyChange = routesWith({
+  service: 'tenant',
+  access: { kind: 'key', ofTenant: true, notConfirmed: true },
+});
 
 export const routes: readonly Route[] = [
-  route({
-    ...keyRoute,
-    id: 'me.api-keys.list',
-    method: 'GET',
-    path: '/v1/me/api-keys',
+  route('me.api-keys.list', 'GET /v1/me/api-keys', {
     query: listOwn,
     response: ok(personalKeyList),
     summary: 'List the keys that the user has made or given to programs',
@@ -82,11 +80,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...changesKeys,
-    id: 'me.api-keys.create',
-    method: 'POST',
-    path: '/v1/me/api-keys',
+  keyChange('me.api-keys.create', 'POST /v1/me/api-keys', {
     idempotencyKey: true,
     body: createPersonalKey,
     response: created(personalKeyWithText),
@@ -101,11 +95,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...changesKeys,
-    id: 'me.api-keys.rotate',
-    method: 'POST',
-    path: '/v1/me/api-keys/{id}/rotate',
+  keyChange('me.api-keys.rotate', 'POST /v1/me/api-keys/{id}/rotate', {
     idempotencyKey: true,
     body: rotateApiKey,
     response: ok(personalKeyWithText),
@@ -119,11 +109,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...changesKeys,
-    id: 'me.api-keys.revoke',
-    method: 'POST',
-    path: '/v1/me/api-keys/{id}/revoke',
+  keyChange('me.api-keys.revoke', 'POST /v1/me/api-keys/{id}/revoke', {
     body: z.strictObject({}),
     response: ok(personalKey),
     summary: 'Revoke a key of the caller, or of a program',
@@ -137,11 +123,8 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...sessionRoute,
-    id: 'me.sessions.list',
-    method: 'GET',
-    path: '/v1/me/sessions',
+  route('me.sessions.list', 'GET /v1/me/sessions', {
+    access: { kind: 'key' },
     query: listOwn,
     response: ok(memberSessionList),
     summary: 'List the open sessions of the caller: all that were opened with the same key',
@@ -153,11 +136,8 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...{ service: 'tenant', access: { kind: 'key', notConfirmed: true } },
-    id: 'me.sessions.delete',
-    method: 'DELETE',
-    path: '/v1/me/sessions/{id}',
+  route('me.sessions.delete', 'DELETE /v1/me/sessions/{id}', {
+    access: { kind: 'key', notConfirmed: true },
     response: noContent,
     summary: 'End a session of the caller',
     description: 'Takes effect within 5 seconds; running streams finish.',

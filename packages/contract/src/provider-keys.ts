@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, modelId, page, setOf, storableForm, storableText, userId, utcTime, uuid } from './fields.ts';
-import { created, noContent, ok, route, scope, type Route } from './route.ts';
+import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** Keys of a tenant's own for model providers: `/v1/provider-keys*`. */
 
@@ -45,14 +45,10 @@ const example: ProviderKey = {
   status: 'active',
 };
 
-const shared = { service: 'tenant', access: scope('keys.write') } as const;
+const route = routesWith({ service: 'tenant', access: scope('keys.write') });
 
 export const routes: readonly Route[] = [
-  route({
-    ...shared,
-    id: 'provider-keys.list',
-    method: 'GET',
-    path: '/v1/provider-keys',
+  route('provider-keys.list', 'GET /v1/provider-keys', {
     query: listProviderKeys,
     response: ok(providerKeyList),
     summary: "List the tenant's keys for providers, without their text",
@@ -60,11 +56,7 @@ export const routes: readonly Route[] = [
       page: { summary: 'The newest ones', response: { data: [example], has_more: false, next_cursor: null } },
     },
   }),
-  route({
-    ...shared,
-    id: 'provider-keys.create',
-    method: 'POST',
-    path: '/v1/provider-keys',
+  route('provider-keys.create', 'POST /v1/provider-keys', {
     idempotencyKey: true,
     body: createProviderKey,
     response: created(providerKey),
@@ -86,11 +78,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...shared,
-    id: 'provider-keys.delete',
-    method: 'DELETE',
-    path: '/v1/provider-keys/{id}',
+  route('provider-keys.delete', 'DELETE /v1/provider-keys/{id}', {
     response: noContent,
     summary: "Delete a key of the tenant's own",
     description:

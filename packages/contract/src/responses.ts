@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MiB, ok, route, scope, type Route } from './route.ts';
+import { MiB, ok, routesWith, scope, type Route } from './route.ts';
 
 /**
  * OpenAI's responses, for the documentation (https://platform.openai.com/docs/api-reference/responses). Requests are not
@@ -155,30 +155,26 @@ export const inputItems = z.object({
   has_more: z.boolean(),
 });
 
-const storedRoute = {
-  dialects: ['responses'] as const,
-  service: 'chat' as const,
+const storedRoute = routesWith({
+  dialects: ['responses'],
+  service: 'chat',
   access: scope('chat'),
   actingUser: true,
-};
+});
 
 /** Shared by routes whose body is a request for a response. */
-const requestRoute = {
-  method: 'POST' as const,
-  dialects: ['responses'] as const,
-  service: 'chat' as const,
+const requestRoute = routesWith({
+  dialects: ['responses'],
+  service: 'chat',
   access: scope('chat'),
   actingUser: true,
   passThrough: true,
   bodyLimit: 20 * MiB,
   query: z.looseObject({}),
-};
+});
 
 export const routes: readonly Route[] = [
-  route({
-    ...requestRoute,
-    id: 'responses.create',
-    path: '/v1/responses',
+  requestRoute('responses.create', 'POST /v1/responses', {
     passedBody: responseRequest,
     response: { ...ok(response), events: true },
     summary: "A response, as OpenAI's Responses API has it",
@@ -211,11 +207,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...storedRoute,
-    id: 'responses.get',
-    method: 'GET',
-    path: '/v1/responses/{response_id}',
+  storedRoute('responses.get', 'GET /v1/responses/{response_id}', {
     query: z.looseObject({
       stream: z.string().max(8).optional().describe('`true` for the events of the response'),
       starting_after: z
@@ -235,11 +227,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...storedRoute,
-    id: 'responses.delete',
-    method: 'DELETE',
-    path: '/v1/responses/{response_id}',
+  storedRoute('responses.delete', 'DELETE /v1/responses/{response_id}', {
     query: z.looseObject({}),
     response: ok(deletedResponse),
     summary: 'Delete a stored response',
@@ -252,11 +240,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...storedRoute,
-    id: 'responses.cancel',
-    method: 'POST',
-    path: '/v1/responses/{response_id}/cancel',
+  storedRoute('responses.cancel', 'POST /v1/responses/{response_id}/cancel', {
     query: z.looseObject({}),
     response: ok(response),
     summary: 'Cancel a response in the background',
@@ -269,11 +253,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...storedRoute,
-    id: 'responses.input_items',
-    method: 'GET',
-    path: '/v1/responses/{response_id}/input_items',
+  storedRoute('responses.input_items', 'GET /v1/responses/{response_id}/input_items', {
     query: inputItemsQuery,
     response: ok(inputItems),
     summary: 'List the input of a stored response',
@@ -290,10 +270,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...requestRoute,
-    id: 'responses.compact',
-    path: '/v1/responses/compact',
+  requestRoute('responses.compact', 'POST /v1/responses/compact', {
     passedBody: compactRequest,
     response: ok(compaction),
     summary: 'A conversation in short, for later requests',
@@ -332,10 +309,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...requestRoute,
-    id: 'responses.input_tokens',
-    path: '/v1/responses/input_tokens',
+  requestRoute('responses.input_tokens', 'POST /v1/responses/input_tokens', {
     counts: true,
     passedBody: inputTokensRequest,
     response: ok(inputTokens),

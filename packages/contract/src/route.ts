@@ -149,23 +149,29 @@ export const scope = (name: Scope, also?: Scope): Access => ({
   ...(also !== undefined && { also }),
 });
 
+type Method = Route['method'];
 type Optional = 'actingUser' | 'idempotencyKey' | 'passThrough' | 'bodyLimit';
+type RouteFields = Omit<Route, Optional | 'id' | 'method' | 'path' | 'operatorSurface'> &
+  Partial<Pick<Route, Optional>>;
 
-/** Creates an entry of the route table with default values. */
-export function route(
-  fields: Omit<Route, Optional | 'operatorSurface'> & Partial<Pick<Route, Optional>>,
-): Route {
+/** Creates an entry of the route table with default values: `route('agents.list', 'GET /v1/agents', { … })`. */
+export function route(id: string, endpoint: `${Method} /${string}`, fields: RouteFields): Route {
   const { body, bodyLines, bodyForm } = fields;
   const bodyLimit = [body, bodyLines, bodyForm].every((shape) => shape === undefined) ? 0 : MiB;
-  const operatorSurface = isOperatorSurface(fields.method, fields.path);
+  const [method, path] = endpoint.split(' ') as [Method, string];
   return {
-    actingUser: false,
-    idempotencyKey: false,
-    operatorSurface,
-    passThrough: false,
-    bodyLimit,
+    ...{ actingUser: false, idempotencyKey: false, passThrough: false, bodyLimit },
     ...fields,
+    ...{ id, method, path, operatorSurface: isOperatorSurface(method, path) },
   };
+}
+
+/** `route` for entries that share these fields. An entry may replace them. */
+export function routesWith<const Shared extends Partial<RouteFields>>(shared: Shared) {
+  type Rest = Omit<RouteFields, keyof Shared> & Partial<RouteFields>;
+  return (id: string, endpoint: `${Method} /${string}`, fields: Rest): Route =>
+    // The compiler doesn't see that `fields` has what `shared` lacks.
+    route(id, endpoint, { ...shared, ...fields } as unknown as RouteFields);
 }
 
 export const owner: Access = { kind: 'owner' };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, utcTime, uuid } from './fields.ts';
 import { roles, scopes } from './scopes.ts';
-import { admin, noContent, ok, route, type Route } from './route.ts';
+import { admin, noContent, ok, routesWith, type Route } from './route.ts';
 
 /** Sessions of people who use pages of the gateway in a browser: `/login*`, `/logout`, `/v1/session*`. */
 
@@ -73,13 +73,10 @@ const example: Session = {
 /** Browsers say by these where a request comes from, and which session they have. */
 export const fromBrowser = ['cookie', 'origin', 'sec-fetch-site'];
 
+const route = routesWith({ service: 'tenant', access: { kind: 'ticket', headers: fromBrowser } });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'login.key',
-    method: 'POST',
-    path: '/login/key',
-    service: 'tenant',
-    access: { kind: 'ticket', headers: fromBrowser },
+  route('login.key', 'POST /login/key', {
     body: keyLogin,
     response: ok(currentSession),
     summary: 'Log in with an API key',
@@ -93,21 +90,13 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'session.get',
-    method: 'GET',
-    path: '/v1/session',
-    service: 'tenant',
+  route('session.get', 'GET /v1/session', {
     access: { kind: 'session' },
     response: ok(currentSession),
     summary: 'Get the session of the browser',
     examples: { ada: { summary: 'A session of a user', response: current } },
   }),
-  route({
-    id: 'sessions.list',
-    method: 'GET',
-    path: '/v1/sessions',
-    service: 'tenant',
+  route('sessions.list', 'GET /v1/sessions', {
     access: admin,
     query: listSessions,
     response: ok(sessionList),
@@ -120,11 +109,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'sessions.delete',
-    method: 'DELETE',
-    path: '/v1/sessions/{id}',
-    service: 'tenant',
+  route('sessions.delete', 'DELETE /v1/sessions/{id}', {
     access: admin,
     response: noContent,
     summary: 'End a session',
@@ -144,71 +129,40 @@ const issuerAnswer = z.looseObject({
 
 /** Routes for browsers, and for issuers: not part of the OpenAPI document. */
 export const pageRoutes: readonly Route[] = [
-  route({
-    id: 'login.page',
-    method: 'GET',
-    path: '/login',
-    service: 'tenant',
+  route('login.page', 'GET /login', {
     access: { kind: 'ticket', headers: ['cookie'] },
     query: returnTo,
     response: { status: 200, shape: null },
     summary: 'The page with the ways to log in',
   }),
-  route({
-    id: 'login.form',
-    method: 'POST',
-    path: '/login',
-    service: 'tenant',
-    access: { kind: 'ticket', headers: fromBrowser },
+  route('login.form', 'POST /login', {
     query: returnTo,
     response: { status: 303, shape: null },
     summary: 'The form of the page: logs in with an API key',
   }),
-  route({
-    id: 'login.oidc',
-    method: 'GET',
-    path: '/login/oidc/{issuer}',
-    service: 'tenant',
+  route('login.oidc', 'GET /login/oidc/{issuer}', {
     access: { kind: 'ticket', headers: [] },
     query: returnTo,
     response: { status: 303, shape: null },
     summary: 'Leads the browser to an OpenID Connect issuer',
   }),
-  route({
-    id: 'login.oidc.callback',
-    method: 'GET',
-    path: '/login/oidc/{issuer}/callback',
-    service: 'tenant',
+  route('login.oidc.callback', 'GET /login/oidc/{issuer}/callback', {
     access: { kind: 'ticket', headers: ['cookie'] },
     query: issuerAnswer,
     response: { status: 303, shape: null },
     summary: 'The issuer sends the browser here: logs in, or lets a person of several tenants choose',
   }),
-  route({
-    id: 'login.oidc.form',
-    method: 'POST',
-    path: '/login/oidc/{issuer}/choice',
-    service: 'tenant',
-    access: { kind: 'ticket', headers: fromBrowser },
+  route('login.oidc.form', 'POST /login/oidc/{issuer}/choice', {
     query: returnTo,
     response: { status: 303, shape: null },
     summary: 'The form of the choice among tenants: logs in',
   }),
-  route({
-    id: 'login.oidc.logout',
-    method: 'POST',
-    path: '/login/oidc/{issuer}/backchannel-logout',
-    service: 'tenant',
+  route('login.oidc.logout', 'POST /login/oidc/{issuer}/backchannel-logout', {
     access: { kind: 'ticket', headers: [] },
     response: { status: 200, shape: null },
     summary: 'The issuer reports that it has ended a session, or all sessions of a person',
   }),
-  route({
-    id: 'logout',
-    method: 'POST',
-    path: '/logout',
-    service: 'tenant',
-    access: { kind: 'ticket', headers: fromBrowser },
+  route('logout', 'POST /logout', {
     response: { status: 303, shape: null },
     summary: 'Ends the session of the browser, and leads to the page for logout of its issuer, or for login',
   }),

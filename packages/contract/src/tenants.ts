@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listOf, page, setOf, slug, storableForm, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits, maxConcurrent } from './keys.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
-import { created, ok, owner, route, scope, type Route } from './route.ts';
+import { created, ok, owner, route, routesWith, scope, type Route } from './route.ts';
 
 /** Tenants: `/internal/v1/owner/tenants*`, and `/v1/tenant/settings` for their admins. */
 
@@ -178,25 +178,18 @@ const settingsExample = {
   previews: tenantExample.previews,
   user_keys: tenantExample.user_keys,
 };
-const settingsRoute = {
-  path: '/v1/tenant/settings',
+const settingsRoute = routesWith({
   service: 'tenant',
   access: scope('keys.write'),
   response: ok(adminTenantSettings),
-} as const;
+});
 
 export const routes: readonly Route[] = [
-  route({
-    ...settingsRoute,
-    id: 'tenant.settings.get',
-    method: 'GET',
+  settingsRoute('tenant.settings.get', 'GET /v1/tenant/settings', {
     summary: 'Get the settings of the tenant that its admins may change',
     examples: { settings: { summary: 'The defaults in another time zone', response: settingsExample } },
   }),
-  route({
-    ...settingsRoute,
-    id: 'tenant.settings.patch',
-    method: 'PATCH',
+  settingsRoute('tenant.settings.patch', 'PATCH /v1/tenant/settings', {
     body: patchOwnSettings,
     summary: 'Change settings of the tenant',
     description:
@@ -209,10 +202,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'owner.tenants.list',
-    method: 'GET',
-    path: '/internal/v1/owner/tenants',
+  route('owner.tenants.list', 'GET /internal/v1/owner/tenants', {
     service: 'tenant',
     access: owner,
     query: listTenants,
@@ -226,10 +216,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'owner.tenants.create',
-    method: 'POST',
-    path: '/internal/v1/owner/tenants',
+  route('owner.tenants.create', 'POST /internal/v1/owner/tenants', {
     service: 'tenant',
     access: owner,
     idempotencyKey: true,
@@ -264,10 +251,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'owner.tenants.get',
-    method: 'GET',
-    path: '/internal/v1/owner/tenants/{id}',
+  route('owner.tenants.get', 'GET /internal/v1/owner/tenants/{id}', {
     service: 'tenant',
     access: owner,
     response: ok(tenant),
@@ -276,10 +260,7 @@ export const routes: readonly Route[] = [
       tenant: { summary: 'One tenant', params: { id: tenantExample.id }, response: tenantExample },
     },
   }),
-  route({
-    id: 'owner.tenants.patch',
-    method: 'PATCH',
-    path: '/internal/v1/owner/tenants/{id}',
+  route('owner.tenants.patch', 'PATCH /internal/v1/owner/tenants/{id}', {
     service: 'tenant',
     access: owner,
     body: patchTenant,

@@ -12,7 +12,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { ok, route, scope, type Route } from './route.ts';
+import { ok, routesWith, scope, type Route } from './route.ts';
 
 /** Traces: `/v1/traces*`. */
 
@@ -183,14 +183,10 @@ const memorySpanExample = {
   memory: { passages: 3, mode: 'hybrid' },
 };
 
+const route = routesWith({ service: 'analytics', access: scope('analytics.read'), actingUser: true });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'traces.follow',
-    method: 'GET',
-    path: '/v1/traces/follow',
-    service: 'analytics',
-    access: scope('analytics.read'),
-    actingUser: true,
+  route('traces.follow', 'GET /v1/traces/follow', {
     query: followTraces,
     response: ok(tracePage),
     summary: 'List runs that started or ended since the last call',
@@ -210,16 +206,9 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'traces.get',
-    method: 'GET',
-    path: '/v1/traces/{id}',
-    service: 'analytics',
-    access: scope('analytics.read'),
-    actingUser: true,
+  route('traces.get', 'GET /v1/traces/{id}', {
     response: ok(trace),
     summary: 'Get a run with its steps',
-
     description:
       'The id is the `x-run-id` header of the response. Each provider call is a span, and so is the search in the memory of an agent.',
     examples: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, utcTime, uuid } from './fields.ts';
-import { accepted, created, ok, route, type Access, type Example, type Route } from './route.ts';
+import { accepted, created, ok, routesWith, type Access, type Example, type Route } from './route.ts';
 import { tenantExample } from './tenants.ts';
 
 /** Transfers of resources between tenants: `/v1/tenant/resource-transfers*`. */
@@ -190,13 +190,10 @@ function one(summary: string, preview: TransferPreview): { examples: Record<stri
   return { examples: { agent: { summary, params: { id: preview.id }, response: preview } } };
 }
 
+const route = routesWith({ service: 'tenant', access: transfers });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'transfers.previews.create',
-    method: 'POST',
-    path: base,
-    service: 'tenant',
-    access: transfers,
+  route('transfers.previews.create', `POST ${base}`, {
     idempotencyKey: true,
     body: createPreview,
     response: created(transferPreview),
@@ -220,12 +217,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'transfers.previews.get',
-    method: 'GET',
-    path: `${base}/{id}`,
-    service: 'tenant',
-    access: transfers,
+  route('transfers.previews.get', `GET ${base}/{id}`, {
     response: ok(transferPreview),
     summary: 'Get a preview, as an owner or an admin of either tenant',
     ...one('A preview that the target has not accepted', {
@@ -236,24 +228,14 @@ export const routes: readonly Route[] = [
       problems: null,
     }),
   }),
-  route({
-    id: 'transfers.previews.accept',
-    method: 'POST',
-    path: `${base}/{id}/accept`,
-    service: 'tenant',
-    access: transfers,
+  route('transfers.previews.accept', `POST ${base}/{id}/accept`, {
     response: ok(transferPreview),
     summary: 'Accept a transfer into the own tenant',
     description:
       'An admin of the target agrees to the transfer. The preview then also shows what depends on the target.',
     ...one('The preview after the target has accepted', example),
   }),
-  route({
-    id: 'transfers.create',
-    method: 'POST',
-    path: collection,
-    service: 'tenant',
-    access: transfers,
+  route('transfers.create', `POST ${collection}`, {
     idempotencyKey: true,
     body: createTransfer,
     response: accepted(wireTransfer),
@@ -270,12 +252,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'transfers.list',
-    method: 'GET',
-    path: collection,
-    service: 'tenant',
-    access: transfers,
+  route('transfers.list', `GET ${collection}`, {
     query: listTransfers,
     response: ok(transferList),
     summary: 'List transfers from and to the own tenant, or all for an owner, newest first',
@@ -287,12 +264,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'transfers.get',
-    method: 'GET',
-    path: `${collection}/{id}`,
-    service: 'tenant',
-    access: transfers,
+  route('transfers.get', `GET ${collection}/{id}`, {
     response: ok(wireTransfer),
     summary: 'Get the progress of a transfer, as an owner or an admin of either tenant',
     examples: {

@@ -11,7 +11,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { ok, route, scope, type Route } from './route.ts';
+import { ok, routesWith, scope, type Route } from './route.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
 import { tokensExample } from './traces.ts';
 
@@ -178,14 +178,10 @@ const csvExample = [
   .map((line) => `${line}\r\n`)
   .join('');
 
+const route = routesWith({ service: 'analytics', access: scope('analytics.read'), actingUser: true });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'usage.summary',
-    method: 'GET',
-    path: '/v1/usage/summary',
-    service: 'analytics',
-    access: scope('analytics.read'),
-    actingUser: true,
+  route('usage.summary', 'GET /v1/usage/summary', {
     query: summaryQuery,
     response: ok(usageSummary),
     summary: 'Get requests and tokens, in total and by group',
@@ -218,13 +214,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'costs.summary',
-    method: 'GET',
-    path: '/v1/costs/summary',
-    service: 'analytics',
-    access: scope('analytics.read'),
-    actingUser: true,
+  route('costs.summary', 'GET /v1/costs/summary', {
     query: summaryQuery,
     response: ok(costSummary),
     summary: 'Get the cost of runs, in total and by group',
@@ -263,13 +253,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'costs.export',
-    method: 'GET',
-    path: '/v1/costs/export',
-    service: 'analytics',
-    access: scope('analytics.read'),
-    actingUser: true,
+  route('costs.export', 'GET /v1/costs/export', {
     query: exportQuery,
     response: { status: 200, shape: exportedCosts, csv: true },
     summary: 'Export the cost of runs as CSV',

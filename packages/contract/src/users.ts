@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { count, uuid } from './fields.ts';
-import { accepted, ok, route, type Access, type Route } from './route.ts';
+import { accepted, ok, routesWith, type Access, type Route } from './route.ts';
 
 /** The data of end users: `/v1/users/{user_id}/data*`. */
 
@@ -35,13 +35,10 @@ const base = '/v1/users/{user_id}/data';
 /** A user deletes no more than they could with a key, piece by piece. */
 const access: Access = { kind: 'admin', orSelf: ['memory.write', 'cookies.write'] };
 
+const route = routesWith({ service: 'tenant', access });
+
 export const routes: readonly Route[] = [
-  route({
-    id: 'users.data.delete',
-    method: 'DELETE',
-    path: base,
-    service: 'tenant',
-    access,
+  route('users.data.delete', `DELETE ${base}`, {
     response: accepted(userDataDeletion),
     summary: 'Delete the data of an end user',
     description:
@@ -57,12 +54,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    id: 'users.data.deletions.get',
-    method: 'GET',
-    path: `${base}/deletions/{id}`,
-    service: 'tenant',
-    access,
+  route('users.data.deletions.get', `GET ${base}/deletions/{id}`, {
     response: ok(userDataDeletion),
     summary: 'Get the progress of a deletion',
     description: 'A deletion can be read for 90 days after it has completed.',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, recordOf, storableText, userId, utcTime, uuid } from './fields.ts';
-import { accepted, MiB, ok, route, scope, type Route } from './route.ts';
+import { MiB, accepted, ok, routesWith, scope, type Route } from './route.ts';
 import { webhookMode } from './webhook-endpoints.ts';
 
 /** Deliveries that trigger agents, and what became of them: `POST /v1/webhooks/llm`, `/v1/webhooks/calls*`. */
@@ -165,15 +165,11 @@ export const deliveryExample = {
   attempts: [],
 };
 const { call_id: callId, agent_id: agentId } = callExample;
-const entry = { service: 'webhook', access: scope('webhooks.write') } as const;
+const route = routesWith({ service: 'webhook', access: scope('webhooks.write') });
 
 export const routes: readonly Route[] = [
-  route({
-    id: 'webhooks.llm',
-    service: 'webhook',
+  route('webhooks.llm', 'POST /v1/webhooks/llm', {
     access: { kind: 'signed', headers: deliveryHeaders },
-    method: 'POST',
-    path: '/v1/webhooks/llm',
     bodyLimit: MiB,
     passedBody: webhookInput,
     query: deliveryQuery,
@@ -201,11 +197,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...entry,
-    id: 'webhooks.endpoints.calls',
-    method: 'GET',
-    path: '/v1/webhooks/endpoints/{id}/calls',
+  route('webhooks.endpoints.calls', 'GET /v1/webhooks/endpoints/{id}/calls', {
     query: listWebhookCalls,
     response: ok(webhookCallList),
     summary: 'List the calls of a webhook endpoint; they are kept for 30 days',
@@ -218,11 +210,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...entry,
-    id: 'webhooks.calls.get',
-    method: 'GET',
-    path: '/v1/webhooks/calls/{call_id}',
+  route('webhooks.calls.get', 'GET /v1/webhooks/calls/{call_id}', {
     response: ok(webhookCallWithResult),
     summary: 'Get a call with its result',
     examples: {
@@ -233,11 +221,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...entry,
-    id: 'webhooks.calls.redeliver',
-    method: 'POST',
-    path: '/v1/webhooks/calls/{call_id}/redeliver',
+  route('webhooks.calls.redeliver', 'POST /v1/webhooks/calls/{call_id}/redeliver', {
     idempotencyKey: true,
     body: z.strictObject({}),
     response: accepted(webhookDelivery),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds, rotateApiKey } from './keys.ts';
-import { created, noContent, ok, route, scope, type Route } from './route.ts';
+import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
 
 /** Endpoints for webhooks that trigger agents: `/v1/webhooks/endpoints*`. */
 
@@ -142,17 +142,10 @@ const endpointExample = {
 const secretExample = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const params = { id: endpointExample.id };
 
-const entry = {
-  service: 'webhook',
-  access: scope('webhooks.write'),
-} as const;
+const route = routesWith({ service: 'webhook', access: scope('webhooks.write') });
 
 export const routes: readonly Route[] = [
-  route({
-    ...entry,
-    id: 'webhooks.endpoints.list',
-    method: 'GET',
-    path: '/v1/webhooks/endpoints',
+  route('webhooks.endpoints.list', 'GET /v1/webhooks/endpoints', {
     query: listWebhookEndpoints,
     response: ok(webhookEndpointList),
     summary: 'List the webhook endpoints of the tenant',
@@ -164,11 +157,7 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...entry,
-    id: 'webhooks.endpoints.create',
-    method: 'POST',
-    path: '/v1/webhooks/endpoints',
+  route('webhooks.endpoints.create', 'POST /v1/webhooks/endpoints', {
     idempotencyKey: true,
     body: createWebhookEndpoint,
     response: created(webhookEndpointWithSecrets),
@@ -187,20 +176,12 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...entry,
-    id: 'webhooks.endpoints.get',
-    method: 'GET',
-    path: '/v1/webhooks/endpoints/{id}',
+  route('webhooks.endpoints.get', 'GET /v1/webhooks/endpoints/{id}', {
     response: ok(webhookEndpoint),
     summary: 'Get a webhook endpoint',
     examples: { endpoint: { summary: 'An endpoint', params, response: endpointExample } },
   }),
-  route({
-    ...entry,
-    id: 'webhooks.endpoints.patch',
-    method: 'PATCH',
-    path: '/v1/webhooks/endpoints/{id}',
+  route('webhooks.endpoints.patch', 'PATCH /v1/webhooks/endpoints/{id}', {
     body: patchWebhookEndpoint,
     response: ok(webhookEndpoint),
     summary: 'Change a webhook endpoint',
@@ -219,20 +200,12 @@ export const routes: readonly Route[] = [
       },
     },
   }),
-  route({
-    ...entry,
-    id: 'webhooks.endpoints.delete',
-    method: 'DELETE',
-    path: '/v1/webhooks/endpoints/{id}',
+  route('webhooks.endpoints.delete', 'DELETE /v1/webhooks/endpoints/{id}', {
     response: noContent,
     summary: 'Delete a webhook endpoint with its calls',
     examples: { endpoint: { summary: 'An endpoint', params } },
   }),
-  route({
-    ...entry,
-    id: 'webhooks.endpoints.rotate-secret',
-    method: 'POST',
-    path: '/v1/webhooks/endpoints/{id}/rotate-secret',
+  route('webhooks.endpoints.rotate-secret', 'POST /v1/webhooks/endpoints/{id}/rotate-secret', {
     idempotencyKey: true,
     body: rotateWebhookSecret,
     response: ok(webhookEndpointWithSecret),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ownerAlertTypes, tenantAlertTypes } from './alert-types.ts';
 import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
-import { accepted, created, noContent, ok, owner, route, scope, type Route } from './route.ts';
+import { accepted, created, noContent, ok, owner, routesWith, scope, type Route } from './route.ts';
 import { overlapSeconds } from './keys.ts';
 import { deliveryExample, deliveryStatus, webhookDelivery } from './webhook-calls.ts';
 import { standardSecret } from './webhook-endpoints.ts';
@@ -97,7 +97,7 @@ type Shapes = typeof tenantShapes | typeof ownerShapes;
 
 interface Audience {
   prefix: string;
-  path: string;
+  path: `/${string}`;
   whose: string;
   types: readonly string[];
   access: Route['access'];
@@ -125,12 +125,9 @@ function routesOfAll(
   { prefix, path, whose, types, access }: Audience,
   example: SubscriptionExample,
 ): Route[] {
-  const entry = { service: 'webhook', access, path } as const;
+  const route = routesWith({ service: 'webhook', access });
   return [
-    route({
-      ...entry,
-      id: `${prefix}.list`,
-      method: 'GET',
+    route(`${prefix}.list`, `GET ${path}`, {
       query: listWebhookSubscriptions,
       response: ok(list),
       summary: `List the subscriptions of ${whose} to events`,
@@ -142,10 +139,7 @@ function routesOfAll(
         },
       },
     }),
-    route({
-      ...entry,
-      id: `${prefix}.create`,
-      method: 'POST',
+    route(`${prefix}.create`, `POST ${path}`, {
       idempotencyKey: true,
       body: create,
       response: created(withSecret),
@@ -166,21 +160,15 @@ function routesOfOne(
   { prefix, path, whose, access }: Audience,
   example: SubscriptionExample,
 ): Route[] {
-  const entry = { service: 'webhook', access, path: `${path}/{id}` } as const;
+  const route = routesWith({ service: 'webhook', access });
   const params = { id: example.id };
   return [
-    route({
-      ...entry,
-      id: `${prefix}.get`,
-      method: 'GET',
+    route(`${prefix}.get`, `GET ${path}/{id}`, {
       response: ok(subscription),
       summary: `Get a subscription of ${whose}`,
       examples: { subscription: { summary: 'A subscription', params, response: example } },
     }),
-    route({
-      ...entry,
-      id: `${prefix}.patch`,
-      method: 'PATCH',
+    route(`${prefix}.patch`, `PATCH ${path}/{id}`, {
       body: patch,
       response: ok(subscription),
       summary: `Change a subscription of ${whose}; disabling it gives up what was not delivered`,
@@ -199,19 +187,12 @@ function routesOfOne(
         },
       },
     }),
-    route({
-      ...entry,
-      id: `${prefix}.delete`,
-      method: 'DELETE',
+    route(`${prefix}.delete`, `DELETE ${path}/{id}`, {
       response: noContent,
       summary: `Delete a subscription of ${whose}`,
       examples: { subscription: { summary: 'A subscription', params } },
     }),
-    route({
-      ...entry,
-      id: `${prefix}.test`,
-      method: 'POST',
-      path: `${path}/{id}/test`,
+    route(`${prefix}.test`, `POST ${path}/{id}/test`, {
       idempotencyKey: true,
       body: z.strictObject({}),
       response: accepted(webhookDelivery),
