@@ -32,8 +32,10 @@ describe('literals of a store', () => {
     ['select id from a.b where id = $1 and key = $2', false],
     ['select id from a.c where id = $1', false],
   ])('given to a client are sent by %j: %j', (sent, isSent) => {
-    const literal = only('db.query(`select id\n from a.b where id = $1`, [id])');
-    expect(matches(literal, normalised(sent))).toBe(isSent);
+    for (const call of ['db.query(', 'firstRow<Row>(this.tenant(id), ']) {
+      const literal = only(`${call}\`select id\n from a.b where id = $1\`, [id])`);
+      expect(matches(literal, normalised(sent))).toBe(isSent);
+    }
   });
 
   it.each([

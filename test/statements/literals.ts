@@ -66,8 +66,14 @@ function textsOf(node: ts.Node): string[] {
   return [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)];
 }
 
+/** The functions of packages/pg that send a statement. */
+const senders = new Set(['query', 'allRows', 'firstRow', 'oneRow', 'rowCount', 'hasRow']);
+
 function isGivenToClient({ parent }: ts.Node): boolean {
-  if (ts.isCallExpression(parent))
-    return ts.isPropertyAccessExpression(parent.expression) && parent.expression.name.text === 'query';
+  if (ts.isCallExpression(parent)) {
+    const { expression } = parent;
+    const name = ts.isPropertyAccessExpression(expression) ? expression.name : expression;
+    return ts.isIdentifier(name) && senders.has(name.text);
+  }
   return ts.isPropertyAssignment(parent) && parent.name.getText() === 'text';
 }

@@ -1,4 +1,5 @@
 import type { UserDeletionEvent } from '@gatehouse/events/deletion-event';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 
@@ -127,17 +128,12 @@ export class DeletionInboxStore {
       [deletionId, requestedAtMs],
     );
   }
+}
 
-  /** Deletes a batch of deletions that are done and old. Returns their number. */
-  async deleteOld(batch: number): Promise<number> {
-    const { rowCount } = await this.#pool.query(
-      `delete from ${this.#table} where deletion_id = any (array(
-         select deletion_id from ${this.#table}
-         where due_at is null and received_at < now() - make_interval(days => ${keptDays}) limit $1))`,
-      [batch],
-    );
-    return rowCount ?? 0;
-  }
+/** Deletions of a service that are done and old. */
+export function oldDeletions(service: string): OldRows {
+  const where = `due_at is null and received_at < now() - interval '${keptDays} days'`;
+  return { table: `${service}.user_deletions`, where };
 }
 
 function sum(known: Counts, added: Counts): Counts {

@@ -6,12 +6,13 @@ import {
   type DeletedAgentEvent,
   type DeletionEvent,
 } from '@gatehouse/events/deletion-event';
-import { BackgroundLoop, inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import { checkCaller, consumeTopic, handleEach } from './topic-consumer.ts';
-import { DeletionInboxStore, type Counts, type TakenDeletion } from './deletion-inbox-store.ts';
+import { DeletionInboxStore, oldDeletions, type Counts, type TakenDeletion } from './deletion-inbox-store.ts';
 import { eventSender, type OutboxPublisherOptions, type SendEvent } from './outbox-publisher.ts';
 import type { Shell } from './shell.ts';
 
@@ -44,7 +45,6 @@ const idleMs = 30_000;
 /** The wait after a step that has removed nothing and is not the last, as while runs are under way. */
 const waitS = 5;
 const retryMs = 10_000;
-const cleanUpMs = 3_600_000;
 
 /** The service that sends each type of event. */
 const senders: Record<DeletionEvent['type'], ServiceName> = { user: 'tenant', agent: 'agent' };
@@ -62,9 +62,7 @@ export function takeDeletions(shell: Shell, options: DeletionInboxOptions): void
     take: (events, caller) => inbox.take(events, caller),
   });
   shell.add(inbox);
-  const task = 'delete old records of deletions of users';
-  const round = inBatches(1_000, (batch) => store.deleteOld(batch));
-  shell.add(new PeriodicWork({ task, log, everyMs: cleanUpMs, round }));
+  for (const part of cleanUp(log, system, [oldDeletions(name)])) shell.add(part);
 }
 
 interface DeletionInboxParts extends Pick<DeletionInboxOptions, 'forgetUser' | 'forgetAgent'> {

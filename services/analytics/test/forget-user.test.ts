@@ -3,7 +3,8 @@ import type { RunEnded } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { ForgetUserResponse } from '@gatehouse/proto/participant/v1/participant';
 import { eventually } from '@gatehouse/test/eventually';
-import { deleteOldDeletions } from '../src/forgetting/forget-system-store.ts';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
+import { oldDeletions } from '../src/forgetting/forget-system-store.ts';
 import { AnalyticsHarness, endOf, idAt, startOf } from './analytics-harness.ts';
 
 const settleMs = 300;
@@ -262,7 +263,7 @@ describe('ForgetUser', () => {
         `update analytics.forgotten_users set created_at = now() - make_interval(days => $1)`,
         [days],
       );
-      await deleteOldDeletions(pool);
+      await deleteOldRows(pool, oldDeletions);
       expect((await stones()).length > 0).toBe(remembered);
     }
   });

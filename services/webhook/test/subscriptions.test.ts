@@ -6,7 +6,8 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
-import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
+import { oldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import { Webhook } from 'standardwebhooks';
 import {
   deleteOldDeadLetters,
@@ -365,7 +366,7 @@ it('keeps dead letters and records of transfers for 30 days', async () => {
   const { url } = webhooks.database;
   const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
   expect(await deleteOldDeadLetters(system, 100)).toBe(1);
-  expect(await deleteOldTransfers(system, 'webhook')).toBe(false);
+  expect(await deleteOldRows(system, oldTransfers('webhook'))).toBe(1);
   await system.end();
   for (const table of ['dead_letters', 'transfers'])
     expect(

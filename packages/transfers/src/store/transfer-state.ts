@@ -1,4 +1,5 @@
-import type { Pool, Queryable } from '@gatehouse/pg/pool';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
+import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Transfer } from '../transfer.ts';
 
@@ -51,12 +52,7 @@ export async function setState(
   await db.query(`update ${service}.transfers set state = $2, ended_at = now() where id = $1`, [id, state]);
 }
 
-/** Deletes a batch of records of transfers that ended 30 days ago. Returns whether there are more. */
-export async function deleteOldTransfers(system: Pool, service: string, batch = 100): Promise<boolean> {
-  const { rowCount } = await system.query(
-    `delete from ${service}.transfers where id = any (array(
-       select id from ${service}.transfers where ended_at < now() - interval '30 days' limit $1))`,
-    [batch],
-  );
-  return rowCount === batch;
+/** The records of a service of transfers that ended 30 days ago. */
+export function oldTransfers(service: string): OldRows {
+  return { table: `${service}.transfers`, where: `ended_at < now() - interval '30 days'` };
 }

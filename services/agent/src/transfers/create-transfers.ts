@@ -1,6 +1,7 @@
 import type { Shell } from '@gatehouse/shell/shell';
 import { runStep } from '@gatehouse/transfers/run-step';
-import { transferUpkeep } from '@gatehouse/transfers/upkeep';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { oldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../shared/ground.ts';
 import { describeTransfer } from './describe-transfer-rpc.ts';
@@ -19,6 +20,6 @@ export function createTransfers({ log }: Shell, { config, app, system }: Ground)
       describe: describeTransfer(new AgentTransferStore(app)),
       runStep: runStep({ service: 'agent', app, steps }),
     },
-    parts: [transferUpkeep('agent', { system, log })],
+    parts: cleanUp(log, system, [oldTransfers('agent')]),
   };
 }

@@ -1,6 +1,7 @@
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { randomBase62 } from '@gatehouse/kit/ids';
 import { userDigest } from '@gatehouse/kit/user-digest';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 import { countsNothing, isUnfolded, measures, unpricedKey, usageKey } from '../usage/measure-store.ts';
@@ -263,11 +264,11 @@ export async function findForgotten(
   return new Set(rows.map((row) => row.run_id));
 }
 
-export async function deleteOldDeletions(pool: Pool): Promise<void> {
-  await pool.query(
-    `delete from analytics.forgotten_users where created_at < now() - interval '${keepDays} days'`,
-  );
-}
+/** Late events of a user are still cleared for so long. */
+export const oldDeletions: OldRows = {
+  table: 'analytics.forgotten_users',
+  where: `created_at < now() - interval '${keepDays} days'`,
+};
 
 /** Works on a deletion in one short transaction, one caller at a time. */
 async function inProgress<Result>(

@@ -1,6 +1,7 @@
 import type { Shell } from '@gatehouse/shell/shell';
 import { runStep } from '@gatehouse/transfers/run-step';
-import { transferUpkeep } from '@gatehouse/transfers/upkeep';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { oldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import { describeTransfer } from '../rpc/describe-transfer.ts';
 import { TransferStore } from '../store/transfers/transfer-store.ts';
 import { MemorySteps } from '../transfers/memory-steps.ts';
@@ -21,6 +22,6 @@ export function createTransfers({ log }: Shell, options: Ground) {
       describe: describeTransfer(new TransferStore(app), limits),
       runStep: runStep({ service: 'memory', app: jobs, steps }),
     },
-    parts: [transferUpkeep('memory', { system, log })],
+    parts: cleanUp(log, system, [oldTransfers('memory')]),
   };
 }

@@ -3,7 +3,8 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
 import { runStep } from '@gatehouse/transfers/run-step';
-import { transferUpkeep } from '@gatehouse/transfers/upkeep';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { oldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import type { callTasks } from '../calls/call-tasks.ts';
 import { CallTexts } from '../calls/call-texts.ts';
 import type { ChannelAdapters } from '../channels/adapters.ts';
@@ -44,6 +45,6 @@ export function createTransfers({ log }: Shell, options: TransfersOptions) {
         steps: new WebhookSteps({ adapters, secrets, moves }).steps,
       }),
     },
-    parts: [transferUpkeep('webhook', { system, log })],
+    parts: cleanUp(log, system, [oldTransfers('webhook')]),
   };
 }

@@ -1,0 +1,23 @@
+import { withTenant, type Pool, type Queryable } from './pool.ts';
+
+/** The base of a store on a pool: the statements are its methods. */
+export abstract class Store {
+  protected readonly pool: Pool;
+
+  constructor(pool: Pool) {
+    this.pool = pool;
+  }
+
+  /** Runs each statement in a transaction of the tenant: `firstRow(this.tenant(tenantId), …)`. */
+  protected tenant(tenantId: string): Queryable {
+    return tenantDb(this.pool, tenantId);
+  }
+}
+
+/** Runs each statement in a transaction of its own that sees only the rows of the tenant (`withTenant`). */
+export function tenantDb(pool: Pool, tenantId: string): Queryable {
+  const query = (...input: unknown[]): Promise<unknown> =>
+    withTenant(pool, tenantId, (db) => (db.query as (...values: unknown[]) => Promise<unknown>)(...input));
+  // Drops the overloads with a callback, which no store uses.
+  return { query: query as unknown as Queryable['query'] };
+}
