@@ -1,6 +1,6 @@
+import { readFile, stat } from 'node:fs/promises';
 import { parserProblem } from '@gatehouse/kit/parser-problem';
 import { parse } from 'yaml';
-import { boundedText } from './bounded-text.ts';
 import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
 import { secretsOf } from './provider-schema.ts';
 
@@ -74,4 +74,17 @@ function parsedYaml(file: string, text: string): unknown {
 
 function unsetIn({ secrets }: ReadCatalogue): string[] {
   return Object.keys(secrets).filter((name) => (secrets[name] ?? '') === '');
+}
+
+/** The text of a file of the catalogue with so many bytes at most. Throws a `CatalogueError` that names the file. */
+export async function boundedText(file: string, most: number): Promise<string> {
+  try {
+    const { size } = await stat(file);
+    if (size <= most) return await readFile(file, 'utf8');
+    throw new CatalogueError([`${file} has ${size} bytes, and may have ${most} at most`]);
+  } catch (error) {
+    if (error instanceof CatalogueError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new CatalogueError([`${file} can't be read: ${code ?? message}`]);
+  }
 }

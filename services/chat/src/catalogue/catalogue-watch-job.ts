@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
-import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { CatalogueError } from './catalogue.ts';
-import { Readings } from './readings.ts';
 
 const everyMs = 2_000;
+/** After a failure, since its reason may pass. */
+const retryMs = 60_000;
 
 /** A log line with all mistakes of 10,000 models would have megabytes. */
 const maxLogged = 1_000;
@@ -26,7 +28,7 @@ export interface WatchedFile {
   /** The text of the file; null if there is none to watch. */
   text: () => Promise<string | null>;
   /** Takes over a text. Throws if that can't be done, and then nothing has changed. */
-  use: (text: string, signal: AbortSignal) => Promise<void>;
+  use: (text: string, signal: AbortSignal) => Promise<void> | void;
 }
 
 export interface CatalogueWatchOptions {
@@ -38,21 +40,27 @@ export interface CatalogueWatchOptions {
   now?: () => number;
 }
 
-/** A watched file, and the failure that was reported for the content that it has. */
 interface Watched {
   file: WatchedFile;
-  readings: Readings;
+  /** The reading before. */
+  last: string | null;
+  /** The reading that was used, or could not be. */
+  used: string | null;
+  /** The time at which a reading that could not be used is used again. */
+  retryAt: number;
+  /** The failure that was reported for it. */
   reported: string | null;
 }
 
 /**
  * Reads the files of the catalogue again when they have changed. Polling sees every kind of change: rewritten files,
- * renamed ones, and links that lead elsewhere, as those of a ConfigMap do. While a file is wrong, what was read before
- * stays in use, and the file is read again from time to time.
+ * renamed ones, and links that lead elsewhere, as those of a ConfigMap do. A change counts when two readings in a row agree,
+ * so that no file is used while it is written. While a file is wrong, what was read before stays in use.
  */
 export class CatalogueWatch {
   readonly #options: CatalogueWatchOptions;
   readonly #everyMs: number;
+  readonly #now: () => number;
   readonly #failures: Counter;
   readonly #loop = new BackgroundLoop(() => this.#round());
   #files: readonly WatchedFile[] = [];
@@ -61,6 +69,7 @@ export class CatalogueWatch {
   constructor(options: CatalogueWatchOptions) {
     this.#options = options;
     this.#everyMs = options.everyMs ?? everyMs;
+    this.#now = options.now ?? monotonicMs;
     this.#failures = new Counter({
       name: 'gatehouse_catalogue_reload_failures_total',
       help: 'Changes of the model catalogue and its prices that could not be used',
@@ -74,11 +83,10 @@ export class CatalogueWatch {
   }
 
   start(): void {
-    const { now } = this.#options;
     this.#watched = this.#files.map((file) => {
-      const used = file.used();
-      const readings = new Readings(used === null ? undefined : `text ${used}`, now);
-      return { file, readings, reported: null };
+      const text = file.used();
+      const used = text === null ? null : `text ${text}`;
+      return { file, last: null, used, retryAt: Infinity, reported: null };
     });
     this.#loop.start(this.#everyMs);
   }
@@ -102,7 +110,12 @@ export class CatalogueWatch {
       const text = await watched.file.text().catch(asError);
       if (text === null || this.#loop.signal.aborted) continue;
       const reading = typeof text === 'string' ? `text ${text}` : `error ${text.message}`;
-      if (watched.readings.isChange(reading)) await this.#use(watched, text);
+      const agrees = reading === watched.last;
+      watched.last = reading;
+      if (!agrees || (reading === watched.used && this.#now() < watched.retryAt)) continue;
+      watched.used = reading;
+      watched.retryAt = Infinity;
+      await this.#use(watched, text);
     }
     return this.#everyMs;
   }
@@ -117,7 +130,7 @@ export class CatalogueWatch {
       watched.reported = null;
       log.info(messages.read);
     } catch (error) {
-      watched.readings.failed();
+      watched.retryAt = this.#now() + jittered(retryMs);
       const content = typeof text === 'string' ? text : text.message;
       const failure = hash('sha256', JSON.stringify([content, problemsOf(error)]));
       if (failure !== watched.reported) this.failed(messages.failed, error, content);

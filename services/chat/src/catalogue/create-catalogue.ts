@@ -46,7 +46,7 @@ export async function createCatalogue(
   const egress = new Egress({ guard: new Guard(config.EGRESS_ALLOW) });
   const watch = new CatalogueWatch({ onInvalid, log, registry, everyMs });
   const list = new OperatorList({
-    ...{ catalogue, pricing, egress, store: new PriceListSystemStore(pool) },
+    ...{ pricing, egress, store: new PriceListSystemStore(pool) },
     onFailure: (error) => watch.failed(listFailed, error, error.message),
     onUnkept: (error) => log.warn({ err: error }, 'failed to keep the list of prices for other replicas'),
   });

@@ -1,100 +1,58 @@
-import { boundedText } from './bounded-text.ts';
-import { CatalogueError, type Catalogue, type PriceSetting } from './catalogue.ts';
-import { FetchedList, shownUrl, type FetchedListOptions } from './fetched-list.ts';
-import { maxPriceBytes, OperatorPrices, pricesIn } from './operator-prices.ts';
+import type { Catalogue } from './catalogue.ts';
+import { boundedText } from './catalogue-file.ts';
+import { FetchedList, type FetchedListOptions } from './fetched-list.ts';
+import { maxPriceBytes, OperatorPrices } from './operator-prices.ts';
 import type { Pricing } from './pricing.ts';
 
-export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting'> {
-  catalogue: Pick<Catalogue, 'prices'>;
+export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting' | 'use'> {
   pricing: Pick<Pricing, 'chargeBy'>;
-  /** The last good list could not be kept for other replicas. */
-  onUnkept: (error: unknown) => void;
 }
 
 /** The operator's list of prices: a file that the catalogue names, or behind a URL. */
 export class OperatorList {
-  /** The text that was prepared last; null without one. */
+  /** The text of the file that was prepared last; null without one. */
   used: string | null = null;
   readonly #options: OperatorListOptions;
+  #file: string | undefined;
   #fetched: FetchedList | null = null;
 
   constructor(options: OperatorListOptions) {
     this.#options = options;
   }
 
-  /** Null if the catalogue names no list. Throws a `CatalogueError`. */
+  /** The text of the file; null if the catalogue names no file. Throws a `CatalogueError`. */
   async text(): Promise<string | null> {
-    const { prices } = this.#options.catalogue;
-    if (prices === null) return null;
-    return prices.file === undefined ? (this.#fetched?.text() ?? null) : fileText(prices.file);
+    return this.#file === undefined ? null : boundedText(this.#file, maxPriceBytes);
   }
 
-  /** Charges by a text from now on. Throws as `text` does. */
-  async use(text: string): Promise<void> {
-    const { catalogue, pricing } = this.#options;
-    const setting = catalogue.prices;
-    if (setting === null) return;
-    try {
-      pricing.chargeBy(readPrices(setting, text));
-      this.#keep(text);
-    } catch (error) {
-      // Another reason than the text may pass.
-      if (error instanceof CatalogueError) await this.#fetched?.unusable(text);
-      throw error;
-    }
+  /** Charges by a text of the file from now on. Throws as `text` does. */
+  use(text: string): void {
+    this.#options.pricing.chargeBy(OperatorPrices.parse({ file: this.#file ?? '', text }));
   }
 
-  /** Reads the list of another catalogue. Returns what charges by it. Throws as `text` does. */
+  /** Reads the list of another catalogue. Returns a function that charges by it. Throws as `text` does. */
   async prepared({ prices: setting }: Pick<Catalogue, 'prices'>, signal: AbortSignal): Promise<() => void> {
-    const { url } = setting ?? {};
+    const { pricing } = this.#options;
+    const { file, url } = setting ?? {};
+    const use = (prices: OperatorPrices): void => pricing.chargeBy(prices);
     const fetched =
       setting === null || url === undefined
         ? null
-        : new FetchedList({ ...this.#options, setting: { ...setting, url } });
-    const list = setting === null ? null : await this.#first(setting, fetched, signal);
+        : new FetchedList({ ...this.#options, setting: { ...setting, url }, use });
+    const text = file === undefined ? null : await boundedText(file, maxPriceBytes);
+    const prices =
+      text === null ? await fetched?.first(signal) : OperatorPrices.parse({ file: file ?? '', text });
     return () => {
-      this.#fetched?.stop();
+      void this.#fetched?.stop();
       this.#fetched = fetched;
-      this.used = list?.text ?? null;
-      this.#options.pricing.chargeBy(list?.prices ?? null);
-      if (list !== null) this.#keep(list.text);
+      this.#file = file;
+      this.used = text;
+      pricing.chargeBy(prices ?? null);
+      fetched?.start();
     };
   }
 
-  stop(): void {
-    this.#fetched?.stop();
+  async stop(): Promise<void> {
+    await this.#fetched?.stop();
   }
-
-  async #first(
-    setting: PriceSetting,
-    fetched: FetchedList | null,
-    signal: AbortSignal,
-  ): Promise<{ text: string; prices: OperatorPrices }> {
-    const read = (text: string) => ({ text, prices: readPrices(setting, text) });
-    if (fetched === null) return read(await fileText(setting.file ?? ''));
-    let text: string | null = null;
-    try {
-      text = await fetched.first(signal);
-      return read(text);
-    } catch (error) {
-      const stored = await fetched.stored();
-      if (stored === null) throw error;
-      const list = read(stored);
-      fetched.failed(error as Error);
-      if (text !== null) await fetched.unusable(text);
-      return list;
-    }
-  }
-
-  #keep(text: string): void {
-    this.#fetched?.used(text).catch(this.#options.onUnkept);
-  }
-}
-
-function fileText(file: string): Promise<string> {
-  return boundedText(file, maxPriceBytes);
-}
-
-function readPrices({ file, url }: PriceSetting, text: string): OperatorPrices {
-  return new OperatorPrices(pricesIn({ file: file ?? shownUrl(url ?? ''), text }));
 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue } from './catalogue.ts';
-import { OperatorPrices, pricesIn } from './operator-prices.ts';
+import { OperatorPrices } from './operator-prices.ts';
 import { Pricing } from './pricing.ts';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 
-const read = (value: unknown) => pricesIn({ file: 'prices.json', text: JSON.stringify(value) });
+const read = (value: unknown) => OperatorPrices.parse({ file: 'prices.json', text: JSON.stringify(value) });
 const price = { input_per_mtok: '1', output_per_mtok: '2' };
 
 describe("an operator's list of prices", () => {
   it('has prices by provider and by its name of the model', () => {
-    const list = new OperatorPrices(read({ version: 'v1', prices: { acme: { 'a/b': price } } }));
+    const list = read({ version: 'v1', prices: { acme: { 'a/b': price } } });
     expect(list.version).toBe('v1');
     expect(list.find('acme', 'a/b')).toEqual(price);
     for (const [provider, model] of [
@@ -32,7 +32,7 @@ describe("an operator's list of prices", () => {
   });
 
   it('that is no JSON is named, without its text', () => {
-    expect(() => pricesIn({ file: 'prices.json', text: '{"s3cr3t' })).toThrow(
+    expect(() => OperatorPrices.parse({ file: 'prices.json', text: '{"s3cr3t' })).toThrow(
       'prices.json is not valid JSON',
     );
   });
@@ -58,7 +58,7 @@ describe("an operator's list of prices", () => {
     const bundled = { costPico: (usd * 5n) / 2n, source: 'genai-prices', version: 'genai-prices@0.1.8' };
     expect(costOf('gpt-4o')).toEqual(bundled);
     const prices = { openai: { 'gpt-4o': { ...price, input_per_mtok: '7' }, 'gpt-new': price } };
-    pricing.chargeBy(new OperatorPrices(read({ version: 'ours-2', prices })));
+    pricing.chargeBy(read({ version: 'ours-2', prices }));
     expect(costOf('gpt-4o')).toEqual({ costPico: 7n * usd, source: 'catalogue', version: 'ours-2' });
     expect(costOf('gpt-new')).toEqual({ costPico: usd, source: 'catalogue', version: 'ours-2' });
     expect(costOf('own')).toMatchObject({

@@ -26,12 +26,6 @@ export interface ListedPrice {
   price: StatedPrice;
 }
 
-/** A list as it is written, its prices in the order of the file. */
-export interface PriceDocument {
-  version: string;
-  prices: readonly ListedPrice[];
-}
-
 /** The operator's list of prices, over the public ones: by provider, and by the provider's name of the model. */
 export class OperatorPrices {
   readonly version: string;
@@ -39,27 +33,26 @@ export class OperatorPrices {
   readonly entries: readonly ListedPrice[];
   readonly #prices: ReadonlyMap<string, StatedPrice>;
 
-  constructor({ version, prices }: PriceDocument) {
+  private constructor({ version, prices }: z.output<typeof priceDocument>) {
     this.version = version;
-    this.entries = prices;
-    this.#prices = new Map(prices.map(({ provider, model, price }) => [cacheKey(provider, model), price]));
+    this.entries = Object.entries(prices).flatMap(pricesOf);
+    this.#prices = new Map(
+      this.entries.map(({ provider, model, price }) => [cacheKey(provider, model), price]),
+    );
+  }
+
+  /** Reads the JSON of a list. Throws one error that names the file and every problem. */
+  static parse({ file, text }: { file: string; text: string }): OperatorPrices {
+    const { success, data, error } = priceDocument.safeParse(parsedJson(file, text));
+    if (success) return new OperatorPrices(data);
+    throw new CatalogueError(
+      error.issues.map((issue) => `${file}: ${issue.path.join('.')}: ${issue.message}`),
+    );
   }
 
   find(provider: string, upstreamModel: string): StatedPrice | undefined {
     return this.#prices.get(cacheKey(provider, upstreamModel));
   }
-}
-
-/** Reads the JSON of a list. Throws one error that names the file and every problem. */
-export function pricesIn({ file, text }: { file: string; text: string }): PriceDocument {
-  const parsed = priceDocument.safeParse(parsedJson(file, text));
-  if (parsed.success) {
-    const { version, prices } = parsed.data;
-    return { version, prices: Object.entries(prices).flatMap(pricesOf) };
-  }
-  throw new CatalogueError(
-    parsed.error.issues.map((issue) => `${file}: ${issue.path.join('.')}: ${issue.message}`),
-  );
 }
 
 function pricesOf([provider, models]: [string, Record<string, StatedPrice>]): ListedPrice[] {

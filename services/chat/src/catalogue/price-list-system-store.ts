@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** Lists that are kept: a catalogue names one URL, and replicas of a rollout two. */
-const maxKept = 20;
-
 /** The last good list behind each URL, for all replicas. */
 export class PriceListSystemStore {
   readonly #pool: Pool;
@@ -20,11 +17,6 @@ export class PriceListSystemStore {
        on conflict (source) do update set list = excluded.list, kept_at = now() where kept.list <> excluded.list`,
       // Replicas of 0.3.0 read what follows a first line.
       [sourceOf(url), `\n${list}`],
-    );
-    await this.#pool.query(
-      `delete from chat.price_lists where source <> $1 and ctid = any (array(
-         select ctid from chat.price_lists order by kept_at desc offset $2))`,
-      [sourceOf(url), maxKept],
     );
   }
 
