@@ -40,8 +40,7 @@ export async function completeBatch(
       // The first failure ends the list for all.
       for (const part of batch.parts) await sendOne(part, sent++, share);
     } catch (cause) {
-      const isKnown = cause instanceof ProviderFailure;
-      failures.push(isKnown ? cause : new ProviderFailure('invalid', provider, { cause }));
+      failures.push(ProviderFailure.from(cause, provider));
       stopping.abort(cause);
     }
   };

@@ -5,8 +5,6 @@ import { ProviderFailure } from './provider-failure.ts';
 /** Chunks without a choice before the first one; what is beyond is dropped. */
 const maxEarlyBytes = 64 * 1024;
 
-const badGateway = 502;
-
 /** How long a provider may take after `[DONE]` to end its response. Then the connection serves another call. */
 const endMs = 1_000;
 
@@ -111,7 +109,7 @@ export class FramePipe implements FrameConsumer {
         this.#read(frame, chunks);
       }
     } catch (error) {
-      this.#failure = this.#failureOf(error);
+      this.#failure = ProviderFailure.from(error, this.#provider);
     }
     if (this.#left !== null) {
       if (this.#failure !== null || this.#complete || !this.#reported.awaitsUsage) this.#stop(this.#left);
@@ -178,16 +176,10 @@ export class FramePipe implements FrameConsumer {
     try {
       return sink.write(frames);
     } catch (error) {
-      this.#failure ??= this.#failureOf(error);
+      this.#failure ??= ProviderFailure.from(error, this.#provider);
       this.#source.cancel();
       return true;
     }
-  }
-
-  #failureOf(error: unknown): ProviderFailure {
-    return error instanceof ProviderFailure
-      ? error
-      : new ProviderFailure('invalid', this.#provider, { cause: error });
   }
 
   #read(frame: Buffer, chunks: Buffer[]): void {
@@ -250,9 +242,8 @@ export class FramePipe implements FrameConsumer {
 
   /** An error before the answer is as if it were the status; after that the answer is cut. */
   #errorOf(error: ProviderError): ProviderFailure {
-    const { status, message, ...others } = error;
     return this.#begun
       ? ProviderFailure.cut(this.#provider, error)
-      : new ProviderFailure('status', this.#provider, { status: status ?? badGateway, message, ...others });
+      : ProviderFailure.inAnswer(this.#provider, error);
   }
 }

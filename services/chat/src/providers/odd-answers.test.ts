@@ -9,7 +9,7 @@ import { FramePipe } from './frame-pipe.ts';
 import { chunksOf, chunkWays, frameWays, said, wholeOf, type Said } from '@gatehouse/test/odd-answers';
 import { ProviderFailure } from './provider-failure.ts';
 import { StreamHandler } from './stream-handler.ts';
-import { readUnaryAnswer } from './unary-answer.ts';
+import { readUnaryAnswer } from './unary-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
 
 const acme = { name: 'acme', format: dialects.chat };

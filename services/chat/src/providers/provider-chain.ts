@@ -40,7 +40,7 @@ import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { SignatureOrigins } from './signature-origins.ts';
 import { StreamAnswer } from './stream-answer.ts';
-import { readUnaryAnswer } from './unary-answer.ts';
+import { readUnaryAnswer } from './unary-handler.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** The receiver that waits for the answer of a chain. */

@@ -1,34 +1,75 @@
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError, type AppErrorOptions, type ErrorCode } from '@gatehouse/kit/errors';
 import type { ProviderError } from '@gatehouse/dialects/dialect';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { Blame } from './breaker.ts';
 import { spentKey, wrongKey } from './key-status.ts';
 import { withoutSecrets } from './repeated-secrets.ts';
 
-/** Why a provider call returned no answer. */
-export type FailureKind =
+type ErrorText = readonly [code: ErrorCode, text: string];
+
+const unreachable: ErrorText = ['provider_unreachable', 'The provider {} could not be reached.'];
+
+/** The kinds of failures but those by a status, with the errors that clients get. */
+const kinds = {
   /** The gateway has no credentials for the call. Nothing was sent. */
-  | 'credentials'
+  credentials: ['provider_authentication', 'The gateway could not get credentials for the provider {}.'],
   /** The provider refuses the tenant's own key. */
-  | 'own_key'
+  own_key: [
+    'provider_key_failing',
+    "The provider {} refuses the tenant's own key. Ask an admin of your tenant to replace it.",
+  ],
   /** No connection was made: refused, unknown name, TLS error, connect time-out. Nothing was sent. */
-  | 'unreachable'
+  unreachable,
   /** The connection broke off before an answer. */
-  | 'connection'
+  connection: unreachable,
   /** No headers within `timeout_ms`, or silence of `idle_timeout_ms`. */
-  | 'timeout'
-  /** An HTTP status other than 200. */
-  | 'status'
+  timeout: ['provider_timeout', 'The provider {} did not answer in time.'],
   /** Status 200, and a body that is no answer: broken JSON, wrong content type. */
-  | 'invalid'
+  invalid: ['provider_invalid_response', 'The provider {} returned an answer that cannot be parsed.'],
   /** A whole answer came, which can't be written in the client's API. */
-  | 'untranslatable'
+  untranslatable: [
+    'provider_invalid_response',
+    'The provider {} returned an answer that is too large or too odd for this API.',
+  ],
   /** The stream ended before it was complete, or contained an error. */
-  | 'cut'
+  cut: ['provider_error', 'The provider {} ended its answer early.'],
   /** The gateway closed the connection because the client had left. */
-  | 'aborted'
+  aborted: ['client_closed_request', 'The client left before the answer was complete.'],
   /** The gateway closed the connection because its process stops. */
-  | 'interrupted';
+  interrupted: ['service_unavailable', 'The gateway stopped before the answer was complete.'],
+} satisfies Record<string, ErrorText>;
+
+/** Why a provider call returned no answer. `status`: an HTTP status other than 200. */
+export type FailureKind = keyof typeof kinds | 'status';
+
+/** Kinds after which the same call may succeed if it is repeated. */
+const retryable: ReadonlySet<FailureKind> = new Set(['unreachable', 'connection', 'timeout']);
+/** Kinds after which no other model may answer. */
+const final: ReadonlySet<FailureKind> = new Set(['untranslatable', 'aborted', 'interrupted']);
+
+/** Anthropic's status, which others imitate. */
+const overloaded = 529;
+const refusesGateway: ErrorText = [
+  'provider_authentication',
+  "The provider {} refused the gateway's credentials.",
+];
+const limits: ErrorText = ['provider_rate_limited', 'The provider {} limits requests.'];
+
+/** Statuses that concern the client's request, and are passed on to the client with the provider's words. */
+const passedOn: Readonly<Record<number, ErrorText>> = {
+  400: ['provider_bad_request', 'The provider {} refused the request.'],
+  404: ['provider_not_found', 'The provider {} does not have this model.'],
+  413: ['payload_too_large', 'The provider {} refused the request.'],
+  422: ['provider_unprocessable', 'The provider {} refused the request.'],
+};
+/** Statuses that concern the gateway. The provider's words may name the platform's account. */
+const ownStatuses: Readonly<Record<number, ErrorText>> = {
+  [wrongKey]: refusesGateway,
+  403: refusesGateway,
+  [spentKey]: limits,
+  429: limits,
+  [overloaded]: ['provider_overloaded', 'The provider {} is overloaded.'],
+};
 
 /** The reason of an abort signal when the client is there, but the process stops. */
 export class Interruption extends Error {
@@ -85,6 +126,18 @@ export class ProviderFailure extends Error {
     return new ProviderFailure(reason instanceof Interruption ? 'interrupted' : 'aborted', provider);
   }
 
+  /** A failure as it is; any other error is the provider's, whose answer could not be read. */
+  static from(error: unknown, provider: string): ProviderFailure {
+    return error instanceof ProviderFailure
+      ? error
+      : new ProviderFailure('invalid', provider, { cause: error });
+  }
+
+  /** The failure of an answer with status 200 that is an error, as if that were the status. */
+  static inAnswer(provider: string, error: ProviderError): ProviderFailure {
+    return new ProviderFailure('status', provider, { ...error, status: error.status ?? badGateway });
+  }
+
   /** The same failure of a call of which nothing was sent. */
   get asUnsent(): ProviderFailure {
     return new ProviderFailure(this.kind, this.provider, { ...this.details, isUnsent: true });
@@ -92,7 +145,7 @@ export class ProviderFailure extends Error {
 
   /** The failure of an answer that its provider broke off with this error. */
   static cut(provider: string, { status = badRequest, message, code }: ProviderError): ProviderFailure {
-    return new ProviderFailure('cut', provider, passedOn(status) ? { message, code } : {});
+    return new ProviderFailure('cut', provider, status in passedOn ? { message, code } : {});
   }
 
   /** Without secrets of the call that the provider repeats: nothing that clients or operators read may have them. */
@@ -121,172 +174,58 @@ export class ProviderFailure extends Error {
   /** Whether the same call may succeed if it is repeated. */
   get retryable(): boolean {
     if (this.details.isResting === true) return false;
-    if (this.kind === 'status') return retryableStatus(this.details.status ?? 0);
-    return this.kind === 'unreachable' || this.kind === 'connection' || this.kind === 'timeout';
+    const status = this.#status;
+    return retryable.has(this.kind) || [408, 409, 429].includes(status) || status >= 500;
   }
 
   /** Whether another model may answer. Not after an error that the client's request caused, nor after a whole answer. */
   get fallbackHelps(): boolean {
-    if (this.kind === 'aborted' || this.kind === 'interrupted' || this.kind === 'untranslatable')
-      return false;
-    return !(this.kind === 'status' && passedOn(this.details.status ?? 0));
+    return !final.has(this.kind) && !(this.#status in passedOn);
   }
 
   /** The circuit that it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
   get blame(): Blame | null {
-    switch (this.kind) {
-      case 'unreachable':
-        return 'all';
-      // A call that was refused has credentials renewed, which may fail.
-      case 'credentials':
-      case 'connection':
-      case 'timeout':
-      case 'invalid':
-      case 'cut':
-        return 'tenant';
-      case 'status':
-        return (this.details.status ?? 0) >= 500 ? 'tenant' : null;
-      case 'own_key':
-      case 'untranslatable':
-      case 'aborted':
-      case 'interrupted':
-        return null;
-    }
+    if (this.kind === 'unreachable') return 'all';
+    const isBlameless = this.kind === 'status' ? this.#status < 500 : this.kind === 'own_key';
+    return isBlameless || final.has(this.kind) ? null : 'tenant';
   }
 
   /** The error that the client gets. `keepsBody`: whether it gets the body of the provider's. */
   toAppError({ keepsBody = true } = {}): AppError {
-    const { provider, details, kind } = this;
-    const { param, code: publicCode } = details;
-    const fields = { cause: this, param, publicCode, body: keepsBody ? details.body : undefined };
-    switch (kind) {
-      case 'credentials':
-        return new AppError(
-          'provider_authentication',
-          `The gateway could not get credentials for the provider ${provider}.`,
-          { cause: this },
-        );
-      case 'own_key':
-        return new AppError(
-          'provider_key_failing',
-          `The provider ${provider} refuses the tenant's own key. Ask an admin of your tenant to replace it.`,
-          { cause: this },
-        );
-      case 'unreachable':
-      case 'connection':
-        return new AppError('provider_unreachable', `The provider ${provider} could not be reached.`, {
-          cause: this,
-        });
-      case 'timeout':
-        return new AppError('provider_timeout', `The provider ${provider} did not answer in time.`, {
-          cause: this,
-        });
-      case 'invalid':
-        return new AppError(
-          'provider_invalid_response',
-          `The provider ${provider} returned an answer that cannot be parsed.`,
-          { cause: this },
-        );
-      case 'untranslatable':
-        return new AppError(
-          'provider_invalid_response',
-          `The provider ${provider} returned an answer that is too large or too odd for this API.`,
-          { cause: this },
-        );
-      case 'cut':
-        return new AppError(
-          'provider_error',
-          details.message ?? `The provider ${provider} ended its answer early.`,
-          // The code of a connection that broke is our own, and a long one is no word that a client knows.
-          { cause: this, publicCode: details.message === undefined ? undefined : shortCode(publicCode) },
-        );
-      case 'aborted':
-        return new AppError('client_closed_request', 'The client left before the answer was complete.', {
-          cause: this,
-        });
-      case 'interrupted':
-        return new AppError('service_unavailable', 'The gateway stopped before the answer was complete.', {
-          cause: this,
-        });
-      case 'status':
-        return statusError(this.details, provider, fields);
+    const { details, kind } = this;
+    const { message, param, code: publicCode, body } = details;
+    const written = ([code, text]: ErrorText, options?: AppErrorOptions, theirs?: string): AppError =>
+      new AppError(code, theirs ?? text.replace('{}', this.provider), { ...options, cause: this });
+    if (kind !== 'status') {
+      const isTheirs = kind === 'cut' && message !== undefined;
+      return isTheirs
+        ? written(kinds.cut, { publicCode: shortCode(publicCode) }, message)
+        : written(kinds[kind]);
     }
+    const status = details.isOverload === true ? overloaded : this.#status;
+    const passed = passedOn[status];
+    if (passed !== undefined)
+      return written(passed, { param, publicCode, body: keepsBody ? body : undefined }, message);
+    const own = ownStatuses[status] ?? (['provider_error', 'The provider {} failed.'] as const);
+    return written(own, { headers: retryAfterHeaders(details) });
+  }
+
+  /** 0 for a failure of another kind. */
+  get #status(): number {
+    return this.kind === 'status' ? (this.details.status ?? 0) : 0;
   }
 }
 
-/** Anthropic's status, which others imitate. */
-const overloaded = 529;
 /** An error in an answer that names no status concerns its request. */
 const badRequest = 400;
+const badGateway = 502;
 
-function statusError(
-  details: FailureDetails,
-  provider: string,
-  fields: {
-    cause: unknown;
-    param: string | undefined;
-    publicCode: string | undefined;
-    body: Buffer | undefined;
-  },
-): AppError {
-  const message = details.message ?? `The provider ${provider} refused the request.`;
-  switch (details.isOverload === true ? overloaded : details.status) {
-    case 400:
-      return new AppError('provider_bad_request', message, fields);
-    case 404:
-      return new AppError(
-        'provider_not_found',
-        details.message ?? `The provider ${provider} does not have this model.`,
-        fields,
-      );
-    case 422:
-      return new AppError('provider_unprocessable', message, fields);
-    case 413:
-      return new AppError('payload_too_large', message, fields);
-    case wrongKey:
-    case 403:
-      return new AppError(
-        'provider_authentication',
-        `The provider ${provider} refused the gateway's credentials.`,
-        {
-          cause: fields.cause,
-        },
-      );
-    case spentKey:
-    case 429:
-      // Its own words may name the platform's account.
-      return new AppError('provider_rate_limited', `The provider ${provider} limits requests.`, {
-        cause: fields.cause,
-        headers: retryAfterHeaders(details),
-      });
-    case overloaded:
-      return new AppError('provider_overloaded', `The provider ${provider} is overloaded.`, {
-        cause: fields.cause,
-        headers: retryAfterHeaders(details),
-      });
-    default:
-      return new AppError('provider_error', `The provider ${provider} failed.`, {
-        cause: fields.cause,
-        headers: retryAfterHeaders(details),
-      });
-  }
-}
-
+/** The code of an error in a stream; a long one is no word that a client knows. */
 function shortCode(code: string | undefined): string | undefined {
   return code !== undefined && code.length <= maxCodeChars ? code : undefined;
 }
 
-/** Longer than any code that clients know. */
 const maxCodeChars = 64;
-
-function retryableStatus(status: number): boolean {
-  return status === 408 || status === 409 || status === 429 || status >= 500;
-}
-
-/** Statuses that concern the client's request, and are passed on to the client. */
-function passedOn(status: number): boolean {
-  return status === 400 || status === 404 || status === 413 || status === 422;
-}
 
 /** In whole seconds, and in milliseconds, which OpenAI's SDKs read first. */
 function retryAfterHeaders({ retryAfterMs: ms }: FailureDetails): Record<string, string> {

@@ -194,11 +194,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     try {
       work();
     } catch (error) {
-      this.stop(
-        error instanceof ProviderFailure
-          ? error
-          : new ProviderFailure('invalid', this.provider, { cause: error }),
-      );
+      this.stop(ProviderFailure.from(error, this.provider));
     }
   }
 
@@ -206,11 +202,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     try {
       this.end();
     } catch (error) {
-      this.fail(
-        error instanceof ProviderFailure
-          ? error
-          : new ProviderFailure('invalid', this.provider, { cause: error }),
-      );
+      this.fail(ProviderFailure.from(error, this.provider));
     }
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { ProviderFailure } from './provider-failure.ts';
-import { readUnaryAnswer } from './unary-answer.ts';
+import { readUnaryAnswer } from './unary-handler.ts';
 
 const acme = { name: 'acme', format: dialects.chat };
 

@@ -1,12 +1,19 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { answerKind, withoutMark } from '@gatehouse/dialects/wire/answer-kind';
-import type { AnswerBuilder } from '@gatehouse/dialects/dialect';
+import {
+  NoAnswer,
+  type AnswerBuilder,
+  type AnswerFormat,
+  type ReadOptions,
+  type WholeAnswer,
+} from '@gatehouse/dialects/dialect';
 import { FrameSplitter } from '@gatehouse/dialects/wire/sse-frames';
 import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
 import type { AnswerOrigin, ResponseHeaders } from './provider-kind.ts';
 import { ResponseHandler } from './response-handler.ts';
-import { maxAnswerBytes } from './unary-answer.ts';
+
+export const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** Failures of a connection after which an answer that has begun in pieces is one that broke off. */
 const paidFor: ReadonlySet<FailureKind> = new Set(['connection', 'timeout']);
@@ -81,5 +88,20 @@ export class UnaryHandler extends ResponseHandler {
     const broken = paidFor.has(failure.kind) ? this.#builder?.built : null;
     if (broken) this.#resolve(broken);
     else this.#reject(failure);
+  }
+}
+
+/** Reads a whole answer. Throws the provider's failure if the bytes are none. */
+export async function readUnaryAnswer(
+  { name, format }: { name: string; format: AnswerFormat },
+  bytes: Buffer,
+  options: ReadOptions,
+): Promise<WholeAnswer> {
+  try {
+    return await format.readWhole(bytes, options);
+  } catch (error) {
+    if (error instanceof NoAnswer && error.error !== null) throw ProviderFailure.inAnswer(name, error.error);
+    // Such as the depth of an answer beyond the stack.
+    throw ProviderFailure.from(error, name);
   }
 }

@@ -6,7 +6,7 @@ import { dialects } from '@gatehouse/dialects/dialects';
 import { FramePipe } from './frame-pipe.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { StreamHandler } from './stream-handler.ts';
-import { readUnaryAnswer } from './unary-answer.ts';
+import { readUnaryAnswer } from './unary-handler.ts';
 
 /** Ten times as long as the event loop may be held up. */
 const blockMs = 500;
