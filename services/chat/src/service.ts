@@ -46,7 +46,6 @@ export async function createService(
   const work = { ...base, ...limits, instance, alerts, pricing, providers };
   const recordingDeps = { ...work, committed, forgetSettleMs };
   const { recorder, telemetry, ...recording } = await createRecording(shell, recordingDeps);
-  onReplace((read) => telemetry.keepProviders(read.catalogue.providers));
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const { responses, ...storedResponses } = createStoredResponses(shell, base);
   const completions = createCompletions(shell, {

@@ -65,16 +65,3 @@ export interface ProviderStream {
   /** Closes the connection to the provider, which would otherwise go on answering. */
   cancel(): void;
 }
-
-/** Calls one provider. Every rejection is a `ProviderFailure`. */
-export interface ProviderAdapter {
-  /** Names of hints in the headers of a call that the provider does not take, which are left out of it. */
-  droppedFields(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[];
-  /** The whole answer: the bytes of a JSON document. */
-  complete(call: ProviderCall): Promise<Buffer>;
-  /** A streamed answer; resolves at its first frame, so that until then another call can take its place. */
-  stream(call: ProviderCall): Promise<ProviderStream>;
-  /** The status of a GET behind the base address; null where there is none in time. */
-  statusOf(path: string, headers: Record<string, string>): Promise<number | null>;
-  close(): Promise<void>;
-}

@@ -28,11 +28,6 @@ export class Breakers {
     const name = patternName(pattern);
     for (const named of this.#named.values()) if (named.pattern === name) yield named.breaker;
   }
-
-  /** Forgets the models that a provider no longer has in the catalogue. */
-  keepOnly(upstreamModels: ReadonlySet<string>): void {
-    for (const name of this.#entries.keys()) if (!upstreamModels.has(name)) this.#entries.delete(name);
-  }
 }
 
 /** Stays the same when the catalogue is read again. */

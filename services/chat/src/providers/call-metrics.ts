@@ -2,15 +2,13 @@ import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import type { Model } from '../catalogue/catalogue.ts';
 import { CallWindow, type EndedCall } from './call-window.ts';
 
-/** All answers of a provider to a key of its pool. */
-const keyOutcomes = ['accepted', 'limited', 'refused'] as const;
-
 const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
 /** Shorter answers take their time for other things than tokens. */
 const leastTokens = 64;
 
-export type KeyOutcome = (typeof keyOutcomes)[number];
+/** The answer of a provider to a key of its pool. */
+export type KeyOutcome = 'accepted' | 'limited' | 'refused';
 
 /** Metrics of calls by deployment and by the position of a key. Names behind a pattern count as the pattern. */
 export class CallMetrics {
@@ -61,19 +59,6 @@ export class CallMetrics {
     if (ended.outputTokens !== null) this.#tokens.inc(labels, ended.outputTokens);
   }
 
-  /** Ends the series of a deployment that has left the catalogue. `outcomes`: those that its calls had. */
-  removed(model: Model, outcomes: Iterable<string>): void {
-    const labels = labelsOf(model);
-    for (const outcome of outcomes) this.#calls.remove({ ...labels, outcome });
-    for (const metric of [this.#tokens, this.#firstByte, this.#duration]) metric.remove(labels);
-  }
-
-  /** Ends the series of the keys of a provider that has left the catalogue. */
-  keysRemoved(provider: string, keys: number): void {
-    for (let position = 1; position <= keys; position += 1)
-      for (const outcome of keyOutcomes) this.#keys.remove({ provider, key: String(position), outcome });
-  }
-
   keyUsed(provider: string, position: number, outcome: KeyOutcome): void {
     this.#keys.inc({ provider, key: String(position), outcome });
   }
@@ -83,14 +68,12 @@ export class CallMetrics {
 export class DeploymentCalls {
   readonly window = new CallWindow();
   readonly #model: Model;
-  /** Null once the deployment has left the catalogue, while calls of it are under way. */
-  #metrics: CallMetrics | null;
-  readonly #outcomes = new Set<string>();
+  readonly #metrics: CallMetrics;
   /** The pace of one answer, of which the fastest of late counts most; null until one was long enough. */
   tokensPerMs: number | null = null;
 
   /** `model`: the deployment in the catalogue. */
-  constructor(model: Model, metrics: CallMetrics | null) {
+  constructor(model: Model, metrics: CallMetrics) {
     this.#model = model;
     this.#metrics = metrics;
   }
@@ -100,9 +83,7 @@ export class DeploymentCalls {
     this.window.ended(call);
     // A provider may make fewer than a client asks for.
     if (choices === 1) this.#notePace(call);
-    if (this.#metrics === null) return;
     const outcome = call.error ?? (call.isCancelled ? 'cancelled' : 'ok');
-    this.#outcomes.add(outcome);
     this.#metrics.callEnded(this.#model, outcome, call);
   }
 
@@ -111,12 +92,6 @@ export class DeploymentCalls {
     const pace = outputTokens / Math.max(1, durationMs);
     const before = this.tokensPerMs ?? 0;
     this.tokensPerMs = Math.max(pace, before + (pace - before) / 64);
-  }
-
-  /** The deployment has left the catalogue. */
-  removed(): void {
-    this.#metrics?.removed(this.#model, this.#outcomes);
-    this.#metrics = null;
   }
 }
 

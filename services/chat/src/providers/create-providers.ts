@@ -1,3 +1,5 @@
+import { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool as DatabasePool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
@@ -5,7 +7,6 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
 import type { Peers } from '../shared/peers.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
-import { answerBudget } from './answer-metrics.ts';
 import { checkProviderKey } from './check-provider-key-rpc.ts';
 import { ownerModelHandlers } from './owner-model-handlers.ts';
 import { TenantKeyUses } from './tenant-key-uses-job.ts';
@@ -57,4 +58,30 @@ export function createProviders(
       new ProviderWatch(providers, (provider, model) => alerts.providerDown(provider, model)),
     ],
   };
+}
+
+/** A single answer may have 64 MiB, and reading it takes about four times its size. */
+const limits = { perTenant: 24 * 1024 * 1024, perProcess: 48 * 1024 * 1024 };
+
+/** The budget of large answers of a process, with its metrics. */
+function answerBudget(registry: Registry): AnswerBudget {
+  const budget = new AnswerBudget(limits);
+  const registers = [registry];
+  new Gauge({
+    name: 'gatehouse_answer_bytes',
+    help: 'Bytes of large answers of providers in memory',
+    registers,
+    collect() {
+      this.set(budget.bytes);
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_answers_waiting',
+    help: 'Large answers of providers that wait until others are delivered',
+    registers,
+    collect() {
+      this.set(budget.waiting);
+    },
+  });
+  return budget;
 }

@@ -4,7 +4,7 @@ import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/provider-schema.ts';
-import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
+import type { ProviderCall, ProviderStream } from './adapter.ts';
 import { CredentialsError, type Credentials, type OutgoingRequest } from './credentials.ts';
 import { completeBatch } from './embedding-batch.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -68,30 +68,35 @@ export interface ResourceAnswer {
   body: Readable;
 }
 
-/** Passes requests to a provider, whose answers stay byte for byte. */
-export class HttpAdapter implements ProviderAdapter {
+/** Passes requests to a provider, whose answers stay byte for byte. Every rejection of a call is a `ProviderFailure`. */
+export class HttpAdapter {
   readonly #name: string;
   readonly #kind: ProviderKind;
-  readonly #provider: Provider;
   readonly #pool: Pool;
   readonly #unpacking: Dispatcher;
   readonly #basePath: string;
-  #isRetired = false;
 
   constructor(provider: Provider, kind: ProviderKind) {
     const url = new URL(provider.base_url);
     this.#name = provider.name;
-    this.#provider = provider;
     this.#kind = kind;
     this.#basePath = url.pathname === '/' ? '' : url.pathname;
-    this.#pool = this.#open();
+    const { timeout_ms: headersTimeout, idle_timeout_ms: bodyTimeout } = provider;
+    this.#pool = new Pool(url.origin, {
+      ...{ headersTimeout, bodyTimeout },
+      ...pacedConnections({ timeout: Math.min(connectTimeoutMs, headersTimeout) }),
+      // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
+      keepAliveTimeout: 4_000,
+    });
     this.#unpacking = this.#pool.compose(unpack);
   }
 
+  /** Names of hints in the headers of a call that the provider does not take, which are left out of it. */
   droppedFields(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[] {
     return this.#kind.droppedFields?.(call) ?? [];
   }
 
+  /** The whole answer: the bytes of a JSON document. */
   async complete(call: ProviderCall): Promise<Buffer> {
     const batch = this.#kind.batchOf?.(call, call.body ?? nothing) ?? null;
     if (batch === null) return (await this.#complete(call)).bytes;
@@ -112,21 +117,14 @@ export class HttpAdapter implements ProviderAdapter {
     return completed.finally(() => call.copied?.(0));
   }
 
+  /** A streamed answer; resolves at its first frame, so that until then another call can take its place. */
   async stream(call: ProviderCall): Promise<ProviderStream> {
     const handler = new StreamHandler({ name: this.#name, ...this.#kind.answersOf(call) }, call);
     this.#send(call, handler);
     return handler.opened.catch((error: unknown) => this.#seen(error, call));
   }
 
-  /**
-   * The provider has left the catalogue. Resolves when the calls under way are over and their connections are closed. Runs
-   * that began before may still call, each time by a connection of its own.
-   */
-  async retire(): Promise<void> {
-    this.#isRetired = true;
-    await this.#pool.close();
-  }
-
+  /** The status of a GET behind the base address; null where there is none in time. */
   async statusOf(path: string, headers: Record<string, string>): Promise<number | null> {
     const request = {
       method: 'GET',
@@ -220,16 +218,6 @@ export class HttpAdapter implements ProviderAdapter {
     }
   }
 
-  #open(): Pool {
-    const { base_url: address, timeout_ms: headersTimeout, idle_timeout_ms: bodyTimeout } = this.#provider;
-    return new Pool(new URL(address).origin, {
-      ...{ headersTimeout, bodyTimeout },
-      ...pacedConnections({ timeout: Math.min(connectTimeoutMs, headersTimeout) }),
-      // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
-      keepAliveTimeout: 4_000,
-    });
-  }
-
   #dispatch(
     sent: ProviderCall,
     { path, headers: extraHeaders, body: bytes }: OutgoingRequest,
@@ -253,14 +241,7 @@ export class HttpAdapter implements ProviderAdapter {
     // Its types name Node's streams only.
     const body = isLarge ? (inParts(bytes, () => handler.dropCopies()) as unknown as Readable) : bytes.whole;
     const call = { method: 'POST', path, headers, body } as const;
-    if (!this.#isRetired) {
-      this.#unpacking.dispatch(call, handler);
-      return;
-    }
-    const pool = this.#open();
-    pool.compose(unpack).dispatch(call, handler);
-    // Once the call is over.
-    void pool.close();
+    this.#unpacking.dispatch(call, handler);
   }
 }
 

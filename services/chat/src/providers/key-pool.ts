@@ -47,32 +47,28 @@ const refusals: ReadonlySet<number> = new Set([wrongKey, spentKey, 403, 429]);
 
 /** The keys of one provider. Each replica has its own state, since no answer depends on it. */
 export class KeyPool {
-  readonly provider: string;
+  readonly #options: KeyPoolOptions;
   readonly #keys: readonly PoolKey[];
   readonly #versions = new Map<PoolKey, number>();
   readonly #failing = new Set<PoolKey>();
-  readonly #choices: Choices;
-  readonly #onFailing: KeyPoolOptions['onFailing'];
-  readonly #onUsed: KeyPoolOptions['onUsed'];
-  readonly #isOwn: boolean;
   readonly #now: () => number;
 
-  constructor({ provider, keys, choices, now = monotonicMs, ...options }: KeyPoolOptions) {
-    this.provider = provider;
-    this.#keys = keys.map((key, index) => ({
-      ...{ ...key, position: index + 1, name: String(index + 1), rests: new Cooldowns(now) },
+  constructor(options: KeyPoolOptions) {
+    this.#options = options;
+    this.#now = options.now ?? monotonicMs;
+    this.#keys = options.keys.map((key, index) => ({
+      ...{ ...key, position: index + 1, name: String(index + 1), rests: new Cooldowns(this.#now) },
     }));
-    this.#choices = choices;
-    this.#onFailing = options.onFailing;
-    this.#onUsed = options.onUsed;
-    this.#isOwn = options.isOwn ?? false;
-    this.#now = now;
+  }
+
+  get provider(): string {
+    return this.#options.provider;
   }
 
   /** Begins a call, whose keys are tried in the order of its session. */
   selectKey(call: KeyedCall): KeyRotation {
     for (const key of this.#keys) this.#renew(key);
-    return new KeyRotation(this, call, this.#choices.order(this.#group, this.#keys, call.affinity));
+    return new KeyRotation(this, call, this.#options.choices.order(this.#group, this.#keys, call.affinity));
   }
 
   /** The names of the keys. */
@@ -105,12 +101,12 @@ export class KeyPool {
   }
 
   accepted(key: PoolKey, { affinity, ...call }: KeyedCall, wasFirst: boolean): void {
-    this.#onUsed?.(key.position, 'accepted');
+    this.#options.onUsed?.(key.position, 'accepted');
     key.rests.accepted(call);
     // It may still be refused for other calls, which is reported already.
     if (this.#failing.has(key) && key.rests.longest === null) this.#failing.delete(key);
     if (affinity !== null && this.#keys.length > 1)
-      this.#choices.served(this.#group, key.name, { affinity, wasFirst });
+      this.#options.choices.served(this.#group, key.name, { affinity, wasFirst });
   }
 
   /** Lets a key rest after a failure. Returns whether it may be used again at once, since another is in its place. */
@@ -120,11 +116,11 @@ export class KeyPool {
       this.#renew(key);
       return true;
     }
-    this.#onUsed?.(key.position, reason);
+    this.#options.onUsed?.(key.position, reason);
     key.rests.refused(call, reason, details.retryAfterMs);
     if (reason === 'refused' && !this.#failing.has(key)) {
       this.#failing.add(key);
-      this.#onFailing(key.position, details.status ?? null);
+      this.#options.onFailing(key.position, details.status ?? null);
     }
     return false;
   }
@@ -133,7 +129,7 @@ export class KeyPool {
   exhausted(call: CallScope): ProviderFailure {
     const rests = this.#keys.map((key) => key.rests.cooldownOf(call));
     if (rests.every((rest) => rest?.reason === 'refused'))
-      return this.#isOwn
+      return this.#options.isOwn === true
         ? new ProviderFailure('own_key', this.provider)
         : new ProviderFailure('status', this.provider, { status: wrongKey, isResting: true });
     const now = this.#now();

@@ -1,9 +1,12 @@
 import { deploymentName, type Model } from '../catalogue/catalogue.ts';
+import type { RequestHead } from '@gatehouse/dialects/dialect';
+import type { ApiName } from '@gatehouse/dialects/dialects';
+import type { Cooldowns } from './cooldowns.ts';
 import type { CallScope } from './findings.ts';
-import type { ProviderFailure } from './provider-failure.ts';
+import { ProviderFailure } from './provider-failure.ts';
 
 /** Methods of an API that not all its servers have. A model found to lack one is not asked for it while that rests. */
-export type OptionalMethod = 'count' | 'compact' | 'trigger';
+type OptionalMethod = 'count' | 'compact' | 'trigger';
 
 /** The calls for a method that a rest of it is about. */
 export function methodScope(model: Model, operation: OptionalMethod, tenantId: string): CallScope {
@@ -11,7 +14,7 @@ export function methodScope(model: Model, operation: OptionalMethod, tenantId: s
 }
 
 /** Whether a failure says that there is no such method: a server may also mean its model by 404. */
-export function saysUnknownMethod({ kind, details }: ProviderFailure, { or404 = false } = {}): boolean {
+function saysUnknownMethod({ kind, details }: ProviderFailure, { or404 = false } = {}): boolean {
   const { status } = details;
   return kind === 'status' && (status === 405 || status === 501 || (or404 && status === 404));
 }
@@ -20,7 +23,7 @@ export function saysUnknownMethod({ kind, details }: ProviderFailure, { or404 = 
 const triggerType = 'compaction_trigger';
 
 /** Whether a failure says that its server doesn't know that item. */
-export function saysUnknownTrigger({ kind, details }: ProviderFailure): boolean {
+function saysUnknownTrigger({ kind, details }: ProviderFailure): boolean {
   const { status, message = '', body } = details;
   const isRefused = kind === 'status' && (status === 400 || status === 422);
   return isRefused && (message.includes(triggerType) || body?.includes(triggerType) === true);
@@ -35,3 +38,50 @@ export function saysUncounted(model: Model, failure: ProviderFailure): boolean {
   const isWord = model.provider.kind === 'bedrock' && status === 400 && withoutCounts.test(message);
   return isWord || saysUnknownMethod(failure);
 }
+
+/** Models with the client's API that write the summary which a request asks for, since their servers have no compaction. */
+export class OwnSummaries {
+  readonly #api: ApiName;
+  /** How the servers are asked for it; null for a request of another kind. */
+  readonly #method: OptionalMethod | null;
+  readonly #known: { missing: Cooldowns; tenantId: string };
+  /** Those whose servers have just said so. */
+  readonly #models = new Set<Model>();
+
+  constructor(
+    api: ApiName,
+    { compaction }: Pick<RequestHead, 'compaction'>,
+    known: { missing: Cooldowns; tenantId: string },
+  ) {
+    this.#api = api;
+    this.#method = compaction === undefined ? null : methods[compaction];
+    this.#known = known;
+  }
+
+  has(model: Model): boolean {
+    if (this.#method === null) return false;
+    const { missing, tenantId } = this.#known;
+    return this.#models.has(model) || missing.cooldownOf(methodScope(model, this.#method, tenantId)) !== null;
+  }
+
+  /** Whether an outcome says that the server has no compaction, so that the model is called again for its summary. */
+  isNeededAfter(outcome: unknown, model: Model): boolean {
+    if (this.#method === null || model.api !== this.#api || this.#models.has(model)) return false;
+    if (!(outcome instanceof ProviderFailure)) return false;
+    const isUnknown =
+      this.#method === 'compact' ? saysUnknownMethod(outcome, { or404: true }) : saysUnknownTrigger(outcome);
+    if (isUnknown) this.#models.add(model);
+    return isUnknown;
+  }
+
+  /** The model has answered, so that it was its server that lacked something, and not the model. */
+  answered(model: Model): void {
+    if (this.#method === null) return;
+    const { missing, tenantId } = this.#known;
+    const scope = methodScope(model, this.#method, tenantId);
+    if (this.#models.has(model)) missing.refused(scope, 'refused');
+    else missing.accepted(scope);
+  }
+}
+
+const methods = { path: 'compact', item: 'trigger' } as const;

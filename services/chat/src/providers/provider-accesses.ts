@@ -36,8 +36,6 @@ export class ProviderAccesses {
   #current: ReadonlyMap<string, ProviderAccess> = new Map();
   /** Those of earlier catalogues, too, for runs that began with them. */
   readonly #byProvider = new WeakMap<Provider, ProviderAccess>();
-  /** Adapters of providers that have left the catalogue, while calls of them are under way. */
-  readonly #retired = new Set<HttpAdapter>();
 
   constructor(options: ProviderAccessesOptions) {
     this.#options = options;
@@ -54,45 +52,23 @@ export class ProviderAccesses {
     return this.#current.get(name);
   }
 
-  /** Those of the catalogue. */
-  get all(): Iterable<ProviderAccess> {
-    return this.#current.values();
-  }
-
   /**
-   * Takes over the providers of another catalogue, and returns them; throws before anything has changed. One that has not
-   * changed keeps its connections, breakers and keys.
+   * Takes over the providers of another catalogue; throws before anything has changed. One that has not changed keeps its
+   * connections, breakers and keys. Connections of one that has left close by themselves once they are idle.
    */
-  replaceBy({ catalogue, secrets }: ReadCatalogue): Iterable<ProviderAccess> {
-    const byName = new Map<string, ProviderAccess>();
-    const opened: ProviderAccess[] = [];
-    try {
-      for (const provider of catalogue.providers) {
-        const reusable = keptAccess(this.#current.get(provider.name), provider, secrets);
-        const access = reusable ?? this.#open(provider, secrets);
-        if (reusable === null) opened.push(access);
-        byName.set(provider.name, access);
-        this.#byProvider.set(provider, access);
-      }
-    } catch (error) {
-      for (const { adapter } of opened) this.#retire(adapter);
-      throw error;
-    }
-    const before = this.#current;
-    this.#current = byName;
-    for (const [name, access] of before) {
-      if (byName.get(name) === access) continue;
-      this.#retire(access.adapter);
-      this.#options.metrics.keysRemoved(name, access.keys?.ids.length ?? 0);
-    }
-    return byName.values();
+  replaceBy({ catalogue, secrets }: ReadCatalogue): void {
+    const opened = catalogue.providers.map((provider) => {
+      const known = keptAccess(this.#current.get(provider.name), provider, secrets);
+      return [provider, known ?? this.#open(provider, secrets)] as const;
+    });
+    for (const [provider, access] of opened) this.#byProvider.set(provider, access);
+    this.#current = new Map(opened.map(([{ name }, access]) => [name, access]));
   }
 
   async close(): Promise<void> {
     const accesses = [...this.#current.values()];
     for (const { keys } of accesses) keys?.close();
-    const adapters = [...accesses.map(({ adapter }) => adapter), ...this.#retired];
-    await Promise.all(adapters.map((adapter) => adapter.close()));
+    await Promise.all(accesses.map(({ adapter }) => adapter.close()));
   }
 
   #open(provider: Provider, secrets: Secrets): ProviderAccess {
@@ -119,16 +95,6 @@ export class ProviderAccesses {
     };
     const pool = new KeyPool({ provider: name, keys, choices, onFailing, onUsed });
     return pool;
-  }
-
-  #retire(adapter: HttpAdapter): void {
-    this.#retired.add(adapter);
-    const warn = (err: unknown): void =>
-      this.#options.log?.warn({ err }, 'failed to close connections to a provider');
-    void adapter
-      .retire()
-      .then(undefined, warn)
-      .finally(() => this.#retired.delete(adapter));
   }
 }
 

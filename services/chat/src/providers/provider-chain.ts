@@ -17,7 +17,7 @@ import type {
 import { dialectOf, dialects } from '@gatehouse/dialects/dialects';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
-import type { ProviderAdapter, ProviderCall } from './adapter.ts';
+import type { ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
 import {
@@ -32,8 +32,9 @@ import {
 import type { AttemptRecord } from './attempt-record.ts';
 import type { Credentials } from './credentials.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
+import type { HttpAdapter } from './http-adapter.ts';
 import { OpenCall } from './open-call.ts';
-import { OwnSummaries } from './own-summaries.ts';
+import { OwnSummaries } from './missing-methods.ts';
 import { accountOf, originBy } from './signature-origins.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
@@ -369,7 +370,7 @@ export class ProviderChain {
 }
 
 interface Calling {
-  adapter: ProviderAdapter;
+  adapter: HttpAdapter;
   operation: ProviderCall['operation'];
   /** The keys of the call; null where the provider has one, or none. */
   rotation: KeyRotation | null;

@@ -68,6 +68,30 @@ export function keyHeaders(kind: KeyedKind, key: string | undefined): Record<str
   }
 }
 
+/**
+ * A call of a provider that costs nothing and needs a key: its list of models, with the status that refuses a key and
+ * nothing else (a 403 may concern the list alone). Null for kinds without one.
+ */
+export function freeCallOf(provider: Provider): { path: string; refusal: number } | null {
+  switch (provider.kind) {
+    case 'openai':
+      return { path: '/models', refusal: 401 };
+    case 'anthropic':
+      return { path: '/v1/models?limit=1', refusal: 401 };
+    case 'google':
+      // Google takes a wrong key for a wrong request.
+      return { path: '/v1beta/models?pageSize=1', refusal: 400 };
+    case 'azure': {
+      const { api_version: version } = provider;
+      const path = version === undefined ? '/openai/v1/models' : `/openai/models?api-version=${version}`;
+      return { path, refusal: 401 };
+    }
+    case 'bedrock':
+    case 'vertex':
+      return null;
+  }
+}
+
 /** The keys of a provider's pool; none for a provider without one. See `kindOf`. */
 export function poolKeysOf(
   provider: Provider,

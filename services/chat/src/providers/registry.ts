@@ -12,17 +12,15 @@ import type { Rewrite } from '@gatehouse/dialects/dialect';
 import type { Hasher, KeyRing } from '@gatehouse/secrets/key-ring';
 import { dialectOf, dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import type { Breaker } from './breaker.ts';
-import type { Breakers } from './breakers.ts';
 import { CallMetrics, DeploymentCalls } from './call-metrics.ts';
 import { Choices } from './choice.ts';
-import type { ProviderAdapter } from './adapter.ts';
+import type { HttpAdapter } from './http-adapter.ts';
 import type { Credentials, Secrets } from './credentials.ts';
 import type { KeyPool, KeyRotation } from './key-pool.ts';
 import type { TenantProviderKey } from '../shared/tenant-settings.ts';
-import { freeCallOf } from './key-check.ts';
 import { TenantKeyPools, type TenantKeyPoolsOptions } from './tenant-key-pools.ts';
 import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
-import { keyHeaders } from './provider-kinds.ts';
+import { freeCallOf, keyHeaders } from './provider-kinds.ts';
 import type { DeploymentState, CatalogueDeployment } from './provider-report.ts';
 import { observeProviders } from './registry-metrics.ts';
 import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
@@ -37,7 +35,7 @@ import {
 
 /** A model at its provider. */
 export interface Deployment {
-  adapter: ProviderAdapter;
+  adapter: HttpAdapter;
   breaker: Breaker;
   /** Those of a name behind a pattern count for the pattern. */
   calls: DeploymentCalls;
@@ -111,18 +109,15 @@ export class ProviderRegistry {
 
   /**
    * Takes over the providers of another catalogue; throws before anything has changed. A provider that has not changed
-   * keeps its connections, breakers and keys. Runs under way end at the providers that they began with, whose connections
-   * close once they are idle.
+   * keeps its connections, breakers and keys. Runs under way end at the providers that they began with.
    */
   replaceBy(read: ReadCatalogue): void {
-    const accesses = this.#accesses.replaceBy(read);
+    this.#accesses.replaceBy(read);
     const listed = new Map<string, CatalogueDeployment & { models: string[] }>();
     const deployments: [Model, readonly (string | null)[]][] = [];
-    const upstreamModels = new Map<Breakers, Set<string>>();
-    for (const { breakers } of accesses) upstreamModels.set(breakers, new Set());
     for (const entry of read.catalogue.models.values())
       for (const deployment of deploymentsOf(entry)) {
-        const { breakers, keys } = this.#accesses.accessOf(deployment);
+        const { keys } = this.#accesses.accessOf(deployment);
         const name = deploymentName(deployment);
         const known = listed.get(name);
         if (known !== undefined) known.models.push(entry.id);
@@ -132,17 +127,10 @@ export class ProviderRegistry {
             models: [entry.id],
             keys: keys?.ids.map((_id, at) => at + 1) ?? [],
           });
-        if (!isPattern(entry.id)) upstreamModels.get(breakers)?.add(deployment.upstreamModel);
         deployments.push([deployment, keys?.ids ?? [null]]);
       }
-    for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
     this.#listed = listed;
     this.#divided = dividedApis(deployments);
-    for (const [name, calls] of this.#calls) {
-      if (listed.has(name)) continue;
-      calls.removed();
-      this.#calls.delete(name);
-    }
   }
 
   /** `model` must be of a catalogue that the registry has or had. */
@@ -160,14 +148,10 @@ export class ProviderRegistry {
     this.#callsOf(model).window.unpriced();
   }
 
-  /** A run may have begun with a deployment that has left the catalogue meanwhile. */
   #callsOf(model: Model): DeploymentCalls {
     const entry = model.pattern ?? model;
     const name = deploymentName(entry);
-    const known = this.#calls.get(name);
-    if (known !== undefined) return known;
-    if (!this.#listed.has(name)) return new DeploymentCalls(entry, null);
-    const calls = new DeploymentCalls(entry, this.#metrics);
+    const calls = this.#calls.get(name) ?? new DeploymentCalls(entry, this.#metrics);
     this.#calls.set(name, calls);
     return calls;
   }

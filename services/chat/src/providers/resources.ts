@@ -32,27 +32,26 @@ export interface AskedObject extends CredentialedRequest {
   isAnswer: (object: Fields) => boolean;
 }
 
+interface ResourceOptions {
+  provider: Provider;
+  adapter: Pick<HttpAdapter, 'open'>;
+  /** In place of those of the provider. */
+  credentials: Credentials | undefined;
+  format: Pick<AnswerFormat, 'parseError' | 'keepsErrorBodies'>;
+}
+
 /**
  * Files and batches of a provider, as one of its keys sees them, which no answer repeats. Every rejection is a
  * `ProviderFailure`.
  */
 export class ProviderResources {
-  readonly #provider: Provider;
-  readonly #adapter: Pick<HttpAdapter, 'open'>;
-  readonly #credentials: Credentials | undefined;
-  readonly #format: Pick<AnswerFormat, 'parseError' | 'keepsErrorBodies'>;
+  readonly #options: ResourceOptions;
+  /** Name of the provider. */
+  readonly #provider: string;
 
-  constructor(options: {
-    provider: Provider;
-    adapter: Pick<HttpAdapter, 'open'>;
-    /** In place of those of the provider. */
-    credentials: Credentials | undefined;
-    format: Pick<AnswerFormat, 'parseError' | 'keepsErrorBodies'>;
-  }) {
-    this.#provider = options.provider;
-    this.#adapter = options.adapter;
-    this.#credentials = options.credentials;
-    this.#format = options.format;
+  constructor(options: ResourceOptions) {
+    this.#options = options;
+    this.#provider = options.provider.name;
   }
 
   /** The object that the provider answers with. Another one is a failure of the provider, whatever its status. */
@@ -60,7 +59,7 @@ export class ProviderResources {
     const { body, secrets } = await this.#send(request);
     const bytes = await this.#read(body, maxAnswerBytes);
     const answer = parsed(bytesWithoutSecrets(bytes, secrets));
-    if (answer === null || !isAnswer(answer)) throw new ProviderFailure('invalid', this.#provider.name);
+    if (answer === null || !isAnswer(answer)) throw new ProviderFailure('invalid', this.#provider);
     return answer;
   }
 
@@ -74,12 +73,12 @@ export class ProviderResources {
   broken(cause: unknown): ProviderFailure {
     return cause instanceof ProviderFailure
       ? cause
-      : new ProviderFailure('connection', this.#provider.name, { cause });
+      : new ProviderFailure('connection', this.#provider, { cause });
   }
 
   async #send(request: CredentialedRequest): Promise<ResourceAnswer> {
-    const answer = await this.#adapter
-      .open({ ...request, credentials: this.#credentials })
+    const answer = await this.#options.adapter
+      .open({ ...request, credentials: this.#options.credentials })
       .catch((cause: unknown) => {
         throw this.#failureOf(cause, request.signal);
       });
@@ -94,7 +93,7 @@ export class ProviderResources {
     try {
       for await (const chunk of body as AsyncIterable<Buffer>) {
         chunks.push(chunk);
-        if (chunks.size > most) throw new ProviderFailure('invalid', this.#provider.name);
+        if (chunks.size > most) throw new ProviderFailure('invalid', this.#provider);
       }
     } catch (error) {
       throw this.broken(error);
@@ -104,25 +103,25 @@ export class ProviderResources {
 
   #refusal({ status, headers }: ResourceAnswer, bytes: Buffer, hasBody: boolean): ProviderFailure {
     const body = parsed(bytes);
-    const words = this.#format.parseError(body ?? {}, status);
-    const isKept = this.#format.keepsErrorBodies && body !== null && isFields(body['error']);
+    const words = this.#options.format.parseError(body ?? {}, status);
+    const isKept = this.#options.format.keepsErrorBodies && body !== null && isFields(body['error']);
     const text = (name: string): string | undefined => {
       const value = headers[name];
       return typeof value === 'string' ? value : value?.[0];
     };
     // Others may name the account of the platform, or the id by which the provider knows something.
     const isForClient = hasBody && concernsRequest(status);
-    return new ProviderFailure('status', this.#provider.name, {
+    return new ProviderFailure('status', this.#provider, {
       ...(isForClient && words),
       ...(isKept && isForClient && { body: bytes }),
-      ...(status === 404 && { message: `The provider ${this.#provider.name} no longer has it.` }),
+      ...(status === 404 && { message: `The provider ${this.#provider} no longer has it.` }),
       status: keyStatus(status, body, headers),
       retryAfterMs: parseRetryAfter(text('retry-after'), text('retry-after-ms'), Date.now()),
     });
   }
 
   #failureOf(cause: unknown, signal: AbortSignal): ProviderFailure {
-    const { name } = this.#provider;
+    const name = this.#provider;
     if (signal.aborted) return isTimeout(signal) ? late(name, signal) : ProviderFailure.aborted(name, signal);
     if (cause instanceof CredentialsError) return new ProviderFailure('credentials', name, { cause });
     const { code = '' } = Object(cause) as NodeJS.ErrnoException;

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
-import { noUsage, partsOf, type Usage } from '@gatehouse/dialects/usage/usage';
+import { partsOf, type Usage } from '@gatehouse/dialects/usage/usage';
 
 const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
@@ -11,15 +11,11 @@ export interface EndedCall {
   timeToFirstTokenMs: number | null;
 }
 
-/** Metrics of calls by provider. Their series end with the provider, as catalogues without end may name new ones. */
+/** Metrics of calls by provider. */
 export class ProviderMetrics {
   readonly #firstToken: Histogram<'provider'>;
   readonly #tokens: Counter<'provider' | 'kind'>;
   readonly #requests: Counter<'provider' | 'outcome'>;
-  /** Outcomes of the calls by provider. */
-  readonly #outcomes = new Map<string, Set<string>>();
-  /** Those of the catalogue; null for all. */
-  #providers: ReadonlySet<string> | null = null;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -45,25 +41,9 @@ export class ProviderMetrics {
   }
 
   ended({ provider, errorCode, usage, timeToFirstTokenMs }: EndedCall): void {
-    if (this.#providers?.has(provider) === false) return;
-    const outcome = errorCode ?? 'ok';
-    const outcomes = this.#outcomes.get(provider) ?? new Set();
-    this.#outcomes.set(provider, outcomes.add(outcome));
-    this.#requests.inc({ provider, outcome });
+    this.#requests.inc({ provider, outcome: errorCode ?? 'ok' });
     for (const [kind, count] of kindsOf(usage)) if (count > 0) this.#tokens.inc({ provider, kind }, count);
     if (timeToFirstTokenMs !== null) this.#firstToken.observe({ provider }, timeToFirstTokenMs / 1_000);
-  }
-
-  /** Counts calls of these providers from now on, and ends the series of all others. */
-  keepOnly(providers: ReadonlySet<string>): void {
-    this.#providers = providers;
-    for (const [provider, outcomes] of this.#outcomes) {
-      if (providers.has(provider)) continue;
-      for (const outcome of outcomes) this.#requests.remove({ provider, outcome });
-      for (const [kind] of kindsOf(noUsage)) this.#tokens.remove({ provider, kind });
-      this.#firstToken.remove({ provider });
-      this.#outcomes.delete(provider);
-    }
   }
 }
 

@@ -91,11 +91,6 @@ export class RunTelemetry {
     return this.#tracer === undefined ? parent : childSpan(parent);
   }
 
-  /** The catalogue has these providers from now on. */
-  keepProviders(providers: readonly { name: string }[]): void {
-    this.#providerMetrics.keepOnly(new Set(providers.map(({ name }) => name)));
-  }
-
   attemptEnded(ended: EndedAttempt): void {
     const { attempt, run } = ended;
     if (attempt.cost === null) this.#onUnpriced(ended.model);
