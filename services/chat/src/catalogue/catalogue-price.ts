@@ -21,29 +21,8 @@ const decimal = z
     'must be a decimal amount of USD with at most 6 decimals',
   );
 
-/** USD per million tokens, but for `per_call_usd`. */
-const amounts = {
-  input_per_mtok: decimal,
-  cached_input_per_mtok: decimal.optional(),
-  cache_write_per_mtok: decimal.optional(),
-  cache_write_1h_per_mtok: decimal.optional(),
-  input_audio_per_mtok: decimal.optional(),
-  cached_input_audio_per_mtok: decimal.optional(),
-  input_image_per_mtok: decimal.optional(),
-  cached_input_image_per_mtok: decimal.optional(),
-  input_video_per_mtok: decimal.optional(),
-  cached_input_video_per_mtok: decimal.optional(),
-  output_per_mtok: decimal,
-  reasoning_per_mtok: decimal.optional(),
-  output_audio_per_mtok: decimal.optional(),
-  output_image_per_mtok: decimal.optional(),
-  output_video_per_mtok: decimal.optional(),
-  per_call_usd: decimal.optional(),
-};
-type Amounts = z.output<z.ZodObject<typeof amounts>>;
-
-/** The field of each class of tokens. */
-export const fieldOf: Record<TokenClass, Exclude<keyof typeof amounts, 'per_call_usd'>> = {
+/** The field of each class of tokens, in USD per million tokens. */
+export const fieldOf = {
   input: 'input_per_mtok',
   cachedInput: 'cached_input_per_mtok',
   cacheWrite: 'cache_write_per_mtok',
@@ -59,7 +38,17 @@ export const fieldOf: Record<TokenClass, Exclude<keyof typeof amounts, 'per_call
   outputAudio: 'output_audio_per_mtok',
   outputImage: 'output_image_per_mtok',
   outputVideo: 'output_video_per_mtok',
+} as const satisfies Record<TokenClass, string>;
+type Field = (typeof fieldOf)[TokenClass];
+
+const optionalFields = Object.fromEntries(Object.values(fieldOf).map((field) => [field, decimal.optional()]));
+const amounts = {
+  ...(optionalFields as Record<Field, z.ZodOptional<typeof decimal>>),
+  input_per_mtok: decimal,
+  output_per_mtok: decimal,
+  per_call_usd: decimal.optional(),
 };
+type Amounts = z.output<z.ZodObject<typeof amounts>>;
 
 const steps = z
   .array(z.strictObject({ input_tokens: z.int().min(1).max(1e9), ...amounts }))
@@ -139,7 +128,7 @@ export function tierList(
 
 function statedRates(price: Amounts): StatedRates {
   const stated: StatedRates = {};
-  for (const [name, field] of Object.entries(fieldOf) as [TokenClass, (typeof fieldOf)[TokenClass]][]) {
+  for (const [name, field] of Object.entries(fieldOf) as [TokenClass, Field][]) {
     const amount = price[field];
     if (amount !== undefined) stated[name] = parseRate(amount);
   }

@@ -4,8 +4,14 @@ import { RecentMap } from '@gatehouse/kit/recent-map';
 import { z } from 'zod';
 import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelPrice } from './catalogue-price.ts';
-import { knownReasoning } from './known-reasoning.ts';
-import { isNameOrPattern, isPattern, maxNameLength, ModelNames, upstreamBehind } from './model-names.ts';
+import {
+  isNameOrPattern,
+  isPattern,
+  knownReasoning,
+  maxNameLength,
+  ModelNames,
+  upstreamBehind,
+} from './model-names.ts';
 import {
   apisOf,
   hasEmbeddings,
@@ -159,14 +165,12 @@ export class Catalogue {
     const { providers, models, embeddings, prices } = readDocument(value);
     const byName = new Map(providers.map((entry) => [entry.name, entry]));
     const names = new ModelNames();
-    const all = new Repeated();
-    const ofPatterns: string[] = [];
-    for (const entry of models) {
-      for (const name of [entry.id, ...entry.aliases]) all.add(name);
-      names.add(entry);
-      ofPatterns.push(...patternProblems(entry));
-    }
-    const problems = [...repeated(providers.map((entry) => entry.name)), ...all.problems, ...ofPatterns];
+    for (const entry of models) names.add(entry);
+    const problems = [
+      ...repeated(providers.map((entry) => entry.name)),
+      ...repeated(models.flatMap(({ id, aliases }) => [id, ...aliases])),
+      ...models.flatMap(patternProblems),
+    ];
     const resolved = new Map<string, Model>();
     let divides = providers.some(hasPool);
     for (const entry of models) {
@@ -322,24 +326,11 @@ export class CatalogueError extends Error {
   }
 }
 
-/** Finds names that are there twice. */
-class Repeated {
-  readonly #seen = new Set<string>();
-  readonly #twice = new Set<string>();
-
-  add(name: string): void {
-    if (this.#seen.size === this.#seen.add(name).size) this.#twice.add(name);
-  }
-
-  get problems(): string[] {
-    return [...this.#twice].map((entry) => `${entry} is there twice`);
-  }
-}
-
+/** The problems of names that are there twice. */
 function repeated(names: readonly string[]): string[] {
-  const all = new Repeated();
-  for (const name of names) all.add(name);
-  return all.problems;
+  const seen = new Set<string>();
+  const twice = names.filter((name) => seen.size === seen.add(name).size);
+  return [...new Set(twice)].map((name) => `${name} is there twice`);
 }
 
 /**

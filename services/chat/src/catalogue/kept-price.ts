@@ -1,18 +1,7 @@
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
-import type { CallPrice, PriceList, Rates } from './price.ts';
+import type { CallPrice } from './price.ts';
 
 /** Prices as text, for calls that end long after they began: the catalogue and its lists change meanwhile. */
-
-type Amounts = Readonly<Record<string, string>>;
-
-interface KeptPrice {
-  source: CallPrice['source'];
-  version: string;
-  list: { base: Amounts; above: readonly { inputTokens: number; rates: Amounts }[] };
-  tools: Amounts;
-  /** Missing in prices of version 0.3.0. */
-  fees?: readonly { counted: FeeTool['counted']; pico: string; requests: number }[];
-}
 
 /** The fees that are reserved for the tools of a batch's requests, by the way in which answers count their calls. */
 export interface ReservedFee extends Pick<FeeTool, 'counted'> {
@@ -27,27 +16,20 @@ export function priceText(price: CallPrice, fees: readonly ReservedFee[] = []): 
   );
 }
 
-/** Reads the text of `priceText`. */
+/** Reads the text of `priceText`. Classes without a price have no member in it. */
 export function parsePrice(text: string): CallPrice {
-  const { source, version, list, tools } = JSON.parse(text) as KeptPrice;
-  return { source, version, list: listOf(list), tools: amountsOf(tools) };
+  const { source, version, list, tools } = JSON.parse(text, amounts) as CallPrice;
+  return { source, version, list, tools };
 }
 
-/** Reads the fees in the text of `priceText`. */
+/** Reads the fees in the text of `priceText`, which are missing in prices of version 0.3.0. */
 export function parseFees(text: string): ReservedFee[] {
-  const { fees = [] } = JSON.parse(text) as KeptPrice;
-  return fees.map((fee) => ({ ...fee, pico: BigInt(fee.pico) }));
+  const { fees = [] } = JSON.parse(text, amounts) as { fees?: ReservedFee[] };
+  return fees;
 }
 
-function listOf({ base, above }: KeptPrice['list']): PriceList {
-  return { base: ratesOf(base), above: above.map((step) => ({ ...step, rates: ratesOf(step.rates) })) };
-}
+const words: ReadonlySet<string> = new Set(['source', 'version', 'counted']);
 
-/** Classes without a price have no member in the text. */
-function ratesOf(amounts: Amounts): Rates {
-  return amountsOf(amounts) as Rates;
-}
-
-function amountsOf(amounts: Amounts): Record<string, bigint> {
-  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, BigInt(amount)]));
+function amounts(name: string, value: unknown): unknown {
+  return typeof value === 'string' && !words.has(name) ? BigInt(value) : value;
 }

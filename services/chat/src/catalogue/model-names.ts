@@ -22,32 +22,21 @@ export interface NameMatch {
 /** Finds the id that a name means: an exact id or alias, else the longest pattern. */
 export class ModelNames {
   readonly #exact = new Map<string, string>();
-  /** Patterns by the text before their `*`. */
-  readonly #patterns = new Map<string, string>();
-  /** Lengths of these texts, the longest first: a name is compared once for each, however many patterns there are. */
-  readonly #lengths: number[] = [];
+  /** Patterns, the longest first. */
+  #patterns: readonly string[] = [];
 
   add({ id, aliases }: { id: string; aliases: readonly string[] }): void {
-    if (!isPattern(id)) {
-      for (const name of [id, ...aliases]) this.#exact.set(name, id);
-      return;
-    }
-    const length = id.length - 1;
-    this.#patterns.set(id.slice(0, -1), id);
-    if (this.#lengths.includes(length)) return;
-    this.#lengths.push(length);
-    this.#lengths.sort((a, b) => b - a);
+    if (isPattern(id)) this.#patterns = [...this.#patterns, id].sort((a, b) => b.length - a.length);
+    else for (const name of [id, ...aliases]) this.#exact.set(name, id);
   }
 
   match(name: string): NameMatch | undefined {
     const exact = this.#exact.get(name);
     if (exact !== undefined) return { id: exact, rest: null };
-    if (!isPassedOn(name)) return undefined;
-    for (const length of this.#lengths) {
-      const id = this.#patterns.get(name.slice(0, length));
-      if (id !== undefined && length <= name.length) return { id, rest: name.slice(length) };
-    }
-    return undefined;
+    const id = isPassedOn(name)
+      ? this.#patterns.find((each) => name.startsWith(each.slice(0, -1)))
+      : undefined;
+    return id === undefined ? undefined : { id, rest: name.slice(id.length - 1) };
   }
 }
 
@@ -71,4 +60,15 @@ export function upstreamBehind(upstream: string, rest: string): string | undefin
   const name = isPattern(upstream) ? upstream.slice(0, -1) + rest : upstream;
   const leadsElsewhere = name.split('/').some((part) => part === '.' || part === '..');
   return leadsElsewhere || name.length > maxNameLength ? undefined : name;
+}
+
+/** OpenAI's and Anthropic's names, alone and behind a vendor's. */
+const reasoningNames = /^(?:openai\/)?(?:gpt-(?:[5-9]|\d\d)|o\d|codex)/;
+const plainNames =
+  /^(?:openai\/|anthropic\/|(?:[a-z-]+\.)?anthropic\.)?(?:gpt-[34]|chatgpt|claude-(?:v?2|instant|3-(?!7)))/;
+
+/** Whether a model reasons, by a provider's name of it; undefined for one that is not known by its name. */
+export function knownReasoning(upstreamModel: string): boolean | undefined {
+  if (reasoningNames.test(upstreamModel)) return !upstreamModel.includes('chat');
+  return plainNames.test(upstreamModel) ? false : undefined;
 }

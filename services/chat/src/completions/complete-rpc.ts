@@ -22,7 +22,7 @@ import {
   type InnerTurn,
   type InnerTurnDependencies,
 } from './inner-turn.ts';
-import { RequestFacts } from './request-facts.ts';
+import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 
 export interface CompleteDependencies extends InnerTurnDependencies, TargetDependencies {
@@ -114,7 +114,7 @@ async function acceptedRequest(
     const query = { api: 'chat', request, agent: await lookUp, actor, settings, sessionId } as const;
     const named = plain(findTarget(dependencies, query));
     const target = asAgent === null ? modelOnly(named) : named;
-    const facts = new RequestFacts(request, { target, previewChars: settings.previewChars });
+    const facts = requestFacts(request, { target, previewChars: settings.previewChars });
     return { target, facts, source: request.source(share) };
   });
 }

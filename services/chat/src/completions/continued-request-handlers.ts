@@ -1,6 +1,5 @@
 import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
-import { startingAt, type Target } from '../catalogue/target.ts';
 import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format';
 import type {
   Chain,
@@ -101,9 +100,4 @@ async function namedItems(
 /** The ids of items in a request that stand for items which it doesn't have. */
 export function unknownIds({ references, places }: Pick<RequestState, 'references' | 'places'>): string[] {
   return [...new Set(references.values())].filter((id) => !places.has(id));
-}
-
-/** The target of a request, from the deployment at the provider that made the response which it continues. */
-export function continuedTarget(target: Target, [previous]: Chain): Target {
-  return previous === undefined ? target : startingAt(target, previous.provider);
 }

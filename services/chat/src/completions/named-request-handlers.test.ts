@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { continueTrace } from '@gatehouse/kit/trace-context';
-import { AppError } from '@gatehouse/kit/errors';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import { LargeWork } from '../shared/large-work.ts';
@@ -98,15 +97,4 @@ it.each<[string, object, string]>([
   } finally {
     turn.end();
   }
-});
-
-it('refuses an unknown model before it looks up what the request names', async () => {
-  const away = (): Promise<never> => Promise.reject(new AppError('database_unavailable', 'away'));
-  const fields = {
-    ...{ model: 'unknown', previous_response_id: 'resp_1' },
-    input: [{ type: 'item_reference', id: 'msg_1' }],
-  };
-  await expect(readWith({ chain: away, holders: away }, fields)).rejects.toMatchObject({
-    code: 'model_not_found',
-  });
 });

@@ -1,21 +1,21 @@
 import { parseBody, readPart } from '@gatehouse/http/body';
 import { agentRef, startingAt, type ResolvedAgent, type Target } from '../catalogue/target.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { CompletionRequest, Dialect, RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { bytesRead, type StoredResponses } from '../stored-responses/stored-response-store.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import { storedDays, type TenantSettings } from '../shared/tenant-settings.ts';
-import { findTarget, type AgentResolver, type TargetDependencies } from '../turns/find-target.ts';
-import type { StoredState } from '../turns/turn-stage.ts';
 import {
-  continuedText,
-  continuedTarget,
-  maxReferences,
-  unknownIds,
-  type Named,
-} from './continued-request-handlers.ts';
-import { RequestFacts } from './request-facts.ts';
+  affinityFor,
+  findTarget,
+  type AgentResolver,
+  type TargetDependencies,
+} from '../turns/find-target.ts';
+import type { StoredState } from '../turns/turn-stage.ts';
+import { continuedText, maxReferences, unknownIds, type Named } from './continued-request-handlers.ts';
+import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 
 export interface ReaderDependencies extends TargetDependencies {
@@ -43,7 +43,7 @@ export interface RequestBody {
 
 /** A request with everything that it names. */
 export interface NamedRequest {
-  facts: RequestFacts;
+  facts: AcceptedRequest;
   source: RequestSource;
   target: Target;
   /** Its text with everything that it continues. */
@@ -76,9 +76,6 @@ export async function readNamed(dependencies: ReaderDependencies, input: Request
     const request = await parsed(input, body);
     const names = namesIn(request);
     if (names === null) return complete(dependencies, input, { request, known: nothing });
-    // An unknown model is refused before anything is looked up.
-    if (names.agent === null)
-      targetOf(dependencies, input, { request, agent: null, sessionId: input.sessionId });
     return { names, request: work.key === undefined ? request : null };
   });
   if (!('names' in first)) return first;
@@ -110,15 +107,6 @@ async function lookUp(
   return { agent: resolved, chain, holders };
 }
 
-/** The models of a request. Throws as `findTarget` does. */
-function targetOf(
-  dependencies: TargetDependencies,
-  { dialect, actor, settings }: RequestBody,
-  query: { request: CompletionRequest; agent: ResolvedAgent | null; sessionId: string | null },
-): Target {
-  return findTarget(dependencies, { api: dialect.name, actor, settings, ...query });
-}
-
 /** The request with what its names mean, and its models. */
 async function complete(
   dependencies: ReaderDependencies,
@@ -128,13 +116,16 @@ async function complete(
   const { body, dialect, actor, settings, isAnswered } = input;
   const sessionId = input.sessionId ?? request.session;
   const { agent } = known;
-  const first = targetOf(dependencies, input, { request, agent, sessionId });
+  const query = { api: dialect.name, request, agent, actor, settings, sessionId };
+  const first = findTarget(dependencies, query);
   const { state: format } = dialect;
   const { state } = request;
   if (format === undefined || state === undefined)
     return reduced(input, { request, target: first, text: body, sessionId, stored: null });
   const { previousId } = state;
-  const target = previousId === null ? first : continuedTarget(first, known.chain);
+  const [previous] = known.chain;
+  // From the deployment at the provider that made the response which it continues.
+  const target = previous === undefined ? first : startingAt(first, previous.provider);
   const provider = target.chain[0].provider.name;
   const naming = { ...input, state, format, provider, ...known };
   const { ownText, text } = await continuedText(dependencies.responses, naming);
@@ -150,9 +141,9 @@ async function complete(
   const stored = { previousId, store };
   if (text === body) return reduced(input, { request, target, text, sessionId, stored });
   const continued = await parsed(input, text);
-  const full = targetOf(dependencies, input, { request: continued, agent, sessionId });
+  const affinity = affinityFor(dependencies, { ...query, request: continued });
   return reduced(input, {
-    ...{ request: continued, target: startingAt(full, provider), text, sessionId, stored },
+    ...{ request: continued, target: { ...target, affinity }, text, sessionId, stored },
   });
 }
 
@@ -179,7 +170,7 @@ async function reduced(
     ...read,
     target,
     source: request.source(isHeld ? heldShare(share) : share),
-    facts: new RequestFacts(request, { target, previewChars }),
+    facts: requestFacts(request, { target, previewChars }),
   }));
 }
 

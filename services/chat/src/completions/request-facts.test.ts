@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { RequestFacts } from './request-facts.ts';
+import { requestFacts } from './request-facts.ts';
 
 const picture = {
   type: 'image',
@@ -21,10 +21,10 @@ it.each(Object.entries(requests))('of %s are those of the request', (api, fields
   const request = dialects[api as keyof typeof requests].readRequest('chat', body, fields);
   const defaults = { max_tokens: 50 };
   const target = { defaults, memory: { write: true } as never };
-  const facts = new RequestFacts(request, { target, previewChars: 100 });
-  expect(facts.requestedAmounts()).toEqual(request.requestedAmounts(defaults));
-  expect(facts.thinking()).toEqual(request.thinking(defaults));
-  expect(facts.choicesWith()).toBe(request.choicesWith(defaults));
+  const facts = requestFacts(request, { target, previewChars: 100 });
+  expect(facts.requestedAmounts({})).toEqual(request.requestedAmounts(defaults));
+  expect(facts.thinking({})).toEqual(request.thinking(defaults));
+  expect(facts.choicesWith({})).toBe(request.choicesWith(defaults));
   expect(facts.inputPreview(100)).toBe(request.inputPreview(100));
   expect(facts.promptSample()).toEqual(request.promptSample());
   const added = ['You are an agent.', { beginning: 'tools', chars: 500 }];
@@ -34,13 +34,13 @@ it.each(Object.entries(requests))('of %s are those of the request', (api, fields
     ...{ model: 'm', bytes: body.length, toolNames: request.toolNames, callIds: request.callIds },
   });
   const additions = { systemPrompt: 'x', toolNames: new Set<string>(), kept: null };
-  expect(facts.viewWith(additions)).toEqual(request.viewWith?.(additions) ?? null);
+  expect(facts.viewWith?.(additions) ?? null).toEqual(request.viewWith?.(additions) ?? null);
 });
 
 it('have no text that the turn does not need', () => {
   const fields = requests.messages;
   const request = dialects.messages.readRequest('chat', Buffer.from(JSON.stringify(fields)), fields);
-  const facts = new RequestFacts(request, { target: { defaults: {}, memory: null }, previewChars: 0 });
+  const facts = requestFacts(request, { target: { defaults: {}, memory: null }, previewChars: 0 });
   expect(facts.inputPreview(10)).toBe('');
   expect(facts.lastUserText()).toBeNull();
 });
