@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import { CatalogueError } from './catalogue.ts';
 
 const everyMs = 2_000;
@@ -70,11 +70,8 @@ export class CatalogueWatch {
     this.#options = options;
     this.#everyMs = options.everyMs ?? everyMs;
     this.#now = options.now ?? monotonicMs;
-    this.#failures = new Counter({
-      name: 'gatehouse_catalogue_reload_failures_total',
-      help: 'Changes of the model catalogue and its prices that could not be used',
-      registers: [options.registry],
-    });
+    const help = 'Changes of the model catalogue and its prices that could not be used';
+    this.#failures = counter(options.registry, 'gatehouse_catalogue_reload_failures_total', help);
   }
 
   /** Sets the files that are read from `start` on. */

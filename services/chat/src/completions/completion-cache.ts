@@ -47,26 +47,19 @@ const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
  */
 export class CompletionCache {
   readonly #options: CompletionsOptions;
-  readonly #deleting: PeriodicWork;
+  /** Deletes answers that have expired. */
+  readonly part: PeriodicWork;
 
   constructor(options: CompletionsOptions) {
     this.#options = options;
     const { firstMs, everyMs, batchSize } = deletion;
-    this.#deleting = new PeriodicWork({
+    this.part = new PeriodicWork({
       task: 'delete expired completions',
       log: options.log,
       firstMs,
       everyMs,
       round: inBatches(batchSize, (limit) => deleteExpiredCompletions(options.system, limit)),
     });
-  }
-
-  start(): void {
-    this.#deleting.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#deleting.stop();
   }
 
   /**

@@ -5,7 +5,7 @@ import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';
 import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
 import { ReasoningStore } from '../reasoning/reasoning-store.ts';
-import { ExpiringRows } from '../shared/expiring-rows-job.ts';
+import { expiringRows } from '../shared/expiring-rows-job.ts';
 import type { RecallStep } from '../memory/recall.ts';
 import type { RememberQueue } from '../memory/remember-queue.ts';
 import { ToolClient } from '../tools/tool-client.ts';
@@ -52,9 +52,9 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [
-      completions,
-      new ExpiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),
-      new ExpiringRows({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
+      completions.part,
+      expiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),
+      expiringRows({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
     ],
   };
 }

@@ -2,7 +2,7 @@ import { jittered } from '@gatehouse/kit/background-loop';
 import { settledWithin, sleep } from '@gatehouse/kit/clock';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
 
 export interface RememberQueueOptions {
@@ -53,20 +53,20 @@ export class RememberQueue {
     this.#limits = { ...defaults, ...options.limits };
     const { atOnceOfTenant: perKey, atOnce: slots } = this.#limits;
     this.#queue = new FairQueue({ perKey, slots, maxWaiting: Infinity });
-    const registers = [options.registry];
-    this.#turns = new Counter({
-      name: 'gatehouse_memory_turns_total',
-      help: 'Finished turns for memory: stored, skipped by memory, dropped because the queue was full or the service stopped, or failed',
-      labelNames: ['outcome'],
-      registers,
-    });
+    const { registry } = options;
+    this.#turns = counter(
+      registry,
+      'gatehouse_memory_turns_total',
+      'Finished turns for memory: stored, skipped by memory, dropped because the queue was full or the service stopped, or failed',
+      ['outcome'],
+    );
     // From 0, so that the first one counts as an increase.
     for (const outcome of ['stored', 'skipped', 'dropped', 'failed']) this.#turns.inc({ outcome }, 0);
     const held = (): number => this.#held.turns;
     new Gauge({
       name: 'gatehouse_memory_turns_waiting',
       help: 'Finished turns that wait to be sent to memory; beyond 2,000, or 16 Mi characters, they are dropped',
-      registers,
+      registers: [registry],
       collect() {
         this.set(held());
       },

@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import type { Model } from '../catalogue/catalogue.ts';
 import { CallWindow, type EndedCall } from './call-window.ts';
 
@@ -19,36 +19,29 @@ export class CallMetrics {
   readonly #keys: Counter<'provider' | 'key' | 'outcome'>;
 
   constructor(registry: Registry) {
-    const common = { labelNames: ['provider', 'model'] as const, registers: [registry] };
-    this.#calls = new Counter({
-      ...common,
-      name: 'gatehouse_deployment_calls_total',
-      help: 'Provider calls by deployment and outcome: ok, cancelled, or the code of the error',
-      labelNames: ['provider', 'model', 'outcome'],
-    });
-    this.#tokens = new Counter({
-      ...common,
-      name: 'gatehouse_deployment_output_tokens_total',
-      help: 'Tokens of the answers of a deployment, as it reported them',
-    });
+    const labelNames = ['provider', 'model'] as const;
+    const common = { labelNames, registers: [registry], buckets: durationBuckets };
+    const callsHelp = 'Provider calls by deployment and outcome: ok, cancelled, or the code of the error';
+    this.#calls = counter(registry, 'gatehouse_deployment_calls_total', callsHelp, [
+      ...labelNames,
+      'outcome',
+    ]);
+    const tokensHelp = 'Tokens of the answers of a deployment, as it reported them';
+    this.#tokens = counter(registry, 'gatehouse_deployment_output_tokens_total', tokensHelp, labelNames);
     this.#firstByte = new Histogram({
       ...common,
       name: 'gatehouse_deployment_first_byte_seconds',
       help: 'Time from a provider call to the first good byte of its answer',
-      buckets: durationBuckets,
     });
     this.#duration = new Histogram({
       ...common,
       name: 'gatehouse_deployment_call_duration_seconds',
       help: 'Time from a provider call to its end',
-      buckets: durationBuckets,
     });
-    this.#keys = new Counter({
-      name: 'gatehouse_provider_key_calls_total',
-      help: 'Calls with a key of a pool by what the provider did with it: accepted, limited or refused',
-      labelNames: ['provider', 'key', 'outcome'],
-      registers: [registry],
-    });
+    const keysHelp =
+      'Calls with a key of a pool by what the provider did with it: accepted, limited or refused';
+    const keyLabels = ['provider', 'key', 'outcome'] as const;
+    this.#keys = counter(registry, 'gatehouse_provider_key_calls_total', keysHelp, keyLabels);
   }
 
   callEnded(model: Model, outcome: string, ended: EndedCall): void {

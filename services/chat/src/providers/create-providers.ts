@@ -12,7 +12,7 @@ import { ownerModelHandlers } from './owner-model-handlers.ts';
 import { TenantKeyUses } from './tenant-key-uses-job.ts';
 import { providerHandlers } from './provider-handlers.ts';
 import { ProviderReports } from './provider-report-job.ts';
-import { ProviderWatch } from './provider-watch-job.ts';
+import { providerWatch } from './provider-watch-job.ts';
 import { ProviderRegistry } from './registry.ts';
 
 export interface ProvidersOptions {
@@ -54,8 +54,8 @@ export function createProviders(
     parts: [
       { stop: () => providers.close() },
       uses,
-      reports,
-      new ProviderWatch(providers, (provider, model) => alerts.providerDown(provider, model)),
+      ...reports.parts,
+      providerWatch(providers, (provider, model) => alerts.providerDown(provider, model), log),
     ],
   };
 }

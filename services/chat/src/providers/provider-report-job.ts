@@ -1,18 +1,16 @@
-import { BackgroundLoop } from '@gatehouse/kit/background-loop';
-import { monotonicMs } from '@gatehouse/kit/clock';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
-import { runCooperatively } from '@gatehouse/kit/cooperative';
-import { runSteps } from '@gatehouse/kit/cooperative-steps';
 import type { Pool } from '@gatehouse/pg/pool';
 import { isInUse, type Report } from './provider-report.ts';
 import { deleteOldReports, findReports, writeReport } from './provider-report-system-store.ts';
 import type { ProviderRegistry } from './registry.ts';
 
 const everyMs = 5_000;
+const retryMs = 20_000;
 /** A replica that is silent for so long has ended, or can't reach the database. */
 const goodMs = 20_000;
 const keptMs = 60 * 60_000;
-/** Reports of ended replicas are deleted at the start, and so often. */
+/** Reports of ended replicas are deleted so often. */
 const deleteEveryMs = 10 * 60_000;
 /** Deployments in one report; a catalogue may have more, but few of them are in use. */
 const maxDeployments = 1_000;
@@ -26,46 +24,34 @@ export interface ProviderReportsOptions {
 
 /** Reports the state of this replica's deployments, and reads those of all replicas. */
 export class ProviderReports {
-  readonly #options: ProviderReportsOptions;
-  readonly #loop = new BackgroundLoop(() => this.#round());
-  #deletedAt = -Infinity;
-  #isFailing = false;
+  readonly #pool: Pool;
+  readonly parts: readonly PeriodicWork[];
 
-  constructor(options: ProviderReportsOptions) {
-    this.#options = options;
-  }
-
-  start(): void {
-    this.#loop.start(everyMs);
-  }
-
-  async stop(): Promise<void> {
-    await this.#loop.stop();
+  constructor({ registry, pool, instanceId, log }: ProviderReportsOptions) {
+    this.#pool = pool;
+    const report = new PeriodicWork({
+      ...{ task: 'report the state of providers', log, everyMs, retryMs },
+      round: async () => {
+        const states = registry.states().filter(isInUse).slice(0, maxDeployments);
+        await writeReport(pool, { instanceId: instanceId(), report: JSON.stringify(states) });
+        return false;
+      },
+    });
+    const deletion = new PeriodicWork({
+      ...{ task: 'delete old reports of providers', log, firstMs: everyMs, everyMs: deleteEveryMs },
+      round: async () => {
+        await deleteOldReports(pool, keptMs);
+        return false;
+      },
+    });
+    this.parts = [report, deletion];
   }
 
   async all(): Promise<Report[]> {
-    const rows = await findReports(this.#options.pool, goodMs);
+    const rows = await findReports(this.#pool, goodMs);
     return rows.map(({ report, reported_at: reportedAt }) => ({
       deployments: JSON.parse(report) as Report['deployments'],
       reportedAt,
     }));
-  }
-
-  async #round(): Promise<number> {
-    const { registry, pool, instanceId, log } = this.#options;
-    try {
-      const all = await runSteps(registry.states(), (piece) => runCooperatively(null, piece));
-      const states = all.filter(isInUse).slice(0, maxDeployments);
-      await writeReport(pool, { instanceId: instanceId(), report: JSON.stringify(states) });
-      if (monotonicMs() - this.#deletedAt > deleteEveryMs) {
-        this.#deletedAt = monotonicMs();
-        await deleteOldReports(pool, keptMs);
-      }
-      this.#isFailing = false;
-    } catch (err) {
-      if (!this.#isFailing) log.warn({ err }, 'failed to report the state of providers');
-      this.#isFailing = true;
-    }
-    return everyMs;
   }
 }

@@ -1,4 +1,4 @@
-import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
@@ -9,22 +9,19 @@ const deadlineMs = 3_000;
 const maxWaiting = 10_000;
 const batch = 500;
 
-export interface OwnKeyUsesOptions {
-  tenant: RpcClient<TenantServiceClient>;
-  log: Logger;
-}
-
 /** Notes at tenant how providers took the own keys of tenants, off the path of requests. */
 export class TenantKeyUses {
   readonly #tenant: RpcClient<TenantServiceClient>;
-  readonly #log: Logger;
-  readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #work: PeriodicWork;
   /** By the id of the key, whether the provider refused it last. */
   readonly #waiting = new Map<string, boolean>();
 
-  constructor({ tenant, log }: OwnKeyUsesOptions) {
+  constructor({ tenant, log }: { tenant: RpcClient<TenantServiceClient>; log: Logger }) {
     this.#tenant = tenant;
-    this.#log = log;
+    this.#work = new PeriodicWork({
+      ...{ task: "note uses of tenants' own keys", log, everyMs },
+      round: () => this.#round(),
+    });
   }
 
   note(id: string, { refused }: { refused: boolean }): void {
@@ -32,26 +29,26 @@ export class TenantKeyUses {
   }
 
   start(): void {
-    this.#loop.start(everyMs);
+    this.#work.start();
   }
 
   async stop(): Promise<void> {
-    await this.#loop.stop();
-    await this.#round();
+    await this.#work.stop();
+    await this.#round().catch(() => undefined);
   }
 
-  async #round(): Promise<number> {
+  /** Returns whether more wait. */
+  async #round(): Promise<boolean> {
     const uses = [...this.#waiting].slice(0, batch).map(([id, refused]) => ({ id, refused }));
-    if (uses.length === 0) return everyMs;
+    if (uses.length === 0) return false;
     for (const { id } of uses) this.#waiting.delete(id);
     try {
       await this.#tenant.call('noteProviderKeys', { uses }, { deadlineMs });
     } catch (error) {
       // A later use of the same key counts more.
       for (const { id, refused } of uses) if (!this.#waiting.has(id)) this.note(id, { refused });
-      this.#log.warn({ err: error }, "failed to note uses of tenants' own keys; retrying");
-      return everyMs;
+      throw error;
     }
-    return this.#waiting.size > 0 ? 0 : everyMs;
+    return this.#waiting.size > 0;
   }
 }

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { createSystemDatabase, type SystemDatabase } from '../../test/system-database.ts';
-import { ExpiringRows } from './expiring-rows-job.ts';
+import { expiringRows } from './expiring-rows-job.ts';
 import type { ExpiringTable } from './expiring-rows-system-store.ts';
 
 let database: SystemDatabase;
@@ -48,7 +48,7 @@ describe.each(['chat.responses', 'chat.thoughts', 'chat.seals'] as const)('the c
   const clean = async (most: { count: number; bytes: number }, done: () => Promise<void>): Promise<void> => {
     const { pool } = database;
     const log = createLogger('chat', 'silent');
-    const cleaning = new ExpiringRows({ pool, log, table, most, firstMs: 0 });
+    const cleaning = expiringRows({ pool, log, table, most, firstMs: 0 });
     cleaning.start();
     await eventually(done);
     await cleaning.stop();

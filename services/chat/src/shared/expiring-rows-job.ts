@@ -25,31 +25,19 @@ export interface ExpiringRowsOptions {
 }
 
 /** Deletes rows that have expired, and those of a tenant that keeps too many. */
-export class ExpiringRows {
-  readonly #work: PeriodicWork;
-
-  constructor({ pool, log, table, most, firstMs = deletion.firstMs }: ExpiringRowsOptions) {
-    this.#work = new PeriodicWork({
-      task: `delete old rows of ${table}`,
-      log,
-      firstMs,
-      everyMs: deletion.everyMs,
-      round: async () => {
-        if ((await deleteExpired(pool, table, batchSize)) === batchSize) return true;
-        for (let tenantId = await nextTenant(pool, table, beforeAll); tenantId !== null;) {
-          if ((await deleteOldest(pool, table, { tenantId, most, limit: batchSize })) === batchSize) continue;
-          tenantId = await nextTenant(pool, table, tenantId);
-        }
-        return false;
-      },
-    });
-  }
-
-  start(): void {
-    this.#work.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#work.stop();
-  }
+export function expiringRows({ pool, log, table, most, firstMs = deletion.firstMs }: ExpiringRowsOptions) {
+  return new PeriodicWork({
+    task: `delete old rows of ${table}`,
+    log,
+    firstMs,
+    everyMs: deletion.everyMs,
+    round: async () => {
+      if ((await deleteExpired(pool, table, batchSize)) === batchSize) return true;
+      for (let tenantId = await nextTenant(pool, table, beforeAll); tenantId !== null;) {
+        if ((await deleteOldest(pool, table, { tenantId, most, limit: batchSize })) === batchSize) continue;
+        tenantId = await nextTenant(pool, table, tenantId);
+      }
+      return false;
+    },
+  });
 }

@@ -2,7 +2,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { ExpiringRows } from '../shared/expiring-rows-job.ts';
+import { expiringRows } from '../shared/expiring-rows-job.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { StoredResponses } from './stored-response-store.ts';
 import { responseHandlers } from './response-handlers.ts';
@@ -25,6 +25,6 @@ export function createStoredResponses(
   return {
     responses,
     ...responseHandlers({ responses, settings, bodyBudget, format: dialects.responses.state }),
-    parts: [new ExpiringRows({ pool: system, log, table: 'chat.responses', most: mostOfTenant })],
+    parts: [expiringRows({ pool: system, log, table: 'chat.responses', most: mostOfTenant })],
   };
 }
