@@ -1,38 +1,91 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { objectId } from '../shared/object-id.ts';
 import { memberRanges, parsedPart, type Range } from '@gatehouse/dialects/wire/json-parts';
-import type { ReadResults } from './batch-api.ts';
-import { messageBatchPrefix } from './batch-ids.ts';
-import { outcomes, type Outcome } from './batch-outcomes.ts';
-import { idIn } from './openai-batch.ts';
-import { lineReader } from './result-line.ts';
+import { createdMs, findListed, hasId, idIn, lineReader, messageBatchPrefix, outcomes } from './batch-api.ts';
+import type { BatchApi } from './batch-api.ts';
 
 /** Batches of messages as Anthropic's API describes them. */
 
-export function isBatch(object: Fields): boolean {
-  const { processing_status: status, request_counts: counts } = object;
-  return idIn(object) !== null && typeof status === 'string' && isFields(counts);
+/** A provider has a batch within this time, or never: the time limit of the request, and what clocks differ by. */
+const createdWithinMs = 3 * 60_000;
+
+/** The path of all batches, which is the same here and at the provider, as the others are. */
+export const batchesPath = '/v1/messages/batches';
+
+const batchPath = (id: string): string => `${batchesPath}/${encodeURIComponent(id)}`;
+
+export function resultsPath(id: string): string {
+  return `${batchPath(id)}/results`;
 }
 
-export function isEnded({ processing_status: status }: Fields): boolean {
-  return status === 'ended';
+const isBatch = (object: Fields): boolean =>
+  hasId(object) && typeof object['processing_status'] === 'string' && isFields(object['request_counts']);
+const isEnded = ({ processing_status: status }: Fields): boolean => status === 'ended';
+
+function resultsOf(object: Fields): string | null {
+  const id = idIn(object);
+  return id === null ? null : resultsPath(id);
 }
 
-export function isCancelling({ processing_status: status }: Fields): boolean {
-  return status === 'canceling';
+/** Batches of messages of Anthropic's API. */
+export const anthropicBatches: BatchApi = {
+  trialPath: `${batchesPath}?limit=1`,
+  pathOf: batchPath,
+  ...{ isBatch, isEnded },
+  isCancelling: ({ processing_status: status }) => status === 'canceling',
+  outcomeOf({ cancel_initiated_at: cancelledAt, request_counts: counts }) {
+    const { canceled = 0, expired = 0 } = isFields(counts) ? counts : {};
+    if (typeof cancelledAt === 'string' && canceled !== 0) return outcomes.cancelled;
+    return expired === 0 ? outcomes.ok : outcomes.expired;
+  },
+  resultsPath: resultsOf,
+  resultIn: lineReader('result', messageIn),
+  isWhole(object, { answers }, requests) {
+    const { succeeded } = Object(object['request_counts']) as Fields;
+    return typeof succeeded === 'number' && answers >= Math.min(succeeded, requests);
+  },
+  resultPurpose: 'message_batch',
+  resultIds: (object) => ({ output: idIn(object), errors: null }),
+  // The results are deleted with their batch.
+  filePath: batchPath,
+  describesFiles: false,
+  /**
+   * A batch has no name there, but its first request has, which its results repeat: so one that has as many requests is
+   * known once it has ended.
+   */
+  async find({ id, createdAt: since, requests }, { resources, signal, knownIds, haveText }) {
+    const until = since.getTime() + createdWithinMs;
+    const open: Fields[] = [];
+    const path = `${batchesPath}?limit=100`;
+    const list = { path, cursor: 'after_id', since, isObject: isBatch, signal } as const;
+    const listed = await findListed(resources, list, async (objects) => {
+      const alike = objects.filter(
+        (object) => requestsOf(object) === requests && (createdMs(object) ?? 0) <= until,
+      );
+      const known = await knownIds(alike.map((object) => idIn(object)).filter((each) => each !== null));
+      for (const object of alike) {
+        if (known.has(idIn(object) ?? '')) continue;
+        const results = resultsOf(object);
+        if (!isEnded(object)) open.push(object);
+        else if (results !== null && (await haveText(results, nameOfFirst(id)))) return object;
+      }
+      return undefined;
+    });
+    if (listed === null && open.length > 0)
+      throw new Error('a batch that may be this one is still under way');
+    return listed;
+  },
+};
+
+/** The name of a batch's first request at the provider, by which the batch is found there if its answer is lost. */
+export function nameOfFirst(id: string): string {
+  return objectId(messageBatchPrefix, id);
 }
 
 /** The number of requests, whatever became of them. */
-export function requestsOf({ request_counts: counts }: Fields): number {
+function requestsOf({ request_counts: counts }: Fields): number {
   const numbers = isFields(counts) ? Object.values(counts) : [];
   return numbers.reduce<number>((sum, count) => sum + (typeof count === 'number' ? count : 0), 0);
-}
-
-/** The outcome of a batch that the provider has ended. */
-export function outcomeOf({ cancel_initiated_at: cancelledAt, request_counts: counts }: Fields): Outcome {
-  const { canceled = 0, expired = 0 } = isFields(counts) ? counts : {};
-  if (typeof cancelledAt === 'string' && canceled !== 0) return outcomes.cancelled;
-  return expired === 0 ? outcomes.ok : outcomes.expired;
 }
 
 /**
@@ -60,25 +113,6 @@ export function shownMessageBatch(
     ...(names.ended && !isOver && { processing_status: 'ended' }),
   };
 }
-
-/** The path of all batches, which is the same here and at the provider, as the others are. */
-export const batchesPath = '/v1/messages/batches';
-
-export function batchPath(id: string): string {
-  return `${batchesPath}/${encodeURIComponent(id)}`;
-}
-
-export function resultsPath(id: string): string {
-  return `${batchPath(id)}/results`;
-}
-
-/** Whether the results have as many messages as the batch counts. */
-export function isWhole(object: Fields, { answers }: ReadResults, requests: number): boolean {
-  const { succeeded } = Object(object['request_counts']) as Fields;
-  return typeof succeeded === 'number' && answers >= Math.min(succeeded, requests);
-}
-
-export const resultIn = lineReader('result', messageIn);
 
 async function messageIn(line: Buffer, result: Range, tenantId: string): Promise<Buffer | null> {
   const members = await memberRanges(line, result, tenantId);

@@ -1,12 +1,42 @@
-import type { Fields } from '@gatehouse/kit/fields';
+import { type Fields, isFields } from '@gatehouse/kit/fields';
 import type { ProviderResources } from '../providers/resources.ts';
-import type { Outcome } from './batch-outcomes.ts';
+import type { RunStatus } from '../runs/run.ts';
+import { memberRanges, smallMembers, wholeOf, type Range } from '@gatehouse/dialects/wire/json-parts';
+
+/** Ids of files and batches begin as those of OpenAI and Anthropic do. */
+export const filePrefix = 'file-';
+export const batchPrefix = 'batch_';
+export const messageBatchPrefix = 'msgbatch_';
+
+/** How a batch ended, as its run has it. */
+export interface Outcome {
+  status: RunStatus;
+  errorType: string | null;
+  errorMessage: string | null;
+}
+
+export const outcomes = {
+  ok: { status: 'ok', errorType: null, errorMessage: null },
+  cancelled: { status: 'cancelled', errorType: null, errorMessage: null },
+  expired: {
+    status: 'error',
+    errorType: 'batch_expired',
+    errorMessage: 'The provider did not answer all requests of the batch in time.',
+  },
+  failed: { status: 'error', errorType: 'batch_failed', errorMessage: 'The provider refused the batch.' },
+  unreachable: {
+    status: 'error',
+    errorType: 'batch_unreachable',
+    errorMessage:
+      'The provider did not say for three days how the batch ended, or did not have all of its results.',
+  },
+} as const satisfies Record<string, Outcome>;
 
 /** The APIs of providers that have batches. */
 export type BatchApiName = 'openai' | 'anthropic';
 
 /** A batch whose provider did not say whether it has it. */
-export interface LostBatch {
+interface LostBatch {
   id: string;
   createdAt: Date;
   /** The provider's id of the file with its requests; empty where they came with it. */
@@ -16,7 +46,7 @@ export interface LostBatch {
 }
 
 /** The ways to look for a batch at its provider. */
-export interface Looking {
+interface Looking {
   resources: Pick<ProviderResources, 'json'>;
   /** Makes the time limit of a request. */
   signal: () => AbortSignal;
@@ -66,4 +96,100 @@ export interface BatchApi {
   readonly describesFiles: boolean;
   /** Finds a batch; null if the provider does not have it. Throws while that can't be known. */
   readonly find: (batch: LostBatch, looking: Looking) => Promise<Fields | null>;
+}
+
+/** Lines of results: objects with the name of a request, and a member with its result. */
+
+type AnswerIn = (line: Buffer, result: Range, tenantId: string) => Promise<Buffer | null>;
+
+/** Reads lines whose result is the member `name`, of which `answerIn` finds the answer. */
+export function lineReader(
+  name: string,
+  answerIn: AnswerIn,
+): (line: Buffer, tenantId: string) => Promise<BatchResult> {
+  return async (line, tenantId) => {
+    const members = await memberRanges(line, wholeOf(line), tenantId);
+    const result = members?.get(name);
+    const { custom_id: id } = await smallMembers(line, members, { names: ['custom_id'], tenantId });
+    return {
+      customId: typeof id === 'string' ? id : null,
+      answer: result === undefined ? null : await answerIn(line, result, tenantId),
+    };
+  };
+}
+
+/** Pages in which an object is looked for: more than an account has in a day, and a bound for a list without an end. */
+const maxPages = 1_000;
+/** Clocks differ. */
+const differenceMs = 60_000;
+
+interface ProviderList {
+  /** The path, with a query of its own. */
+  path: string;
+  /** The parameter with the id after which a page begins. */
+  cursor: 'after' | 'after_id';
+  /** Nothing that was made earlier is looked at. */
+  since: Date;
+  /** Whether an object is one that the list may have. It has an id. */
+  isObject: (object: Fields) => boolean;
+  /** Makes the time limit of a page. */
+  signal: () => AbortSignal;
+}
+
+/** Whether an object is a page of a list, as all providers have them. */
+export function isList({ data }: Fields): boolean {
+  return Array.isArray(data);
+}
+
+/**
+ * Looks for an object in a list of a provider, newest first: `find` gets the objects of each page, back to those that are
+ * older. Null without one; throws where that can't be known.
+ */
+export async function findListed(
+  resources: Pick<ProviderResources, 'json'>,
+  { path, cursor, since, isObject, signal }: ProviderList,
+  find: (objects: readonly Fields[]) => Promise<Fields | undefined>,
+): Promise<Fields | null> {
+  const earliest = since.getTime() - differenceMs;
+  const isAnswer = ({ data }: Fields): boolean =>
+    Array.isArray(data) && data.every((object) => isFields(object) && isObject(object));
+  let after = '';
+  for (let page = 0; page < maxPages; page += 1) {
+    const request = { method: 'GET', path: path + after, isAnswer, signal: signal() } as const;
+    const { data, has_more: hasMore } = await resources.json(request);
+    const objects = data as Fields[];
+    const recent = objects.filter((object) => (createdMs(object) ?? Infinity) >= earliest);
+    const match = await find(recent);
+    if (match !== undefined) return match;
+    const last = objects.at(-1);
+    if (last === undefined || hasMore === false || recent.length < objects.length) return null;
+    const next = `&${cursor}=${encodeURIComponent(idIn(last) ?? '')}`;
+    if (next === after) throw new Error('the list of the provider repeats a page');
+    after = next;
+  }
+  throw new Error('the provider has too many objects to find one');
+}
+
+/** The time at which a provider says that it has made an object; null if it does not. */
+export function createdMs({ created_at: at }: Fields): number | null {
+  const ms = typeof at === 'number' ? at * 1_000 : typeof at === 'string' ? Date.parse(at) : NaN;
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** The provider's id of a file or a batch; null without one. */
+export function idIn(object: Fields, name = 'id'): string | null {
+  const id = object[name];
+  return typeof id === 'string' && id !== '' && id.length <= 256 ? id : null;
+}
+
+/** The provider's id of an object that has one. */
+export function requiredId(object: Fields): string {
+  const id = idIn(object);
+  if (id === null) throw new Error('the object has no id');
+  return id;
+}
+
+/** Whether an object has an id, as all have that a provider makes or lists. */
+export function hasId(object: Fields): boolean {
+  return idIn(object) !== null;
 }

@@ -15,11 +15,11 @@ import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import { uuidIn } from '../shared/object-id.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
-import type { BatchApiName } from './batch-api.ts';
+import { type BatchApiName, isList } from './batch-api.ts';
 import { batchTarget, type BatchKind } from './batch-requests.ts';
+import { findBatch, type StoredBatch } from './batch-store.ts';
 import type { Within } from './file-store.ts';
 import { batchApis } from './provider-batch-client.ts';
-import { isList } from './provider-list.ts';
 import type { SealedObjects } from './sealed-object.ts';
 
 /** Calls about files and batches. */
@@ -107,6 +107,18 @@ export async function acceptedKey(
   return providers.resourcesFor(model, payer, trial).catch((error: unknown) => {
     throw asAppError(asMissing(error, model));
   });
+}
+
+/** A client's batch by the id in the path. Throws a 404 without one. */
+export async function batchOf(
+  { pool }: BatchDependencies,
+  call: Pick<Call, 'params' | 'principal'>,
+  { api, prefix, param }: { api: BatchApiName; prefix: string; param: string },
+): Promise<StoredBatch> {
+  const id = uuidIn(prefix, call.params[param] ?? '');
+  const batch = id === null ? null : await findBatch(pool, { id, api }, tenantOf(call));
+  if (batch === null) throw new AppError('not_found', 'There is no such batch.', { param });
+  return batch;
 }
 
 /** Statuses of a path that a provider does not have. */

@@ -5,16 +5,16 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import { objectId, uuidIn } from '../shared/object-id.ts';
-import { pageAt, pageOf, resourcesOf, type BatchDependencies } from './batch-call-handlers.ts';
-import { cancelOpen } from './batch-cancel-handlers.ts';
-import { batchPrefix, filePrefix } from './batch-ids.ts';
+import { batchOf, pageAt, pageOf, resourcesOf, type BatchDependencies } from './batch-call-handlers.ts';
+import { cancelOpen, startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-handlers.ts';
+import { hasId, batchPrefix, filePrefix } from './batch-api.ts';
 import { deploymentOf, kindsByUrl, type BatchKind, type BatchRequests } from './batch-requests.ts';
-import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-handlers.ts';
-import { findBatch, listBatches, type StoredBatch } from './batch-store.ts';
+import { listBatches, type StoredBatch } from './batch-store.ts';
 import { findFile, type StoredFile } from './file-store.ts';
-import { hasId, shownBatch } from './openai-batch.ts';
+import { shownBatch } from './openai-batch.ts';
 
 const api = 'openai';
+const inPath = { api, prefix: batchPrefix, param: 'batch_id' } as const;
 
 /** Files keep their URL, which a later release may no longer take. */
 const chatBatches: BatchKind = { operation: 'chat', api: 'chat' };
@@ -34,7 +34,7 @@ export function batchHandlers(dependencies: BatchHandlerDependencies): { handler
         return { body: await dependencies.idempotency.during(call.claim, work) };
       },
       'batches.get': async (call: Call) => {
-        const batch = await batchOf(dependencies, call);
+        const batch = await batchOf(dependencies, call, inPath);
         return { body: showBatch(dependencies, batch, tenantOf(call).tenantId) };
       },
       'batches.list': async (call: Call<unknown, ListBatches>) => {
@@ -51,7 +51,7 @@ export function batchHandlers(dependencies: BatchHandlerDependencies): { handler
         return { body: pageOf(objects, limit) };
       },
       'batches.cancel': async (call: Call) => {
-        const batch = await batchOf(dependencies, call);
+        const batch = await batchOf(dependencies, call, inPath);
         return { body: shownBatch(await cancelOpen(dependencies, call, batch), batch) };
       },
     },
@@ -60,16 +60,6 @@ export function batchHandlers(dependencies: BatchHandlerDependencies): { handler
 
 function showBatch({ sealed }: BatchDependencies, batch: StoredBatch, tenantId: string): Fields {
   return shownBatch(sealed.open(batch.content, { id: batch.id, tenantId }), batch);
-}
-
-async function batchOf(
-  { pool }: BatchDependencies,
-  call: Pick<Call, 'params' | 'principal'>,
-): Promise<StoredBatch> {
-  const id = uuidIn(batchPrefix, call.params['batch_id'] ?? '');
-  const batch = id === null ? null : await findBatch(pool, { id, api }, tenantOf(call));
-  if (batch === null) throw new AppError('not_found', 'There is no such batch.', { param: 'batch_id' });
-  return batch;
 }
 
 async function create(

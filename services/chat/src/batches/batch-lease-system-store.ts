@@ -2,6 +2,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 import type { BatchApiName } from './batch-api.ts';
 import type { StartedRun } from '../runs/run-record.ts';
+import { keyColumn } from './file-store.ts';
 
 /** Batches under way, each worked on by one replica at a time. */
 
@@ -33,61 +34,24 @@ export interface LeasedBatch {
   leaseId: string;
 }
 
-interface LeasedRow {
-  id: string;
-  tenant_id: string;
-  user_id: string | null;
-  provider: string;
-  key_id: string | null;
-  own_key_id: string | null;
-  api: BatchApiName;
-  provider_batch_id: string | null;
-  input_file_id: string;
-  provider_file_id: string;
-  model: string;
-  upstream_model: string;
-  price: string | null;
-  requests: number;
-  reserved_input_tokens: string;
-  reserved_tokens: string;
-  run: string;
-  days: number;
-  created_at: Date;
-  age_ms: number;
-  failing_ms: number | null;
-  polls: number;
-  forgotten: boolean;
-}
-
 /** Takes a batch that is due, for `leaseMs`; null where another replica has it. */
 export async function leaseBatch(
   pool: Pool,
   id: string,
   { leaseId, leaseMs }: { leaseId: string; leaseMs: number },
 ): Promise<LeasedBatch | null> {
-  const { rows } = await pool.query<LeasedRow>(
+  const { rows } = await pool.query<LeasedBatch>(
     `update chat.batches set lease_id = $2, due_at = now() + make_interval(secs => $3 / 1000.0)
      where id = $1 and ended_at is null and due_at <= now()
-     returning id, tenant_id, user_id, provider, key_id, own_key_id, api, provider_batch_id, input_file_id,
-       provider_file_id, model, upstream_model, price, requests, reserved_input_tokens, reserved_tokens, run, days, created_at,
-       (extract(epoch from now() - created_at) * 1000)::float8 as age_ms,
-       (extract(epoch from now() - failing_since) * 1000)::float8 as failing_ms, polls, forgotten`,
+     returning id, tenant_id as "tenantId", user_id as "userId", ${keyColumn}, api,
+       provider_batch_id as "providerBatchId", input_file_id as "inputFileId", provider_file_id as "providerFileId",
+       model, upstream_model as "upstreamModel", price, requests, reserved_input_tokens::float8 as "reservedInputTokens",
+       (reserved_tokens - reserved_input_tokens)::float8 as "reservedOutputTokens", run::json, days,
+       created_at as "createdAt", round(extract(epoch from now() - created_at) * 1000)::float8 as "ageMs",
+       (extract(epoch from now() - failing_since) * 1000)::float8 as "failingMs", polls, forgotten, lease_id as "leaseId"`,
     [id, leaseId, leaseMs],
   );
-  const [row] = rows;
-  if (row === undefined) return null;
-  const { provider, key_id: keyId, own_key_id: ownKeyId } = row;
-  return {
-    ...{ id: row.id, tenantId: row.tenant_id, userId: row.user_id, key: { provider, keyId, ownKeyId } },
-    ...{ api: row.api, providerBatchId: row.provider_batch_id, inputFileId: row.input_file_id },
-    ...{ providerFileId: row.provider_file_id, model: row.model, upstreamModel: row.upstream_model },
-    reservedInputTokens: Number(row.reserved_input_tokens),
-    reservedOutputTokens: Number(row.reserved_tokens) - Number(row.reserved_input_tokens),
-    ...{ price: row.price, requests: row.requests },
-    run: JSON.parse(row.run) as StartedRun,
-    ...{ days: row.days, createdAt: row.created_at, ageMs: Math.round(row.age_ms), polls: row.polls },
-    ...{ failingMs: row.failing_ms, forgotten: row.forgotten, leaseId },
-  };
+  return rows[0] ?? null;
 }
 
 type Lease = Pick<LeasedBatch, 'id' | 'leaseId'>;

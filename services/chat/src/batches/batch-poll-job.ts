@@ -17,8 +17,8 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { guessTokens } from '@gatehouse/dialects/usage/token-estimate';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import { inBatch } from './batch-requests.ts';
-import { batchEnd } from './batch-end.ts';
-import { outcomes, type Outcome } from './batch-outcomes.ts';
+import { batchEnd, ResultTally } from './result-tally.ts';
+import { hasId, idIn, outcomes, type Outcome } from './batch-api.ts';
 import { endBatch, type BatchEnd } from './batch-end-system-store.ts';
 import {
   knownIds,
@@ -31,12 +31,9 @@ import {
 } from './batch-lease-system-store.ts';
 import { confirmBatch, voidBatch } from './batch-store.ts';
 import type { StoredFile } from './file-store.ts';
-import { holdingLease, leaseMs } from './held-lease-job.ts';
-import { hasId, idIn } from './openai-batch.ts';
 import { batchApis, cancelBatch, describedBatch, resourcesFor } from './provider-batch-client.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { NoRoomToRead, ResultLines } from './result-lines-client.ts';
-import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
 import type { UploadPace } from './upload-form-handlers.ts';
 import { waitingProviders, waitingTenants } from './turns-system-store.ts';
@@ -84,6 +81,7 @@ export const usualPace: Pace = {
 /** Batches of one provider that a replica works on at a time, each of another tenant. */
 const slots = 4;
 const answerMs = 30_000;
+const leaseMs = 60_000;
 
 /** A batch at its provider. The signal aborts when this replica stops, or no longer has the lease. */
 interface Asking {
@@ -150,11 +148,29 @@ export class BatchPolling {
     const about = { batch_id: batch.id, tenant_id: batch.tenantId, provider: batch.key.provider };
     const { signal: stopping } = this.#loop;
     try {
-      const holding = { pool, log, renewMs: this.#pace.renewMs, stopping };
-      await holdingLease(batch, holding, (signal) => this.#ask(batch, signal));
+      await this.#holdingLease(batch, (signal) => this.#ask(batch, signal));
     } catch (error) {
       const handled = stopping.aborted ? releaseBatch(pool, batch, 0) : this.#handle(error, batch, about);
       await handled.catch((err: unknown) => log.warn({ ...about, err }, 'failed to return a batch'));
+    }
+  }
+
+  /** Works on a batch whose lease is extended meanwhile. The signal of the work aborts when the lease is lost, too. */
+  async #holdingLease(batch: LeasedBatch, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { pool, log } = this.#options;
+    const lost = new AbortController();
+    const renewing = setInterval(() => {
+      renewLease(pool, batch, leaseMs).then(
+        (held) => {
+          if (!held) lost.abort(new Error('the lease of the batch is lost'));
+        },
+        (err: unknown) => log.warn({ err, batch_id: batch.id }, 'failed to renew a lease'),
+      );
+    }, this.#pace.renewMs);
+    try {
+      await work(AbortSignal.any([this.#loop.signal, lost.signal]));
+    } finally {
+      clearInterval(renewing);
     }
   }
 

@@ -4,12 +4,23 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { forOnePayer } from '../catalogue/payer.ts';
 import { agentRef, modelNotFound, modelTarget, type Choosing, type Target } from '../catalogue/target.ts';
-import type { CompletionRequest, Operation } from '@gatehouse/dialects/dialect';
+import type { CompletionRequest, Operation, Rewrite } from '@gatehouse/dialects/dialect';
 import { mostTokens } from '../limits/bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import { sumTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import type { TokenClass } from '@gatehouse/dialects/usage/usage';
 import type { BatchApiName } from './batch-api.ts';
+import { hash } from 'node:crypto';
+import type { Share } from '@gatehouse/dialects/wire/request-text';
+
+/** Requests of batches as their providers get them: with the name of the model there. */
+
+/** The memory of requests is bounded by the uploads and the checks at a time. */
+export const noShare: Share = { release: () => undefined };
+
+export const unchanged: Omit<Rewrite, 'model'> = {
+  ...{ includeUsage: false, systemPrompt: null, reference: null, defaults: {}, maxTokens: null, tools: null },
+};
 
 /** The calls of a batch, as they are priced. */
 export const inBatch = { serviceTier: null, inBatch: true } as const;
@@ -212,5 +223,21 @@ export class RequestSum {
       unmeasured: this.#unmeasured,
       ...(this.#withFees > 0 && { feeTools: this.#feeTools, withFees: this.#withFees }),
     };
+  }
+}
+
+/** Names that clients give the requests of a batch. */
+export class CustomIds {
+  readonly #known = new Set<string>();
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /** Returns whether it is a new one. */
+  add(id: string): boolean {
+    const { size } = this.#known;
+    // Hashes have the same size, however long the names are.
+    return this.#known.add(hash('sha256', id, 'base64').slice(0, 22)).size > size;
   }
 }

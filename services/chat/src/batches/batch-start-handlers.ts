@@ -18,7 +18,7 @@ import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { storedDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
-import type { BatchApiName } from './batch-api.ts';
+import { requiredId, type BatchApiName } from './batch-api.ts';
 import {
   answering,
   asAppError,
@@ -26,6 +26,7 @@ import {
   isRefused,
   mostFiles,
   type BatchDependencies,
+  resourcesOf,
 } from './batch-call-handlers.ts';
 import { inBatch, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
@@ -37,9 +38,10 @@ import {
   type NewBatch,
   type OpenBounds,
   type StoredBatch,
+  describeBatch,
 } from './batch-store.ts';
-import { requiredId } from './openai-batch.ts';
 import { cancelBatch } from './provider-batch-client.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
 
 /** The start of a batch, whatever API has it: reserved, committed, and then asked for at its provider. */
 
@@ -334,4 +336,35 @@ async function begin(
     // OpenAI's path has a file in its request, which may be missing as well.
     throw asAppError(api === 'anthropic' ? asMissing(error, start.model) : error, batch.key);
   }
+}
+
+/** Cancels a batch under way. Returns how its provider describes it then; throws a 400 for one that has ended. */
+export async function cancelOpen(
+  dependencies: BatchHandlerDependencies,
+  call: Call,
+  batch: StoredBatch,
+): Promise<Fields> {
+  const { pool, sealed, firstPauseMs: pauseMs } = dependencies;
+  const { tenantId } = tenantOf(call);
+  if (batch.ended) throw hasEnded(call);
+  await dependencies.counts.count(tenantId, 'batch_cancellations');
+  const { id, key } = batch;
+  const resources = await resourcesOf(dependencies, key, call);
+  const late = AbortSignal.timeout(answerMs);
+  const object = await cancelBatch(resources, batch, late).catch((error: unknown) => {
+    throw hasEndedThere(error) ? hasEnded(call) : asAppError(error, key);
+  });
+  await describeBatch(pool, { id, tenantId }, { content: sealed.seal(object, { id, tenantId }), pauseMs });
+  return object;
+}
+
+function hasEnded({ params }: Pick<Call, 'params'>): AppError {
+  const [param] = Object.keys(params);
+  return new AppError('invalid_value', 'The batch has ended.', { param });
+}
+
+/** Whether a batch has ended there, before its cost is recorded here. OpenAI answers 409 then, and Anthropic 400. */
+function hasEndedThere(error: unknown): boolean {
+  const { status } = error instanceof ProviderFailure ? error.details : {};
+  return status === 409 || status === 400;
 }

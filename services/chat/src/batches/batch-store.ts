@@ -5,7 +5,7 @@ import { pgJson } from '../shared/pg-json.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 import type { BudgetCharge } from '../runs/run.ts';
 import type { BatchApiName } from './batch-api.ts';
-import { lockTenant, type Holder } from './file-store.ts';
+import { keyColumn, lockTenant, type Holder } from './file-store.ts';
 
 /** Batches until they end. Statements for clients wait for the tenant's turn, and name the user. */
 
@@ -152,38 +152,11 @@ export interface StoredBatch {
   ended: boolean;
 }
 
-interface BatchRow {
-  id: string;
-  api: BatchApiName;
-  first_id: Buffer | null;
-  provider: string;
-  key_id: string | null;
-  own_key_id: string | null;
-  provider_batch_id: string;
-  input_file_id: string;
-  output_file_id: string | null;
-  error_file_id: string | null;
-  content: Buffer;
-  ended: boolean;
-}
-
-const batchColumns = `id, api, first_id, provider, key_id, own_key_id, provider_batch_id, input_file_id, output_file_id, error_file_id,
-  content, ended_at is not null as ended`;
+const batchColumns = `id, ${keyColumn}, api, first_id as "firstId", provider_batch_id as "providerBatchId",
+  input_file_id as "inputFileId", output_file_id as "outputFileId", error_file_id as "errorFileId", content,
+  ended_at is not null as ended`;
 const inHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and content is not null and not forgotten
   and (expires_at is null or expires_at > now())`;
-
-function toBatch(row: BatchRow): StoredBatch {
-  return {
-    ...{ id: row.id, api: row.api, firstId: row.first_id },
-    key: { provider: row.provider, keyId: row.key_id, ownKeyId: row.own_key_id },
-    providerBatchId: row.provider_batch_id,
-    inputFileId: row.input_file_id,
-    outputFileId: row.output_file_id,
-    errorFileId: row.error_file_id,
-    content: row.content,
-    ended: row.ended,
-  };
-}
 
 /** Null for a batch that is not there, or not the holder's. */
 export async function findBatch(
@@ -192,12 +165,12 @@ export async function findBatch(
   { tenantId, userId }: Holder,
 ): Promise<StoredBatch | null> {
   const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<BatchRow>(
+    db.query<StoredBatch>(
       `select ${batchColumns} from chat.batches where ${inHolder} and id = $3 and api = $4`,
       [tenantId, userId, id, api],
     ),
   );
-  return rows[0] === undefined ? null : toBatch(rows[0]);
+  return rows[0] ?? null;
 }
 
 /**
@@ -210,7 +183,7 @@ export async function findRequested(
   requestDigest: Buffer,
 ): Promise<StoredBatch | 'pending' | null> {
   const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<Omit<BatchRow, 'content'> & { content: Buffer | null }>(
+    db.query<Omit<StoredBatch, 'content'> & { content: Buffer | null }>(
       `select ${batchColumns} from chat.batches where ${sameRequest} and not forgotten`,
       [tenantId, requestDigest],
     ),
@@ -218,7 +191,7 @@ export async function findRequested(
   const [row] = rows;
   if (row === undefined) return null;
   const { content } = row;
-  return content === null ? 'pending' : toBatch({ ...row, content });
+  return content === null ? 'pending' : { ...row, content };
 }
 
 /** The place of a page in a list: behind a batch, or before one, beginning with the one that is next to it. */
@@ -236,13 +209,13 @@ export async function listBatches(
 ): Promise<StoredBatch[]> {
   const [beyond, order] = before === null ? ['<', 'desc'] : ['>', 'asc'];
   const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<BatchRow>(
+    db.query<StoredBatch>(
       `select ${batchColumns} from chat.batches
      where ${inHolder} and api = $5 and ($3::uuid is null or id ${beyond} $3) order by id ${order} limit $4`,
       [tenantId, userId, before ?? after, limit, api],
     ),
   );
-  return rows.map(toBatch);
+  return rows;
 }
 
 /**

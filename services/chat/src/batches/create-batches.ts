@@ -13,12 +13,12 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { tooMany } from './batch-call-handlers.ts';
+import { SealedObjects } from './sealed-object.ts';
 import { batchHandlers } from './batch-handlers.ts';
 import { BatchPolling, usualPace, type Pace } from './batch-poll-job.ts';
 import { FileDeletion } from './file-deletion-job.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { messageBatchHandlers } from './message-batch-handlers.ts';
-import { SealedObjects } from './sealed-object.ts';
 
 export interface BatchesOptions {
   config: ChatConfig;

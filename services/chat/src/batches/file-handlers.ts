@@ -7,7 +7,7 @@ import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { uuidIn } from '../shared/object-id.ts';
 import { pageAt, pageOf, tooMany, type BatchDependencies } from './batch-call-handlers.ts';
-import { filePrefix } from './batch-ids.ts';
+import { filePrefix } from './batch-api.ts';
 import { findFile, hideFile, listFiles, type ListedFile, type StoredFile } from './file-store.ts';
 import { shownFile } from './openai-batch.ts';
 import { sendLines, type Exchange } from './result-handlers.ts';

@@ -22,25 +22,12 @@ export interface StoredFile {
   content: Buffer;
 }
 
-interface FileRow {
-  id: string;
-  purpose: StoredFile['purpose'];
-  provider: string;
-  key_id: string | null;
-  own_key_id: string | null;
-  provider_file_id: string;
-  requests: string | null;
-  content: Buffer;
-}
+/** A {@link KeyName}. */
+export const keyColumn = `json_build_object('provider', provider, 'keyId', key_id, 'ownKeyId', own_key_id) as key`;
 
-const columns = 'id, purpose, provider, key_id, own_key_id, provider_file_id, requests, content';
+const columns = `id, purpose, ${keyColumn}, provider_file_id as "providerFileId", requests, content`;
 const inHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and deleted_at is null
   and purpose <> 'message_batch'`;
-
-function toFile({ provider, key_id: keyId, own_key_id: ownKeyId, ...row }: FileRow): StoredFile {
-  const { id, purpose, requests, content, provider_file_id: providerFileId } = row;
-  return { id, purpose, requests, content, providerFileId, key: { provider, keyId, ownKeyId } };
-}
 
 /** More of the transaction of a change. */
 export type Within = (db: Queryable) => Promise<void>;
@@ -118,12 +105,12 @@ export async function findFile(
   { tenantId, userId }: Holder,
 ): Promise<StoredFile | null> {
   const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<FileRow>(
+    db.query<StoredFile>(
       `select ${columns} from chat.files where ${inHolder} and id = $3 and expires_at > now()`,
       [tenantId, userId, id],
     ),
   );
-  return rows[0] === undefined ? null : toFile(rows[0]);
+  return rows[0] ?? null;
 }
 
 /** A file as lists have it. */

@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
-import type { StoredFile } from './file-store.ts';
+import { keyColumn, type StoredFile } from './file-store.ts';
 
 /** Files that expire, and those whose copies at providers are to be deleted. */
 
@@ -29,19 +29,6 @@ export interface HiddenFile {
   needed: boolean;
 }
 
-interface HiddenRow {
-  id: string;
-  purpose: StoredFile['purpose'];
-  tenant_id: string;
-  provider: string;
-  key_id: string | null;
-  own_key_id: string | null;
-  provider_file_id: string | null;
-  created_at: Date;
-  tries: number;
-  needed: boolean;
-}
-
 /**
  * Takes the file of a tenant at a provider that is due longest, and sets when the next attempt comes should this one
  * fail; null if none is due.
@@ -50,7 +37,7 @@ export async function takeHidden(
   pool: Pool,
   { tenantId, provider }: { tenantId: string; provider: string },
 ): Promise<HiddenFile | null> {
-  const { rows } = await pool.query<HiddenRow>(
+  const { rows } = await pool.query<HiddenFile>(
     `with taken as (
        select id, exists (select from chat.batches b where b.input_file_id = d.id and b.ended_at is null) as needed
        from chat.files d
@@ -60,16 +47,11 @@ export async function takeHidden(
      update chat.files f set tries = tries + case when needed then 0 else 1 end,
        due_at = now() + interval '1 minute' * case when needed then 1 else power(4, least(tries, 6)) end
      from taken where f.id = taken.id
-     returning f.id, purpose, tenant_id, provider, key_id, own_key_id, provider_file_id, created_at, tries, needed`,
+     returning f.id, purpose, tenant_id as "tenantId", ${keyColumn}, provider_file_id as "providerFileId",
+       created_at as "createdAt", tries, needed`,
     [tenantId, provider],
   );
-  const [row] = rows;
-  if (row === undefined) return null;
-  return {
-    ...{ id: row.id, purpose: row.purpose, tenantId: row.tenant_id, providerFileId: row.provider_file_id },
-    key: { provider: row.provider, keyId: row.key_id, ownKeyId: row.own_key_id },
-    ...{ createdAt: row.created_at, tries: row.tries, needed: row.needed },
-  };
+  return rows[0] ?? null;
 }
 
 export async function deleteFile(pool: Pool, id: string): Promise<void> {

@@ -7,9 +7,7 @@ import { dialects } from '@gatehouse/dialects/dialects';
 import { memberRanges, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json-parts';
 import { LargeWork } from '../shared/large-work.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
-import { kindsByUrl, RequestSum, type BatchKind } from './batch-requests.ts';
-import { CustomIds } from './custom-ids.ts';
-import { noShare, unchanged } from './unchanged-request.ts';
+import { kindsByUrl, RequestSum, type BatchKind, CustomIds, noShare, unchanged } from './batch-requests.ts';
 
 /** As OpenAI has it. */
 const maxLines = 50_000;

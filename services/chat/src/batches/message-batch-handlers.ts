@@ -15,31 +15,30 @@ import type { Principal } from '@gatehouse/identity/principal';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { objectId, uuidIn } from '../shared/object-id.ts';
+import { objectId } from '../shared/object-id.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import { signatureOrigins, type SignatureDependencies } from '../turns/signature-stage.ts';
-import { nameOfFirst } from './anthropic-batch-client.ts';
-import { batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
+import { nameOfFirst, batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
 import { passedHeaders } from '../completions/client-headers.ts';
 import {
   acceptedKey,
+  batchOf,
   pageAt,
   pageBetween,
   targetsFor,
   tooMany,
   type BatchDependencies,
 } from './batch-call-handlers.ts';
-import { cancelOpen } from './batch-cancel-handlers.ts';
-import { messageBatchPrefix } from './batch-ids.ts';
+import { cancelOpen, startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-handlers.ts';
+import { hasId, messageBatchPrefix } from './batch-api.ts';
 import { messagesKind } from './batch-requests.ts';
-import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-handlers.ts';
-import { findBatch, hideBatch, listBatches, type StoredBatch } from './batch-store.ts';
+import { hideBatch, listBatches, type StoredBatch } from './batch-store.ts';
 import { MessageRequests, type CheckedMessages } from './message-request-handlers.ts';
-import { hasId } from './openai-batch.ts';
 import { replaced } from './replaced-text.ts';
 import { sendLines, type Exchange } from './result-handlers.ts';
 
 const api = 'anthropic';
+const inPath = { api, prefix: messageBatchPrefix, param: 'message_batch_id' } as const;
 
 /** Batches of a page: each is decrypted. A client that asks for more finds `has_more`. */
 const mostListed = 100;
@@ -80,7 +79,7 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
     },
     handlers: {
       'messages.batches.get': async (call: Call) => ({
-        body: showBatch(dependencies, await batchOf(dependencies, call), tenantOf(call).tenantId),
+        body: showBatch(dependencies, await batchOf(dependencies, call, inPath), tenantOf(call).tenantId),
       }),
       'messages.batches.list': async (call: Call<unknown, ListMessageBatches>) => {
         const { tenantId, userId } = tenantOf(call);
@@ -95,15 +94,15 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
         return { body: pageBetween(data, batches.length > limit) };
       },
       'messages.batches.cancel': async (call: Call) => {
-        const batch = await batchOf(dependencies, call);
+        const batch = await batchOf(dependencies, call, inPath);
         return { body: shownBatch(await cancelOpen(dependencies, call, batch), batch) };
       },
       'messages.batches.delete': async (call: Call) => {
-        const batch = await batchOf(dependencies, call);
+        const batch = await batchOf(dependencies, call, inPath);
         const { id } = batch;
         if (!(await hideBatch(pool, { id, api }, tenantOf(call)))) {
           // Another request may have deleted it meanwhile.
-          await batchOf(dependencies, call);
+          await batchOf(dependencies, call, inPath);
           throw invalid('Cancel the batch first: one under way is not deleted.');
         }
         return { body: { id: objectId(messageBatchPrefix, id), type: 'message_batch_deleted' } };
@@ -118,17 +117,6 @@ function showBatch({ sealed }: BatchDependencies, batch: StoredBatch, tenantId: 
 
 function shownBatch(object: Fields, { id, ended, outputFileId }: StoredBatch): Fields {
   return shownMessageBatch(object, { id, ended, hasResults: outputFileId !== null });
-}
-
-async function batchOf(
-  { pool }: BatchDependencies,
-  call: Pick<Call, 'params' | 'principal'>,
-): Promise<StoredBatch> {
-  const id = uuidIn(messageBatchPrefix, call.params['message_batch_id'] ?? '');
-  const batch = id === null ? null : await findBatch(pool, { id, api }, tenantOf(call));
-  if (batch === null)
-    throw new AppError('not_found', 'There is no such batch.', { param: 'message_batch_id' });
-  return batch;
 }
 
 function invalid(message: string): AppError {
@@ -263,7 +251,7 @@ async function checked(
 async function sendResults(dependencies: MessageBatchDependencies, exchange: Exchange): Promise<void> {
   const { call } = exchange;
   const { tenantId } = tenantOf(call);
-  const batch = await batchOf(dependencies, call);
+  const batch = await batchOf(dependencies, call, inPath);
   const { id, key, providerBatchId } = batch;
   if (!batch.ended) throw invalid('The batch has no results yet: its processing_status is not ended.');
   if (batch.outputFileId === null || batch.firstId === null)

@@ -15,9 +15,7 @@ import {
 } from '@gatehouse/dialects/wire/json-parts';
 import { LargeWork } from '../shared/large-work.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
-import { messagesKind, messagesUrl, RequestSum } from './batch-requests.ts';
-import { CustomIds } from './custom-ids.ts';
-import { noShare, unchanged } from './unchanged-request.ts';
+import { messagesKind, messagesUrl, RequestSum, CustomIds, noShare, unchanged } from './batch-requests.ts';
 
 /** A tenth of what Anthropic takes, in a body of an eighth. */
 const maxRequests = 10_000;

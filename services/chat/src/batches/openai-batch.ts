@@ -1,59 +1,57 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { objectId } from '../shared/object-id.ts';
 import { memberRanges, parsedPart, type Range } from '@gatehouse/dialects/wire/json-parts';
-import type { ReadResults } from './batch-api.ts';
-import { batchPrefix, filePrefix } from './batch-ids.ts';
-import { outcomes, type Outcome } from './batch-outcomes.ts';
-import { lineReader } from './result-line.ts';
+import { batchPrefix, filePrefix, findListed, hasId, idIn, lineReader, outcomes } from './batch-api.ts';
+import type { BatchApi, Outcome } from './batch-api.ts';
 
 /** Batches and files as OpenAI's API describes them. */
 
 /** Statuses of a batch that changes no more. */
 const endedStatuses: ReadonlySet<unknown> = new Set(['completed', 'failed', 'expired', 'cancelled']);
 
-export function isBatch(object: Fields): boolean {
-  return idIn(object) !== null && typeof object['status'] === 'string';
-}
+const outcomesByStatus = new Map<unknown, Outcome>([
+  ['completed', outcomes.ok],
+  ['cancelled', outcomes.cancelled],
+  ['expired', outcomes.expired],
+]);
 
-export function isEnded({ status }: Fields): boolean {
-  return endedStatuses.has(status);
-}
+/** A page is read whole, whatever metadata clients give their batches: up to 50 kB each. */
+const listed = '/batches?limit=20';
 
-export function isCancelling({ status }: Fields): boolean {
-  return status === 'cancelling';
-}
+const filePath = (id: string): string => `/files/${encodeURIComponent(id)}`;
+const isBatch = (object: Fields): boolean => hasId(object) && typeof object['status'] === 'string';
+const isEnded = ({ status }: Fields): boolean => endedStatuses.has(status);
 
-/** The outcome of a batch that the provider has ended. */
-export function outcomeOf({ status }: Fields): Outcome {
-  switch (status) {
-    case 'completed':
-      return outcomes.ok;
-    case 'cancelled':
-      return outcomes.cancelled;
-    case 'expired':
-      return outcomes.expired;
-    default:
-      return outcomes.failed;
-  }
-}
-
-/** The provider's id of a file or a batch; null without one. */
-export function idIn(object: Fields, name = 'id'): string | null {
-  const id = object[name];
-  return typeof id === 'string' && id !== '' && id.length <= 256 ? id : null;
-}
-
-/** The provider's id of an object that has one. */
-export function requiredId(object: Fields): string {
-  const id = idIn(object);
-  if (id === null) throw new Error('the object has no id');
-  return id;
-}
-
-/** Whether an object has an id, as all have that a provider makes or lists. */
-export function hasId(object: Fields): boolean {
-  return idIn(object) !== null;
-}
+/** Files and batches of OpenAI's API. */
+export const openaiBatches: BatchApi = {
+  trialPath: '/files?limit=1',
+  pathOf: (id) => `/batches/${encodeURIComponent(id)}`,
+  ...{ isBatch, isEnded, filePath },
+  isCancelling: ({ status }) => status === 'cancelling',
+  outcomeOf: ({ status }) => outcomesByStatus.get(status) ?? outcomes.failed,
+  resultsPath(object) {
+    const id = idIn(object, 'output_file_id');
+    return id === null ? null : `${filePath(id)}/content`;
+  },
+  resultIn: lineReader('response', answerIn),
+  // One that has completed, and counts nothing, has some results, or errors.
+  isWhole(object, { lines }, requests) {
+    const { completed } = Object(object['request_counts']) as Fields;
+    if (typeof completed === 'number') return lines >= Math.min(completed, requests);
+    return lines > 0 || object['status'] !== 'completed' || idIn(object, 'error_file_id') !== null;
+  },
+  resultPurpose: 'batch_output',
+  resultIds: (object) => ({ output: idIn(object, 'output_file_id'), errors: idIn(object, 'error_file_id') }),
+  describesFiles: true,
+  find({ providerFileId, createdAt: since }, { resources, signal, knownIds }) {
+    const list = { path: listed, cursor: 'after', since, isObject: isBatch, signal } as const;
+    return findListed(resources, list, async (objects) => {
+      const sameFile = objects.filter((object) => idIn(object, 'input_file_id') === providerFileId);
+      const known = await knownIds(sameFile.map((object) => idIn(object)).filter((id) => id !== null));
+      return sameFile.find((object) => !known.has(idIn(object) ?? ''));
+    });
+  },
+};
 
 /** A batch in its client's terms: `ended` says whether its cost is recorded, before which its results can't be read. */
 export function shownBatch(
@@ -89,18 +87,6 @@ export function nameAtProvider(id: string): string {
 export function shownFile(object: Fields, { id, filename }: { id: string; filename?: string }): Fields {
   return { ...object, id: objectId(filePrefix, id), ...(filename !== undefined && { filename }) };
 }
-
-/**
- * Whether the file of results has as many as the batch counts. One that has completed, and counts nothing, has some, or
- * errors.
- */
-export function isWhole(object: Fields, { lines }: ReadResults, requests: number): boolean {
-  const { completed } = Object(object['request_counts']) as Fields;
-  if (typeof completed === 'number') return lines >= Math.min(completed, requests);
-  return lines > 0 || object['status'] !== 'completed' || idIn(object, 'error_file_id') !== null;
-}
-
-export const resultIn = lineReader('response', answerIn);
 
 async function answerIn(line: Buffer, response: Range, tenantId: string): Promise<Buffer | null> {
   const members = await memberRanges(line, response, tenantId);

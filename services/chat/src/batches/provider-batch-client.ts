@@ -2,9 +2,9 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
-import { anthropicBatches } from './anthropic-batch-client.ts';
+import { anthropicBatches } from './anthropic-batch.ts';
 import type { BatchApi, BatchApiName } from './batch-api.ts';
-import { openaiBatches } from './openai-batch-client.ts';
+import { openaiBatches } from './openai-batch.ts';
 
 /** The only place that knows which APIs of batches there are. */
 export const batchApis: Readonly<Record<BatchApiName, BatchApi>> = {

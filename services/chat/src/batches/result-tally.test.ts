@@ -3,7 +3,7 @@ import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
 import type { ReservedFee } from '../catalogue/kept-price.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { resultIn } from './openai-batch.ts';
+import { openaiBatches } from './openai-batch.ts';
 import { ResultTally } from './result-tally.ts';
 
 function tallyOf(requests: number, fees: readonly ReservedFee[] = []): ResultTally {
@@ -17,7 +17,7 @@ function tallyOf(requests: number, fees: readonly ReservedFee[] = []): ResultTal
     ...{ at: new Date(), serviceTier: null, inBatch: true },
   });
   return new ResultTally({
-    ...{ price, fees, requests, resultIn, tenantId: 't', format: dialects.chat },
+    ...{ price, fees, requests, resultIn: openaiBatches.resultIn, tenantId: 't', format: dialects.chat },
     ...{ inputTokensGuess: 100, mostOutputTokens: 1_000 },
   });
 }

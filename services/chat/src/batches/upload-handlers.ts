@@ -1,3 +1,4 @@
+import { hasId, requiredId } from './batch-api.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type Call, type RawCall } from '@gatehouse/http/app';
 import { streamedRequest, type Claim } from '@gatehouse/http/idempotency-key';
@@ -20,9 +21,9 @@ import {
 } from './batch-call-handlers.ts';
 import { beginFile, dropUpload, seekUpload, showFile } from './file-store.ts';
 import { InputLines } from './input-line-handlers.ts';
-import { hasId, nameAtProvider, requiredId, shownFile } from './openai-batch.ts';
-import { UploadBody } from './upload-body.ts';
+import { nameAtProvider, shownFile } from './openai-batch.ts';
 import { UploadForm, type UploadPace } from './upload-form-handlers.ts';
+import { Readable } from 'node:stream';
 
 /** From the end of the file to the answer. */
 const answerMs = 2 * 60_000;
@@ -190,4 +191,57 @@ async function deleteThere(
 
 function tooManyFiles(): AppError {
   return new AppError('limit_reached', `A tenant may have ${mostFiles} files. Delete some first.`);
+}
+
+/** The form that a provider gets. */
+class UploadBody {
+  readonly boundary = `gatehouse-${newId()}`;
+  readonly stream: Readable;
+  /** Why the form broke off, if it did for a reason of the client. */
+  failure: unknown = null;
+  readonly #lines: AsyncGenerator<Buffer, void>;
+  readonly #name: string;
+  readonly #whole = new AbortController();
+  #first: Buffer | null = null;
+
+  /** `name`: that of the file at the provider. */
+  constructor(lines: AsyncGenerator<Buffer, void>, name: string) {
+    this.#lines = lines;
+    this.#name = name;
+    this.stream = Readable.from(this.#form(), { objectMode: false });
+  }
+
+  /** Aborted once all of the form was passed on, so that the provider may have the file, whatever it answers. */
+  get whole(): AbortSignal {
+    return this.#whole.signal;
+  }
+
+  /** Reads the first line, which decides the provider. */
+  async begin(): Promise<void> {
+    const { value } = await this.#lines.next();
+    this.#first = value ?? null;
+  }
+
+  /** Stops reading. */
+  close(): void {
+    this.stream.destroy();
+    // Not awaited: it settles once the client sends more.
+    this.#lines.return().catch(() => undefined);
+  }
+
+  async *#form(): AsyncGenerator<Buffer, void> {
+    const part = `--${this.boundary}\r\ncontent-disposition: form-data; name=`;
+    yield Buffer.from(`${part}"purpose"\r\n\r\nbatch\r\n`);
+    yield Buffer.from(`${part}"file"; filename="${this.#name}"\r\n`);
+    yield Buffer.from('content-type: application/jsonl\r\n\r\n');
+    if (this.#first !== null) yield this.#first;
+    try {
+      yield* this.#lines;
+    } catch (error) {
+      this.failure = error;
+      throw error;
+    }
+    this.#whole.abort();
+    yield Buffer.from(`\r\n--${this.boundary}--\r\n`);
+  }
 }
