@@ -1,4 +1,5 @@
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import { cleanUpMs, cleanUpRows } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool, Queryable } from './pool.ts';
 import { rowCount } from './rows.ts';
@@ -19,10 +20,6 @@ export interface OldRows {
   everyMs?: number;
 }
 
-const everyTenMinutes = 600_000;
-/** Rows that one statement deletes; more follow at once. */
-const batchRows = 500;
-
 /**
  * Deletes up to `limit` of such rows, and returns their number. The condition is repeated, because a row may be renewed
  * while the statement waits for its lock.
@@ -30,7 +27,7 @@ const batchRows = 500;
 export function deleteOldRows(
   db: Queryable,
   { table, where, key = 'ctid', order, skipLocked }: OldRows,
-  limit: number = batchRows,
+  limit: number = cleanUpRows,
 ): Promise<number> {
   const sorted = order === undefined ? '' : `order by ${order}`;
   const locked = skipLocked === true ? 'for update skip locked' : '';
@@ -45,8 +42,8 @@ export function deleteOldRows(
 /** The clean-up of a service: deletes old rows of its tables. `system` acts as `<service>_system`. */
 export function cleanUp(log: Logger, system: Pool, tables: readonly OldRows[]): PeriodicWork[] {
   return tables.map((rows) => {
-    const { table, everyMs = everyTenMinutes } = rows;
-    const round = inBatches(batchRows, (limit) => deleteOldRows(system, rows, limit));
+    const { table, everyMs = cleanUpMs } = rows;
+    const round = inBatches(cleanUpRows, (limit) => deleteOldRows(system, rows, limit));
     return new PeriodicWork({ task: `delete old rows of ${table}`, log, everyMs, round });
   });
 }

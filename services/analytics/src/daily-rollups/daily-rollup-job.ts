@@ -1,4 +1,5 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { beforeFirst } from '@gatehouse/kit/ids';
@@ -30,9 +31,9 @@ export interface SettlingOptions {
 }
 
 /** The longest time from one round to the next, and to the first; the shortest is half of it. */
-const everyMs = 60_000;
+const everyMs = minuteMs;
 /** The same after an outage of the database. */
-const retryMs = 10 * 60_000;
+const retryMs = 10 * minuteMs;
 const defaultSizes: SettledSizes = { least: 500, most: 50_000 };
 /** Pause between two parts, so that other writers get the disk. */
 const pauseMs = 20;

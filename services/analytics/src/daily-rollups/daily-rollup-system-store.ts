@@ -1,3 +1,4 @@
+import { hourMs } from '@gatehouse/kit/bounds';
 import { isUnknownTimezone } from '@gatehouse/pg/errors';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
@@ -19,7 +20,6 @@ export interface SettledSizes {
   most: number;
 }
 
-const hourMs = 3_600_000;
 /** Longer than a transaction that has counted a run into a day before the day was over. See `usage_change_day`. */
 const overForHours = 2;
 /** Days that one statement notes. */

@@ -1,3 +1,4 @@
+import { dayMs } from '@gatehouse/kit/bounds';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 
 export interface TenantTraces {
@@ -5,8 +6,6 @@ export interface TenantTraces {
   /** The age of the oldest one, by the time in its id. */
   oldestDays: number;
 }
-
-const dayMs = 24 * 3_600_000;
 
 /** The next tenant with traces after this one; null after the last. */
 export async function nextTenant(pool: Pool, after: string): Promise<TenantTraces | null> {

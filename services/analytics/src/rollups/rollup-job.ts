@@ -1,4 +1,5 @@
 import { jittered, PeriodicWork } from '@gatehouse/kit/background-loop';
+import { minuteMs, retryMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
@@ -17,11 +18,9 @@ export interface RollupOptions {
 }
 
 const task = 'add runs to the roll-ups';
-const defaultEveryMs = 60_000;
 /** A fold begins early after so many events: a summary reads the runs of its tenant in it one by one. */
 const mostEvents = 100_000;
 const checkMs = 1_000;
-const retryMs = 10_000;
 /** Events wait that long for a fold to close. Twice as long at each further attempt, so that it does close. */
 const shortestLockMs = 500;
 
@@ -43,7 +42,7 @@ export class RollupJob {
 
   constructor(options: RollupOptions) {
     this.#options = options;
-    this.#everyMs = options.everyMs ?? defaultEveryMs;
+    this.#everyMs = options.everyMs ?? minuteMs;
     const timing = { task, log: options.log, everyMs: checkMs, retryMs };
     this.#closing = new PeriodicWork({ ...timing, round: () => this.#close() });
     this.#adding = new PeriodicWork({ ...timing, round: () => this.#add() });

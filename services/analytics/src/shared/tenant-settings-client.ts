@@ -1,5 +1,6 @@
 import { isOutage } from '@gatehouse/grpc/errors';
 import type { RpcClient } from '@gatehouse/grpc/client';
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import { AppError } from '@gatehouse/kit/errors';
 import type { GetTenantSettingsResponse, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
@@ -17,7 +18,7 @@ export async function readTenantSettings<Value>(
 ): Promise<Value | null> {
   try {
     const request = { tenantId, omitLimitedKeys: true };
-    return read(await peer.call('getTenantSettings', request, { deadlineMs: 2_000 }));
+    return read(await peer.call('getTenantSettings', request, { deadlineMs: lookupDeadlineMs }));
   } catch (error) {
     if (error instanceof AppError && error.code === 'not_found') return whenDeleted;
     if (isOutage(error)) return null;

@@ -1,11 +1,11 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { hourMs, retryMs as defaultRetryMs } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { ensurePartition, hasPartition } from './partition-system-store.ts';
 
 const task = 'create partitions of traces';
-const everyMs = 6 * 3_600_000;
-const defaultRetryMs = 10_000;
+const everyMs = 6 * hourMs;
 /** The current month, the next two, and the last one for late events. */
 const months = [0, 1, 2, -1];
 

@@ -1,4 +1,5 @@
 import type { Dimension } from '@gatehouse/contract/usage';
+import { dayMs, hourMs } from '@gatehouse/kit/bounds';
 import type { Period } from './period.ts';
 import type { SummaryRequest, UsageFilter } from './summary.ts';
 
@@ -22,9 +23,6 @@ export interface PeriodParts {
   /** Read from the roll-ups of quarters of an hour. */
   others: Period[];
 }
-
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /** The columns that groups and filters need; times need none. */
 const columnOf: Partial<Record<Dimension | keyof UsageFilter, string>> = {

@@ -1,3 +1,4 @@
+import { dayMs } from '@gatehouse/kit/bounds';
 import { AppError } from '@gatehouse/kit/errors';
 
 /** `from` is inclusive, `to` is exclusive. */
@@ -6,7 +7,6 @@ export interface Period {
   to: Date;
 }
 
-const dayMs = 86_400_000;
 const maxDays = 400;
 
 /** The requested period; the last 24 hours by default. Throws a 400 when it is empty or longer than `maxDays`. */
