@@ -16,7 +16,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { created, noContent, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
 /** Agents: `/v1/agents*`. */
 
@@ -278,7 +278,7 @@ export const routes: readonly Route[] = [
       active: {
         summary: 'Active agents',
         query: { status: 'active', limit: 20 },
-        response: { data: [supportExample], has_more: false, next_cursor: null },
+        response: pageOf(supportExample),
       },
     },
   }),
@@ -351,8 +351,6 @@ export const routes: readonly Route[] = [
   route('agents.delete', 'DELETE /v1/agents/{agentID}', {
     response: noContent,
     summary: 'Delete an agent',
-    examples: {
-      support: { summary: 'By its key', params: { agentID: 'support' } },
-    },
+    examples: { support: { summary: 'By its key', params: { agentID: 'support' } } },
   }),
 ];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, timestamp, utcTime, uuid } from './fields.ts';
 import { roles } from './scopes.ts';
-import { admin, jsonLines, ok, owner, routesWith, type Route } from './route.ts';
+import { admin, jsonLines, ok, owner, pageOf, routesWith, type Route } from './route.ts';
 import { ownerKeyExample } from './owner-api-keys.ts';
 import { tenantExample } from './tenants.ts';
 
@@ -137,7 +137,7 @@ export const routes: readonly Route[] = [
       suspensions: {
         summary: 'Changes of tenants since January 1',
         query: { action: 'tenant.updated', from: '2026-01-01T00:00:00Z' },
-        response: { data: [changeExample], has_more: false, next_cursor: null },
+        response: pageOf(changeExample),
       },
     },
   }),
@@ -152,7 +152,7 @@ export const routes: readonly Route[] = [
       revocations: {
         summary: 'API keys that were revoked since January 1',
         query: { action: 'api_key.revoked', from: '2026-01-01T00:00:00Z' },
-        response: { data: [revokedExample], has_more: false, next_cursor: null },
+        response: pageOf(revokedExample),
       },
     },
   }),

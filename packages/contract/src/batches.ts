@@ -76,11 +76,7 @@ export const routes: readonly Route[] = [
     examples: {
       batch: {
         summary: 'A batch of one file',
-        body: {
-          input_file_id: example.input_file_id,
-          endpoint: example.endpoint,
-          completion_window: '24h',
-        },
+        body: { input_file_id: example.input_file_id, endpoint: example.endpoint, completion_window: '24h' },
         response: { ...example, status: 'validating' },
       },
     },
@@ -90,12 +86,7 @@ export const routes: readonly Route[] = [
     response: ok(batchList),
     summary: 'List batches, newest first',
     description: 'Lists batches of the same user, or of keys without a user.',
-    examples: {
-      page: {
-        summary: 'One batch',
-        response: pageOfOne(example),
-      },
-    },
+    examples: { page: { summary: 'One batch', response: pageOfOne(example) } },
   }),
   route('batches.get', 'GET /v1/batches/{batch_id}', {
     response: ok(batch),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds } from './keys.ts';
-import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { created, noContent, ok, pageExample, routesWith, scope, type Route } from './route.ts';
 
 /** Messaging channels that agents answer on: `/v1/channels/instances*`. */
 
@@ -210,13 +210,7 @@ export const routes: readonly Route[] = [
     query: listChannelInstances,
     response: ok(channelInstanceList),
     summary: 'List the channels of the tenant',
-    examples: {
-      page: {
-        summary: 'The newest channel',
-        query: { limit: 20 },
-        response: { data: [instanceExample], has_more: false, next_cursor: null },
-      },
-    },
+    examples: pageExample('The newest channel', instanceExample),
   }),
   writes('channels.instances.create', 'POST /v1/channels/instances', {
     idempotencyKey: true,

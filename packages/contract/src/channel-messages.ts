@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { instanceExample } from './channel-instances.ts';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
-import { accepted, ok, routesWith, scope, type Route } from './route.ts';
+import { accepted, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
 /** Messages of channels: `POST /v1/webhooks/message`, and the conversations that they belong to. */
 
@@ -127,7 +127,7 @@ export const routes: readonly Route[] = [
         summary: 'The newest conversation',
         params: { id: instanceExample.id },
         query: { limit: 20 },
-        response: { data: [conversationExample], has_more: false, next_cursor: null },
+        response: pageOf(conversationExample),
       },
     },
   }),

@@ -162,8 +162,6 @@ export const routes: readonly Route[] = [
     response: ok(googleModel),
     summary: "Get a model or agent in Google's shape",
     description: 'Unknown query parameters are ignored.',
-    examples: {
-      model: { summary: 'A model', params: { id: 'gpt-4.1-mini' }, response: googleExample },
-    },
+    examples: { model: { summary: 'A model', params: { id: 'gpt-4.1-mini' }, response: googleExample } },
   }),
 ];

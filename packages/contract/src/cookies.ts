@@ -10,7 +10,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { noContent, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
 /** The cookies of a user's browser, for the tools of an agent: `/v1/browser/cookies*`. */
 
@@ -200,11 +200,7 @@ export const routes: readonly Route[] = [
     response: ok(cookieList),
     summary: 'List the cookies of the acting user, without their values',
     examples: {
-      page: {
-        summary: 'Cookies of one agent',
-        query: { agent_id: agentId },
-        response: { data: [example], has_more: false, next_cursor: null },
-      },
+      page: { summary: 'Cookies of one agent', query: { agent_id: agentId }, response: pageOf(example) },
     },
   }),
   route('browser.cookies.delete', `DELETE ${base}`, {

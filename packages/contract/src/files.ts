@@ -111,12 +111,7 @@ export const routes: readonly Route[] = [
     response: ok(fileList),
     summary: 'List files of batches',
     description: 'Lists files of the same user, or of keys without a user.',
-    examples: {
-      page: {
-        summary: 'One file',
-        response: pageOfOne(example),
-      },
-    },
+    examples: { page: { summary: 'One file', response: pageOfOne(example) } },
   }),
   route('files.get', 'GET /v1/files/{file_id}', {
     response: ok(file),

@@ -223,9 +223,7 @@ function embeddingsOf(version: string, prefix: string): Route[] {
       response: ok(embedContentResponse),
       summary: `The embedding of a content, as Google's API ${version} has it`,
       description: embeddings,
-      examples: {
-        text: { summary: 'One text', params, body: one, response: { embedding: oneVector } },
-      },
+      examples: { text: { summary: 'One text', params, body: one, response: { embedding: oneVector } } },
     }),
     route(`${prefix}.batchEmbedContents`, `POST /${version}/models/{id+}:batchEmbedContents`, {
       query,

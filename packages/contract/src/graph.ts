@@ -11,7 +11,7 @@ import {
   visibleText,
 } from './fields.ts';
 import { memoryScope } from './memory.ts';
-import { noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { noContent, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
 /** The knowledge graph of an agent: `/v1/agents/{agentID}/kg/*`. */
 
@@ -195,7 +195,7 @@ export const routes: readonly Route[] = [
         summary: 'Products with a word in their name',
         params,
         query: { type: 'product', q: 'widget' },
-        response: { data: [{ ...widget, scope: 'agent' }], has_more: false, next_cursor: null },
+        response: pageOf({ ...widget, scope: 'agent' }),
       },
     },
   }),
@@ -235,9 +235,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: false,
     response: noContent,
     summary: 'Delete an entity and its relations',
-    examples: {
-      product: { summary: 'By its id', params: { ...params, id: widget.id } },
-    },
+    examples: { product: { summary: 'By its id', params: { ...params, id: widget.id } } },
   }),
   write('kg.relations.upsert', `POST ${base}/relations`, {
     body: upsertRelations,

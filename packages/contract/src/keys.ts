@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, setOf, storableText, timestamp, usd, userId, utcTime, uuid } from './fields.ts';
 import { roles, scopes } from './scopes.ts';
-import { created, ok, routesWith, scope, type Route } from './route.ts';
+import { created, ok, pageExample, routesWith, scope, type Route } from './route.ts';
 
 /** API keys: `/v1/api-keys*`, `/v1/whoami` and, for owners, `/internal/v1/owner/api-keys*`. */
 
@@ -150,13 +150,7 @@ export const routes: readonly Route[] = [
     query: listApiKeys,
     response: ok(apiKeyList),
     summary: 'List the API keys of the tenant',
-    examples: {
-      page: {
-        summary: 'The newest key',
-        query: { limit: 20 },
-        response: { data: [apiKeyExample], has_more: false, next_cursor: null },
-      },
-    },
+    examples: pageExample('The newest key', apiKeyExample),
   }),
   route('api-keys.create', 'POST /v1/api-keys', {
     idempotencyKey: true,
@@ -196,9 +190,7 @@ export const routes: readonly Route[] = [
   route('api-keys.get', 'GET /v1/api-keys/{id}', {
     response: ok(apiKey),
     summary: 'Get an API key',
-    examples: {
-      key: { summary: 'A key', params: paramsExample, response: apiKeyExample },
-    },
+    examples: { key: { summary: 'A key', params: paramsExample, response: apiKeyExample } },
   }),
   route('api-keys.revoke', 'POST /v1/api-keys/{id}/revoke', {
     body: z.strictObject({}),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, utcTime, uuid } from './fields.ts';
-import { noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { noContent, ok, pageExample, routesWith, scope, type Route } from './route.ts';
 
 /** The logins of a user at MCP servers where each user has one: `/v1/mcp/logins*`. */
 
@@ -48,13 +48,7 @@ export const routes: readonly Route[] = [
       'One for each server of the tenant with OAuth and `per_user`, with and without a login: the newest server first.',
       'A server that is disabled is listed while the user has a login there. No secret is shown.',
     ].join('\n'),
-    examples: {
-      page: {
-        summary: 'The newest server',
-        query: { limit: 20 },
-        response: { data: [example], has_more: false, next_cursor: null },
-      },
-    },
+    examples: pageExample('The newest server', example),
   }),
   route('mcp.logins.delete', 'DELETE /v1/mcp/logins/{server_id}', {
     response: noContent,

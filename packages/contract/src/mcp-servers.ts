@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, setOf, slug, storableText, urlPattern, utcTime, uuid } from './fields.ts';
 import { mcpAuth, mcpAuthView } from './mcp-auth.ts';
-import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { created, noContent, ok, pageExample, routesWith, scope, type Route } from './route.ts';
 
 /** MCP servers whose tools the agents of a tenant use: `/v1/mcp/servers*`. */
 
@@ -184,13 +184,7 @@ export const routes: readonly Route[] = [
     query: listMcpServers,
     response: ok(mcpServerList),
     summary: 'List the MCP servers of the tenant',
-    examples: {
-      page: {
-        summary: 'The newest server',
-        query: { limit: 20 },
-        response: { data: [serverExample], has_more: false, next_cursor: null },
-      },
-    },
+    examples: pageExample('The newest server', serverExample),
   }),
   route('mcp.servers.create', 'POST /v1/mcp/servers', {
     idempotencyKey: true,

@@ -12,7 +12,7 @@ import {
   uuid,
   visibleText,
 } from './fields.ts';
-import { MiB, jsonLines, noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { jsonLines, MiB, noContent, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
 /** The memory of an agent: `/v1/agents/{agentID}/memory/*`. */
 
@@ -232,7 +232,7 @@ export const routes: readonly Route[] = [
         summary: 'Documents below a path',
         params,
         query: { path_prefix: 'policies/' },
-        response: { data: [returnsExample], has_more: false, next_cursor: null },
+        response: pageOf(returnsExample),
       },
     },
   }),
@@ -267,9 +267,7 @@ export const routes: readonly Route[] = [
   write('memory.documents.delete', `DELETE ${base}/documents/{path+}`, {
     response: noContent,
     summary: 'Delete a document',
-    examples: {
-      returns: { summary: 'By its path', params: { ...params, path: 'policies/returns.md' } },
-    },
+    examples: { returns: { summary: 'By its path', params: { ...params, path: 'policies/returns.md' } } },
   }),
   read('memory.search', `POST ${base}/search`, {
     body: searchMemory,
@@ -323,11 +321,7 @@ export const routes: readonly Route[] = [
     response: ok(memoryStats),
     summary: 'Count what the memory holds',
     examples: {
-      all: {
-        summary: 'Of an agent',
-        params,
-        response: { ...counts, bytes: 8_123, pending_embeddings: 3 },
-      },
+      all: { summary: 'Of an agent', params, response: { ...counts, bytes: 8_123, pending_embeddings: 3 } },
     },
   }),
   read('memory.export', `GET ${base}/export`, {
@@ -335,9 +329,7 @@ export const routes: readonly Route[] = [
     response: { status: 200, shape: exportedRecord, lines: true },
     summary: 'Export the memory as JSON lines',
     description: `Streams one JSON object on each line (\`${jsonLines}\`), ordered by user and path. Returns everything that belongs to the agent and all its users or, with an acting user, what belongs to the agent and that user. A document that is changed meanwhile is exported as before or after the change. An export is complete only if the response ends normally.`,
-    examples: {
-      all: { summary: 'Of an agent', params, response: [exportedExample] },
-    },
+    examples: { all: { summary: 'Of an agent', params, response: [exportedExample] } },
   }),
   write('memory.import', `POST ${base}/import`, {
     access: scope('memory.write', 'agents.write'),

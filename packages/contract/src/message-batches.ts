@@ -202,11 +202,7 @@ export const routes: readonly Route[] = [
     summary: 'Delete a batch of messages that has ended',
     description: 'The batch and the results of the provider are deleted soon afterwards.',
     examples: {
-      batch: {
-        summary: 'A batch is deleted',
-        params,
-        response: { id, type: 'message_batch_deleted' },
-      },
+      batch: { summary: 'A batch is deleted', params, response: { id, type: 'message_batch_deleted' } },
     },
   }),
 ];

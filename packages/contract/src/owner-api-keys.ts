@@ -6,7 +6,7 @@ import {
   ownerApiKeyList,
   ownerApiKeyWithText,
 } from './keys.ts';
-import { created, ok, owner, routesWith, type Route } from './route.ts';
+import { created, ok, owner, pageOf, routesWith, type Route } from './route.ts';
 
 /** Has the form of a key, but is not valid. */
 const textExample = 'gwk_3Kd8PsYv6QfJ1bTn_xW9aZc2MhR7uLq4GtE0sVyB6nDk3JfP8oXi5CmT1rHw';
@@ -41,7 +41,7 @@ export const routes: readonly Route[] = [
       unused: {
         summary: 'Active keys that were not used since January 1',
         query: { status: 'active', unused_since: '2026-01-01T00:00:00Z' },
-        response: { data: [ownerKeyExample], has_more: false, next_cursor: null },
+        response: pageOf(ownerKeyExample),
       },
     },
   }),

@@ -71,8 +71,6 @@ export const routes: readonly Route[] = [
     summary: 'State of the services: lag, outboxes, dead letters, jobs, replicas',
     description:
       'Reads the figures of the database of each service. A service that does not respond within two seconds is `down`; the others are listed all the same.',
-    examples: {
-      state: { summary: 'A service that can’t be reached', response: example },
-    },
+    examples: { state: { summary: 'A service that can’t be reached', response: example } },
   }),
 ];

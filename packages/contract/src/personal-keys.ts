@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, storableText, timestamp } from './fields.ts';
 import { apiKey, apiKeyWithText, rotateApiKey } from './keys.ts';
-import { created, noContent, ok, routesWith, type Route } from './route.ts';
+import { created, noContent, ok, pageExample, routesWith, type Route } from './route.ts';
 import { scopes } from './scopes.ts';
 import { session } from './sessions.ts';
 
@@ -72,13 +72,7 @@ export const routes: readonly Route[] = [
     response: ok(personalKeyList),
     summary: 'List the keys that the user has made or given to programs',
     description: 'For sessions and keys that are bound to a user.',
-    examples: {
-      page: {
-        summary: 'The newest key',
-        query: { limit: 20 },
-        response: { data: [keyExample], has_more: false, next_cursor: null },
-      },
-    },
+    examples: pageExample('The newest key', keyExample),
   }),
   keyChange('me.api-keys.create', 'POST /v1/me/api-keys', {
     idempotencyKey: true,
@@ -128,13 +122,7 @@ export const routes: readonly Route[] = [
     query: listOwn,
     response: ok(memberSessionList),
     summary: 'List the open sessions of the caller: all that were opened with the same key',
-    examples: {
-      page: {
-        summary: 'The session of this browser',
-        query: { limit: 20 },
-        response: { data: [sessionExample], has_more: false, next_cursor: null },
-      },
-    },
+    examples: pageExample('The session of this browser', sessionExample),
   }),
   route('me.sessions.delete', 'DELETE /v1/me/sessions/{id}', {
     access: { kind: 'key', notConfirmed: true },

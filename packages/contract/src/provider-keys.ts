@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, modelId, page, setOf, storableForm, storableText, userId, utcTime, uuid } from './fields.ts';
-import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { created, noContent, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
 /** Keys of a tenant's own for model providers: `/v1/provider-keys*`. */
 
@@ -52,9 +52,7 @@ export const routes: readonly Route[] = [
     query: listProviderKeys,
     response: ok(providerKeyList),
     summary: "List the tenant's keys for providers, without their text",
-    examples: {
-      page: { summary: 'The newest ones', response: { data: [example], has_more: false, next_cursor: null } },
-    },
+    examples: { page: { summary: 'The newest ones', response: pageOf(example) } },
   }),
   route('provider-keys.create', 'POST /v1/provider-keys', {
     idempotencyKey: true,

@@ -174,6 +174,14 @@ export function routesWith<const Shared extends Partial<RouteFields>>(shared: Sh
     route(id, endpoint, { ...shared, ...fields } as unknown as RouteFields);
 }
 
+/** The only page of a list, for examples. */
+export const pageOf = (item: unknown) => ({ data: [item], has_more: false, next_cursor: null });
+
+/** The example of a list that is read by a page of 20. */
+export const pageExample = (summary: string, item: unknown): Examples => ({
+  page: { summary, query: { limit: 20 }, response: pageOf(item) },
+});
+
 export const owner: Access = { kind: 'owner' };
 export const admin: Access = { kind: 'admin' };
 export const ok = (shape: z.ZodType): RouteResponse => ({ status: 200, shape });

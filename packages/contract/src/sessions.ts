@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, utcTime, uuid } from './fields.ts';
 import { roles, scopes } from './scopes.ts';
-import { admin, noContent, ok, routesWith, type Route } from './route.ts';
+import { admin, noContent, ok, pageExample, routesWith, type Route } from './route.ts';
 
 /** Sessions of people who use pages of the gateway in a browser: `/login*`, `/logout`, `/v1/session*`. */
 
@@ -101,13 +101,7 @@ export const routes: readonly Route[] = [
     query: listSessions,
     response: ok(sessionList),
     summary: 'List the open sessions of the tenant',
-    examples: {
-      page: {
-        summary: 'The newest session',
-        query: { limit: 20 },
-        response: { data: [example], has_more: false, next_cursor: null },
-      },
-    },
+    examples: pageExample('The newest session', example),
   }),
   route('sessions.delete', 'DELETE /v1/sessions/{id}', {
     access: admin,

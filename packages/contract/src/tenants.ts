@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listOf, page, setOf, slug, storableForm, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits, maxConcurrent } from './keys.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
-import { created, ok, owner, route, routesWith, scope, type Route } from './route.ts';
+import { created, ok, owner, pageOf, route, routesWith, scope, type Route } from './route.ts';
 
 /** Tenants: `/internal/v1/owner/tenants*`, and `/v1/tenant/settings` for their admins. */
 
@@ -212,7 +212,7 @@ export const routes: readonly Route[] = [
       active: {
         summary: 'Active tenants',
         query: { status: 'active', limit: 20 },
-        response: { data: [tenantExample], has_more: false, next_cursor: null },
+        response: pageOf(tenantExample),
       },
     },
   }),

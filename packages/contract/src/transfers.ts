@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, utcTime, uuid } from './fields.ts';
-import { accepted, created, ok, routesWith, type Access, type Example, type Route } from './route.ts';
+import { accepted, created, ok, pageOf, routesWith, type Access, type Example, type Route } from './route.ts';
 import { tenantExample } from './tenants.ts';
 
 /** Transfers of resources between tenants: `/v1/tenant/resource-transfers*`. */
@@ -257,11 +257,7 @@ export const routes: readonly Route[] = [
     response: ok(transferList),
     summary: 'List transfers from and to the own tenant, or all for an owner, newest first',
     examples: {
-      latest: {
-        summary: 'The latest transfer',
-        query: { limit: 1 },
-        response: { data: [transferExample], has_more: false, next_cursor: null },
-      },
+      latest: { summary: 'The latest transfer', query: { limit: 1 }, response: pageOf(transferExample) },
     },
   }),
   route('transfers.get', `GET ${collection}/{id}`, {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, recordOf, storableText, userId, utcTime, uuid } from './fields.ts';
-import { MiB, accepted, ok, routesWith, scope, type Route } from './route.ts';
+import { accepted, MiB, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 import { webhookMode } from './webhook-endpoints.ts';
 
 /** Deliveries that trigger agents, and what became of them: `POST /v1/webhooks/llm`, `/v1/webhooks/calls*`. */
@@ -206,7 +206,7 @@ export const routes: readonly Route[] = [
         summary: 'The newest call',
         params: { id: endpointId },
         query: { limit: 20 },
-        response: { data: [callExample], has_more: false, next_cursor: null },
+        response: pageOf(callExample),
       },
     },
   }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds, rotateApiKey } from './keys.ts';
-import { created, noContent, ok, routesWith, scope, type Route } from './route.ts';
+import { created, noContent, ok, pageExample, routesWith, scope, type Route } from './route.ts';
 
 /** Endpoints for webhooks that trigger agents: `/v1/webhooks/endpoints*`. */
 
@@ -149,13 +149,7 @@ export const routes: readonly Route[] = [
     query: listWebhookEndpoints,
     response: ok(webhookEndpointList),
     summary: 'List the webhook endpoints of the tenant',
-    examples: {
-      page: {
-        summary: 'The newest endpoint',
-        query: { limit: 20 },
-        response: { data: [endpointExample], has_more: false, next_cursor: null },
-      },
-    },
+    examples: pageExample('The newest endpoint', endpointExample),
   }),
   route('webhooks.endpoints.create', 'POST /v1/webhooks/endpoints', {
     idempotencyKey: true,

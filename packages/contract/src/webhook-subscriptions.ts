@@ -1,7 +1,17 @@
 import { z } from 'zod';
 import { ownerAlertTypes, tenantAlertTypes } from './alert-types.ts';
 import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
-import { accepted, created, noContent, ok, owner, routesWith, scope, type Route } from './route.ts';
+import {
+  accepted,
+  created,
+  noContent,
+  ok,
+  owner,
+  pageExample,
+  routesWith,
+  scope,
+  type Route,
+} from './route.ts';
 import { overlapSeconds } from './keys.ts';
 import { deliveryExample, deliveryStatus, webhookDelivery } from './webhook-calls.ts';
 import { standardSecret } from './webhook-endpoints.ts';
@@ -131,13 +141,7 @@ function routesOfAll(
       query: listWebhookSubscriptions,
       response: ok(list),
       summary: `List the subscriptions of ${whose} to events`,
-      examples: {
-        page: {
-          summary: 'The newest subscription',
-          query: { limit: 20 },
-          response: { data: [example], has_more: false, next_cursor: null },
-        },
-      },
+      examples: pageExample('The newest subscription', example),
     }),
     route(`${prefix}.create`, `POST ${path}`, {
       idempotencyKey: true,
