@@ -69,26 +69,9 @@ describe('limits of a key', () => {
     expect(harness.keyLimitCalls - before).toBe(2);
   });
 
-  it('are found in what a replica of the release before answers instead', async () => {
-    const [tenantId, keyId] = [newId(), newId()];
-    const ofOther = { id: newId(), limited: [Resource.REQUESTS] };
-    harness.settings.set(tenantId, { someKeyLimited: true, limitedKeys: [ofOther] });
-    expect(limit(await complete(tenantId, keyId))).toBeNull();
-  });
-
   it('are not asked for where no key of the tenant has any', async () => {
     const before = harness.keyLimitCalls;
     expect(limit(await complete(newId()))).toBeNull();
     expect(harness.keyLimitCalls).toBe(before);
-  });
-
-  it('are read from the settings of a tenant service of the release before', async () => {
-    const [tenantId, keyId] = [newId(), newId()];
-    harness.settings.set(tenantId, {
-      someKeyLimited: undefined,
-      limitedKeys: [{ id: keyId, limited: [Resource.REQUESTS] }],
-    });
-    expect(limit(await complete(tenantId, keyId))).not.toBeNull();
-    expect(limit(await complete(tenantId))).toBeNull();
   });
 });

@@ -1,18 +1,13 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { MeteredAnswer, RequestSource, StreamReader } from '@gatehouse/dialects/dialect';
+import type { RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { limitNameAt } from '@gatehouse/dialects/limit-names';
 import type { KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
-import {
-  translationBetween,
-  type StreamTranslation,
-  type Translation,
-} from '@gatehouse/dialects/translation/translation';
+import { translationBetween, type Translation } from '@gatehouse/dialects/translation/translation';
 import { LargeWork } from '../shared/large-work.ts';
-import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
@@ -71,92 +66,6 @@ export function toClientFailure(error: unknown, translation: Translation | null)
   return translation !== null && error instanceof ProviderFailure
     ? translatedFailure(error, translation)
     : error;
-}
-
-/** The frames of a provider's stream in the client's API. */
-export class TranslatedStream implements ProviderStream {
-  readonly #source: ProviderStream;
-  readonly #translation: StreamTranslation;
-  readonly #provider: string;
-
-  constructor(source: ProviderStream, translation: StreamTranslation, provider: string) {
-    this.#source = source;
-    this.#translation = translation;
-    this.#provider = provider;
-  }
-
-  consume(consumer: FrameConsumer): void {
-    let isOver = false;
-    let isLeft = false;
-    const fail = (cause: unknown): void => {
-      isOver = true;
-      consumer.fail(new ProviderFailure('invalid', this.#provider, { cause }));
-      this.#source.cancel();
-    };
-    this.#source.consume({
-      frames: (frames) => {
-        if (isOver) return true;
-        const translated: Buffer[] = [];
-        let broken: { cause: unknown } | null = null;
-        try {
-          for (const frame of frames) translated.push(...this.#translation.frames(frame));
-        } catch (cause) {
-          broken = { cause };
-        }
-        // A frame that can't be read comes behind others that could.
-        const goesOn = (translated.length === 0 && !isLeft) || consumer.frames(translated);
-        if (broken !== null) fail(broken.cause);
-        return goesOn;
-      },
-      end: () => {
-        if (isOver) return;
-        try {
-          const rest = this.#translation.end();
-          if (rest.length > 0) consumer.frames(rest);
-          consumer.end();
-        } catch (cause) {
-          fail(cause);
-        }
-      },
-      fail: (failure) => {
-        if (!isOver) consumer.fail(failure);
-      },
-      leave: (failure) => (isLeft = consumer.leave?.(failure) === true),
-    });
-  }
-
-  pause(undelivered: number): void {
-    this.#source.pause(undelivered);
-  }
-
-  resume(): void {
-    this.#source.resume();
-  }
-
-  cancel(): void {
-    this.#source.cancel();
-  }
-}
-
-/** Everything that was read of a stream; `reported`: of a translated one, which may reach the client at its end only. */
-export function meteredOf(
-  { usage, serviceTier, answer, responseModel }: MeteredAnswer,
-  reported: Pick<StreamTranslation, 'usage' | 'serviceTier' | 'answer'> | null,
-): MeteredAnswer {
-  return {
-    responseModel,
-    serviceTier: reported?.serviceTier ?? serviceTier,
-    usage: reported?.usage ?? usage,
-    answer: reported?.answer ?? answer,
-  };
-}
-
-/** Whether something was said in a stream, which is to be paid for. */
-export function hasBegun(
-  { begun }: Pick<StreamReader, 'begun'>,
-  reported: Pick<StreamTranslation, 'answer'> | null,
-): boolean {
-  return begun || (reported?.answer.chars ?? 0) > 0;
 }
 
 /** A request in the client's API, which is written once its turn has come. */

@@ -14,8 +14,8 @@ export type Sizes = Record<string, number>;
 /** The calls of some time. Several can be added up, also those of other replicas. */
 export interface CallCounts {
   calls: number;
-  /** Calls that used something without a price. Absent in reports of the release before. */
-  unpriced?: number;
+  /** Calls that used something without a price. */
+  unpriced: number;
   /** By their code. */
   errors: Record<string, number>;
   firstByte: Sizes;
@@ -61,8 +61,7 @@ export class CallWindow {
 
   /** A call that has ended had no price. */
   unpriced(): void {
-    const { counts } = this.#slot();
-    counts.unpriced = (counts.unpriced ?? 0) + 1;
+    this.#slot().counts.unpriced += 1;
   }
 
   get counts(): CallCounts {
@@ -91,7 +90,7 @@ export function sumOf(all: readonly CallCounts[]): CallCounts {
     all.reduce((sum, one) => sum + countOf(one), 0);
   return {
     calls: total(({ calls }) => calls),
-    unpriced: total(({ unpriced = 0 }) => unpriced),
+    unpriced: total(({ unpriced }) => unpriced),
     errors: added(all.map(({ errors }) => errors)),
     firstByte: added(all.map(({ firstByte }) => firstByte)),
     duration: added(all.map(({ duration }) => duration)),

@@ -1,4 +1,6 @@
-import type { FrameSink, ProviderError, StreamReader } from '@gatehouse/dialects/dialect';
+import type { FrameSink, MeteredAnswer, ProviderError, StreamReader } from '@gatehouse/dialects/dialect';
+import type { CallReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
+import type { StreamTranslation } from '@gatehouse/dialects/translation/translation';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
@@ -25,7 +27,7 @@ export class FramePipe implements FrameConsumer {
   readonly #provider: string;
   readonly #source: ProviderStream;
   readonly #see: ((frame: Buffer) => void) | null;
-  readonly #reported: Pick<StreamReader, 'awaitsUsage'>;
+  readonly #translation: StreamTranslation | null;
   /** Frames that arrived before there was a sink. */
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
@@ -46,21 +48,18 @@ export class FramePipe implements FrameConsumer {
   #resolve!: () => void;
   #reject!: (failure: ProviderFailure) => void;
 
-  /** `see`: gets each frame as it comes. `reported`: of a translated stream, whose usage may reach the reader late. */
+  /** `see`: gets each frame as it comes. `translation`: of a stream in another API than the client's. */
   constructor(
     provider: string,
     source: ProviderStream,
     reader: StreamReader,
     {
       see = null,
-      reported = null,
-    }: {
-      see?: ((frame: Buffer) => void) | null;
-      reported?: Pick<StreamReader, 'awaitsUsage'> | null;
-    } = {},
+      translation = null,
+    }: { see?: ((frame: Buffer) => void) | null; translation?: StreamTranslation | null } = {},
   ) {
     this.#see = see;
-    this.#reported = reported ?? reader;
+    this.#translation = translation;
     this.#provider = provider;
     this.#source = source;
     this.reader = reader;
@@ -98,21 +97,44 @@ export class FramePipe implements FrameConsumer {
     return this.#held;
   }
 
+  /** Everything that was read so far. The usage and text of a translated stream may reach the client at its end only. */
+  get metered(): MeteredAnswer {
+    const { usage, serviceTier, answer, responseModel } = this.reader;
+    const translation = this.#translation;
+    return {
+      responseModel,
+      serviceTier: translation?.serviceTier ?? serviceTier,
+      usage: translation?.usage ?? usage,
+      answer: translation?.answer ?? answer,
+    };
+  }
+
+  /** The same if something was said, which is to be paid for; else null. */
+  get begunAnswer(): MeteredAnswer | null {
+    return this.reader.begun || (this.#translation?.answer.chars ?? 0) > 0 ? this.metered : null;
+  }
+
+  /** Calls of tools, with reasoning that the client's API has no place for. */
+  get thoughts(): readonly CallReasoning[] {
+    return this.#translation?.thoughts ?? [];
+  }
+
   /** See {@link FrameConsumer}. */
   frames(frames: readonly Buffer[]): boolean {
+    return this.#take(this.#translation === null ? frames : translated(this.#translation, frames));
+  }
+
+  #take(frames: Iterable<Buffer>): boolean {
     clearTimeout(this.#silence);
     const chunks: Buffer[] = [];
     let goesOn = true;
     try {
-      for (const frame of frames) {
-        if (this.#complete) break;
-        this.#read(frame, chunks);
-      }
+      for (const frame of frames) if (!this.#complete) this.#read(frame, chunks);
     } catch (error) {
       this.#failure = ProviderFailure.from(error, this.#provider);
     }
     if (this.#left !== null) {
-      if (this.#failure !== null || this.#complete || !this.#reported.awaitsUsage) this.#stop(this.#left);
+      if (this.#failure !== null || this.#complete || !this.#awaitsUsage) this.#stop(this.#left);
       return true;
     }
     if (this.#sink === null) this.#early.push(...chunks);
@@ -130,9 +152,10 @@ export class FramePipe implements FrameConsumer {
   }
 
   end(): void {
+    if (this.#translation !== null && !this.#isOver) this.#take(rest(this.#translation));
     clearTimeout(this.#ending);
     clearTimeout(this.#silence);
-    if (this.#complete || this.#failure !== null) return;
+    if (this.#isOver) return;
     if (this.#left === null && this.reader.complete) {
       this.#complete = true;
       this.#resolve();
@@ -145,7 +168,7 @@ export class FramePipe implements FrameConsumer {
   fail(failure: ProviderFailure): void {
     clearTimeout(this.#ending);
     clearTimeout(this.#silence);
-    if (this.#complete || this.#failure !== null) return;
+    if (this.#isOver) return;
     // A connection that breaks after the first frame cuts the stream.
     const cut = failure.kind === 'connection';
     this.#failure =
@@ -155,13 +178,22 @@ export class FramePipe implements FrameConsumer {
 
   /** See {@link FrameConsumer}. */
   leave(failure: ProviderFailure): boolean {
-    if (this.#complete || this.#failure !== null || !this.#reported.awaitsUsage) return false;
+    if (this.#isOver || !this.#awaitsUsage) return false;
     this.#left = failure;
     this.#early = [];
     this.#held = [];
     clearTimeout(this.#silence);
     this.#ending = setTimeout(() => this.#source.cancel(), usageMs);
     return true;
+  }
+
+  get #isOver(): boolean {
+    return this.#complete || this.#failure !== null;
+  }
+
+  /** Whether the answer seems to be whole, and its usage has not come yet. */
+  get #awaitsUsage(): boolean {
+    return (this.#translation ?? this.reader).awaitsUsage;
   }
 
   #stop(failure: ProviderFailure): void {
@@ -221,7 +253,7 @@ export class FramePipe implements FrameConsumer {
   /** Some servers keep the connection open behind the last frame. */
   #awaitSilence(): void {
     clearTimeout(this.#silence);
-    if (!this.#isLast || this.#complete || this.#failure !== null || !this.reader.complete) return;
+    if (!this.#isLast || this.#isOver || !this.reader.complete) return;
     this.#silence = setTimeout(() => {
       this.#complete = true;
       this.#source.cancel();
@@ -246,4 +278,14 @@ export class FramePipe implements FrameConsumer {
       ? ProviderFailure.cut(this.#provider, error)
       : ProviderFailure.inAnswer(this.#provider, error);
   }
+}
+
+/** Frames in the client's API. */
+function* translated(translation: StreamTranslation, frames: readonly Buffer[]): Generator<Buffer> {
+  for (const frame of frames) yield* translation.frames(frame);
+}
+
+/** The last frames in the client's API. */
+function* rest(translation: StreamTranslation): Generator<Buffer> {
+  yield* translation.end();
 }

@@ -20,15 +20,7 @@ import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
-import {
-  hasBegun,
-  toClientFailure,
-  orRefusal,
-  meteredOf,
-  TranslatedStream,
-  translationFor,
-  translatedRequest,
-} from './call-translation.ts';
+import { toClientFailure, orRefusal, translationFor, translatedRequest } from './call-translation.ts';
 import type { AttemptRecord } from './attempt-record.ts';
 import type { Credentials } from './credentials.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
@@ -330,22 +322,19 @@ export class ProviderChain {
     const { name } = model.provider;
     const open = this.#openCall(model, calling);
     const translated = translation?.stream() ?? null;
+    let stream: FramePipe | null = null;
     const reader = this.#formatOf(model, translation).streamReader(request.choices, keepsText);
     try {
       const given = await this.#sent(model, calling, (call) => adapter.stream(call));
-      const frames = translated === null ? given : new TranslatedStream(given, translated, name);
       const see = (frame: Buffer): void => signatures?.note(frame, originBy(model, calling.rotation));
-      const watched = translated === null ? { see } : { reported: translated };
-      const stream = new FramePipe(name, frames, reader, watched);
+      const watched = translated === null ? { see } : { translation: translated };
+      stream = new FramePipe(name, given, reader, watched);
       await stream.open();
       source.release();
       open.answered();
-      return new StreamAnswer(model, stream, open, translated);
+      return new StreamAnswer(model, stream, open);
     } catch (error) {
-      return open.failed(
-        toClientFailure(error, translation),
-        hasBegun(reader, translated) ? meteredOf(reader, translated) : null,
-      );
+      return open.failed(toClientFailure(error, translation), stream?.begunAnswer ?? null);
     }
   }
 

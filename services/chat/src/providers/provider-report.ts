@@ -54,7 +54,7 @@ export function callsOf(reports: readonly Report[]): (name: string) => Calls {
     const known = byName.get(name) ?? { calls: 0, unpriced: 0 };
     byName.set(name, {
       calls: known.calls + calls.calls,
-      unpriced: known.unpriced + (calls.unpriced ?? 0),
+      unpriced: known.unpriced + calls.unpriced,
     });
   }
   return (name) => byName.get(name) ?? { calls: 0, unpriced: 0 };

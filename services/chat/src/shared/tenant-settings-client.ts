@@ -11,16 +11,12 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
-import type {
-  GetTenantSettingsResponse,
-  Resource,
-  TenantServiceClient,
-} from '@gatehouse/proto/tenant/v1/tenant';
+import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
 interface Known {
   settings: TenantSettings;
-  /** Limits by key: none, all of them (from a tenant service of the release before), or to be asked for. */
-  keyLimits: ReadonlyMap<string, readonly Resource[]> | 'ask';
+  /** Whether some key of the tenant has limits of its own. */
+  hasKeyLimits: boolean;
 }
 
 const keyDeadlineMs = 2_000;
@@ -57,9 +53,9 @@ export class TenantSettingsClient {
     caller: SettingsCaller = {},
   ): Promise<KeySettings> {
     const { tenantId, keyId } = key;
-    const { settings, keyLimits } =
+    const { settings, hasKeyLimits } =
       this.#tenants.peek(tenantId) ?? (await this.#tenants.get(tenantId, caller));
-    if (keyLimits !== 'ask') return { ...settings, keyLimited: keyLimits.get(keyId) ?? [] };
+    if (!hasKeyLimits) return { ...settings, keyLimited: [] };
     const keyLimited = await this.#keys.get(cacheKey(tenantId, keyId), () => this.#loadKey(key, caller));
     return { ...settings, keyLimited };
   }
@@ -87,7 +83,7 @@ export class TenantSettingsClient {
         models: models.length === 0 ? null : new AllowedModels(models),
       })),
     };
-    return { settings: { settings, keyLimits: keyLimitsOf(response) }, status };
+    return { settings: { settings, hasKeyLimits: response.someKeyLimited === true }, status };
   }
 
   async #loadKey(
@@ -99,20 +95,15 @@ export class TenantSettingsClient {
     const { limitedKeys } = await this.#peer
       .call('getTenantSettings', { tenantId, apiKeyId: keyId }, context)
       .catch(hangIsOutage);
-    // A replica of the release before sends other keys, too.
-    return limitedKeys.find((key) => key.id === keyId)?.limited ?? [];
+    return limitedKeys[0]?.limited ?? [];
   }
 }
 
-function keyLimitsOf({ someKeyLimited, limitedKeys }: GetTenantSettingsResponse): Known['keyLimits'] {
-  return someKeyLimited === true ? 'ask' : new Map(limitedKeys.map((key) => [key.id, key.limited]));
-}
-
 /** Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters, and has 100 keys at most. */
-function sizeOf({ settings, keyLimits }: Known): number {
+function sizeOf({ settings }: Known): number {
   const models = (settings.allowedModels?.entries ?? []).reduce((sum, id) => sum + 2 * id.length + 50, 0);
   const keys = settings.ownKeys.reduce((sum, key) => sum + keyBytes(key), 0);
-  return models + keys + (keyLimits === 'ask' ? 0 : 100 * keyLimits.size);
+  return models + keys;
 }
 
 function keyBytes({ sealed, models }: TenantProviderKey): number {

@@ -48,9 +48,7 @@ export class ToolClient {
       const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
       return this.#agent.call('listTools', { agentId, revisionOnly }, context);
     };
-    const { revision: current, tools: sent } = await list(true);
-    // From a release without revisions.
-    if (current === '') return ToolSet.forDialect(sent, dialect);
+    const { revision: current } = await list(true);
     const known = this.#sets.get(tenantId, cacheKey(dialect.name, current));
     if (known !== undefined) return known;
     return this.#lists.get(cacheKey(dialect.name, tenantId, agentId, userId, current), async () => {
