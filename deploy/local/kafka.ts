@@ -38,8 +38,8 @@ const stopTimeoutMs = 10_000;
 const answerTimeoutMs = 1_000;
 const logLines = 15;
 
-/** Reduces JIT compilation: starts in 1.5 s instead of 2.1 s. */
-const javaOptions = ['-Xmx512m', '-XX:TieredStopAtLevel=1'];
+/** Less JIT compilation and one thread of garbage collection: starts in 1.5 s instead of 2.1 s. */
+const javaOptions = ['-Xmx512m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 const logOptions = Object.entries({
   showDateTime: 'true',
   dateTimeFormat: "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",

@@ -15,6 +15,9 @@ import { GatewayClient } from './gateway-client.ts';
 const tailChars = 6_000;
 const pollMs = 100;
 
+/** Settings of a system of many processes: each connection reads PostgreSQL's catalogue and plans statements for itself. */
+export const fewConnections = { DATABASE_POOL: '4' };
+
 /**
  * `make up` with its provider in the test process, where no fault of the system reaches it: what the provider saw is
  * the truth that the system's own records are held against.

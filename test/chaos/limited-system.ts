@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { expectSuccess, GatewayClient as ApiClient } from '@gatehouse/local/gateway-client';
 import type { SimulatorRequest } from '@gatehouse/test/provider-simulator/records';
-import { ChaosSystem } from './chaos-system.ts';
+import { ChaosSystem, fewConnections } from './chaos-system.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
 
 /** The wall clocks of the processes differ by up to 90 s: each is off by a multiple of 45 s that follows its id. */
@@ -32,6 +32,7 @@ export class LimitedSystem {
   static async start(): Promise<LimitedSystem> {
     return new LimitedSystem(
       await ChaosSystem.start({
+        ...fewConnections,
         GATEHOUSE_REPLICAS: `chat=${replicas}`,
         NODE_OPTIONS: `--import=${skew}`,
       }),

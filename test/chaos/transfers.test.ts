@@ -7,7 +7,7 @@ import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import { Receiver } from '@gatehouse/test/receiver';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { signed } from '@gatehouse/test/webhook-senders';
-import { ChaosSystem } from './chaos-system.ts';
+import { ChaosSystem, fewConnections } from './chaos-system.ts';
 
 /** Transfers between tenants while a service is killed at each of its steps. */
 
@@ -56,6 +56,7 @@ beforeAll(async () => {
   mcpServer = await TestMcpServer.start([{ name: 'search', run: () => said('Found.') }]);
   chaos = await ChaosSystem.start({
     ...{ GATEHOUSE_REPLICAS: 'tenant=2', EGRESS_ALLOW: '127.0.0.1', LOG_LEVEL: 'error' },
+    ...fewConnections,
   });
   await chaos.rows(`
     create table public.holds (id integer generated always as identity (start 7000001), preview_id uuid, service text, phase text,

@@ -2,11 +2,11 @@ import { expect } from '@jest/globals';
 import { usageSummary } from '@gatehouse/contract/usage';
 import { sleep } from '@gatehouse/kit/clock';
 import { auditRuns, allArrived } from './audit.ts';
-import { ChaosSystem } from './chaos-system.ts';
+import { ChaosSystem, fewConnections } from './chaos-system.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
 
 const pauseMs = 10_000;
-const requests = 600;
+const requests = 300;
 const clients = 16;
 const caughtUpMs = 30_000;
 
@@ -28,7 +28,7 @@ export class UsageSystem {
   }
 
   static async start(settings: Record<string, string> = {}): Promise<UsageSystem> {
-    return new UsageSystem(await ChaosSystem.start(settings));
+    return new UsageSystem(await ChaosSystem.start({ ...fewConnections, ...settings }));
   }
 
   async stop(): Promise<void> {

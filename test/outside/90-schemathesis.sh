@@ -1,6 +1,6 @@
 # Schemathesis makes up requests by our own OpenAPI document, right ones and wrong ones, with a key of each role. No
-# answer may be a 5xx, and each must have a status, type, headers and body that the document has. It comes last, since
-# it changes and deletes what it meets.
+# answer may be a 5xx, and each must have a status, type, headers and body that the document has. It changes and deletes
+# what it meets.
 source ./lib.sh
 command -v curl >/dev/null || skip 'there is no curl'
 python_environment schemathesis

@@ -50,9 +50,15 @@ async function pictureOf(page: Page, block: ElementHandle, file: string): Promis
   await picture(page, file);
 }
 
+/** Puts text into a field at once: the console draws all operations again after each key. */
+async function write(page: Page, field: ElementHandle | null, text: string): Promise<void> {
+  await field?.click();
+  await page.keyboard.sendCharacter(text);
+}
+
 async function authorise(page: Page, key: string): Promise<void> {
   await (await page.waitForSelector('.auth-wrapper .authorize'))?.click();
-  await (await page.waitForSelector('.auth-container input'))?.type(key);
+  await write(page, await page.waitForSelector('.auth-container input'), key);
   await (await page.waitForSelector('.auth-btn-wrapper .authorize'))?.click();
   await (await page.waitForSelector('.auth-btn-wrapper .btn-done'))?.click();
 }
@@ -77,7 +83,7 @@ try {
 
   await check('the search field finds operations by words of their path, method and summary', async () => {
     const field = await page.waitForSelector('.operation-search input');
-    await field?.type('delete memory');
+    await write(page, field, 'delete memory');
     await page.waitForFunction('document.querySelectorAll(".opblock").length < 20');
     const shown = await page.evaluate(
       'JSON.stringify(Array.from(document.querySelectorAll(".opblock-summary-path"), (path) => path.dataset.path))',
@@ -104,7 +110,9 @@ try {
     await page.keyboard.press('a');
     await page.keyboard.up('Control');
     const messages = [{ role: 'user', content: 'Say the word portcullis.' }];
-    await body?.type(JSON.stringify({ model: `agent:${credentials.agent_key}`, messages, stream: true }));
+    await page.keyboard.sendCharacter(
+      JSON.stringify({ model: `agent:${credentials.agent_key}`, messages, stream: true }),
+    );
     const { status, text } = await execute(block);
     await pictureOf(page, block, 'console-stream.png');
     const spoken = await textOf(block, '.stream-text p');

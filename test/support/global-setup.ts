@@ -40,12 +40,19 @@ export default async function setUp(
     ...(pgvector !== undefined && { binaries: postgresBinariesIn(`${pgvector}/bin`) }),
     dataDirectory: postgresFolder(folder),
     port: await freePort(),
-    // No test kills this server, so its data need not be durable.
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+    settings: {
+      // No test kills this server, so its data need not be durable.
+      ...{ fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+      // Databases live for seconds; each would get its workers.
+      autovacuum: 'off',
+      // Thousands of connections: clients need 2 ms each for 4,096 rounds over a random password.
+      scram_iterations: '1',
+    },
   });
   holdTestRun({ folder, postgres, ends });
   const admin = new URL(postgres.adminUrl('postgres'));
-  const services = await migratedServices();
+  // The pgvector tests are those of memory.
+  const services = pgvector === undefined ? await migratedServices() : ['memory'];
   const server = {
     host: admin.hostname,
     port: postgres.port,

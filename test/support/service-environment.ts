@@ -13,6 +13,8 @@ export function serviceEnvironment(
     LOG_LEVEL: 'silent',
     DRAIN_TIMEOUT_MS: '1000',
     DATABASE_URL: databaseUrl,
+    // A connection costs a process of PostgreSQL; calls of a test at once need a few.
+    DATABASE_POOL: '4',
     ASSERTION_PRIVATE_KEY: identity.privateKey(service),
     ASSERTION_PUBLIC_KEYS: identity.publicKeys,
     SECRETS_KEYRING: identity.keyRing,

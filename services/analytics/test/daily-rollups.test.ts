@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool } from '@gatehouse/pg/pool';
@@ -261,17 +262,23 @@ describe('settling', () => {
     const replicas = [ground.makeSettling(10), ground.makeSettling(10)];
     const counted = new AbortController();
     const settling = replicas.map(async (replica) => {
-      while (!counted.signal.aborted) await replica.settle();
+      while (!counted.signal.aborted) {
+        await replica.settle();
+        await sleep(20);
+      }
     });
     const watching = (async () => {
       let seen = 0;
-      for (; !counted.signal.aborted; seen += 1) expect(await ground.wrongDays()).toEqual([]);
+      for (; !counted.signal.aborted; seen += 1) {
+        expect(await ground.wrongDays()).toEqual([]);
+        await sleep(20);
+      }
       return seen;
     })();
     for (let round = 0; round < 15; round += 1) {
       const runs = eventsOf(makeRuns(tenantId, 8, 100 + round * 8));
       await Promise.all([ground.fixture.count(runs.slice(0, 5)), ground.fixture.count(runs.slice(3))]);
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      await sleep(60);
     }
     counted.abort();
     await Promise.all(settling);

@@ -142,7 +142,10 @@ describe('a fold', () => {
     let stored = 0;
     const over = new AbortController();
     const folding = [1, 2].map(async () => {
-      while (!over.signal.aborted) await foldRuns(fixture.writing);
+      while (!over.signal.aborted) {
+        await foldRuns(fixture.writing);
+        await sleep(20);
+      }
     });
     const reading = (async () => {
       let least = 0;
@@ -151,6 +154,7 @@ describe('a fold', () => {
         const requests = await requestsOf(tenantId);
         expect(requests).toBeGreaterThanOrEqual(Math.max(before, least));
         least = requests;
+        await sleep(20);
       }
     })();
     for (let round = 0; round < 20; round += 1) {

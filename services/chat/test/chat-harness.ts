@@ -197,7 +197,7 @@ export class ChatHarness {
     return (await fetch(`http://127.0.0.1:${this.#services[0]?.adminPort ?? 0}/metrics`)).text();
   }
 
-  /** Posts JSON (or raw text) to the service as the edge would for this principal. */
+  /** Posts JSON (or raw text or bytes) to the service as the edge would for this principal. */
   async post(
     path: string,
     body: unknown,
@@ -215,7 +215,7 @@ export class ChatHarness {
         'x-gatehouse-assertion': await this.identity.assertion(makePrincipal(options.principal)),
         ...options.headers,
       },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
+      body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
   }

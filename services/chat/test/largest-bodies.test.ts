@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { platform } from 'node:os';
 import path from 'node:path';
+import { finished } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
@@ -47,7 +48,7 @@ afterAll(async () => {
 
 /** The provider thinks for two seconds, while other bodies come. */
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  for await (const _chunk of request);
+  await finished(request.resume());
   await sleep(2_000);
   const api = ['messages', 'responses'].find((name) => request.url?.includes(name) === true) ?? 'chat';
   const by = { messages: 'claude', responses: 'gpt-responses', chat: 'gpt' }[api] ?? '';
@@ -58,11 +59,12 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 const text = (bytes: number): string => `東${'lorem ipsum '.repeat(Math.floor(bytes / 12))}`;
 const user = (content: string): unknown[] => [{ role: 'user', content }];
 
-/** The largest legal bodies, but for their last MiB. */
+/** The largest legal bodies, but for their last MiB. Encoded once: the test has the processor that chat needs. */
 const bodies = {
-  messages: (model: string) => ({ model, max_tokens: 100, messages: user(text(31 * MiB)) }),
-  responses: (model: string) => ({ model, input: text(19 * MiB) }),
+  messages: (model: string) => encoded({ model, max_tokens: 100, messages: user(text(31 * MiB)) }),
+  responses: (model: string) => encoded({ model, input: text(19 * MiB) }),
 };
+const encoded = (body: object): Buffer => Buffer.from(JSON.stringify(body));
 
 /** The memory limit of the chart in MiB, and the part of it that the image gives to V8's heap. */
 async function limits(): Promise<{ limitMiB: number; heapPercentage: number }> {
@@ -81,17 +83,17 @@ async function limits(): Promise<{ limitMiB: number; heapPercentage: number }> {
 let unavailable = 0;
 
 /** A client sends again after 429 and 503, as SDKs do. */
-async function answerTo(ask: () => Promise<Response>): Promise<{ status: number; text: string }> {
+async function answerTo(ask: () => Promise<Response>): Promise<{ status: number; start: string }> {
   for (let calls = 1; ; calls += 1) {
     const response = await ask();
-    const text = await response.text();
-    if (![429, 503].includes(response.status) || calls === 20) return { status: response.status, text };
+    const start = Buffer.from(await response.arrayBuffer()).toString('latin1', 0, 1_000);
+    if (![429, 503].includes(response.status) || calls === 20) return { status: response.status, start };
     unavailable += 1;
     await sleep(1_000);
   }
 }
 
-async function statusOf(url: string, at: string, body: string): Promise<number> {
+async function statusOf(url: string, at: string, body: Buffer): Promise<number> {
   const principal = { tenantId: newId() };
   return (await answerTo(() => harness.post(at, body, { url, principal }))).status;
 }
@@ -132,7 +134,7 @@ onLinux.each<[keyof typeof bodies, string]>([
   'the largest %s of eight tenants at once fit the memory limit of the chart, answered by %s',
   (dialect, model) =>
     belowLimit(`${dialect} ${model}`, async (url) => {
-      const body = JSON.stringify(bodies[dialect](model));
+      const body = bodies[dialect](model);
       const asked = Array.from({ length: 8 }, () => statusOf(url, `/v1/${dialect}`, body));
       expect(await Promise.all(asked)).toEqual(Array(8).fill(200));
     }),
@@ -141,11 +143,11 @@ onLinux.each<[keyof typeof bodies, string]>([
 onLinux('the largest kept responses of eight tenants, read and gone on from at once, fit it as well', () =>
   belowLimit('kept responses', async (url) => {
     const principals = Array.from({ length: 8 }, () => ({ tenantId: newId() }));
-    const body = JSON.stringify(bodies.responses('gpt-responses'));
+    const body = bodies.responses('gpt-responses');
     const ids: string[] = [];
     for (const principal of principals) {
-      const { text: kept } = await answerTo(() => harness.post('/v1/responses', body, { url, principal }));
-      ids.push((JSON.parse(kept) as { id: string }).id);
+      const { start } = await answerTo(() => harness.post('/v1/responses', body, { url, principal }));
+      ids.push(/"id":"(resp_\w+)"/.exec(start)?.[1] ?? '');
     }
     const all = principals.flatMap((principal, index) => {
       const id = ids[index] ?? '';

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ChannelPeople, ChannelProviders, untilRunsEnded, type People } from './channel-people.ts';
-import { ChaosSystem } from './chaos-system.ts';
+import { ChaosSystem, fewConnections } from './chaos-system.ts';
+import { hungPostgres } from './hung-postgres.ts';
 import { killSome } from './killing.ts';
 import { Random } from '@gatehouse/test/random';
+import { standingReplica } from './standing-replica.ts';
 import { WebhookDeliveries } from './webhook-deliveries.ts';
 
-/** Two replicas of webhook and of chat: what senders and people send, while nothing and while everything is killed. */
+/**
+ * Two replicas of webhook and of chat: PostgreSQL hangs under all, a replica of chat hangs, then senders and people
+ * write while nothing and while everything is killed.
+ */
 
 const messages = Number(process.env['CHAOS_MESSAGES'] ?? 250);
 /** The provider takes so long, so that each kill meets turns and calls under way. */
@@ -21,8 +26,7 @@ beforeAll(async () => {
   providers = await ChannelProviders.start();
   chaos = await ChaosSystem.start({
     ...{ GATEHOUSE_REPLICAS: 'webhook=2,chat=2', EGRESS_ALLOW: '127.0.0.1', LOG_LEVEL: 'error' },
-    // Each connection reads the catalogue of the database and plans statements for itself.
-    DATABASE_POOL: '4',
+    ...fewConnections,
     ...providers.settings,
   });
   people = await ChannelPeople.prepare(chaos, providers, new Random(18));
@@ -33,6 +37,9 @@ afterAll(async () => {
   await webhooks.stop();
   await providers.stop();
 });
+
+hungPostgres(() => chaos);
+standingReplica(() => chaos);
 
 describe('people who write by channels of all types, with repeats, out of order, and providers that limit and fail', () => {
   it(
