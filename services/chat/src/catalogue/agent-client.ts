@@ -8,6 +8,7 @@ import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { AgentName, ResolvedAgent } from './target.ts';
 import type { ProvenActor } from '../shared/actor.ts';
+import { lookUpMs } from '../bounds.ts';
 
 interface CachedAgent {
   agent: ResolvedAgent;
@@ -17,7 +18,6 @@ interface CachedAgent {
 
 /** The longest key; an id is shorter. */
 const maxRefLength = 64;
-const deadlineMs = 2_000;
 
 /**
  * Agents that a caller may see. Each request asks the agent service, so that a change applies from the next request on.
@@ -74,7 +74,7 @@ export class AgentClient {
 }
 
 async function context({ requestId, trace, proofFor }: ProvenActor): Promise<CallContext> {
-  return { deadlineMs, requestId, trace, assertion: await proofFor('agent') };
+  return { deadlineMs: lookUpMs, requestId, trace, assertion: await proofFor('agent') };
 }
 
 function toResolved(message: Agent): ResolvedAgent {

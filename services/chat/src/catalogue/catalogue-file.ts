@@ -3,9 +3,7 @@ import { parserProblem } from '@gatehouse/kit/parser-problem';
 import { parse } from 'yaml';
 import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
 import { secretsOf } from './provider-schema.ts';
-
-/** As many as 10,000 models with prices have. The event loop waits while they are read: 0.1 s for 1,000 models. */
-const maxBytes = 2 * 1024 * 1024;
+import { catalogueBytes } from '../bounds.ts';
 
 /** Values of the environment variables with secrets that a catalogue names; undefined where one is unset. */
 export type CatalogueSecrets = Readonly<Record<string, string | undefined>>;
@@ -40,7 +38,7 @@ export class CatalogueFile {
 
   /** The text of the file. Throws a `CatalogueError` that names the file. */
   text(): Promise<string> {
-    return boundedText(this.path, maxBytes);
+    return boundedText(this.path);
   }
 
   /**
@@ -76,12 +74,12 @@ function unsetIn({ secrets }: ReadCatalogue): string[] {
   return Object.keys(secrets).filter((name) => (secrets[name] ?? '') === '');
 }
 
-/** The text of a file of the catalogue with so many bytes at most. Throws a `CatalogueError` that names the file. */
-export async function boundedText(file: string, most: number): Promise<string> {
+/** The text of a file of the catalogue. Throws a `CatalogueError` that names the file. */
+export async function boundedText(file: string): Promise<string> {
   try {
     const { size } = await stat(file);
-    if (size <= most) return await readFile(file, 'utf8');
-    throw new CatalogueError([`${file} has ${size} bytes, and may have ${most} at most`]);
+    if (size <= catalogueBytes) return await readFile(file, 'utf8');
+    throw new CatalogueError([`${file} has ${size} bytes, and may have ${catalogueBytes} at most`]);
   } catch (error) {
     if (error instanceof CatalogueError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;

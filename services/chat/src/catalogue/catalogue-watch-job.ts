@@ -4,13 +4,9 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import { CatalogueError } from './catalogue.ts';
+import { retryMs } from '../bounds.ts';
 
 const everyMs = 2_000;
-/** After a failure, since its reason may pass. */
-const retryMs = 60_000;
-
-/** A log line with all mistakes of 10,000 models would have megabytes. */
-const maxLogged = 1_000;
 
 /** A catalogue that can't be used. */
 export interface InvalidCatalogue {
@@ -98,7 +94,7 @@ export class CatalogueWatch {
     if (this.#loop.signal.aborted) return;
     const problems = problemsOf(error);
     this.#failures.inc();
-    log.error({ problems: problems.slice(0, maxLogged), count: problems.length }, message);
+    log.error({ problems: problems.slice(0, 1_000), count: problems.length }, message);
     onInvalid({ problems, digest: hash('sha256', content, 'base64url') });
   }
 

@@ -4,14 +4,7 @@ import { RecentMap } from '@gatehouse/kit/recent-map';
 import { z } from 'zod';
 import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelPrice } from './catalogue-price.ts';
-import {
-  isNameOrPattern,
-  isPattern,
-  knownReasoning,
-  maxNameLength,
-  ModelNames,
-  upstreamBehind,
-} from './model-names.ts';
+import { isNameOrPattern, isPattern, knownReasoning, ModelNames, upstreamBehind } from './model-names.ts';
 import {
   apisOf,
   hasEmbeddings,
@@ -22,6 +15,7 @@ import {
   weight,
   type Provider,
 } from './provider-schema.ts';
+import { maxNameLength, maxNamed } from '../bounds.ts';
 
 /** The operator's catalogue: which providers there are and which models tenants may name. */
 
@@ -138,9 +132,6 @@ export function deploymentsOf(model: Model): readonly [Model, ...Model[]] {
 export function deploymentName({ provider, upstreamModel }: Model): string {
   return cacheKey(provider.name, upstreamModel);
 }
-
-/** Names behind patterns whose models are kept: clients invent names. */
-const maxNamed = 1_000;
 
 interface Content {
   providers: readonly Provider[];

@@ -2,14 +2,12 @@ import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { EgressError } from '@gatehouse/egress/errors';
 import type { Egress } from '@gatehouse/egress/egress';
 import { CatalogueError, type PriceSetting } from './catalogue.ts';
-import { maxPriceBytes, OperatorPrices } from './operator-prices.ts';
+import { OperatorPrices } from './operator-prices.ts';
+import { catalogueBytes, retryMs } from '../bounds.ts';
 
 const timeoutMs = 30_000;
 /** Object stores and release pages redirect. */
 const maxRedirects = 3;
-/** After a failure, unless the list is fetched more often anyway. */
-const retryMs = 60_000;
-const unchanged = 304;
 
 export interface FetchedListOptions {
   setting: PriceSetting & { url: string };
@@ -120,14 +118,14 @@ export class FetchedList {
     const response = await egress
       .request({
         ...{ tenantId: null, method: 'GET', url: new URL(setting.url), timeoutMs, maxRedirects, signal },
-        ...{ maxBytes: maxPriceBytes, headers: etag === undefined ? {} : { 'if-none-match': etag } },
+        ...{ maxBytes: catalogueBytes, headers: etag === undefined ? {} : { 'if-none-match': etag } },
       })
       .catch((error: unknown) => {
         throw error instanceof EgressError ? this.#problem(error.message) : error;
       });
     const { status, headers, body } = response;
     if (status === 200) this.#fetched = { text: body.toString('utf8'), etag: headers['etag'] };
-    if (this.#fetched === null || (status !== 200 && status !== unchanged))
+    if (this.#fetched === null || (status !== 200 && status !== 304))
       throw this.#problem(`it has status ${status}`);
     return this.#fetched.text;
   }

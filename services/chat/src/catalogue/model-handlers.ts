@@ -12,15 +12,13 @@ import { agentRef, modelNotFound, type AgentName } from './target.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { AgentClient } from './agent-client.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
+import { listBytes } from '../bounds.ts';
 
 export interface ModelDependencies {
   catalogue: Catalogue;
   agents: AgentClient;
   settings: TenantSettingsClient;
 }
-
-/** At least 7,000 agents. Larger lists would take the memory that completions need. */
-const listBytes = 1024 * 1024;
 
 /**
  * `GET /v1/models` and `GET /v1/models/{id}`, and the same under `/v1beta`: what the caller may use as `model`, in the

@@ -1,7 +1,6 @@
-/** Names of models: ids and aliases, and patterns for ids that end in `*`. */
+import { maxNameLength } from '../bounds.ts';
 
-/** The longest name of a model, here and at its provider. */
-export const maxNameLength = 256;
+/** Names of models: ids and aliases, and patterns for ids that end in `*`. */
 
 export function isPattern(id: string): boolean {
   return id.endsWith('*');

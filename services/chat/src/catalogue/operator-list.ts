@@ -1,7 +1,7 @@
 import type { Catalogue } from './catalogue.ts';
 import { boundedText } from './catalogue-file.ts';
 import { FetchedList, type FetchedListOptions } from './fetched-list.ts';
-import { maxPriceBytes, OperatorPrices } from './operator-prices.ts';
+import { OperatorPrices } from './operator-prices.ts';
 import type { Pricing } from './pricing.ts';
 
 export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting' | 'use'> {
@@ -22,7 +22,7 @@ export class OperatorList {
 
   /** The text of the file; null if the catalogue names no file. Throws a `CatalogueError`. */
   async text(): Promise<string | null> {
-    return this.#file === undefined ? null : boundedText(this.#file, maxPriceBytes);
+    return this.#file === undefined ? null : boundedText(this.#file);
   }
 
   /** Charges by a text of the file from now on. Throws as `text` does. */
@@ -39,7 +39,7 @@ export class OperatorList {
       setting === null || url === undefined
         ? null
         : new FetchedList({ ...this.#options, setting: { ...setting, url }, use });
-    const text = file === undefined ? null : await boundedText(file, maxPriceBytes);
+    const text = file === undefined ? null : await boundedText(file);
     const prices =
       text === null ? await fetched?.first(signal) : OperatorPrices.parse({ file: file ?? '', text });
     return () => {

@@ -2,13 +2,10 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { z } from 'zod';
 import { modelPrice } from './catalogue-price.ts';
 import { CatalogueError } from './catalogue.ts';
-import { maxNameLength } from './model-names.ts';
 import { name } from './provider-schema.ts';
+import { maxNameLength } from '../bounds.ts';
 
 export type StatedPrice = z.output<typeof modelPrice>;
-
-/** As many as 20,000 prices have. The event loop waits while they are read. */
-export const maxPriceBytes = 2 * 1024 * 1024;
 
 const priceDocument = z.strictObject({
   /** Named by the events of runs that it charges. */

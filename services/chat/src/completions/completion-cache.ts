@@ -16,6 +16,7 @@ import {
 import { deleteExpiredCompletions } from './completion-system-store.ts';
 import type { Instance } from '../recording/instance-job.ts';
 import type { StoreAnswer } from '../runs/run.ts';
+import { cleanUp, objectBytes } from '../bounds.ts';
 
 export interface CompletionsOptions {
   /** The pool that tenants' requests wait for. */
@@ -37,10 +38,6 @@ export interface CompletionCall {
   longestMs: number;
 }
 
-/** Upper bound of an answer; kept in memory during a database outage. */
-const maxAnswerBytes = 1024 * 1024;
-const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
-
 /**
  * Makes a call with an id one run, however often it is repeated: the answer is committed with the end of its run, and a
  * repeat gets it for 24 hours.
@@ -52,12 +49,11 @@ export class CompletionCache {
 
   constructor(options: CompletionsOptions) {
     this.#options = options;
-    const { firstMs, everyMs, batchSize } = deletion;
+    const { batchSize, ...times } = cleanUp;
     this.part = new PeriodicWork({
       task: 'delete expired completions',
       log: options.log,
-      firstMs,
-      everyMs,
+      ...times,
       round: inBatches(batchSize, (limit) => deleteExpiredCompletions(options.system, limit)),
     });
   }
@@ -142,10 +138,10 @@ function contextOf({ tenantId, callId }: CompletionCall, claimId: string): strin
 }
 
 function responseOf(...[{ bytes, model }, run]: Parameters<StoreAnswer>): CompleteResponse {
-  if (bytes.length > maxAnswerBytes)
+  if (bytes.length > objectBytes)
     throw new AppError(
       'provider_invalid_response',
-      `The answer of the model ${model.id} is larger than ${maxAnswerBytes} bytes.`,
+      `The answer of the model ${model.id} is larger than ${objectBytes} bytes.`,
     );
   return { runId: run.id, traceId: run.traceId, completionJson: dialects.chat.plainAnswer(bytes) };
 }

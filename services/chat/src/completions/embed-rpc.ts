@@ -11,6 +11,7 @@ import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { answerInside, charged, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
+import { objectBytes } from '../bounds.ts';
 
 export interface EmbedDependencies extends InnerTurnDependencies {
   catalogue: Catalogue;
@@ -18,7 +19,6 @@ export interface EmbedDependencies extends InnerTurnDependencies {
 }
 
 const maxTexts = 64;
-const maxBytes = 1024 * 1024;
 
 /** `Embed`: the vectors of texts by the embedding model of the catalogue. */
 export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedResponse> {
@@ -68,10 +68,10 @@ function callerOf(context: RpcContext, agentId: string): Actor {
 
 function checkTexts(texts: readonly string[]): void {
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  if (texts.length > 0 && texts.length <= maxTexts && bytes <= maxBytes && !texts.includes('')) return;
+  if (texts.length > 0 && texts.length <= maxTexts && bytes <= objectBytes && !texts.includes('')) return;
   throw new AppError(
     'invalid_value',
-    `texts must be 1 to ${maxTexts} texts, none of them empty, of ${maxBytes} bytes together at most.`,
+    `texts must be 1 to ${maxTexts} texts, none of them empty, of ${objectBytes} bytes together at most.`,
     { param: 'texts' },
   );
 }

@@ -17,6 +17,7 @@ import type { StoredState } from '../turns/turn-stage.ts';
 import { continuedText, maxReferences, unknownIds, type Named } from './continued-request-handlers.ts';
 import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
+import { maxIdChars } from '../bounds.ts';
 
 export interface ReaderDependencies extends TargetDependencies {
   agents: AgentResolver;
@@ -59,9 +60,6 @@ interface Names {
   previousId: string | null;
   itemIds: readonly string[];
 }
-
-/** Longer ids are in no use. */
-const maxIdChars = 200;
 
 /**
  * Reads a request with what it names, in the turn of large ones: the values of a large body are in memory while it is read,

@@ -4,9 +4,7 @@ import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { maxMemoryChars } from '@gatehouse/dialects/usage/memory-text';
 import { SampleBuilder } from '@gatehouse/dialects/usage/token-estimate';
 import type { Target } from '../catalogue/target.ts';
-
-/** Longer names of tools and ids of calls are in no use. */
-const maxNameChars = 1_024;
+import { maxIdChars } from '../bounds.ts';
 
 /**
  * Everything that a turn needs of a request beside its bytes, so that nothing keeps its values: these take up to twice its
@@ -50,5 +48,5 @@ export function requestFacts(
 }
 
 function isName(name: unknown): name is string {
-  return typeof name === 'string' && name.length <= maxNameChars;
+  return typeof name === 'string' && name.length <= maxIdChars;
 }

@@ -5,9 +5,7 @@ import type { Peers } from '../shared/peers.ts';
 import { MemoryClient } from './memory-client.ts';
 import { RecallStep } from './recall.ts';
 import { RememberQueue } from './remember-queue.ts';
-
-/** How long turns that wait for memory may delay the stop. */
-const longestRememberMs = 5_000;
+import { workMs } from '../bounds.ts';
 
 export interface MemoryOptions {
   peers: Peers;
@@ -21,7 +19,8 @@ export interface MemoryOptions {
 export function createMemory({ log, registry }: Shell, options: MemoryOptions) {
   const { peers, telemetry, drainTimeoutMs, recallBudgetMs: budgetMs } = options;
   const memory = new MemoryClient(peers.memory);
-  const drainMs = Math.min(drainTimeoutMs, longestRememberMs);
+  // Turns that wait for memory delay the stop no longer.
+  const drainMs = Math.min(drainTimeoutMs, workMs);
   const remember = new RememberQueue({ memory, isOutage, log, registry, drainMs });
   // Connects, so that the first search does not spend its time on that.
   const start = (): void => log.debug({ reachable: peers.memory.reachable }, 'connecting to memory');

@@ -7,8 +7,7 @@ import type {
   RecallResponse,
   RememberRequest,
 } from '@gatehouse/proto/memory/v1/memory';
-
-const rememberDeadlineMs = 5_000;
+import { workMs } from '../bounds.ts';
 
 /** The memory of agents. */
 export class MemoryClient {
@@ -31,7 +30,7 @@ export class MemoryClient {
   async remember(turn: RememberRequest): Promise<boolean> {
     const { input, output } = turn;
     const stored = { ...turn, input: storable(input), output: storable(output) };
-    return (await this.#peer.call('remember', stored, { deadlineMs: rememberDeadlineMs })).stored;
+    return (await this.#peer.call('remember', stored, { deadlineMs: workMs })).stored;
   }
 }
 

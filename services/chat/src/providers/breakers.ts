@@ -2,9 +2,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import type { Model } from '../catalogue/catalogue.ts';
 import { Breaker } from './breaker.ts';
-
-/** Names behind patterns whose breakers are kept: clients invent names. A dropped one starts over, closed. */
-const maxNamed = 1_000;
+import { maxNamed } from '../bounds.ts';
 
 /** The breakers of a provider, by the names that it has for its models. */
 export class Breakers {

@@ -1,5 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { dropOldest, Findings, type CallScope } from './findings.ts';
+import { maxNamed } from '../bounds.ts';
 
 /** The reason of a cooldown: limits are used up, or the provider refuses the key. */
 export type CooldownReason = 'limited' | 'refused';
@@ -18,7 +19,6 @@ const pauses: Record<CooldownReason, { first: number; longest: number }> = {
 };
 /** The longest time that a provider may ask to wait. */
 const longestRetryAfterMs = 3_600_000;
-const maxModels = 1_000;
 
 type Reasons = Record<CooldownReason, Findings<Cooldown>>;
 
@@ -106,7 +106,7 @@ export class Cooldowns {
     const operations = this.#models.get(model) ?? new Map<string, Reasons>();
     this.#models.delete(model);
     this.#models.set(model, operations);
-    dropOldest(this.#models, maxModels);
+    dropOldest(this.#models, maxNamed);
     const made: Reasons = { limited: new Findings(), refused: new Findings() };
     const reasons = operations.get(operation) ?? made;
     operations.set(operation, reasons);

@@ -11,9 +11,7 @@ import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
-
-/** Larger than any count. */
-const maxCountBytes = 64 * 1024;
+import { smallAnswerBytes } from '../bounds.ts';
 
 /** A request whose tokens providers count. */
 export interface CountCall {
@@ -122,7 +120,7 @@ async function attempt(
 }
 
 function countIn(bytes: Buffer, request: CountRequest): Buffer | null {
-  if (bytes.length > maxCountBytes) return null;
+  if (bytes.length > smallAnswerBytes) return null;
   try {
     const answer: unknown = JSON.parse(bytes.toString('utf8'));
     return isFields(answer) ? request.answerIn(bytes, answer) : null;

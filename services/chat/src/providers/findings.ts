@@ -1,7 +1,8 @@
+import { maxNamed } from '../bounds.ts';
+
 /** A finding counts for all tenants once this many have it within so long. */
 const tenantsForAll = 3;
 const togetherMs = 30_000;
-const maxTenants = 1_000;
 
 /** The calls that a finding is about. */
 export interface CallScope {
@@ -35,7 +36,7 @@ export class Findings<Finding> {
   set(tenantId: string, finding: Finding): void {
     this.#tenants.delete(tenantId);
     this.#tenants.set(tenantId, finding);
-    dropOldest(this.#tenants, maxTenants);
+    dropOldest(this.#tenants, maxNamed);
   }
 
   /**

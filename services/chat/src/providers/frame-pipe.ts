@@ -3,18 +3,16 @@ import type { CallReasoning } from '@gatehouse/dialects/translation/signed-reaso
 import type { StreamTranslation } from '@gatehouse/dialects/translation/translation';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { smallAnswerBytes } from '../bounds.ts';
 
-/** Chunks without a choice before the first one; what is beyond is dropped. */
-const maxEarlyBytes = 64 * 1024;
-
-/** How long a provider may take after `[DONE]` to end its response. Then the connection serves another call. */
+/**
+ * The end of a response behind `[DONE]` may take so long, after which its connection serves another call; and so long the
+ * usage of an answer whose client has left.
+ */
 const endMs = 1_000;
 
 /** So much silence after a frame that may be the last one, once all choices have their end, is the end of the stream. */
 const lastMs = 5_000;
-
-/** How long the usage of an answer may take whose client has left. */
-const usageMs = 1_000;
 
 /**
  * A streamed answer: its frames, in the provider's own bytes, and what is read from them on their way. Complete after
@@ -183,7 +181,7 @@ export class FramePipe implements FrameConsumer {
     this.#early = [];
     this.#held = [];
     clearTimeout(this.#silence);
-    this.#ending = setTimeout(() => this.#source.cancel(), usageMs);
+    this.#ending = setTimeout(() => this.#source.cancel(), endMs);
     return true;
   }
 
@@ -266,10 +264,10 @@ export class FramePipe implements FrameConsumer {
     if (this.#sink === null) this.#resolve();
   }
 
-  /** Whether a chunk without a choice, such as Azure's first, can be kept until the answer begins. */
+  /** Whether a chunk without a choice, such as Azure's first, can be kept until the answer begins; else it is dropped. */
   #hasRoom({ length }: Buffer): boolean {
     this.#earlyBytes += length;
-    return this.#earlyBytes <= maxEarlyBytes;
+    return this.#earlyBytes <= smallAnswerBytes;
   }
 
   /** An error before the answer is as if it were the status; after that the answer is cut. */

@@ -14,11 +14,8 @@ import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
+import { connectMs, smallAnswerBytes } from '../bounds.ts';
 
-const connectTimeoutMs = 10_000;
-
-/** Smaller bodies may stay in memory; that costs less than an iterable. */
-const largeBytes = 64 * 1024;
 const nothing = new Pieces([]);
 /** A larger part would be in memory once more while it is encrypted. */
 const partBytes = 256 * 1024;
@@ -84,7 +81,7 @@ export class HttpAdapter {
     const { timeout_ms: headersTimeout, idle_timeout_ms: bodyTimeout } = provider;
     this.#pool = new Pool(url.origin, {
       ...{ headersTimeout, bodyTimeout },
-      ...pacedConnections({ timeout: Math.min(connectTimeoutMs, headersTimeout) }),
+      ...pacedConnections({ timeout: Math.min(connectMs, headersTimeout) }),
       // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
       keepAliveTimeout: 4_000,
     });
@@ -132,7 +129,7 @@ export class HttpAdapter {
       headers: { ...headers, 'user-agent': 'gatehouse' },
     };
     try {
-      const signal = AbortSignal.timeout(connectTimeoutMs);
+      const signal = AbortSignal.timeout(connectMs);
       const { statusCode, body } = await this.#pool.request({ ...request, signal } as const);
       // Nothing of the body is wanted.
       body.on('error', ignore).destroy();
@@ -235,7 +232,8 @@ export class HttpAdapter {
       ...proof,
       ...extraHeaders,
     };
-    const isLarge = bytes.length > largeBytes;
+    // Smaller bodies may stay in memory; that costs less than an iterable.
+    const isLarge = bytes.length > smallAnswerBytes;
     if (isLarge) headers['content-length'] = String(bytes.length);
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.

@@ -9,8 +9,7 @@ import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../ca
 import type { Pricing } from '../catalogue/pricing.ts';
 import { callsOf, type Calls } from './provider-report.ts';
 import type { ProviderReports } from './provider-report-job.ts';
-
-const listBytes = 1024 * 1024;
+import { listBytes } from '../bounds.ts';
 
 export interface OwnerModelDependencies {
   catalogue: Pick<Catalogue, 'models'>;

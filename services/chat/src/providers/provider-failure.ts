@@ -135,7 +135,7 @@ export class ProviderFailure extends Error {
 
   /** The failure of an answer with status 200 that is an error, as if that were the status. */
   static inAnswer(provider: string, error: ProviderError): ProviderFailure {
-    return new ProviderFailure('status', provider, { ...error, status: error.status ?? badGateway });
+    return new ProviderFailure('status', provider, { ...error, status: error.status ?? 502 });
   }
 
   /** The same failure of a call of which nothing was sent. */
@@ -143,8 +143,8 @@ export class ProviderFailure extends Error {
     return new ProviderFailure(this.kind, this.provider, { ...this.details, isUnsent: true });
   }
 
-  /** The failure of an answer that its provider broke off with this error. */
-  static cut(provider: string, { status = badRequest, message, code }: ProviderError): ProviderFailure {
+  /** The failure of an answer that its provider broke off with this error, which without a status concerns its request. */
+  static cut(provider: string, { status = 400, message, code }: ProviderError): ProviderFailure {
     return new ProviderFailure('cut', provider, status in passedOn ? { message, code } : {});
   }
 
@@ -215,10 +215,6 @@ export class ProviderFailure extends Error {
     return this.kind === 'status' ? (this.details.status ?? 0) : 0;
   }
 }
-
-/** An error in an answer that names no status concerns its request. */
-const badRequest = 400;
-const badGateway = 502;
 
 /** The code of an error in a stream; a long one is no word that a client knows. */
 function shortCode(code: string | undefined): string | undefined {

@@ -6,8 +6,7 @@ import type { Reply } from '@gatehouse/http/reply';
 import { joinedReports } from './provider-report.ts';
 import type { ProviderReports } from './provider-report-job.ts';
 import type { ProviderRegistry } from './registry.ts';
-
-const listBytes = 1024 * 1024;
+import { listBytes } from '../bounds.ts';
 
 /** The health of providers. Concurrent requests share one list. */
 export function providerHandlers(

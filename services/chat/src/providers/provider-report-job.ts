@@ -4,16 +4,11 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { isInUse, type Report } from './provider-report.ts';
 import { deleteOldReports, findReports, writeReport } from './provider-report-system-store.ts';
 import type { ProviderRegistry } from './registry.ts';
+import { cleanUp, maxNamed } from '../bounds.ts';
 
 const everyMs = 5_000;
-const retryMs = 20_000;
 /** A replica that is silent for so long has ended, or can't reach the database. */
 const goodMs = 20_000;
-const keptMs = 60 * 60_000;
-/** Reports of ended replicas are deleted so often. */
-const deleteEveryMs = 10 * 60_000;
-/** Deployments in one report; a catalogue may have more, but few of them are in use. */
-const maxDeployments = 1_000;
 
 export interface ProviderReportsOptions {
   registry: Pick<ProviderRegistry, 'states'>;
@@ -30,17 +25,17 @@ export class ProviderReports {
   constructor({ registry, pool, instanceId, log }: ProviderReportsOptions) {
     this.#pool = pool;
     const report = new PeriodicWork({
-      ...{ task: 'report the state of providers', log, everyMs, retryMs },
+      ...{ task: 'report the state of providers', log, everyMs, retryMs: goodMs },
       round: async () => {
-        const states = registry.states().filter(isInUse).slice(0, maxDeployments);
+        const states = registry.states().filter(isInUse).slice(0, maxNamed);
         await writeReport(pool, { instanceId: instanceId(), report: JSON.stringify(states) });
         return false;
       },
     });
     const deletion = new PeriodicWork({
-      ...{ task: 'delete old reports of providers', log, firstMs: everyMs, everyMs: deleteEveryMs },
+      ...{ task: 'delete old reports of providers', log, firstMs: everyMs, everyMs: cleanUp.everyMs },
       round: async () => {
-        await deleteOldReports(pool, keptMs);
+        await deleteOldReports(pool);
         return false;
       },
     });

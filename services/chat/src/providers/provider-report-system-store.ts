@@ -1,8 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** More replicas than an installation has. */
-const maxReports = 1_000;
-
 /** Writes the report of a replica in place of its last one. */
 export async function writeReport(
   pool: Pool,
@@ -15,13 +12,12 @@ export async function writeReport(
   );
 }
 
-/** Deletes reports that are older. */
-export async function deleteOldReports(pool: Pool, olderThanMs: number): Promise<void> {
+/** Deletes reports of replicas that ended an hour ago. */
+export async function deleteOldReports(pool: Pool): Promise<void> {
   await pool.query(
     `delete from chat.provider_reports where ctid = any (array(
-       select ctid from chat.provider_reports where reported_at < now() - $1 * interval '1 millisecond'
+       select ctid from chat.provider_reports where reported_at < now() - interval '1 hour'
        order by reported_at limit 1000))`,
-    [olderThanMs],
   );
 }
 
@@ -35,7 +31,7 @@ export interface ReportRow {
 export async function findReports(pool: Pool, olderThanMs: number): Promise<ReportRow[]> {
   const { rows } = await pool.query<ReportRow>(
     `select report, (extract(epoch from reported_at) * 1000)::float8 as reported_at from chat.provider_reports
-     where reported_at > now() - $1 * interval '1 millisecond' order by reported_at desc limit ${maxReports}`,
+     where reported_at > now() - $1 * interval '1 millisecond' order by reported_at desc limit 1000`,
     [olderThanMs],
   );
   return rows;

@@ -10,10 +10,7 @@ import { keyStatus } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { bytesWithoutSecrets, streamWithoutSecrets } from './repeated-secrets.ts';
 import { parseRetryAfter } from './retry-delay.ts';
-
-/** Larger than any description of a file or a batch. */
-const maxAnswerBytes = 1024 * 1024;
-const maxErrorBytes = 64 * 1024;
+import { objectBytes, smallAnswerBytes } from '../bounds.ts';
 
 /** The key by which a provider has a file or a batch: later requests about it need the same one. */
 export interface KeyName {
@@ -57,7 +54,7 @@ export class ProviderResources {
   /** The object that the provider answers with. Another one is a failure of the provider, whatever its status. */
   async json({ isAnswer, ...request }: AskedObject): Promise<Fields> {
     const { body, secrets } = await this.#send(request);
-    const bytes = await this.#read(body, maxAnswerBytes);
+    const bytes = await this.#read(body, objectBytes);
     const answer = parsed(bytesWithoutSecrets(bytes, secrets));
     if (answer === null || !isAnswer(answer)) throw new ProviderFailure('invalid', this.#provider);
     return answer;
@@ -83,7 +80,7 @@ export class ProviderResources {
         throw this.#failureOf(cause, request.signal);
       });
     if (answer.status >= 200 && answer.status < 300) return answer;
-    const bytes = await this.#read(answer.body, maxErrorBytes);
+    const bytes = await this.#read(answer.body, smallAnswerBytes);
     const hasBody = (request.body ?? null) !== null;
     throw this.#refusal(answer, bytesWithoutSecrets(bytes, answer.secrets), hasBody);
   }

@@ -13,16 +13,13 @@ import type { AnswerOrigin, CallFormat, ResponseHeaders } from './provider-kind.
 import type { AnswerReader } from '@gatehouse/kit/answer-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { smallAnswerBytes } from '../bounds.ts';
 
-const maxErrorBytes = 64 * 1024;
 /**
  * After so much work on pieces of an answer it waits for a turn of the event loop: Node hands over 2 MiB of a connection
  * without one, which may be 700,000 frames. Answers of models reach it once in hundreds of pieces.
  */
 const workMs = 10;
-
-/** Responses before the response, such as 102 and 103. Each begins the time for the headers again. */
-const maxHints = 1_000;
 
 /**
  * The common part of unary and streamed answers: aborting a call, and turning error responses and broken connections
@@ -85,8 +82,9 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     headers: ResponseHeaders,
   ): void {
     if (status < 200) {
+      // Such as 102 and 103. Each begins the time for the headers again.
       this.#hints += 1;
-      if (this.#hints > maxHints) this.stop(new ProviderFailure('invalid', this.provider));
+      if (this.#hints > 1_000) this.stop(new ProviderFailure('invalid', this.provider));
       return;
     }
     this.#endReads = readFor(this.#room.tenantId);
@@ -101,7 +99,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#errorResponse === null) {
       if (!this.#over) this.#work(chunk);
-    } else if (this.#errorResponse.chunks.size < maxErrorBytes) {
+    } else if (this.#errorResponse.chunks.size < smallAnswerBytes) {
       this.#errorResponse.chunks.push(chunk);
     } else {
       this.stop(this.#failureIn(this.#errorResponse));
@@ -225,7 +223,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     const status = keyStatus(reportedStatus, body, headers);
     const { keepsErrorBodies } = this.format;
     const isKept =
-      keepsErrorBodies && isError && concernsRequest(status) && responseBody.length < maxErrorBytes;
+      keepsErrorBodies && isError && concernsRequest(status) && responseBody.length < smallAnswerBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
       single(headers['retry-after-ms']),

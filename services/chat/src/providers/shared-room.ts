@@ -1,6 +1,6 @@
 import type { AnswerReader } from '@gatehouse/kit/answer-budget';
 import type { CallRoom } from './adapter.ts';
-import { maxAnswerBytes } from './unary-handler.ts';
+import { maxAnswerBytes } from '../bounds.ts';
 
 /** The memory of one answer, for several calls that make it together. */
 export class SharedRoom implements AnswerReader {

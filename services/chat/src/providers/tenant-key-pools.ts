@@ -8,9 +8,7 @@ import { CredentialsError, fixedHeaders, type Credentials } from './credentials.
 import { KeyPool } from './key-pool.ts';
 import { keyHeaders } from './provider-kinds.ts';
 import type { TenantProviderKey } from '../shared/tenant-settings.ts';
-
-/** Keys whose state is kept: about 20 MB. One that was not used for long is taken anew. */
-const maxKeys = 10_000;
+import { maxTenantKeys } from '../bounds.ts';
 
 export interface TenantKeyPoolsOptions {
   keyRing: KeyRing;
@@ -23,7 +21,7 @@ export class TenantKeyPools {
   readonly #options: TenantKeyPoolsOptions;
   readonly #choices = new Choices();
   /** By key and kind of provider. */
-  readonly #pools = new RecentMap<KeyPool>(maxKeys);
+  readonly #pools = new RecentMap<KeyPool>(maxTenantKeys);
 
   constructor(options: TenantKeyPoolsOptions) {
     this.#options = options;

@@ -2,18 +2,16 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { lookUpMs, maxTenantKeys } from '../bounds.ts';
 
 const everyMs = 2_000;
-const deadlineMs = 3_000;
-/** Keys whose use is not noted yet. Further ones are noted when they are used again. */
-const maxWaiting = 10_000;
 const batch = 500;
 
 /** Notes at tenant how providers took the own keys of tenants, off the path of requests. */
 export class TenantKeyUses {
   readonly #tenant: RpcClient<TenantServiceClient>;
   readonly #work: PeriodicWork;
-  /** By the id of the key, whether the provider refused it last. */
+  /** By the id of the key, whether the provider refused it last. Further ones are noted when they are used again. */
   readonly #waiting = new Map<string, boolean>();
 
   constructor({ tenant, log }: { tenant: RpcClient<TenantServiceClient>; log: Logger }) {
@@ -25,7 +23,7 @@ export class TenantKeyUses {
   }
 
   note(id: string, { refused }: { refused: boolean }): void {
-    if (this.#waiting.size < maxWaiting || this.#waiting.has(id)) this.#waiting.set(id, refused);
+    if (this.#waiting.size < maxTenantKeys || this.#waiting.has(id)) this.#waiting.set(id, refused);
   }
 
   start(): void {
@@ -43,7 +41,7 @@ export class TenantKeyUses {
     if (uses.length === 0) return false;
     for (const { id } of uses) this.#waiting.delete(id);
     try {
-      await this.#tenant.call('noteProviderKeys', { uses }, { deadlineMs });
+      await this.#tenant.call('noteProviderKeys', { uses }, { deadlineMs: lookUpMs });
     } catch (error) {
       // A later use of the same key counts more.
       for (const { id, refused } of uses) if (!this.#waiting.has(id)) this.note(id, { refused });

@@ -12,8 +12,7 @@ import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
 import type { AnswerOrigin, ResponseHeaders } from './provider-kind.ts';
 import { ResponseHandler } from './response-handler.ts';
-
-export const maxAnswerBytes = 64 * 1024 * 1024;
+import { maxAnswerBytes } from '../bounds.ts';
 
 /** Failures of a connection after which an answer that has begun in pieces is one that broke off. */
 const paidFor: ReadonlySet<FailureKind> = new Set(['connection', 'timeout']);

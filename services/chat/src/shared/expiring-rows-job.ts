@@ -8,10 +8,10 @@ import {
   type RowAmount,
   type ExpiringTable,
 } from './expiring-rows-system-store.ts';
+import { cleanUp } from '../bounds.ts';
 
-const deletion = { firstMs: 60_000, everyMs: 600_000 };
 /** With each response go the keys of its items, 256 at most. */
-const batchSize = 200;
+const { batchSize } = cleanUp;
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 
 export interface ExpiringRowsOptions {
@@ -25,12 +25,12 @@ export interface ExpiringRowsOptions {
 }
 
 /** Deletes rows that have expired, and those of a tenant that keeps too many. */
-export function expiringRows({ pool, log, table, most, firstMs = deletion.firstMs }: ExpiringRowsOptions) {
+export function expiringRows({ pool, log, table, most, firstMs = cleanUp.firstMs }: ExpiringRowsOptions) {
   return new PeriodicWork({
     task: `delete old rows of ${table}`,
     log,
     firstMs,
-    everyMs: deletion.everyMs,
+    everyMs: cleanUp.everyMs,
     round: async () => {
       if ((await deleteExpired(pool, table, batchSize)) === batchSize) return true;
       for (let tenantId = await nextTenant(pool, table, beforeAll); tenantId !== null;) {

@@ -12,14 +12,13 @@ import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { lookUpMs } from '../bounds.ts';
 
 interface Known {
   settings: TenantSettings;
   /** Whether some key of the tenant has limits of its own. */
   hasKeyLimits: boolean;
 }
-
-const keyDeadlineMs = 2_000;
 
 /** Settings of tenants and limits of their keys, with the rules of {@link ActiveTenants}. */
 export class TenantSettingsClient {
@@ -91,7 +90,7 @@ export class TenantSettingsClient {
     caller: SettingsCaller,
   ): Promise<readonly Resource[]> {
     const { requestId, trace } = caller;
-    const context = { deadlineMs: keyDeadlineMs, requestId, trace };
+    const context = { deadlineMs: lookUpMs, requestId, trace };
     const { limitedKeys } = await this.#peer
       .call('getTenantSettings', { tenantId, apiKeyId: keyId }, context)
       .catch(hangIsOutage);

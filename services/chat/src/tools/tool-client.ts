@@ -11,13 +11,9 @@ import type {
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ToolSet, type AgentToolCall, type ToolDialect } from './tool-set.ts';
 import type { ProvenActor } from '../shared/actor.ts';
+import { workMs } from '../bounds.ts';
 
-/** A list that is too old may be fetched first. */
-const listDeadlineMs = 5_000;
-const MiB = 1024 * 1024;
-const cacheLimits = { maxBytes: 64 * MiB, maxBytesPerTenant: 16 * MiB };
-/** Time for the work around the call itself. */
-const callSpareMs = 5_000;
+const cacheLimits = { maxBytes: 64 * 1024 * 1024, maxBytesPerTenant: 16 * 1024 * 1024 };
 
 /**
  * The tools of agents. The agent service executes those of servers, because it alone has their secrets, and the memory
@@ -45,7 +41,7 @@ export class ToolClient {
   ): Promise<ToolSet> {
     const assertion = await proofFor('agent');
     const list = (revisionOnly: boolean): Promise<ListToolsResponse> => {
-      const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
+      const context = { deadlineMs: workMs, requestId, trace, assertion };
       return this.#agent.call('listTools', { agentId, revisionOnly }, context);
     };
     const { revision: current } = await list(true);
@@ -68,7 +64,7 @@ export class ToolClient {
   ): Promise<CallToolResponse> {
     const service = executor === 'memory' ? 'memory' : 'agent';
     const assertion = await proofFor(service);
-    const context = { deadlineMs: timeoutMs + callSpareMs, requestId, trace, assertion, signal };
+    const context = { deadlineMs: timeoutMs + workMs, requestId, trace, assertion, signal };
     return service === 'memory'
       ? this.#memory.call('callTool', { agentId, analyser, tool, argumentsJson }, context)
       : this.#agent.call('callTool', { agentId, serverId, tool, argumentsJson }, context);

@@ -1,7 +1,6 @@
 import type { Credentials } from '../credentials.ts';
+import { wrongKey } from '../key-status.ts';
 import { cachedCredentials, CredentialCache, type FetchCredential } from './credential-cache.ts';
-
-const unauthorized = 401;
 
 /** Tokens in the header `Authorization`, renewed ahead. */
 export function bearer(
@@ -18,7 +17,7 @@ export function inHeaders(
   cache: CredentialCache<string>,
   headersOf: (token: string) => Record<string, string>,
 ): Credentials {
-  return cachedCredentials(cache, unauthorized, () => {
+  return cachedCredentials(cache, wrongKey, () => {
     const value = cache.get();
     return typeof value === 'string' ? headersOf(value) : value.then(headersOf);
   });

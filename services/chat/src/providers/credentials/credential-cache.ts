@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { CredentialsError, type Credentials } from '../credentials.ts';
 import { wrongKey } from '../key-status.ts';
+import { connectMs, retryMs } from '../../bounds.ts';
 
 /** A credential that expires, as an issuer returned it. */
 export interface IssuedCredential<Value> {
@@ -13,11 +14,8 @@ export interface IssuedCredential<Value> {
 /** Requests a credential from its issuer. Throws `CredentialsError`, whose message has no secrets. */
 export type FetchCredential<Value> = (signal: AbortSignal) => Promise<IssuedCredential<Value>>;
 
-const fetchTimeoutMs = 10_000;
 /** A credential is renewed this long before its end, or a third of its life before if that is less. */
 const aheadMs = 5 * 60_000;
-/** Refusals renew a credential once in this time, since a request may be their cause. */
-const refusalPauseMs = 60_000;
 const firstPauseMs = 1_000;
 const maxPauseMs = 30_000;
 
@@ -72,7 +70,7 @@ export class CredentialCache<Value> {
   }
 
   async #renewForRefusal(): Promise<void> {
-    const pausedUntil = Math.max(this.#pausedUntil, this.#renewedForRefusalAt + refusalPauseMs);
+    const pausedUntil = Math.max(this.#pausedUntil, this.#renewedForRefusalAt + retryMs);
     if (this.#renewal === null && monotonicMs() < pausedUntil) return;
     try {
       await this.#renew();
@@ -98,7 +96,7 @@ export class CredentialCache<Value> {
   async #fetchAndStore(): Promise<Value> {
     const began = monotonicMs();
     try {
-      const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(fetchTimeoutMs)]);
+      const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(connectMs)]);
       const { value, lifetimeMs } = await this.#fetchCredential(signal);
       const endsAt = began + lifetimeMs;
       const last = this.#current;

@@ -1,9 +1,7 @@
 import { open } from 'node:fs/promises';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { CredentialsError } from '../credentials.ts';
-
-/** Longer than any token. */
-const maxBytes = 64 * 1024;
+import { smallAnswerBytes } from '../../bounds.ts';
 
 /** `fetch` for issuers of tokens: without redirects, and with at most 64 KiB of an answer. */
 export async function boundedFetch(url: string | URL, init: RequestInit): Promise<Response> {
@@ -13,7 +11,7 @@ export async function boundedFetch(url: string | URL, init: RequestInit): Promis
   if (response.body !== null)
     for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
       bytes += chunk.length;
-      if (bytes > maxBytes) throw new CredentialsError('the answer of the issuer is too large');
+      if (bytes > smallAnswerBytes) throw new CredentialsError('the answer of the issuer is too large');
       chunks.push(chunk);
     }
   const { status, headers } = response;
@@ -50,9 +48,9 @@ export function tokenIn(value: unknown): string {
 export async function smallFile(path: string): Promise<string> {
   try {
     await using file = await open(path);
-    const buffer = Buffer.alloc(maxBytes + 1);
+    const buffer = Buffer.alloc(smallAnswerBytes + 1);
     const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    if (bytesRead > maxBytes) throw new Error('too large');
+    if (bytesRead > smallAnswerBytes) throw new Error('too large');
     return buffer.toString('utf8', 0, bytesRead).trim();
   } catch (error) {
     const { code = 'it is too large' } = error as NodeJS.ErrnoException;

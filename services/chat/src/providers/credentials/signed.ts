@@ -6,7 +6,6 @@ import type { AwsKeys } from './aws.ts';
 import { cachedCredentials, CredentialCache, type FetchCredential } from './credential-cache.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
-const forbidden = 403;
 /** Bytes that are hashed at once: in 3 ms without instructions for it. */
 const pieceBytes = 1024 * 1024;
 
@@ -22,7 +21,7 @@ export function signed(
     ...{ service: 'bedrock', region, sha256: NodeSha256, applyChecksum: false },
     credentials: async () => keys.get(),
   });
-  return cachedCredentials(keys, forbidden, async ({ path, body }: OutgoingRequest) => {
+  return cachedCredentials(keys, 403, async ({ path, body }: OutgoingRequest) => {
     const hash = await hashOf(body);
     const [pathname = '', query] = path.split('?', 2);
     const { headers } = await signer.sign({

@@ -92,9 +92,6 @@ function countOf(bytes: Buffer): Buffer {
   return Buffer.from(JSON.stringify({ input_tokens: inputTokens }));
 }
 
-/** Bedrock has too much to do. */
-const unavailable = 503;
-
 /** Errors have the shape of Bedrock's own, in every API. */
 const errors = {
   keepsErrorBodies: true,
@@ -121,7 +118,7 @@ const converseFormat: CallFormat = {
 
 function bedrockWords(body: Fields, status: number): ProviderError {
   const { message } = parseError({ message: body['message'] ?? body['Message'] });
-  return concernsRequest(status) ? { message } : { isOverload: status === unavailable };
+  return concernsRequest(status) ? { message } : { isOverload: status === 503 };
 }
 
 /** The name of an exception, which may have an address behind it. */
