@@ -5,15 +5,14 @@ import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { followTenants } from '@gatehouse/shell/tenant-changes';
 import { Authenticator } from './auth/authenticator.ts';
-import { clientIp } from './auth/client-ip.ts';
 import { KeyClient } from './auth/key-client.ts';
+import { clientIp } from './auth/client-ip.ts';
 import { SessionReader } from './auth/session-reader.ts';
 import { UntrustedProxies } from './auth/untrusted-proxies.ts';
 import type { EdgeConfig } from './config.ts';
 import { Cors } from './cors/cors.ts';
 import { AccessLog } from './http/access-log-handlers.ts';
-import { createEdgeApp } from './http/edge-app-handlers.ts';
-import { Gateway } from './http/gateway-handlers.ts';
+import { createEdgeApp, Gateway } from './http/gateway-handlers.ts';
 import { createProxy } from './proxy/create-proxy.ts';
 
 /** Settings that a test may replace. */

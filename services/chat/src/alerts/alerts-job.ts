@@ -15,7 +15,7 @@ import { ModelUnpriced } from '../limits/request-amounts.ts';
 import { GroupCommit } from '../shared/group-commit.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
 import type { StartedRun } from '../runs/run-record.ts';
-import { Throttle } from './throttle.ts';
+import { monotonicMs } from '@gatehouse/kit/clock';
 
 /**
  * This replica publishes at most one alert of a kind in this time. Webhook has the exact rates over all replicas; this
@@ -138,5 +138,28 @@ export class Alerts {
       .catch((error: unknown) =>
         this.#log.error({ err: error, type: alert.type }, 'failed to record an alert'),
       );
+  }
+}
+
+const maxKeys = 10_000;
+
+/** Lets one of each key pass in a time. Forgets the oldest of more than 10,000 keys. */
+export class Throttle {
+  readonly #everyMs: number;
+  /** When each key passed last, the longest ago first. */
+  readonly #passed = new Map<string, number>();
+
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs;
+  }
+
+  passes(key: string, now = monotonicMs()): boolean {
+    const last = this.#passed.get(key);
+    if (last !== undefined && now - last < this.#everyMs) return false;
+    this.#passed.delete(key);
+    this.#passed.set(key, now);
+    const [oldest] = this.#passed.keys();
+    if (this.#passed.size > maxKeys && oldest !== undefined) this.#passed.delete(oldest);
+    return true;
   }
 }

@@ -3,7 +3,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../runs/run.ts';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { Taken } from './leased-limit.ts';
-import { limitHeaders } from './rate-limit-headers.ts';
+import { limitHeaders } from './refusal.ts';
 
 /** The amounts that a request used. */
 export interface Spent {

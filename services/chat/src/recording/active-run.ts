@@ -56,22 +56,34 @@ export interface RunWriter {
   endRun(row: EndRow): Promise<void>;
 }
 
+export interface ActiveRunOptions {
+  identity: RunIdentity;
+  recorder: RunWriter;
+  pricing: Pricing;
+  telemetry: RunTelemetry;
+  log: Logger;
+  /** The run's span. */
+  trace: TraceContext;
+  /** The agent's additions before the client's messages, and these. */
+  prompt: TextSample;
+  previewChars: number;
+  arrivedAt: number;
+  /** The amounts of the tenant's limits that are reserved for it. */
+  admission: Admission;
+  /** For estimates of tokens that no provider reported. */
+  bounds: AnswerBounds;
+  /** Tools of the provider that a budget is charged for. */
+  feeTools: readonly FeeTool[];
+  /** Gets the signatures that its answers bring; null where none is kept. */
+  signatures: Pick<SignatureOrigins, 'made'> | null;
+}
+
 /** A run while it is under way: its provider calls, its clock, and its one end. */
 export class ActiveRun implements AttemptRecord {
   readonly identity: RunIdentity;
+  readonly #options: ActiveRunOptions;
   readonly #record: StartedRun;
-  readonly #recorder: RunWriter;
-  readonly #pricing: Pricing;
-  readonly #telemetry: RunTelemetry;
-  readonly #log: Logger;
-  readonly #trace: TraceContext;
   #prompt: TextSample;
-  readonly #previewChars: number;
-  readonly #arrivedAt: number;
-  readonly #admission: Admission;
-  readonly #bounds: AnswerBounds;
-  readonly #feeTools: readonly FeeTool[];
-  readonly #signatures: Pick<SignatureOrigins, 'made'> | null;
   readonly #handle: RunHandle = {};
   readonly #attempts: Attempt[] = [];
   /** Models that were passed over. */
@@ -83,41 +95,11 @@ export class ActiveRun implements AttemptRecord {
   #answer: TextSample | undefined;
   #finished = false;
 
-  constructor(options: {
-    identity: RunIdentity;
-    recorder: RunWriter;
-    pricing: Pricing;
-    telemetry: RunTelemetry;
-    log: Logger;
-    /** The run's span. */
-    trace: TraceContext;
-    /** The agent's additions before the client's messages, and these. */
-    prompt: TextSample;
-    previewChars: number;
-    arrivedAt: number;
-    /** The amounts of the tenant's limits that are reserved for it. */
-    admission: Admission;
-    /** For estimates of tokens that no provider reported. */
-    bounds: AnswerBounds;
-    /** Tools of the provider that a budget is charged for. */
-    feeTools: readonly FeeTool[];
-    /** Gets the signatures that its answers bring; null where none is kept. */
-    signatures: Pick<SignatureOrigins, 'made'> | null;
-  }) {
+  constructor(options: ActiveRunOptions) {
+    this.#options = options;
     this.identity = options.identity;
     this.#record = startedRun(options.identity);
-    this.#recorder = options.recorder;
-    this.#pricing = options.pricing;
-    this.#telemetry = options.telemetry;
-    this.#log = options.log;
-    this.#trace = options.trace;
     this.#prompt = options.prompt;
-    this.#previewChars = options.previewChars;
-    this.#arrivedAt = options.arrivedAt;
-    this.#admission = options.admission;
-    this.#bounds = options.bounds;
-    this.#feeTools = options.feeTools;
-    this.#signatures = options.signatures;
   }
 
   /** Provider calls that were made; without one there is no run. */
@@ -127,7 +109,7 @@ export class ActiveRun implements AttemptRecord {
   }
 
   get ageMs(): number {
-    return monotonicMs() - this.#arrivedAt + ageMarginMs;
+    return monotonicMs() - this.#options.arrivedAt + ageMarginMs;
   }
 
   /** The charge for its calls so far. */
@@ -152,11 +134,11 @@ export class ActiveRun implements AttemptRecord {
     const endedAt = monotonicMs();
     this.#tools.push({
       ...{ id: newId(), name, outcome },
-      offsetMs: Math.round(startedAt - this.#arrivedAt),
+      offsetMs: Math.round(startedAt - this.#options.arrivedAt),
       durationMs: Math.round(endedAt - startedAt),
     });
-    const trace = this.#telemetry.within(this.#trace);
-    this.#telemetry.toolEnded({ run: this.identity, trace, name, outcome, startedAt, endedAt });
+    const trace = this.#options.telemetry.within(this.#options.trace);
+    this.#options.telemetry.toolEnded({ run: this.identity, trace, name, outcome, startedAt, endedAt });
   }
 
   passOver(model: Model, { code }: AppError): void {
@@ -166,10 +148,14 @@ export class ActiveRun implements AttemptRecord {
     };
     const passedOver: Attempt = {
       ...{ ...call, httpStatus: null, errorCode: code, responseModel: null },
-      ...{ offsetMs: Math.round(monotonicMs() - this.#arrivedAt), durationMs: 0, timeToFirstTokenMs: null },
+      ...{
+        offsetMs: Math.round(monotonicMs() - this.#options.arrivedAt),
+        durationMs: 0,
+        timeToFirstTokenMs: null,
+      },
       status: 'not_sent',
       usage: noUsage,
-      cost: this.#pricing.costOf(model, noUsage, { at: new Date(), serviceTier: null }),
+      cost: this.#options.pricing.costOf(model, noUsage, { at: new Date(), serviceTier: null }),
     };
     this.#passedOver.set(model, passedOver);
   }
@@ -191,9 +177,9 @@ export class ActiveRun implements AttemptRecord {
       model: model.id,
       upstreamModel: model.upstreamModel,
       inputTokensGuess: guessTokens(bodyBytes),
-      ...(this.identity.charges !== null && { reservedPico: String(this.#admission.reservedPico) }),
+      ...(this.identity.charges !== null && { reservedPico: String(this.#options.admission.reservedPico) }),
     };
-    const trace = this.#telemetry.within(this.#trace);
+    const trace = this.#options.telemetry.within(this.#options.trace);
     this.#open = {
       start: attempt,
       model,
@@ -202,10 +188,10 @@ export class ActiveRun implements AttemptRecord {
       startedAt: monotonicMs(),
       accepted: false,
       firstTokenAt: null,
-      reservedTokens: this.#bounds.outputOf(model, maxTokens),
+      reservedTokens: this.#options.bounds.outputOf(model, maxTokens),
     };
     try {
-      await this.#recorder.startAttempt({
+      await this.#options.recorder.startAttempt({
         handle: this.#handle,
         run: this.#record,
         charges: this.identity.charges,
@@ -243,7 +229,7 @@ export class ActiveRun implements AttemptRecord {
     const attempt: Attempt = {
       ...start,
       status: outcome.status,
-      offsetMs: Math.round(open.startedAt - this.#arrivedAt),
+      offsetMs: Math.round(open.startedAt - this.#options.arrivedAt),
       durationMs: Math.round(endedAt - open.startedAt),
       timeToFirstTokenMs: open.firstTokenAt === null ? null : Math.round(open.firstTokenAt - open.startedAt),
       httpStatus: outcome.httpStatus ?? null,
@@ -254,17 +240,22 @@ export class ActiveRun implements AttemptRecord {
     };
     this.#attempts.push(attempt);
     if (attempt.status === 'not_sent') return;
-    this.#observed(() => this.#telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt }));
+    this.#observed(() =>
+      this.#options.telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt }),
+    );
   }
 
   /** The usage of an attempt. If it can't be estimated, the size of the request counts: the attempt is recorded in any case. */
   async #usageOf(outcome: AttemptOutcome, open: OpenAttempt): Promise<Usage> {
     try {
       const { operation, streamed } = this.identity;
-      const request = { operation, streamed, prompt: this.#prompt, bounds: this.#bounds };
+      const request = { operation, streamed, prompt: this.#prompt, bounds: this.#options.bounds };
       return await completedUsage(outcome, open, request);
     } catch (err) {
-      this.#log.error({ err, run_id: this.identity.id }, 'failed to estimate the tokens of a provider call');
+      this.#options.log.error(
+        { err, run_id: this.identity.id },
+        'failed to estimate the tokens of a provider call',
+      );
       return withCounted(outcome.usage ?? noUsage, {
         input: open.start.inputTokensGuess,
         output: guessTokens(outcome.answer?.chars ?? 0),
@@ -278,21 +269,21 @@ export class ActiveRun implements AttemptRecord {
     usage: Usage,
     { serviceTier = null, status }: AttemptOutcome,
   ): Pick<Attempt, 'cost' | 'chargePico'> {
-    const { reservedPico } = this.#admission;
+    const { reservedPico } = this.#options.admission;
     const brokeOff = status !== 'ok';
     try {
-      const cost = this.#pricing.costOf(model, usage, { at, serviceTier });
-      const toolsCost = this.#pricing.toolsCost(
+      const cost = this.#options.pricing.costOf(model, usage, { at, serviceTier });
+      const toolsCost = this.#options.pricing.toolsCost(
         model,
-        uncountedTools(this.#feeTools, usage, { brokeOff }),
+        uncountedTools(this.#options.feeTools, usage, { brokeOff }),
         at,
       );
       if (cost !== null)
         return { cost, ...(toolsCost > 0n && { chargePico: cappedPico(cost.costPico + toolsCost) }) };
-      const known = this.#pricing.chargeOf(model, usage, { at, serviceTier });
+      const known = this.#options.pricing.chargeOf(model, usage, { at, serviceTier });
       return { cost, chargePico: chargeFor({ cost, known }, reservedPico) };
     } catch (err) {
-      this.#log.error({ err, run_id: this.identity.id }, 'failed to price a provider call');
+      this.#options.log.error({ err, run_id: this.identity.id }, 'failed to price a provider call');
       return { cost: null, chargePico: reservedPico };
     }
   }
@@ -302,7 +293,7 @@ export class ActiveRun implements AttemptRecord {
     try {
       observe();
     } catch (err) {
-      this.#log.error({ err, run_id: this.identity.id }, 'failed to observe a run');
+      this.#options.log.error({ err, run_id: this.identity.id }, 'failed to observe a run');
     }
   }
 
@@ -339,13 +330,16 @@ export class ActiveRun implements AttemptRecord {
       await this.endAttempt({ status: 'error', errorCode: error?.code ?? null, usage: null });
     this.#notePassedOver();
     const last = this.#attempts.findLast((attempt) => attempt.status !== 'not_sent') ?? this.#attempts.at(-1);
-    const preview = this.#previewChars > 0 ? cutText(this.#answer?.beginning ?? '', this.#previewChars) : '';
+    const preview =
+      this.#options.previewChars > 0
+        ? cutText(this.#answer?.beginning ?? '', this.#options.previewChars)
+        : '';
     const endedAt = monotonicMs();
     const end: RunEnd = {
       status,
-      durationMs: Math.round(endedAt - this.#arrivedAt),
+      durationMs: Math.round(endedAt - this.#options.arrivedAt),
       timeToFirstTokenMs:
-        this.#firstTokenAt === null ? null : Math.round(this.#firstTokenAt - this.#arrivedAt),
+        this.#firstTokenAt === null ? null : Math.round(this.#firstTokenAt - this.#options.arrivedAt),
       provider: last?.provider ?? null,
       model: last?.model ?? null,
       responseModel: last?.responseModel ?? null,
@@ -359,25 +353,25 @@ export class ActiveRun implements AttemptRecord {
       tools: this.#tools,
     };
     const { calls } = this;
-    const timing = { trace: this.#trace, startedAt: this.#arrivedAt, endedAt };
+    const timing = { trace: this.#options.trace, startedAt: this.#options.arrivedAt, endedAt };
     if (calls > 0)
-      this.#observed(() => this.#telemetry.runEnded({ run: this.identity, end, calls, ...timing }));
+      this.#observed(() => this.#options.telemetry.runEnded({ run: this.identity, end, calls, ...timing }));
     try {
-      await this.#recorder.endRun({
+      await this.#options.recorder.endRun({
         ...{ handle: this.#handle, run: this.#record, end, attempts: this.#attempts, answer, keeps },
-        signatures: this.#signatures?.made ?? [],
+        signatures: this.#options.signatures?.made ?? [],
       });
     } finally {
       // Before the client's last byte, so that its next request finds the slot free.
       const { inputTokens, outputTokens } = end.usage;
-      this.#admission.release({ tokens: inputTokens + outputTokens, costPico: chargeOf(end) });
+      this.#options.admission.release({ tokens: inputTokens + outputTokens, costPico: chargeOf(end) });
     }
     return end;
   }
 
   /** Returns what was reserved for a request that has no end to record. */
   release(): void {
-    if (!this.#finished) this.#admission.release({ tokens: 0, costPico: 0n });
+    if (!this.#finished) this.#options.admission.release({ tokens: 0, costPico: 0n });
   }
 }
 

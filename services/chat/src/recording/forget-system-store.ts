@@ -159,16 +159,19 @@ const deletedAtOnce = 200;
 /** A row is of the time at which its request began, by the database clock: see `beganAt`. */
 const inDeletion = `tenant_id = $1 and user_id = $2 and created_at <= to_timestamp($3::float8 / 1000)`;
 
+/** Completions, with the claims of those in progress, stored responses, reasoning, and origins of signatures. */
+export type UsersTable = 'completions' | 'responses' | 'thoughts' | 'seals';
+
 /** Deletes the rows of a table that a user left before the deletion, some at a time. Returns their number. */
-async function deleteRowsOf(
+export async function deleteRowsOf(
   pool: Pool,
-  table: string,
+  table: UsersTable,
   { tenantId, userId, untilMs }: DeletedUser,
 ): Promise<number> {
   for (let deleted = 0; ;) {
     const { rowCount } = await pool.query(
-      `delete from ${table} where ctid = any (array (
-         select ctid from ${table} where ${inDeletion} limit ${deletedAtOnce}))`,
+      `delete from chat.${table} where ctid = any (array (
+         select ctid from chat.${table} where ${inDeletion} limit ${deletedAtOnce}))`,
       [tenantId, userId, untilMs],
     );
     deleted += rowCount ?? 0;
@@ -181,21 +184,6 @@ interface DeletedUser {
   userId: string;
   /** Requests that began later stay. Milliseconds since the epoch. */
   untilMs: number;
-}
-
-/** Deletes the responses that are kept for a user. Returns their number. */
-export async function deleteResponsesOf(pool: Pool, user: DeletedUser): Promise<number> {
-  return deleteRowsOf(pool, 'chat.responses', user);
-}
-
-/** Deletes the thoughts that are kept for a user. Returns their number. */
-export async function deleteThoughtsOf(pool: Pool, user: DeletedUser): Promise<number> {
-  return deleteRowsOf(pool, 'chat.thoughts', user);
-}
-
-/** Deletes the makers of seals that a user got. Returns their number. */
-export async function deleteSealsOf(pool: Pool, user: DeletedUser): Promise<number> {
-  return deleteRowsOf(pool, 'chat.seals', user);
 }
 
 /** The lists of files and batches have an index by this. */
@@ -220,9 +208,4 @@ export async function hideBatchesOf(pool: Pool, { tenantId, userId, untilMs }: D
     values,
   );
   return (files.rowCount ?? 0) + (batches.rowCount ?? 0);
-}
-
-/** Deletes a user's completions, and with them the claims of those in progress. Returns their number. */
-export async function deleteCompletionsOf(pool: Pool, user: DeletedUser): Promise<number> {
-  return deleteRowsOf(pool, 'chat.completions', user);
 }

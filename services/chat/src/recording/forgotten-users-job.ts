@@ -3,14 +3,11 @@ import type { Logger } from '@gatehouse/kit/log';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Forgotten, UserDeletion } from '@gatehouse/shell/deletion-inbox';
-import { anonymous } from '../runs/anonymous-run.ts';
+import { anonymous } from '../runs/run-record.ts';
 import {
-  deleteCompletionsOf,
   deleteDeadLettersWith,
   deleteOldTombstones,
-  deleteResponsesOf,
-  deleteSealsOf,
-  deleteThoughtsOf,
+  deleteRowsOf,
   findLoggedRuns,
   findOpenRuns,
   findWaitingEvents,
@@ -71,10 +68,10 @@ export class ForgottenUsers {
     // First, so that nothing slips in behind the rest.
     const { untilMs, ageMs } = await insertTombstone(pool, { tenantId, digest, requestedAtMs });
     const user = { tenantId, userId, untilMs };
-    const completions = await deleteCompletionsOf(pool, user);
-    const responses = await deleteResponsesOf(pool, user);
-    const thoughts = await deleteThoughtsOf(pool, user);
-    const seals = await deleteSealsOf(pool, user);
+    const completions = await deleteRowsOf(pool, 'completions', user);
+    const responses = await deleteRowsOf(pool, 'responses', user);
+    const thoughts = await deleteRowsOf(pool, 'thoughts', user);
+    const seals = await deleteRowsOf(pool, 'seals', user);
     const batches = await hideBatchesOf(pool, user);
     const runs = new Set([
       ...(await this.#forgetOpen([{ tenantId, digest, requestedAtMs: untilMs }])),

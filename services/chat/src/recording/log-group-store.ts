@@ -10,8 +10,7 @@ import {
   type WaitingEvent,
 } from './end-parts-system-store.ts';
 import { chargeOf } from '../runs/charge.ts';
-import type { AwaitedEnd, LoggedRun } from './logged-run.ts';
-import type { LoggedStart } from './log-rows.ts';
+import type { AwaitedEnd, LoggedRun, LoggedStart } from './logged-run.ts';
 import { givingUp, trimmingTo, type LogRow } from './run-log-system-store.ts';
 
 /** A call about to be made, of which the first one starts its run. */

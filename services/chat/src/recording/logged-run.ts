@@ -1,9 +1,43 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { userDigest } from '@gatehouse/kit/user-digest';
-import { anonymous, anonymousEnding } from '../runs/anonymous-run.ts';
-import type { StartedRun } from '../runs/run-record.ts';
-import type { EndRow, RunKeeper } from './run-rows.ts';
-import type { LoggedEnd, LoggedStart, WrittenLate } from './log-rows.ts';
+import {
+  anonymous,
+  anonymousEnding,
+  type StartedRun,
+  storedAttempt,
+  runEnding,
+  type StoredAttempts,
+} from '../runs/run-record.ts';
+import type { EndRow, RunKeeper, StartRow } from './run-rows.ts';
+import { pgJson } from '../shared/pg-json.ts';
+
+/** Runs as the rows of a log hold them. */
+
+/** The start of a run, or a further call of it. Texts are JSON as `run-record.ts` defines it. */
+export interface LoggedStart {
+  id: string;
+  tenantId: string;
+  /** ISO 8601; null for one that starts now. */
+  startedAt: string | null;
+  charges: string | null;
+  /** Null for a further call. */
+  run: string | null;
+  attempts: string;
+}
+
+export interface LoggedEnd {
+  id: string;
+  /** Members that the end adds to the run's record; null where its event is written to the outbox, or its run is given up. */
+  ending: string | null;
+}
+
+/** A run that is written later than it began, and whose user may have been forgotten meanwhile. */
+export interface WrittenLate {
+  id: string;
+  tenantId: string;
+  digest: Buffer;
+  startedAt: string;
+}
 
 /** The end of a run, and the one who waits for its commit. */
 export interface AwaitedEnd {
@@ -116,4 +150,22 @@ export class LoggedRun {
   get forgotten(): boolean {
     return this.#forgotten;
   }
+}
+
+/** The texts that a log holds of a run. */
+
+export function startTexts(row: StartRow): StartTexts {
+  const charges = row.charges === null ? null : pgJson(row.charges);
+  return { charges, run: pgJson(row.run), attempts: callsText(row) };
+}
+
+/** The calls of a run so far, with one about to be made. */
+export function callsText({ attempt, ended }: StartRow): string {
+  const attempts: StoredAttempts = { ended: ended.map(storedAttempt), open: attempt };
+  return pgJson(attempts);
+}
+
+/** The members that an end adds to the run's record, behind a comma. */
+export function endingText({ run, end, attempts }: EndRow): string {
+  return `,${pgJson(runEnding(run, end, attempts)).slice(1)}`;
 }

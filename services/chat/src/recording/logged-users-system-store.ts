@@ -1,7 +1,7 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { forgottenAfter } from '../shared/forgotten-user-store.ts';
-import type { WrittenLate } from './log-rows.ts';
+import type { WrittenLate } from './logged-run.ts';
 
 /** Users whose data were deleted, for runs that are written later than they began. */
 

@@ -3,6 +3,7 @@ import { moveToDeadLetters } from '@gatehouse/events/store/outbox-table';
 import type { Pool } from '@gatehouse/pg/pool';
 import { readStoredAttempts, readStartedRun } from '../runs/run-record.ts';
 import type { Orphan } from './run-rows.ts';
+import { only } from '@gatehouse/pg/rows';
 
 export interface FoundOrphans {
   orphans: Orphan[];
@@ -69,4 +70,18 @@ export async function deadLetterUnreadable(pool: Pool, ids: readonly string[]): 
     columns: ['id', 'tenant_id', 'instance_id', 'started_at', 'charges', 'run', 'attempts'],
   } as const;
   return moveToDeadLetters(pool, source, { ids, reason: "the row of a run under way can't be read" });
+}
+
+/** The runs of these agents that are under way. */
+export async function countOpenRuns(
+  pool: Pool,
+  tenantId: string,
+  agentIds: readonly string[],
+): Promise<number> {
+  const counted = await pool.query<{ count: number }>(
+    `select count(*)::integer as count from chat.runs_under_way
+     where tenant_id = $1 and run::json->>'agent_id' = any ($2::text[])`,
+    [tenantId, agentIds],
+  );
+  return only(counted).count;
 }

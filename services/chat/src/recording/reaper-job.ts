@@ -1,4 +1,3 @@
-import type { NewAlert } from '@gatehouse/events/alert-event';
 import { BackgroundLoop, PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
@@ -20,45 +19,33 @@ const sweepMs = 2_500;
 const batch = 200;
 const deleteEveryMs = 3_600_000;
 
+export interface ReaperOptions {
+  pool: Pool;
+  instance: Pick<Instance, 'id' | 'steadyBeat'>;
+  recorder: Pick<RunRecorder, 'openRuns'>;
+  pricing: Pricing;
+  alerts: Pick<Alerts, 'alertOfRun'>;
+  log: Logger;
+  registry: Registry;
+  /** Called when events of runs were written to the outbox. */
+  onWaiting?: () => void;
+  /** Called when alerts were committed. */
+  onAlerts?: () => void;
+}
+
 /**
  * Ends the runs of dead instances, as `interrupted` with estimated usage. Every replica runs one; the first end of a run
  * wins, so replicas need no coordination. An instance that was not dead corrects these ends (`RunRecorder`).
  */
 export class Reaper {
-  readonly #pool: Pool;
-  readonly #instance: Pick<Instance, 'id' | 'steadyBeat'>;
-  readonly #recorder: Pick<RunRecorder, 'openRuns'>;
-  readonly #pricing: Pricing;
-  readonly #alerts: Pick<Alerts, 'alertOfRun'>;
-  readonly #onWaiting: (() => void) | undefined;
-  readonly #onAlerts: (() => void) | undefined;
-  readonly #log: Logger;
+  readonly #options: ReaperOptions;
   readonly #interrupted: Counter;
   readonly #unreadable: Counter;
   readonly #loop = new BackgroundLoop(() => this.#round());
   readonly #deleting: PeriodicWork;
 
-  constructor(options: {
-    pool: Pool;
-    instance: Pick<Instance, 'id' | 'steadyBeat'>;
-    recorder: Pick<RunRecorder, 'openRuns'>;
-    pricing: Pricing;
-    alerts: Pick<Alerts, 'alertOfRun'>;
-    log: Logger;
-    registry: Registry;
-    /** Called when events of runs were written to the outbox. */
-    onWaiting?: () => void;
-    /** Called when alerts were committed. */
-    onAlerts?: () => void;
-  }) {
-    this.#onWaiting = options.onWaiting;
-    this.#onAlerts = options.onAlerts;
-    this.#pool = options.pool;
-    this.#instance = options.instance;
-    this.#recorder = options.recorder;
-    this.#pricing = options.pricing;
-    this.#alerts = options.alerts;
-    this.#log = options.log;
+  constructor(options: ReaperOptions) {
+    this.#options = options;
     this.#deleting = new PeriodicWork({
       task: 'delete old notes of interrupted runs',
       log: options.log,
@@ -88,23 +75,29 @@ export class Reaper {
 
   /** One round. Does nothing until this process's own heartbeats have been steady for a full dead period. */
   async sweep(): Promise<void> {
-    const judgeBeat = this.#instance.steadyBeat;
+    const { pool, instance, recorder, pricing, alerts, log } = this.#options;
+    const judgeBeat = instance.steadyBeat;
     if (judgeBeat === null) return;
-    const dead = await markSilentInstancesDead(this.#pool, {
+    const dead = await markSilentInstancesDead(pool, {
       silentMs: deadAfterMs,
       judgeBeat,
       validMs: gapMs,
     });
-    if (dead.length > 0) this.#log.warn({ instances: dead }, 'instances declared dead');
+    if (dead.length > 0) log.warn({ instances: dead }, 'instances declared dead');
     await this.#takeOver();
     for (;;) {
-      const { openRuns } = this.#recorder;
-      const { orphans, unreadable } = await findOrphans(this.#pool, this.#instance.id, openRuns, batch);
+      const { openRuns } = recorder;
+      const { orphans, unreadable } = await findOrphans(pool, instance.id, openRuns, batch);
       const moved = await this.#deadLetter(unreadable);
-      const ends = orphans.map((orphan) => interruptedEnd(orphan, this.#pricing));
-      const ended = await this.#end(ends.map((row) => ({ ...row, alerts: this.#alertsOf(row) })));
+      const ended = await this.#end(
+        orphans.map((orphan) => {
+          const row = interruptedEnd(orphan, pricing);
+          // Once for each row: what has passed the throttle does not pass it again.
+          return { ...row, alerts: alerts.alertOfRun(row.run, row.end, row.attempts) };
+        }),
+      );
       this.#interrupted.inc(ended);
-      if (ended > 0) this.#log.warn({ runs: ended }, 'ended interrupted runs');
+      if (ended > 0) log.warn({ runs: ended }, 'ended interrupted runs');
       // No run of a full batch was ended: other replicas were faster, or these fail. The next round tries again.
       if (orphans.length + unreadable.length < batch || ended + moved === 0) return;
     }
@@ -112,30 +105,33 @@ export class Reaper {
 
   async #round(): Promise<number> {
     await this.sweep().catch((error: unknown) =>
-      this.#log.warn({ err: error }, 'failed to end interrupted runs'),
+      this.#options.log.warn({ err: error }, 'failed to end interrupted runs'),
     );
     return sweepMs;
   }
 
   /** The logs of dead instances: their runs under way become orphans, and ends that they have not published wait in the outbox. */
   async #takeOver(): Promise<void> {
-    for (const instanceId of await findLeftLogs(this.#pool)) {
+    for (const instanceId of await findLeftLogs(this.#options.pool)) {
       const fields = { dead_instance: instanceId };
       try {
-        const refused = await takeOverLog(this.#pool, instanceId);
+        const refused = await takeOverLog(this.#options.pool, instanceId);
         if (refused === null) continue;
         this.#noteDeadLetters(refused);
-        this.#log.warn(fields, 'took over the log of runs of a dead instance');
-        this.#onWaiting?.();
+        this.#options.log.warn(fields, 'took over the log of runs of a dead instance');
+        this.#options.onWaiting?.();
       } catch (error) {
-        this.#log.error({ ...fields, err: error }, 'failed to take over the log of runs of a dead instance');
+        this.#options.log.error(
+          { ...fields, err: error },
+          'failed to take over the log of runs of a dead instance',
+        );
       }
     }
   }
 
   async #deadLetter(ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
-    const moved = await deadLetterUnreadable(this.#pool, ids);
+    const moved = await deadLetterUnreadable(this.#options.pool, ids);
     if (moved > 0) this.#noteDeadLetters(ids, moved);
     return moved;
   }
@@ -143,12 +139,10 @@ export class Reaper {
   #noteDeadLetters(ids: readonly string[], moved = ids.length): void {
     if (moved === 0) return;
     this.#unreadable.inc(moved);
-    this.#log.error({ runs: ids }, "moved runs of dead instances that can't be read to the dead letters");
-  }
-
-  /** Once for each row: what has passed the throttle does not pass it again. */
-  #alertsOf({ run, end, attempts }: EndRow): NewAlert[] {
-    return this.#alerts.alertOfRun(run, end, attempts);
+    this.#options.log.error(
+      { runs: ids },
+      "moved runs of dead instances that can't be read to the dead letters",
+    );
   }
 
   /** Returns how many runs this call has ended. A row that the database rejects does not hold up the others. */
@@ -157,13 +151,13 @@ export class Reaper {
     let ended = 0;
     await storeBatchThenEach(rows, {
       store: async (some) => {
-        ended += (await insertInterruptedEnds(this.#pool, some)).length;
-        this.#onWaiting?.();
-        if (some.some(({ alerts = [] }) => alerts.length > 0)) this.#onAlerts?.();
+        ended += (await insertInterruptedEnds(this.#options.pool, some)).length;
+        this.#options.onWaiting?.();
+        if (some.some(({ alerts = [] }) => alerts.length > 0)) this.#options.onAlerts?.();
       },
       isRefusal: (error) => !isDatabaseOutage(error),
       refuse: async ({ run }, error) =>
-        this.#log.error({ err: error, run_id: run.run_id }, 'failed to end an interrupted run'),
+        this.#options.log.error({ err: error, run_id: run.run_id }, 'failed to end an interrupted run'),
     });
     return ended;
   }

@@ -10,7 +10,7 @@ import {
   withParts,
   type ExtraPart,
 } from './end-parts-system-store.ts';
-import { endingText } from './logged-texts.ts';
+import { endingText } from './logged-run.ts';
 import type { EndRow } from './run-rows.ts';
 import { pgJson } from '../shared/pg-json.ts';
 

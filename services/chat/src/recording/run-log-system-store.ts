@@ -4,7 +4,7 @@ import { isDatabaseOutage, isRolledBack, wrapUnlessRefused } from '@gatehouse/pg
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import { AppError } from '@gatehouse/kit/errors';
 import { longestEntry, refusalOf, withParts, type ExtraPart } from './end-parts-system-store.ts';
-import type { LoggedEnd, LoggedStart, WrittenLate } from './log-rows.ts';
+import type { LoggedEnd, LoggedStart, WrittenLate } from './logged-run.ts';
 import { forgottenAmong, lateValues } from './logged-users-system-store.ts';
 
 /** The log of runs: `chat.run_log`, one row for each group that an instance commits. */

@@ -13,11 +13,13 @@ import {
   settleUnstarted,
   unwritten,
   withoutStarts,
+  type End,
+  type Group,
+  type PublishedRow,
+  type Start,
 } from './log-group-store.ts';
-import type { End, Group, PublishedRow, Start } from './log-group-store.ts';
 import { LogSpace } from './log-space.ts';
-import { LoggedRun, type AwaitedEnd } from './logged-run.ts';
-import { callsText, endingText, startTexts } from './logged-texts.ts';
+import { LoggedRun, type AwaitedEnd, callsText, endingText, startTexts } from './logged-run.ts';
 import { appendRow, closeLog, NothingWrittenError, type Appended } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
 import { announceStarts } from './start-events-job.ts';

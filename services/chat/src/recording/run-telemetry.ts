@@ -1,11 +1,10 @@
 import { recallSpanName, type Recall } from '@gatehouse/events/run-event';
-import type { MeasureAttributes, Meter } from '@gatehouse/kit/meter';
+import type { MeasureAttributes, Meter, RecordValue } from '@gatehouse/kit/meter';
 import { Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
 import type { AttemptEnd, AttemptStart, AttemptStatus, RunEnd, RunIdentity } from '../runs/run.ts';
 import type { Model } from '../catalogue/catalogue.ts';
-import { GenAiMetrics } from './gen-ai-metrics.ts';
 import { ProviderMetrics } from './provider-metrics.ts';
 
 /** The place of an ended operation in its trace. Times are by `monotonicMs`. */
@@ -241,4 +240,42 @@ function attemptAttributes(ended: EndedAttempt): SpanAttributes {
     'gatehouse.price_version': attempt.cost?.version ?? undefined,
     'gatehouse.usage_estimated': usage.estimated || undefined,
   };
+}
+
+/** Bounds of the buckets as the convention gives them. */
+const durationSeconds = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
+const tokenCounts = Array.from({ length: 14 }, (_, power) => 4 ** power);
+
+/**
+ * Metrics of provider calls as https://github.com/open-telemetry/semantic-conventions-genai has them
+ * (gen_ai.client.*), for export by OTLP.
+ */
+class GenAiMetrics {
+  readonly #duration: RecordValue;
+  readonly #tokens: RecordValue;
+
+  constructor(meter: Meter) {
+    this.#duration = meter.histogram({
+      name: 'gen_ai.client.operation.duration',
+      description: 'Time from a provider call to its end',
+      unit: 's',
+      boundaries: durationSeconds,
+    });
+    this.#tokens = meter.histogram({
+      name: 'gen_ai.client.token.usage',
+      description: 'Tokens of a provider call, as the provider reported them',
+      unit: '{token}',
+      boundaries: tokenCounts,
+    });
+  }
+
+  callEnded(seconds: number, usage: AttemptEnd['usage'], attributes: MeasureAttributes): void {
+    this.#duration(seconds, attributes);
+    // By the convention, tokens that the provider did not report have no metric.
+    if (usage.estimated) return;
+    const { 'error.type': _error, ...labels } = attributes;
+    if (usage.inputTokens > 0) this.#tokens(usage.inputTokens, { ...labels, 'gen_ai.token.type': 'input' });
+    if (usage.outputTokens > 0)
+      this.#tokens(usage.outputTokens, { ...labels, 'gen_ai.token.type': 'output' });
+  }
 }

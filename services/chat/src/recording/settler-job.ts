@@ -24,44 +24,36 @@ const lookEveryRounds = 5;
 /** Below all ids. */
 const firstId = '00000000-0000-0000-0000-000000000000';
 
+export interface SettlerOptions {
+  pool: Pool;
+  leases: LeaseClient;
+  instance: Instance;
+  limiter: Limiter;
+  log: Logger;
+  registry: Registry;
+  /** How many ends of runs this replica has committed. */
+  countEnds: () => number;
+}
+
 /**
  * Sends the costs of runs to the tenant service, which charges their budgets, also for runs of dead replicas. Keeps alive
  * what this replica holds of limits, and releases what dead replicas held.
  */
 export class Settler {
-  readonly #pool: Pool;
-  readonly #leases: LeaseClient;
-  readonly #instance: Instance;
-  readonly #limiter: Limiter;
-  readonly #log: Logger;
+  readonly #options: SettlerOptions;
   readonly #failures: Counter;
   readonly #loop = new BackgroundLoop(async () => {
     await this.#work();
     return everyMs;
   });
-  readonly #countEnds: () => number;
   #round = 0;
   /** Ends of this replica after which nothing was left to settle; null if something may be. */
   #settledEnds: number | null = null;
   /** The id of the last settlement that was sent again. */
   #after = firstId;
 
-  constructor(options: {
-    pool: Pool;
-    leases: LeaseClient;
-    instance: Instance;
-    limiter: Limiter;
-    log: Logger;
-    registry: Registry;
-    /** How many ends of runs this replica has committed. */
-    countEnds: () => number;
-  }) {
-    this.#pool = options.pool;
-    this.#leases = options.leases;
-    this.#instance = options.instance;
-    this.#limiter = options.limiter;
-    this.#log = options.log;
-    this.#countEnds = options.countEnds;
+  constructor(options: SettlerOptions) {
+    this.#options = options;
     this.#failures = new Counter({
       name: 'gatehouse_settlement_failures_total',
       help: 'Settlements that the tenant service could not charge; each attempt counts',
@@ -76,20 +68,20 @@ export class Settler {
   /** Settles costs and returns leases. Another replica sends what can't be sent now. */
   async stop(): Promise<void> {
     await this.#loop.stop();
-    await this.#limiter.stop();
+    await this.#options.limiter.stop();
     await this.#try(() => this.#settle());
   }
 
   async #work(): Promise<void> {
     this.#round += 1;
-    this.#limiter.renew();
-    this.#limiter.forgetIdle();
+    this.#options.limiter.renew();
+    this.#options.limiter.forgetIdle();
     if (this.#round % signEveryRounds === 0) {
       // First, and whatever else fails: during an outage of the database, streams go on and need their slots.
       await this.#try(() => this.#showLife());
       await this.#try(() => this.#releaseDead());
     }
-    if (this.#countEnds() !== this.#settledEnds || this.#round % lookEveryRounds === 0)
+    if (this.#options.countEnds() !== this.#settledEnds || this.#round % lookEveryRounds === 0)
       await this.#try(() => this.#settle());
   }
 
@@ -98,13 +90,13 @@ export class Settler {
    * delay those of other tenants. So have refunds, which the previous release of the tenant service rejects.
    */
   async #settle(): Promise<void> {
-    const { id } = this.#instance;
+    const { id } = this.#options.instance;
     // In case of an error, the next round looks again.
     this.#settledEnds = null;
-    const ends = this.#countEnds();
-    const uncharged = await findUncharged(this.#pool, id, this.#after);
+    const ends = this.#options.countEnds();
+    const uncharged = await findUncharged(this.#options.pool, id, this.#after);
     this.#after = uncharged.length < maxUncharged ? firstId : (uncharged.at(-1)?.id ?? firstId);
-    const made = await makeSettlements(this.#pool, id);
+    const made = await makeSettlements(this.#options.pool, id);
     for (const settlements of [made, uncharged].flatMap(bySign))
       await this.#try(() => this.#charge(settlements));
     this.#settledEnds = made.length === 0 && uncharged.length === 0 ? ends : null;
@@ -115,8 +107,8 @@ export class Settler {
    * one's are kept for `gapMs` more.
    */
   async #showLife(): Promise<void> {
-    const others = await findLive(this.#pool, this.#instance.id, gapMs).catch(() => []);
-    if (this.#limiter.inUse || others.length > 0) await this.#send({ liveHolderIds: others });
+    const others = await findLive(this.#options.pool, this.#options.instance.id, gapMs).catch(() => []);
+    if (this.#options.limiter.inUse || others.length > 0) await this.#send({ liveHolderIds: others });
   }
 
   async #charge(settlements: readonly Settlement[]): Promise<void> {
@@ -125,18 +117,18 @@ export class Settler {
     this.#failures.inc(unchargedIds.size);
     const charged = settlements.filter((settlement) => !unchargedIds.has(settlement.id));
     await deleteSettlements(
-      this.#pool,
+      this.#options.pool,
       charged.map((settlement) => settlement.id),
     );
     for (const { holderId, tenantId, charges, costPico } of charged)
-      if (holderId === this.#instance.id) this.#limiter.settled(tenantId, charges, costPico);
+      if (holderId === this.#options.instance.id) this.#options.limiter.settled(tenantId, charges, costPico);
   }
 
   async #releaseDead(): Promise<void> {
-    const released = await findReleasable(this.#pool);
+    const released = await findReleasable(this.#options.pool);
     if (released.length === 0) return;
     await this.#send({ releasedHolderIds: released });
-    await markReleased(this.#pool, released);
+    await markReleased(this.#options.pool, released);
   }
 
   /** Returns the ids of settlements that could not be charged. */
@@ -149,8 +141,8 @@ export class Settler {
     releasedHolderIds?: string[];
     liveHolderIds?: string[];
   }): Promise<string[]> {
-    return this.#leases.settle({
-      holderId: this.#instance.id,
+    return this.#options.leases.settle({
+      holderId: this.#options.instance.id,
       liveHolderIds,
       settlements: settlements.map(({ charges, ...settlement }) => ({
         ...settlement,
@@ -161,7 +153,9 @@ export class Settler {
   }
 
   async #try(work: () => Promise<unknown>): Promise<void> {
-    await work().catch((error: unknown) => this.#log.warn({ err: error }, 'failed to settle budgets'));
+    await work().catch((error: unknown) =>
+      this.#options.log.warn({ err: error }, 'failed to settle budgets'),
+    );
   }
 }
 

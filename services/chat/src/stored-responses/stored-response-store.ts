@@ -13,7 +13,6 @@ import {
   wholeOf,
 } from '@gatehouse/dialects/wire/json-parts';
 import { LargeWork } from '../shared/large-work.ts';
-import { itemKey, newestKeys } from './item-keys.ts';
 import {
   deleteResponse,
   findConversation,
@@ -27,6 +26,7 @@ import {
 } from './stored-response-row-store.ts';
 import { SummarySeals } from './summary-seals.ts';
 import { placeId, readPlaceId, responseId, runIdOf, contextOfResponse } from './response-id.ts';
+import { createHash } from 'node:crypto';
 
 /** Responses of one conversation, and the bytes of all: as much as a request may have. */
 const most = { responses: 1_000, bytes: 20 * 1024 * 1024 };
@@ -341,4 +341,21 @@ function tooMuch(): AppError {
     `The responses with the items that the input names by their ids have more than ${most.bytes} bytes.`,
     { param: 'input' },
   );
+}
+
+/** Items of a response by which it is found at most: the newest. Older ones were new in an earlier response. */
+const maxKeys = 256;
+
+/** The key by which an item of a tenant is found. Two items may share one. */
+function itemKey(itemId: string, userId: string | null): bigint {
+  return createHash('sha256')
+    .update(JSON.stringify([userId, itemId]))
+    .digest()
+    .readBigInt64BE();
+}
+
+/** The keys of the newest items. `itemIds`: the oldest first. */
+function newestKeys(itemIds: readonly string[], userId: string | null): bigint[] {
+  const newest = [...new Set(itemIds.toReversed())].slice(0, maxKeys);
+  return [...new Set(newest.map((id) => itemKey(id, userId)))];
 }

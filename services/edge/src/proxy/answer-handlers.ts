@@ -3,7 +3,7 @@ import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/ht
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import type { ForwardedRequest } from './forwarded-request.ts';
+import type { ForwardedRequest } from './http-client.ts';
 import { responseHeaders, type ServiceHeaders } from './headers.ts';
 import { rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
 

@@ -4,12 +4,11 @@ import { assertionHeader } from '@gatehouse/identity/verifier';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Neighbour, Neighbours } from '@gatehouse/shell/neighbours';
 import type { AddressList } from '../replicas/address-list.ts';
-import { bodyLimitOf } from '../shared/body-limit.ts';
+import { bodyLimitOf } from '../shared/target.ts';
 import { ProxiedResponse } from './answer-handlers.ts';
-import type { ForwardedRequest } from './forwarded-request.ts';
+import type { ForwardedRequest, Attempt, HttpClient } from './http-client.ts';
 import { LocalClient } from './local-client.ts';
 import type { RequestBodies } from './request-body-handlers.ts';
-import type { Attempt, HttpClient } from './http-client.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
 
 export interface ForwarderOptions {

@@ -1,11 +1,11 @@
-import { ServerResponse, type IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
+import { ServerResponse, type IncomingMessage, Agent, type ClientRequestArgs } from 'node:http';
+import { Readable, type Duplex } from 'node:stream';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
 import type { ProxiedResponse, AnswerSource } from './answer-handlers.ts';
 import { headerObject } from './headers.ts';
-import { ConnectionPool } from './connection-pool.ts';
 import type { RequestBody } from './request-body-handlers.ts';
 import type { Attempt, HttpClient } from './http-client.ts';
+import { connectTimeoutMs, idleMs } from './upstream-error.ts';
 
 /** No route but completions takes longer than this: webhooks answer after a minute at the latest, once they are verified. */
 const defaultSilenceMs = 70_000;
@@ -116,4 +116,25 @@ function sourceOf(body: RequestBody): Readable {
 function exchangeOf(response: unknown): ProxyResponse {
   if (response instanceof ProxyResponse) return response;
   throw new Error('a response that send() did not make');
+}
+
+/** Node's pool of kept connections with a connect timeout, which Node's own lacks. */
+class ConnectionPool extends Agent {
+  constructor() {
+    super({ keepAlive: true, timeout: idleMs });
+  }
+
+  override createConnection(
+    options: ClientRequestArgs,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const connection = super.createConnection(options, callback);
+    if (connection === null || connection === undefined) return connection;
+    const timer = setTimeout(() => {
+      const error = new Error(`no connection within ${connectTimeoutMs} ms`);
+      connection.destroy(Object.assign(error, { code: 'ETIMEDOUT', syscall: 'connect' }));
+    }, connectTimeoutMs);
+    for (const event of ['connect', 'close']) connection.once(event, () => clearTimeout(timer));
+    return connection;
+  }
 }

@@ -3,10 +3,9 @@ import { handOver } from '@gatehouse/http/handed-over';
 import { markCutByStop } from '@gatehouse/http/server';
 import { OpenList } from '@gatehouse/kit/open-list';
 import type { ProxiedResponse, AnswerSource } from './answer-handlers.ts';
-import type { ForwardedRequest } from './forwarded-request.ts';
+import type { ForwardedRequest, ServiceSender } from './http-client.ts';
 import { distinctHeaders, headerObject } from './headers.ts';
 import { LocalResponse } from './local-response-handlers.ts';
-import type { ServiceSender } from './http-client.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
 
 /** A request to a service of this process. */

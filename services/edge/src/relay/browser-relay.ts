@@ -1,10 +1,9 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, IncomingHttpHeaders } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { pagesFolder } from '@gatehouse/contract/pages';
 import { matchRoute, queryOf, unknownPath, valuesIn, type RequestTarget } from '../shared/target.ts';
 import { checkRelayPath, relayForbidden } from './relay-path.ts';
-import { relayedHeaders } from './relayed-headers.ts';
 
 /** The console and the pages are no part of the API. */
 const closedAreas = ['/api-docs', pagesFolder];
@@ -34,4 +33,14 @@ export class BrowserRelay {
       relayed[header] === undefined ? undefined : valuesIn(request.rawHeaders, header);
     return { route, url: path + queryOf(url), headers: relayed, valuesOf };
   }
+}
+
+/** Enough to call the API with a key. No cookies, and nothing that names another caller. */
+const relayed = ['accept', 'content-length', 'content-type', 'idempotency-key'] as const;
+
+/** The headers of a relayed request: as if the client had sent no others. */
+function relayedHeaders(incoming: IncomingHttpHeaders): IncomingHttpHeaders {
+  const names: string[] = [...relayed];
+  if (/^bearer /i.test(incoming.authorization ?? '')) names.push('authorization');
+  return Object.fromEntries(names.map((name) => [name, incoming[name]]));
 }

@@ -58,3 +58,10 @@ export function pathOf(url: string): string {
 export function queryOf(url: string): string {
   return url.slice(pathOf(url).length);
 }
+
+/** A body that comes with a route which defines none is passed on, up to this size. */
+const leastBodyLimit = 1024 * 1024;
+
+export function bodyLimitOf({ bodyLimit }: Route): number {
+  return Math.max(bodyLimit, leastBodyLimit);
+}
