@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { AnonymousBudget, type AnonymousShare } from './anonymous-budget.ts';
 import { announcedBytes } from './body.ts';
 import { BodyBudget, type BodyShare, type TenantShare } from '@gatehouse/kit/body-budget';
@@ -10,12 +10,12 @@ export function bodyBudget(
   registry: Registry,
 ): BodyBudget {
   const registers = [registry];
-  const refusals = new Counter({
-    name: 'gatehouse_body_refusals_total',
-    help: 'Requests refused because too many bytes of bodies were in memory, by the code of the error',
-    labelNames: ['code'],
-    registers,
-  });
+  const refusals = counter(
+    registry,
+    'gatehouse_body_refusals_total',
+    'Requests refused because too many bytes of bodies were in memory, by the code of the error',
+    ['code'],
+  );
   const budget = new BodyBudget({
     perTenant: config.BODY_BYTES_PER_TENANT,
     perProcess: config.BODY_BYTES_PER_PROCESS,
@@ -35,12 +35,12 @@ export function bodyBudget(
 /** Creates the budget of requests without a key, and its metric. */
 export function anonymousBudget(registry: Registry): AnonymousBudget {
   const registers = [registry];
-  const refusals = new Counter({
-    name: 'gatehouse_anonymous_refusals_total',
-    help: 'Requests without a key refused because too many of their network or of all were in memory, by the code of the error',
-    labelNames: ['code'],
-    registers,
-  });
+  const refusals = counter(
+    registry,
+    'gatehouse_anonymous_refusals_total',
+    'Requests without a key refused because too many of their network or of all were in memory, by the code of the error',
+    ['code'],
+  );
   const budget = new AnonymousBudget((code) => refusals.inc({ code }));
   new Gauge({
     name: 'gatehouse_anonymous_bytes',

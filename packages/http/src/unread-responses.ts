@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Registry } from '@gatehouse/kit/metrics';
 
 export interface UnreadResponses {
   /** A connection is closed when its client reads nothing of a pending response for this long. */
@@ -18,11 +18,11 @@ const slowFactor = 3;
 
 /** The handling of clients that do not read: closes their connections, logs and counts them. */
 export function unreadResponses(timeoutMs: number, log: Logger, registry: Registry): UnreadResponses {
-  const cuts = new Counter({
-    name: 'gatehouse_unread_responses_total',
-    help: 'Connections closed because the client did not read its response',
-    registers: [registry],
-  });
+  const cuts = counter(
+    registry,
+    'gatehouse_unread_responses_total',
+    'Connections closed because the client did not read its response',
+  );
   return {
     timeoutMs,
     onCut: (unreadBytes) => {

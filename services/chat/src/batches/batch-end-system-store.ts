@@ -1,3 +1,4 @@
+import { hasRow } from '@gatehouse/pg/rows';
 import type { NewAlert } from '@gatehouse/events/alert-event';
 import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { textArray } from '@gatehouse/pg/arrays';
@@ -31,13 +32,14 @@ const withoutUser =
  * between its cost and what was charged at its start, its results and its alerts. So it is priced once, and its results
  * can be read once it is. Returns false if the lease is lost.
  */
-export async function endBatch(
+export function endBatch(
   pool: Pool,
   { id, leaseId, run }: Pick<LeasedBatch, 'id' | 'leaseId' | 'run'>,
   { end, attempt, alerts, content, output, errors, left }: BatchEnd,
 ): Promise<boolean> {
   const files = [output, errors, ...left].filter((file) => file !== null);
-  const { rows } = await pool.query<{ id: string }>(
+  return hasRow(
+    pool,
     `with ended as (
        update chat.batches set ended_at = now(), lease_id = null,
          content = case when not forgotten then coalesce($4, content) end, output_file_id = $5, error_file_id = $6,
@@ -92,5 +94,4 @@ export async function endBatch(
       end.cost.priced,
     ],
   );
-  return rows.length === 1;
 }

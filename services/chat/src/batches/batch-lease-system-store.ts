@@ -1,3 +1,4 @@
+import { firstRow, hasRow, rowCount } from '@gatehouse/pg/rows';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 import type { BatchApiName } from './batch-api.ts';
@@ -35,12 +36,13 @@ export interface LeasedBatch {
 }
 
 /** Takes a batch that is due, for `leaseMs`; null where another replica has it. */
-export async function leaseBatch(
+export function leaseBatch(
   pool: Pool,
   id: string,
   { leaseId, leaseMs }: { leaseId: string; leaseMs: number },
 ): Promise<LeasedBatch | null> {
-  const { rows } = await pool.query<LeasedBatch>(
+  return firstRow<LeasedBatch>(
+    pool,
     `update chat.batches set lease_id = $2, due_at = now() + make_interval(secs => $3 / 1000.0)
      where id = $1 and ended_at is null and due_at <= now()
      returning id, tenant_id as "tenantId", user_id as "userId", ${keyColumn}, api,
@@ -51,19 +53,18 @@ export async function leaseBatch(
        (extract(epoch from now() - failing_since) * 1000)::float8 as "failingMs", polls, forgotten, lease_id as "leaseId"`,
     [id, leaseId, leaseMs],
   );
-  return rows[0] ?? null;
 }
 
 type Lease = Pick<LeasedBatch, 'id' | 'leaseId'>;
 
 /** Keeps a batch for another `leaseMs`. Returns false if the lease is lost. */
-export async function renewLease(pool: Pool, { id, leaseId }: Lease, leaseMs: number): Promise<boolean> {
-  const { rowCount } = await pool.query(
+export function renewLease(pool: Pool, { id, leaseId }: Lease, leaseMs: number): Promise<boolean> {
+  return hasRow(
+    pool,
     `update chat.batches set due_at = now() + make_interval(secs => $3 / 1000.0)
      where id = $1 and lease_id = $2 and ended_at is null`,
     [id, leaseId, leaseMs],
   );
-  return rowCount === 1;
 }
 
 /** Gives a batch back as it was, for any replica after a pause. */
@@ -113,11 +114,11 @@ export async function knownIds(
 }
 
 /** Deletes batches that ended long ago, at most `limit`. Returns their number. */
-export async function deleteExpiredBatches(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
+export function deleteExpiredBatches(pool: Pool, limit: number): Promise<number> {
+  return rowCount(
+    pool,
     `delete from chat.batches where ended_at is not null and id = any (array(
        select id from chat.batches where ended_at is not null and expires_at <= now() order by expires_at limit $1))`,
     [limit],
   );
-  return rowCount ?? 0;
 }

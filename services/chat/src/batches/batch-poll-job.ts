@@ -1,9 +1,9 @@
 import { defaultDialect } from '@gatehouse/contract/dialects';
-import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { jittered } from '@gatehouse/kit/background-loop';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import { deploymentsOf, type Catalogue } from '../catalogue/catalogue.ts';
@@ -97,7 +97,6 @@ interface Asking {
 export class BatchPolling {
   readonly #options: BatchPollingOptions;
   readonly #pace: Pace;
-  readonly #loop: BackgroundLoop;
   readonly #ended: Counter<'status'>;
   readonly #turns: ProviderTurns;
   readonly #results = new ResultLines();
@@ -105,10 +104,9 @@ export class BatchPolling {
   constructor({ pace = usualPace, ...options }: BatchPollingOptions) {
     this.#options = options;
     this.#pace = pace;
-    this.#loop = new BackgroundLoop(() => this.#round());
-    const { pool } = options;
+    const { pool, log } = options;
     this.#turns = new ProviderTurns({
-      slots,
+      ...{ slots, log, task: 'look for batches that are due', everyMs: pace.roundMs },
       providers: () => waitingProviders(pool, 'batches'),
       waiting: (provider, search) => waitingTenants(pool, 'batches', { provider, ...search }),
       take: async ({ id }) => {
@@ -116,37 +114,27 @@ export class BatchPolling {
         return batch === null ? null : () => this.#work(batch);
       },
     });
-    this.#ended = new Counter({
-      name: 'gatehouse_batches_ended_total',
-      help: 'Batches that this replica has ended and priced, by the status of their runs',
-      labelNames: ['status'],
-      registers: [options.registry],
-    });
+    this.#ended = counter(
+      options.registry,
+      'gatehouse_batches_ended_total',
+      'Batches that this replica has ended and priced, by the status of their runs',
+      ['status'],
+    );
   }
 
   start(): void {
-    this.#loop.start(jittered(this.#pace.roundMs));
+    this.#turns.start();
   }
 
   /** Gives what is under way to other replicas. */
-  async stop(): Promise<void> {
-    await this.#loop.stop();
-    await this.#turns.stop();
-  }
-
-  async #round(): Promise<number> {
-    try {
-      await this.#turns.begin();
-    } catch (error) {
-      this.#options.log.warn({ err: error }, 'failed to look for batches that are due');
-    }
-    return jittered(this.#pace.roundMs);
+  stop(): Promise<void> {
+    return this.#turns.stop();
   }
 
   async #work(batch: LeasedBatch): Promise<void> {
     const { log, pool } = this.#options;
     const about = { batch_id: batch.id, tenant_id: batch.tenantId, provider: batch.key.provider };
-    const { signal: stopping } = this.#loop;
+    const { signal: stopping } = this.#turns;
     try {
       await this.#holdingLease(batch, (signal) => this.#ask(batch, signal));
     } catch (error) {
@@ -168,7 +156,7 @@ export class BatchPolling {
       );
     }, this.#pace.renewMs);
     try {
-      await work(AbortSignal.any([this.#loop.signal, lost.signal]));
+      await work(AbortSignal.any([this.#turns.signal, lost.signal]));
     } finally {
       clearInterval(renewing);
     }
@@ -306,7 +294,7 @@ export class BatchPolling {
     if (batch.providerBatchId === null) return [];
     const there = { api: batch.api, providerBatchId: batch.providerBatchId };
     const { isEnded, resultIds } = batchApis[batch.api];
-    const { signal } = this.#loop;
+    const { signal } = this.#turns;
     let object: Fields = { id: batch.providerBatchId };
     try {
       const resources = await resourcesFor(this.#options, batch);

@@ -1,5 +1,6 @@
+import { tenantDb } from '@gatehouse/pg/store';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { firstRow, allRows, hasRow, only } from '@gatehouse/pg/rows';
 import type { KeyName } from '../providers/resources.ts';
 import { pgJson } from '../shared/pg-json.ts';
 import type { StartedRun } from '../runs/run-record.ts';
@@ -159,18 +160,16 @@ const inHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') an
   and (expires_at is null or expires_at > now())`;
 
 /** Null for a batch that is not there, or not the holder's. */
-export async function findBatch(
+export function findBatch(
   pool: Pool,
   { id, api }: { id: string; api: BatchApiName },
   { tenantId, userId }: Holder,
 ): Promise<StoredBatch | null> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<StoredBatch>(
-      `select ${batchColumns} from chat.batches where ${inHolder} and id = $3 and api = $4`,
-      [tenantId, userId, id, api],
-    ),
+  return firstRow<StoredBatch>(
+    tenantDb(pool, tenantId),
+    `select ${batchColumns} from chat.batches where ${inHolder} and id = $3 and api = $4`,
+    [tenantId, userId, id, api],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -182,14 +181,12 @@ export async function findRequested(
   tenantId: string,
   requestDigest: Buffer,
 ): Promise<StoredBatch | 'pending' | null> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<Omit<StoredBatch, 'content'> & { content: Buffer | null }>(
-      `select ${batchColumns} from chat.batches where ${sameRequest} and not forgotten`,
-      [tenantId, requestDigest],
-    ),
+  const row = await firstRow<Omit<StoredBatch, 'content'> & { content: Buffer | null }>(
+    tenantDb(pool, tenantId),
+    `select ${batchColumns} from chat.batches where ${sameRequest} and not forgotten`,
+    [tenantId, requestDigest],
   );
-  const [row] = rows;
-  if (row === undefined) return null;
+  if (row === null) return null;
   const { content } = row;
   return content === null ? 'pending' : { ...row, content };
 }
@@ -202,34 +199,32 @@ export interface BatchPage {
 }
 
 /** A page of the holder's batches of an API: newest first, or oldest first before a batch. */
-export async function listBatches(
+export function listBatches(
   pool: Pool,
   { tenantId, userId }: Holder,
   { api, after, before, limit }: BatchPage & { api: BatchApiName },
 ): Promise<StoredBatch[]> {
   const [beyond, order] = before === null ? ['<', 'desc'] : ['>', 'asc'];
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<StoredBatch>(
-      `select ${batchColumns} from chat.batches
+  return allRows<StoredBatch>(
+    tenantDb(pool, tenantId),
+    `select ${batchColumns} from chat.batches
      where ${inHolder} and api = $5 and ($3::uuid is null or id ${beyond} $3) order by id ${order} limit $4`,
-      [tenantId, userId, before ?? after, limit, api],
-    ),
+    [tenantId, userId, before ?? after, limit, api],
   );
-  return rows;
 }
 
 /**
  * Hides a batch that has ended, and its results, which are deleted at the provider next. Returns false without one
  * of the holder.
  */
-export async function hideBatch(
+export function hideBatch(
   pool: Pool,
   { id, api }: { id: string; api: BatchApiName },
   { tenantId, userId }: Holder,
 ): Promise<boolean> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<{ id: string }>(
-      `with hidden as (
+  return hasRow(
+    tenantDb(pool, tenantId),
+    `with hidden as (
        update chat.batches set content = null, expires_at = now()
        where ${inHolder} and id = $3 and api = $4 and ended_at is not null
        returning id, output_file_id
@@ -238,10 +233,8 @@ export async function hideBatch(
        where chat.files.id = output_file_id and deleted_at is null
      )
      select id from hidden`,
-      [tenantId, userId, id, api],
-    ),
+    [tenantId, userId, id, api],
   );
-  return rows.length === 1;
 }
 
 /** A batch that the provider has, and that was given up here meanwhile. */
@@ -283,12 +276,10 @@ export async function describeBatch(
   { id, tenantId }: { id: string; tenantId: string },
   { content, pauseMs }: { content: Buffer; pauseMs: number },
 ): Promise<void> {
-  await withTenant(pool, tenantId, (db) =>
-    db.query(
-      `update chat.batches set content = $2, polls = 0, lease_id = null, due_at = least(due_at, now() + make_interval(secs => $3 / 1000.0))
+  await tenantDb(pool, tenantId).query(
+    `update chat.batches set content = $2, polls = 0, lease_id = null, due_at = least(due_at, now() + make_interval(secs => $3 / 1000.0))
      where id = $1 and ended_at is null`,
-      [id, content, pauseMs],
-    ),
+    [id, content, pauseMs],
   );
 }
 
@@ -296,8 +287,9 @@ export async function describeBatch(
  * Deletes a batch that its provider has refused, so that it never began: with the refund of its charge. Returns false if
  * the provider has it after all.
  */
-export async function voidBatch(db: Queryable, id: string): Promise<boolean> {
-  const { rows } = await db.query<{ id: string }>(
+export function voidBatch(db: Queryable, id: string): Promise<boolean> {
+  return hasRow(
+    db,
     `with voided as (
        delete from chat.batches where id = $1 and ended_at is null and provider_batch_id is null
        returning id, tenant_id, charges, reserved_pico
@@ -308,5 +300,4 @@ export async function voidBatch(db: Queryable, id: string): Promise<boolean> {
      select id from voided`,
     [id],
   );
-  return rows.length === 1;
 }

@@ -1,4 +1,4 @@
-import { BackgroundLoop, jittered, PeriodicWork } from '@gatehouse/kit/background-loop';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { ProviderFailure } from '../providers/provider-failure.ts';
@@ -41,7 +41,6 @@ export interface FileDeletionOptions {
 export class FileDeletion {
   readonly #options: FileDeletionOptions;
   readonly #expiry: PeriodicWork;
-  readonly #loop: BackgroundLoop;
   readonly #turns: ProviderTurns;
 
   constructor(options: FileDeletionOptions) {
@@ -51,14 +50,8 @@ export class FileDeletion {
       ...{ task: 'delete expired files and batches', log, everyMs: 15 * everyMs },
       round: () => this.#expire(),
     });
-    this.#loop = new BackgroundLoop(async () => {
-      await this.#turns
-        .begin()
-        .catch((err: unknown) => log.warn({ err }, 'failed to look for files to delete'));
-      return jittered(everyMs);
-    });
     this.#turns = new ProviderTurns({
-      slots,
+      ...{ slots, log, task: 'look for files to delete', everyMs },
       providers: () => waitingProviders(pool, 'files'),
       waiting: (provider, search) => waitingTenants(pool, 'files', { provider, ...search }),
       take: (turn) => Promise.resolve(() => this.#deleteSome(turn)),
@@ -67,12 +60,11 @@ export class FileDeletion {
 
   start(): void {
     this.#expiry.start();
-    this.#loop.start(jittered(this.#options.everyMs ?? 2_000));
+    this.#turns.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#expiry.stop(), this.#loop.stop()]);
-    await this.#turns.stop();
+    await Promise.all([this.#expiry.stop(), this.#turns.stop()]);
   }
 
   async #expire(): Promise<boolean> {
@@ -86,7 +78,7 @@ export class FileDeletion {
   async #deleteSome(turn: { tenantId: string; provider: string }): Promise<void> {
     const { pool, log } = this.#options;
     try {
-      for (let count = 0; count < filesOfTurn && !this.#loop.signal.aborted; count += 1) {
+      for (let count = 0; count < filesOfTurn && !this.#turns.signal.aborted; count += 1) {
         const file = await takeHidden(pool, turn);
         if (file === null) return;
         if (!file.needed && !(await this.#delete(file))) return;
@@ -140,7 +132,7 @@ export class FileDeletion {
   }
 
   get #deadline(): AbortSignal {
-    return AbortSignal.any([this.#loop.signal, AbortSignal.timeout(answerMs)]);
+    return AbortSignal.any([this.#turns.signal, AbortSignal.timeout(answerMs)]);
   }
 }
 

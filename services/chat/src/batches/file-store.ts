@@ -1,3 +1,5 @@
+import { tenantDb } from '@gatehouse/pg/store';
+import { hasRow, firstRow, allRows } from '@gatehouse/pg/rows';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 
@@ -43,7 +45,8 @@ export async function beginFile(
 ): Promise<boolean> {
   return withTenant(pool, tenantId, async (db) => {
     await lockTenant(db, tenantId);
-    const { rowCount } = await db.query(
+    return hasRow(
+      db,
       `insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, content, expires_at,
          deleted_at, due_at)
        select $1, $2, $3, 'batch', $4, $5, $6, '', now() + make_interval(days => $7), now(),
@@ -51,7 +54,6 @@ export async function beginFile(
        where (select count(*) from chat.files where tenant_id = $2) < $8`,
       [id, tenantId, userId, key.provider, key.keyId, key.ownKeyId, days, most, lookAfterMs],
     );
-    return rowCount === 1;
   });
 }
 
@@ -78,18 +80,16 @@ export async function showFile(
 
 /** Ends an upload that the provider has no file of. */
 export async function dropUpload(pool: Pool, id: string, tenantId: string): Promise<void> {
-  await withTenant(pool, tenantId, (db) =>
-    db.query('delete from chat.files where id = $1 and provider_file_id is null', [id]),
-  );
+  await tenantDb(pool, tenantId).query('delete from chat.files where id = $1 and provider_file_id is null', [
+    id,
+  ]);
 }
 
 /** Ends an upload that the provider may have a file of, which is looked for in a minute. */
 export async function seekUpload(pool: Pool, id: string, tenantId: string): Promise<void> {
-  await withTenant(pool, tenantId, (db) =>
-    db.query(
-      `update chat.files set due_at = now() + interval '1 minute' where id = $1 and provider_file_id is null`,
-      [id],
-    ),
+  await tenantDb(pool, tenantId).query(
+    `update chat.files set due_at = now() + interval '1 minute' where id = $1 and provider_file_id is null`,
+    [id],
   );
 }
 
@@ -99,50 +99,39 @@ export async function lockTenant(db: Queryable, tenantId: string): Promise<void>
 }
 
 /** Null for a file that is not there, or not the holder's. */
-export async function findFile(
-  pool: Pool,
-  id: string,
-  { tenantId, userId }: Holder,
-): Promise<StoredFile | null> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<StoredFile>(
-      `select ${columns} from chat.files where ${inHolder} and id = $3 and expires_at > now()`,
-      [tenantId, userId, id],
-    ),
+export function findFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<StoredFile | null> {
+  return firstRow<StoredFile>(
+    tenantDb(pool, tenantId),
+    `select ${columns} from chat.files where ${inHolder} and id = $3 and expires_at > now()`,
+    [tenantId, userId, id],
   );
-  return rows[0] ?? null;
 }
 
 /** A file as lists have it. */
 export type ListedFile = Pick<StoredFile, 'id' | 'content'>;
 
 /** A page of the holder's files behind the one with the id `after`, if there is one. */
-export async function listFiles(
+export function listFiles(
   pool: Pool,
   { tenantId, userId }: Holder,
   page: { after: string | null; limit: number; order: 'asc' | 'desc'; purpose: string | null },
 ): Promise<ListedFile[]> {
   const { after, limit, order, purpose } = page;
   const beyond = order === 'asc' ? '>' : '<';
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<ListedFile>(
-      `select id, content from chat.files
+  return allRows<ListedFile>(
+    tenantDb(pool, tenantId),
+    `select id, content from chat.files
      where ${inHolder} and expires_at > now() and ($3::uuid is null or id ${beyond} $3) and ($4::text is null or purpose = $4)
      order by id ${order} limit $5`,
-      [tenantId, userId, after, purpose, limit],
-    ),
+    [tenantId, userId, after, purpose, limit],
   );
-  return rows;
 }
 
 /** Hides a file, whose copy at the provider is deleted next. Returns false if it doesn't exist. */
-export async function hideFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
-  const { rowCount } = await withTenant(pool, tenantId, (db) =>
-    db.query(`update chat.files set deleted_at = now(), due_at = now() where ${inHolder} and id = $3`, [
-      tenantId,
-      userId,
-      id,
-    ]),
+export function hideFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
+  return hasRow(
+    tenantDb(pool, tenantId),
+    `update chat.files set deleted_at = now(), due_at = now() where ${inHolder} and id = $3`,
+    [tenantId, userId, id],
   );
-  return rowCount === 1;
 }

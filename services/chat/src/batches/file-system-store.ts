@@ -1,3 +1,4 @@
+import { rowCount, firstRow } from '@gatehouse/pg/rows';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 import { keyColumn, type StoredFile } from './file-store.ts';
@@ -5,13 +6,13 @@ import { keyColumn, type StoredFile } from './file-store.ts';
 /** Files that expire, and those whose copies at providers are to be deleted. */
 
 /** Hides files that have expired, at most `limit`. Returns their number. */
-export async function hideExpired(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
+export function hideExpired(pool: Pool, limit: number): Promise<number> {
+  return rowCount(
+    pool,
     `update chat.files set deleted_at = now(), due_at = now() where deleted_at is null and id = any (array(
        select id from chat.files where deleted_at is null and expires_at <= now() order by expires_at limit $1))`,
     [limit],
   );
-  return rowCount ?? 0;
 }
 
 /** A file whose copy at the provider is to be deleted. */
@@ -33,11 +34,12 @@ export interface HiddenFile {
  * Takes the file of a tenant at a provider that is due longest, and sets when the next attempt comes should this one
  * fail; null if none is due.
  */
-export async function takeHidden(
+export function takeHidden(
   pool: Pool,
   { tenantId, provider }: { tenantId: string; provider: string },
 ): Promise<HiddenFile | null> {
-  const { rows } = await pool.query<HiddenFile>(
+  return firstRow<HiddenFile>(
+    pool,
     `with taken as (
        select id, exists (select from chat.batches b where b.input_file_id = d.id and b.ended_at is null) as needed
        from chat.files d
@@ -51,7 +53,6 @@ export async function takeHidden(
        created_at as "createdAt", tries, needed`,
     [tenantId, provider],
   );
-  return rows[0] ?? null;
 }
 
 export async function deleteFile(pool: Pool, id: string): Promise<void> {

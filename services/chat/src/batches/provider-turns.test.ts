@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
 import { ProviderTurns, type WaitingRequest } from './provider-turns.ts';
 
 /** Work that waits, by provider and tenant, in place of a table. */
@@ -13,7 +14,7 @@ class Works {
 
   constructor(slots: number) {
     this.turns = new ProviderTurns({
-      slots,
+      ...{ slots, log: createLogger('chat', 'silent'), task: 'look for work', everyMs: 1_000 },
       providers: () => Promise.resolve([...this.waiting.keys()]),
       waiting: (provider, { after, busy }) => Promise.resolve(this.#waitingAt(provider, after, busy)),
       take: ({ provider, tenantId }) => Promise.resolve(this.#take(provider, tenantId)),

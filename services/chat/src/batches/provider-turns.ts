@@ -1,4 +1,6 @@
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { beforeFirst } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
 
 /** Work of a tenant that waits at a provider. */
 export interface WaitingRequest {
@@ -8,6 +10,11 @@ export interface WaitingRequest {
 }
 
 export interface ProviderTurnsOptions {
+  log: Logger;
+  /** As the log names its failure: `failed to <task>`. */
+  task: string;
+  /** Between two rounds. */
+  everyMs: number;
   /** Work at one provider at a time, each of another tenant. */
   slots: number;
   /** The providers at which work waits. */
@@ -37,8 +44,25 @@ export class ProviderTurns {
   /** By provider. */
   readonly #lanes = new Map<string, Lane>();
 
+  readonly #loop = new BackgroundLoop(() => this.#round());
+
   constructor(options: ProviderTurnsOptions) {
     this.#options = options;
+  }
+
+  /** Aborted when `stop` is called. */
+  get signal(): AbortSignal {
+    return this.#loop.signal;
+  }
+
+  start(): void {
+    this.#loop.start(jittered(this.#options.everyMs));
+  }
+
+  async #round(): Promise<number> {
+    const { log, task, everyMs } = this.#options;
+    await this.begin().catch((err: unknown) => log.warn({ err }, `failed to ${task}`));
+    return jittered(everyMs);
   }
 
   /** Begins what is due, as far as there are slots. */
@@ -51,6 +75,7 @@ export class ProviderTurns {
 
   /** Resolves when all work that has begun is over. */
   async stop(): Promise<void> {
+    await this.#loop.stop();
     await Promise.all([...this.#lanes.values()].flatMap(({ working }) => [...working.values()]));
   }
 

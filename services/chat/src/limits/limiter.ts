@@ -1,6 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import { Resource, type Ask, type Grant, type LeaseRequest } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../runs/run.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
@@ -46,12 +46,12 @@ export class Limiter {
 
   constructor(options: LimiterOptions) {
     this.#options = options;
-    this.#refusals = new Counter({
-      name: 'gatehouse_limit_refusals_total',
-      help: 'Requests rejected by a limit or a budget, or because it could not be checked, by the code of the error',
-      labelNames: ['code'],
-      registers: [options.registry],
-    });
+    this.#refusals = counter(
+      options.registry,
+      'gatehouse_limit_refusals_total',
+      'Requests rejected by a limit or a budget, or because it could not be checked, by the code of the error',
+      ['code'],
+    );
   }
 
   /**

@@ -57,17 +57,8 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   const onWaiting = (): void => runOutbox.committed();
   const onAlerts = options.committed;
   const recorder = new RunRecorder({ pool, instance, alerts, publisher, log, registry, onWaiting, onAlerts });
-  const reaper = new Reaper({
-    pool,
-    instance,
-    recorder,
-    pricing,
-    alerts,
-    log,
-    registry,
-    onWaiting,
-    onAlerts,
-  });
+  const reaping = { pool, instance, recorder, pricing, alerts, log, registry };
+  const reaper = new Reaper({ ...reaping, onWaiting, onAlerts });
   const countEnds = () => recorder.committedEnds;
   const settler = new Settler({ pool, leases, instance, limiter, log, registry, countEnds });
   const forgotten = new ForgottenUsers({ pool, log, settleMs });
@@ -80,15 +71,8 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
     rpcs: { countOpenRuns: countOpenRuns(pool) },
     parts: [
       { start: loadTokenizer },
-      ...[
-        instance,
-        settler,
-        { start: () => publisher.start() },
-        recorder,
-        reaper,
-        new Vacuum({ pool, countEnds, log }),
-        forgotten,
-      ],
+      ...[instance, settler, { start: () => publisher.start() }, recorder, reaper],
+      ...[new Vacuum({ pool, countEnds, log }), forgotten.part],
     ],
   };
 }

@@ -1,6 +1,6 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { hasRow, only } from '@gatehouse/pg/rows';
 import { endingWithoutTexts } from './run-end-system-store.ts';
 
 /** A user whose data were deleted, for what comes late. */
@@ -84,21 +84,18 @@ export const findOpenRuns = findRunsIn('chat.open_runs', 'not forgotten');
 export const findLoggedRuns = findRunsIn('chat.logged_runs');
 
 /** Replaces the record of a run under way; its end then publishes no text. Returns false if the run has ended. */
-export async function forgetOpenRun(pool: Pool, id: string, run: string): Promise<boolean> {
+export function forgetOpenRun(pool: Pool, id: string, run: string): Promise<boolean> {
   // One row in a transaction, so that it can't deadlock with the statements that end many runs.
-  const { rowCount } = await pool.query(
-    'update chat.open_runs set run = $2, forgotten = true where id = $1',
-    [id, run],
-  );
-  return rowCount === 1;
+  return hasRow(pool, 'update chat.open_runs set run = $2, forgotten = true where id = $1', [id, run]);
 }
 
 /**
  * Replaces the record of a run in the logs, and takes the texts from its end. Its process asks for forgotten users before
  * it writes about a run again. Returns false if it is in no log any more.
  */
-export async function forgetLoggedRun(pool: Pool, id: string, run: string): Promise<boolean> {
-  const { rowCount } = await pool.query(
+export function forgetLoggedRun(pool: Pool, id: string, run: string): Promise<boolean> {
+  return hasRow(
+    pool,
     `update chat.run_log set
        runs = array (select case when t.id = $1 and t.run is not null then $2 else t.run end
                      from unnest(start_ids, runs) with ordinality as t (id, run, place) order by place),
@@ -107,7 +104,6 @@ export async function forgetLoggedRun(pool: Pool, id: string, run: string): Prom
      where $1 = any(start_ids) or $1 = any(end_ids)`,
     [id, run],
   );
-  return (rowCount ?? 0) > 0;
 }
 
 export interface OutboxMatch {
@@ -140,9 +136,8 @@ export async function findWaitingEvents(
 }
 
 /** Replaces the data of an event that waits. Returns false if it was published meanwhile. */
-export async function replaceWaitingEvent(pool: Pool, { id, data }: OutboxMatch): Promise<boolean> {
-  const { rowCount } = await pool.query('update chat.outbox set data = $2 where id = $1', [id, data]);
-  return rowCount === 1;
+export function replaceWaitingEvent(pool: Pool, { id, data }: OutboxMatch): Promise<boolean> {
+  return hasRow(pool, 'update chat.outbox set data = $2 where id = $1', [id, data]);
 }
 
 /** Deletes dead letters of a tenant that contain `fragment`. */

@@ -36,12 +36,13 @@ const sweepMs = 10_000;
 export class ForgottenUsers {
   readonly #pool: Pool;
   readonly #settleMs: number;
-  readonly #sweeping: PeriodicWork;
+  /** Looks for runs of forgotten users that were written late, as by a database server that hung. */
+  readonly part: PeriodicWork;
 
   constructor(options: { pool: Pool; log: Logger; settleMs?: number | undefined }) {
     this.#pool = options.pool;
     this.#settleMs = options.settleMs ?? settleMs;
-    this.#sweeping = new PeriodicWork({
+    this.part = new PeriodicWork({
       task: 'remove forgotten users from late runs',
       log: options.log,
       everyMs: sweepMs,
@@ -50,14 +51,6 @@ export class ForgottenUsers {
         return false;
       },
     });
-  }
-
-  start(): void {
-    this.#sweeping.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#sweeping.stop();
   }
 
   /** May be repeated, and must be until it is completed. */
@@ -85,7 +78,7 @@ export class ForgottenUsers {
     };
   }
 
-  /** Looks for runs of forgotten users that were written late, as by a database server that hung. */
+  /** One round. */
   async sweep(): Promise<void> {
     await deleteOldTombstones(this.#pool);
     const tombstones = await recentTombstones(this.#pool);

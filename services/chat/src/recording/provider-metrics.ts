@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { partsOf, type Usage } from '@gatehouse/dialects/usage/usage';
 
 const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -26,18 +26,18 @@ export class ProviderMetrics {
       buckets: firstTokenBuckets,
       registers,
     });
-    this.#tokens = new Counter({
-      name: 'gatehouse_tokens_total',
-      help: 'Tokens of provider calls; cached_input, cache_write and input_* are part of input, reasoning and output_* are part of output',
-      labelNames: ['provider', 'kind'],
-      registers,
-    });
-    this.#requests = new Counter({
-      name: 'gatehouse_provider_requests_total',
-      help: 'Provider calls by outcome: ok or the code of the error',
-      labelNames: ['provider', 'outcome'],
-      registers,
-    });
+    this.#tokens = counter(
+      registry,
+      'gatehouse_tokens_total',
+      'Tokens of provider calls; cached_input, cache_write and input_* are part of input, reasoning and output_* are part of output',
+      ['provider', 'kind'],
+    );
+    this.#requests = counter(
+      registry,
+      'gatehouse_provider_requests_total',
+      'Provider calls by outcome: ok or the code of the error',
+      ['provider', 'outcome'],
+    );
   }
 
   ended({ provider, errorCode, usage, timeToFirstTokenMs }: EndedCall): void {

@@ -1,6 +1,6 @@
-import { BackgroundLoop, PeriodicWork } from '@gatehouse/kit/background-loop';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -41,36 +41,44 @@ export class Reaper {
   readonly #options: ReaperOptions;
   readonly #interrupted: Counter;
   readonly #unreadable: Counter;
-  readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #sweeping: PeriodicWork;
   readonly #deleting: PeriodicWork;
 
   constructor(options: ReaperOptions) {
     this.#options = options;
+    const { log, pool } = options;
+    this.#sweeping = new PeriodicWork({
+      task: 'end interrupted runs',
+      ...{ log, everyMs: sweepMs },
+      round: async () => {
+        await this.sweep();
+        return false;
+      },
+    });
     this.#deleting = new PeriodicWork({
       task: 'delete old notes of interrupted runs',
-      log: options.log,
-      everyMs: deleteEveryMs,
-      round: () => deleteOldInterrupted(options.pool),
+      ...{ log, everyMs: deleteEveryMs },
+      round: () => deleteOldInterrupted(pool),
     });
-    this.#interrupted = new Counter({
-      name: 'gatehouse_runs_interrupted_total',
-      help: 'Runs of processes that died, ended here with estimated usage',
-      registers: [options.registry],
-    });
-    this.#unreadable = new Counter({
-      name: 'gatehouse_runs_unreadable_total',
-      help: "Runs of processes that died whose rows can't be read or stored, moved to the dead letters of the outbox",
-      registers: [options.registry],
-    });
+    this.#interrupted = counter(
+      options.registry,
+      'gatehouse_runs_interrupted_total',
+      'Runs of processes that died, ended here with estimated usage',
+    );
+    this.#unreadable = counter(
+      options.registry,
+      'gatehouse_runs_unreadable_total',
+      "Runs of processes that died whose rows can't be read or stored, moved to the dead letters of the outbox",
+    );
   }
 
   start(): void {
-    this.#loop.start(sweepMs);
+    this.#sweeping.start();
     this.#deleting.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#loop.stop(), this.#deleting.stop()]);
+    await Promise.all([this.#sweeping.stop(), this.#deleting.stop()]);
   }
 
   /** One round. Does nothing until this process's own heartbeats have been steady for a full dead period. */
@@ -101,13 +109,6 @@ export class Reaper {
       // No run of a full batch was ended: other replicas were faster, or these fail. The next round tries again.
       if (orphans.length + unreadable.length < batch || ended + moved === 0) return;
     }
-  }
-
-  async #round(): Promise<number> {
-    await this.sweep().catch((error: unknown) =>
-      this.#options.log.warn({ err: error }, 'failed to end interrupted runs'),
-    );
-    return sweepMs;
   }
 
   /** The logs of dead instances: their runs under way become orphans, and ends that they have not published wait in the outbox. */

@@ -2,7 +2,7 @@ import { relayMetrics } from '@gatehouse/events/relay-metrics';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { storeBatchThenEach } from '@gatehouse/kit/store-batch';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -63,11 +63,11 @@ export class RunRecorder implements RunWriter {
 
   constructor(options: RunRecorderOptions) {
     this.#options = options;
-    this.#corrected = new Counter({
-      name: 'gatehouse_runs_corrected_total',
-      help: 'Runs of this process that another one had ended as interrupted, and whose exact end replaced the estimate',
-      registers: [options.registry],
-    });
+    this.#corrected = counter(
+      options.registry,
+      'gatehouse_runs_corrected_total',
+      'Runs of this process that another one had ended as interrupted, and whose exact end replaced the estimate',
+    );
     observe(options.registry, {
       open: () => this.openRuns.length,
       waiting: () => this.#logs.reduce((sum, { waitingEnds }) => sum + waitingEnds, this.#corrections.size),

@@ -1,6 +1,6 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Limiter } from '../limits/limiter.ts';
 import type { LeaseClient } from '../limits/lease-client.ts';
@@ -54,11 +54,11 @@ export class Settler {
 
   constructor(options: SettlerOptions) {
     this.#options = options;
-    this.#failures = new Counter({
-      name: 'gatehouse_settlement_failures_total',
-      help: 'Settlements that the tenant service could not charge; each attempt counts',
-      registers: [options.registry],
-    });
+    this.#failures = counter(
+      options.registry,
+      'gatehouse_settlement_failures_total',
+      'Settlements that the tenant service could not charge; each attempt counts',
+    );
   }
 
   start(): void {

@@ -1,5 +1,7 @@
+import { tenantDb } from '@gatehouse/pg/store';
+import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import { plainArray } from '@gatehouse/pg/arrays';
-import { withTenant, withTenantSnapshot, type Pool } from '@gatehouse/pg/pool';
+import { withTenantSnapshot, type Pool } from '@gatehouse/pg/pool';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-user-store.ts';
 
 /** Stored responses. Each statement waits for the tenant's turn, and names the user. */
@@ -46,9 +48,8 @@ export async function insertResponse(pool: Pool, response: NewResponse): Promise
     ...[id, tenantId, userId, previousId, provider, content, content.length, days, itemKeys],
     ...[digestOf(tenantId, userId), ageMs],
   ];
-  await withTenant(pool, tenantId, (db) =>
-    db.query(
-      `with kept as (
+  await tenantDb(pool, tenantId).query(
+    `with kept as (
        insert into chat.responses (id, tenant_id, user_id, previous_id, provider, content, bytes, days,
          created_at)
        select $1, $2, $3, $4, $5, $6, $7, $8, ${beganAt('$11')} where not ${forgottenSince('$2', '$10', '$11')}
@@ -56,8 +57,7 @@ export async function insertResponse(pool: Pool, response: NewResponse): Promise
      )
      insert into chat.response_items (response_id, tenant_id, item_key)
      select id, tenant_id, item_key from kept cross join unnest($9::bigint[]) as item_key`,
-      values,
-    ),
+    values,
   );
 }
 
@@ -73,9 +73,9 @@ export async function findItems(
   keys: readonly bigint[],
   { tenantId, userId, days }: Holder & { days: number },
 ): Promise<ReadonlyMap<bigint, HeldRow>> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<HeldRow & { item_key: string }>(
-      `select asked.item_key, found.id, found.provider, found.bytes
+  const rows = await allRows<HeldRow & { item_key: string }>(
+    tenantDb(pool, tenantId),
+    `select asked.item_key, found.id, found.provider, found.bytes
      from unnest($1::bigint[]) as asked (item_key) cross join lateral (
        select r.id, r.provider, r.bytes from (
          select response_id from chat.response_items i
@@ -90,44 +90,41 @@ export async function findItems(
        -- In the order of the index above, so that the first that fits ends the search.
        order by having_it.response_id desc limit 1
      ) found`,
-      [keys, tenantId, userId, days],
-    ),
+    [keys, tenantId, userId, days],
   );
   return new Map(rows.map(({ item_key, ...row }) => [BigInt(item_key), row]));
 }
 
 /** The responses of the holder among these. */
-export async function findResponses(
+export function findResponses(
   pool: Pool,
   ids: readonly string[],
   { tenantId, userId, days }: Holder & { days: number },
 ): Promise<HeldRow[]> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<HeldRow>(
-      `select r.id, r.provider, r.bytes from unnest($1::uuid[]) as asked (id) cross join lateral (
+  return allRows<HeldRow>(
+    tenantDb(pool, tenantId),
+    `select r.id, r.provider, r.bytes from unnest($1::uuid[]) as asked (id) cross join lateral (
        select id, provider, bytes, tenant_id, user_id, ready, created_at
        from chat.responses where id = asked.id limit 1
      ) r
      where r.tenant_id = $2 and r.user_id is not distinct from $3 and r.ready
        and r.created_at > now() - make_interval(days => $4)`,
-      [plainArray(ids), tenantId, userId, days],
-    ),
+    [plainArray(ids), tenantId, userId, days],
   );
-  return rows;
 }
 
 /**
  * A response and those that it went on from, the newest first: at most `max`, and none that is older than `days`. The
  * last one names another if that is gone, or too far away.
  */
-export async function findConversation(
+export function findConversation(
   pool: Pool,
   id: string,
   { tenantId, userId, days, max }: Holder & { days: number; max: number },
 ): Promise<ResponseRow[]> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<ResponseRow>(
-      `with recursive conversation as (
+  return allRows<ResponseRow>(
+    tenantDb(pool, tenantId),
+    `with recursive conversation as (
        select id, previous_id, provider, bytes, 1 as place from chat.responses
        where id = $1 and ${holderCondition} and created_at > now() - make_interval(days => $4)
        union all
@@ -141,10 +138,8 @@ export async function findConversation(
          and r.created_at > now() - make_interval(days => $4)
      )
      select id, previous_id, provider, bytes from conversation order by place`,
-      [id, tenantId, userId, days, max],
-    ),
+    [id, tenantId, userId, days, max],
   );
-  return rows;
 }
 
 /** PostgreSQL sends bytes as a text of twice their length. */
@@ -197,11 +192,10 @@ async function readTogether(
   tenantId: string,
   ids: readonly string[],
 ): Promise<Map<string, Buffer | null>> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<{ id: string; content: Buffer }>(
-      'select id, content from chat.responses where id = any($1::uuid[])',
-      [plainArray(ids)],
-    ),
+  const rows = await allRows<{ id: string; content: Buffer }>(
+    tenantDb(pool, tenantId),
+    'select id, content from chat.responses where id = any($1::uuid[])',
+    [plainArray(ids)],
   );
   return new Map(rows.map(({ id, content }) => [id, content]));
 }
@@ -212,13 +206,13 @@ function readPages(pool: Pool, tenantId: string, id: string): Promise<Buffer | n
     let content: Buffer | null = null;
     let at = 0;
     do {
-      const { rows } = await db.query<{ page: Buffer; bytes: number }>(
+      const row = await firstRow<{ page: Buffer; bytes: number }>(
+        db,
         `select substring(content from $2::integer for ${pageBytes}) as page, octet_length(content) as bytes
          from chat.responses where id = $1`,
         [id, at + 1],
       );
-      const [row] = rows;
-      if (row === undefined) return null;
+      if (row === null) return null;
       content ??= Buffer.allocUnsafeSlow(row.bytes);
       at += row.page.copy(content, at);
     } while (at < content.length);
@@ -227,9 +221,10 @@ function readPages(pool: Pool, tenantId: string, id: string): Promise<Buffer | n
 }
 
 /** Returns false if it doesn't exist. */
-export async function deleteResponse(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
-  const { rowCount } = await withTenant(pool, tenantId, (db) =>
-    db.query(`delete from chat.responses where id = $1 and ${holderCondition}`, [id, tenantId, userId]),
-  );
-  return rowCount === 1;
+export function deleteResponse(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
+  return hasRow(tenantDb(pool, tenantId), `delete from chat.responses where id = $1 and ${holderCondition}`, [
+    id,
+    tenantId,
+    userId,
+  ]);
 }
