@@ -15,7 +15,7 @@ import {
   type Turn,
 } from '@gatehouse/dialects/translation/conversation';
 import { markedSignature, withMac } from '@gatehouse/dialects/translation/signatures';
-import type { OpenPart, StreamEvent } from '@gatehouse/dialects/translation/stream-events';
+import type { OpenPart, StreamEvent, WrittenEvent } from '@gatehouse/dialects/translation/stream-events';
 
 /** Conversations and answers that every API can express. For tests. */
 
@@ -164,7 +164,7 @@ export const answers: fc.Arbitrary<Answer> = fc
   });
 
 /** The events of an answer, with its texts in pieces of these sizes. */
-export function eventsOf(answer: Answer, sizes: readonly number[]): StreamEvent[] {
+export function eventsOf(answer: Answer, sizes: readonly number[]): WrittenEvent[] {
   return [
     { type: 'start', id: answer.id, model: answer.model },
     ...answer.parts.flatMap((part) => eventsOfPart(part, sizes)),
@@ -176,7 +176,7 @@ export function eventsOf(answer: Answer, sizes: readonly number[]): StreamEvent[
   ];
 }
 
-function eventsOfPart(part: AnswerPart, sizes: readonly number[]): StreamEvent[] {
+function eventsOfPart(part: AnswerPart, sizes: readonly number[]): WrittenEvent[] {
   const open: OpenPart = part.kind === 'call' ? part : { kind: part.kind };
   const whole = part.kind === 'call' ? part.argumentsText : part.text;
   return [

@@ -1,19 +1,14 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { MessageProgress, eventOf } from './stream.ts';
-import type { ProviderError } from '../dialect.ts';
-import type { TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
-import { assertTranslatable } from '../wire/readable.ts';
 import { frameData } from '../wire/sse-frames.ts';
-import type { Ending } from '../translation/answer.ts';
-import type { ModelFacts } from '../translation/api.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
 import { JsonSource } from '../wire/json-text.ts';
-import { PartSequence } from '../translation/part-sequence.ts';
-import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf } from './response.ts';
 import { thinkingPart } from './content-reader.ts';
+import { AnswerSource } from '../translation/answer-source.ts';
 
 /** All blocks together: signatures come in one piece or a few. */
 const maxSignatureChars = 4 * 1024 * 1024;
@@ -28,26 +23,16 @@ interface OpenBlock {
 }
 
 /** Reads the events of messages. */
-export class MessageSource implements EventSource {
-  readonly #facts: ModelFacts;
-  readonly #sequence = new PartSequence();
+export class MessageSource extends AnswerSource {
   readonly #blocks = new Map<number, OpenBlock>();
   readonly #progress = new MessageProgress();
   #signatureChars = 0;
-  #isBegun = false;
-  #isOver = false;
-  #ending: Ending | null = null;
 
-  constructor(facts: ModelFacts) {
-    this.#facts = facts;
-  }
-
-  read(frame: Buffer): StreamEvent[] {
-    assertTranslatable(frame);
-    const event = this.#isOver ? null : eventOf(frame);
+  protected override readFrame(frame: Buffer): StreamEvent[] {
+    const event = eventOf(frame);
     if (event === null) return [];
     const { type, fields, index, error } = event;
-    if (error !== null) return this.#failed(error);
+    if (error !== null) return this.failed(error);
     this.#progress.add(event);
     switch (type) {
       case 'message_start':
@@ -61,48 +46,20 @@ export class MessageSource implements EventSource {
       case 'message_delta':
         return this.#messageDelta(fields);
       case 'message_stop':
-        return this.#finished();
+        return this.finished();
       default:
         return [];
     }
   }
 
-  get awaitsUsage(): boolean {
-    return this.#progress.awaitsUsage && !this.#isOver;
-  }
-
-  get held(): TextSample {
-    return this.#sequence.held;
-  }
-
-  end(): StreamEvent[] {
-    return this.#ending === null ? [] : this.#finished();
-  }
-
-  #finished(): StreamEvent[] {
-    if (this.#isOver || !this.#isBegun) return [];
-    const { stop, broken } = this.#ending ?? endingOf({});
-    if (broken !== null) return this.#failed(broken);
-    this.#isOver = true;
-    const closed = [...this.#blocks.keys()].flatMap((index) => this.#close(index));
-    return [...closed, { type: 'stop', stop }, { type: 'end' }];
-  }
-
-  #failed(error: ProviderError): StreamEvent[] {
-    this.#isOver = true;
-    return [{ type: 'error', error }];
+  override get awaitsUsage(): boolean {
+    return this.#progress.awaitsUsage && !this.isOver;
   }
 
   #start(message: unknown): StreamEvent[] {
-    if (this.#isBegun || !isFields(message)) return [];
-    this.#isBegun = true;
-    const { id, model } = message;
-    const start: StreamEvent = {
-      type: 'start',
-      id: textIn(id) ?? '',
-      model: textIn(model) ?? this.#facts.name,
-    };
-    return [start, ...this.#used()];
+    if (!isFields(message)) return [];
+    const started = this.start(message['id'], message['model']);
+    return started.length === 0 ? [] : [...started, ...this.#used()];
   }
 
   #used(): StreamEvent[] {
@@ -113,7 +70,7 @@ export class MessageSource implements EventSource {
 
   #messageDelta(fields: Fields): StreamEvent[] {
     const delta = Object(fields['delta']) as Fields;
-    if (typeof delta['stop_reason'] === 'string') this.#ending = endingOf(delta);
+    if (typeof delta['stop_reason'] === 'string') this.ending = endingOf(delta);
     return [...this.#start({}), ...this.#used()];
   }
 
@@ -126,7 +83,7 @@ export class MessageSource implements EventSource {
     const input = part.kind === 'call' ? inputOf(frame) : null;
     this.#blocks.set(index, { input, signature: '', opening });
     const first = part.kind === 'call' ? '' : (textIn(block['text']) ?? textIn(block['thinking']) ?? '');
-    return [...this.#sequence.open(keyOf(index), part), ...this.#sequence.add(keyOf(index), first)];
+    return [...this.sequence.open(keyOf(index), part), ...this.sequence.add(keyOf(index), first)];
   }
 
   #delta(index: number, { type, text, thinking, signature, partial_json: json }: Fields): StreamEvent[] {
@@ -141,7 +98,11 @@ export class MessageSource implements EventSource {
       return [];
     }
     if (typeof json === 'string' && json !== '') block.input = null;
-    return this.#sequence.add(keyOf(index), textIn(text) ?? textIn(thinking) ?? textIn(json) ?? '');
+    return this.sequence.add(keyOf(index), textIn(text) ?? textIn(thinking) ?? textIn(json) ?? '');
+  }
+
+  protected override closeAll(): StreamEvent[] {
+    return [...this.#blocks.keys()].flatMap((index) => this.#close(index));
   }
 
   #close(index: number): StreamEvent[] {
@@ -150,7 +111,7 @@ export class MessageSource implements EventSource {
     this.#blocks.delete(index);
     const { input, signature, opening } = block;
     const signed = signature === '' ? opening : thinkingPart({ type: 'thinking', signature }).signature;
-    return [...this.#sequence.add(keyOf(index), input ?? ''), ...this.#sequence.close(keyOf(index), signed)];
+    return [...this.sequence.add(keyOf(index), input ?? ''), ...this.sequence.close(keyOf(index), signed)];
   }
 }
 

@@ -3,9 +3,8 @@ import { frameOf, stopFrame } from './stream.ts';
 import type { Usage } from '../usage/usage.ts';
 import { fittingId, messagesIds } from '../translation/call-ids.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
-import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
 import { idOf, signatureOf, stopFields } from './response.ts';
-import { writeError } from './errors.ts';
 import { writeUsage } from './usage.ts';
 
 /** Writes the events of messages. */
@@ -15,7 +14,7 @@ export class MessageWriter implements EventWriter {
   #usage: Usage | null = null;
   #stop: Fields = {};
 
-  write(event: StreamEvent): Buffer[] {
+  write(event: WrittenEvent): Buffer[] {
     switch (event.type) {
       case 'start':
         return [this.#start(event.id, event.model)];
@@ -41,8 +40,6 @@ export class MessageWriter implements EventWriter {
           frameOf({ type: 'message_delta', delta: this.#stop, usage: writeUsage(this.#usage) }),
           stopFrame,
         ];
-      case 'error':
-        return [frameOf({ type: 'error', ...writeError(event.error) })];
     }
   }
 

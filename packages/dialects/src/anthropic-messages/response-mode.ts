@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { latestReport } from '../usage/reported-usage.ts';
 import { JsonSource, writeJson } from '../wire/json-text.ts';
 import type { ProviderError } from '../dialect.ts';
-import { publicErrorIn } from '../public-errors.ts';
+import { publicErrorIn } from '../provider-errors.ts';
 import { FrameJoiner, parseAnswer } from '../response-mode.ts';
 import { eventOf, firstUsage, frameOf, hasStopped, stopFrame } from './stream.ts';
 import { ContentBuilder, exactInput, isCall } from './tools.ts';

@@ -3,7 +3,7 @@ import { AnswerMeter } from '../usage/answer-meter.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { AnswerJson } from '../wire/answer-json.ts';
 import { NoAnswer, type ProviderError, type ReadOptions, type WholeAnswer } from '../dialect.ts';
-import { publicErrorIn } from '../public-errors.ts';
+import { publicErrorIn } from '../provider-errors.ts';
 import {
   endingIn,
   type Answer,

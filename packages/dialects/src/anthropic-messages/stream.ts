@@ -2,7 +2,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { writeJson } from '../wire/json-text.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
-import { parsePublicError, publicErrorIn } from '../public-errors.ts';
+import { parsePublicError, publicErrorIn } from '../provider-errors.ts';
 import { latestReport } from '../usage/reported-usage.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import type { Usage } from '../usage/usage.ts';

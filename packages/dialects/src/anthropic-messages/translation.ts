@@ -1,7 +1,7 @@
 import { countedMembers, type TranslatedApi } from '../translation/api.ts';
 import { readAnswer } from './response.ts';
 import { writeAnswer } from './response.ts';
-import { formatError } from './errors.ts';
+import { withTooLongWords } from '../translation/too-long.ts';
 import { MessageSource } from './event-source.ts';
 import { MessageWriter } from './event-writer.ts';
 import { cacheHint } from './cache-hint.ts';
@@ -15,7 +15,8 @@ export const anthropicMessagesTranslation = {
   thoughtIds: null,
   signaturePlace: '`signature` in `thinking` block',
   cacheHint,
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
+  formatError: withTooLongWords('prompt is too long'),
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

@@ -1,7 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
 import { converseWords, parseError } from '../provider-errors.ts';
-import { withoutAccount } from '../public-errors.ts';
+import { withoutAccount } from '../provider-errors.ts';
 import { textIn } from '../translation/fields.ts';
 
 /** Statuses of Bedrock's exceptions, for those that come without one. */
@@ -10,7 +10,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['InternalServerException', 500],
   ['ModelErrorException', 424],
   ['ModelNotReadyException', 429],
-  ['ModelStreamErrorException', 424],
+  ['ModelStreamErrorException', 502],
   ['ModelTimeoutException', 408],
   ['ResourceNotFoundException', 404],
   ['ServiceQuotaExceededException', 429],

@@ -1,17 +1,13 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import type { ProviderError } from '../dialect.ts';
-import type { TextSample } from '../usage/token-estimate.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { exceptionEvent } from '../wire/aws-event-frames.ts';
-import { assertReadable } from '../wire/readable.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
-import { hasMedia, type Ending } from '../translation/answer.ts';
-import type { ModelFacts } from '../translation/api.ts';
+import { hasMedia } from '../translation/answer.ts';
 import { numberIn, textIn } from '../translation/fields.ts';
-import { PartSequence } from '../translation/part-sequence.ts';
-import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, isMedia, isOwn, signatureOf, tierOf } from './response.ts';
 import { exceptionIn } from './errors.ts';
+import { AnswerSource } from '../translation/answer-source.ts';
 
 const maxSignatureChars = 4 * 1024 * 1024;
 /** Overhead of a piece. */
@@ -31,23 +27,13 @@ interface ConverseBlock {
  * Reads the events of ConverseStream. Texts and thoughts begin with their first piece; only calls have an event at their
  * start. Usage comes behind the stop.
  */
-export class ConverseSource implements EventSource {
-  readonly #facts: ModelFacts;
-  readonly #sequence = new PartSequence();
+export class ConverseSource extends AnswerSource {
   /** By index. */
   readonly #blocks = new Map<number, ConverseBlock>();
   #signatureChars = 0;
-  #isBegun = false;
-  #isOver = false;
-  #ending: Ending | null = null;
 
-  constructor(facts: ModelFacts) {
-    this.#facts = facts;
-  }
-
-  read(frame: Buffer): StreamEvent[] {
-    assertReadable(frame);
-    const data = this.#isOver ? null : frameData(frame);
+  protected override readFrame(frame: Buffer): StreamEvent[] {
+    const data = frameData(frame);
     if (data === null || data === '') return [];
     const fields: unknown = JSON.parse(data);
     if (!isFields(fields)) throw new Error('an event of the stream is not an object');
@@ -62,32 +48,19 @@ export class ConverseSource implements EventSource {
       case 'contentBlockStop':
         return this.#close(index);
       case 'messageStop':
-        this.#ending = endingOf(fields);
+        this.ending = endingOf(fields);
         return this.#start();
       case 'metadata':
         return this.#metadata(fields);
       case exceptionEvent:
-        return this.#failed(exceptionIn(fields));
+        return this.failed(exceptionIn(fields));
       default:
         return [];
     }
   }
 
-  get awaitsUsage(): boolean {
-    return this.#ending !== null && !this.#isOver;
-  }
-
-  get held(): TextSample {
-    return this.#sequence.held;
-  }
-
-  end(): StreamEvent[] {
-    if (this.#isOver || this.#ending === null) return [];
-    const { stop, broken } = this.#ending;
-    if (broken !== null) return this.#failed(broken);
-    this.#isOver = true;
-    const closed = [...this.#blocks.keys()].flatMap((index) => this.#close(index));
-    return [...closed, { type: 'stop', stop }, { type: 'end' }];
+  override get awaitsUsage(): boolean {
+    return this.ending !== null && !this.isOver;
   }
 
   /** It is the last event: some connections stay open behind it. */
@@ -98,15 +71,12 @@ export class ConverseSource implements EventSource {
     return [...used, ...this.end()];
   }
 
-  #failed(error: ProviderError): StreamEvent[] {
-    this.#isOver = true;
-    return [{ type: 'error', error }];
+  #start(): StreamEvent[] {
+    return this.start('', this.facts.name);
   }
 
-  #start(): StreamEvent[] {
-    if (this.#isBegun) return [];
-    this.#isBegun = true;
-    return [{ type: 'start', id: '', model: this.#facts.name }];
+  protected override closeAll(): StreamEvent[] {
+    return [...this.#blocks.keys()].flatMap((index) => this.#close(index));
   }
 
   #call(index: number, { toolUse }: Fields): StreamEvent[] {
@@ -121,7 +91,7 @@ export class ConverseSource implements EventSource {
 
   #delta(index: number, delta: Fields): StreamEvent[] {
     const { text, toolUse, reasoningContent } = delta;
-    if (isMedia(delta)) return this.#failed(hasMedia);
+    if (isMedia(delta)) return this.failed(hasMedia);
     if (typeof text === 'string') return this.#piece(index, 'text', text);
     if (isFields(reasoningContent)) return this.#thought(index, reasoningContent);
     const block = this.#blocks.get(index);
@@ -155,13 +125,13 @@ export class ConverseSource implements EventSource {
 
   #add(index: number, block: ConverseBlock, text: string): StreamEvent[] {
     block.isBegun ||= text !== '';
-    return this.#sequence.add(String(index), text);
+    return this.sequence.add(String(index), text);
   }
 
   #open(index: number, part: OpenPart): StreamEvent[] {
     if (this.#blocks.size >= maxBlocks) throw new Error('the answer has too many blocks');
     this.#blocks.set(index, { kind: part.kind, isBegun: false, signature: '', redacted: [] });
-    return this.#sequence.open(String(index), part);
+    return this.sequence.open(String(index), part);
   }
 
   #close(index: number): StreamEvent[] {
@@ -170,10 +140,10 @@ export class ConverseSource implements EventSource {
     this.#blocks.delete(index);
     const { signature } = block;
     const redacted = joined(block.redacted);
-    const signed = block.kind === 'thinking' ? signatureOf({ signature, redacted }, this.#facts) : null;
+    const signed = block.kind === 'thinking' ? signatureOf({ signature, redacted }, this.facts) : null;
     // Calls without input have no piece.
     const input = block.kind === 'call' && !block.isBegun ? '{}' : '';
-    return [...this.#sequence.add(String(index), input), ...this.#sequence.close(String(index), signed)];
+    return [...this.sequence.add(String(index), input), ...this.sequence.close(String(index), signed)];
   }
 }
 

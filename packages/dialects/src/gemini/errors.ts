@@ -1,8 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
 import { errorIn, parseError as wordsOfAny } from '../provider-errors.ts';
-import { withoutAccount } from '../public-errors.ts';
-import { isTooLong } from '../translation/too-long.ts';
+import { withoutAccount } from '../provider-errors.ts';
 import { textOf } from './fields.ts';
 
 /** Google's names of statuses (https://cloud.google.com/apis/design/errors), for errors without a number. */
@@ -49,36 +48,4 @@ function retryDelayIn(details: readonly unknown[]): number | undefined {
     if (textOf(type).endsWith('.RetryInfo') && seconds !== undefined) return Number(seconds) * 1_000;
   }
   return undefined;
-}
-
-const statusNames: ReadonlyMap<number, string> = new Map([
-  [400, 'INVALID_ARGUMENT'],
-  [401, 'UNAUTHENTICATED'],
-  [403, 'PERMISSION_DENIED'],
-  [404, 'NOT_FOUND'],
-  [413, 'INVALID_ARGUMENT'],
-  [422, 'INVALID_ARGUMENT'],
-  [429, 'RESOURCE_EXHAUSTED'],
-  [503, 'UNAVAILABLE'],
-  [504, 'DEADLINE_EXCEEDED'],
-  [529, 'UNAVAILABLE'],
-]);
-
-const overloaded = 529;
-
-/** The body of an error in Google's shape. */
-export function writeError(error: ProviderError): Fields {
-  const { status = 500, message = 'The provider failed.' } = formatError(error);
-  const code = status === overloaded ? 503 : status;
-  return { error: { code, message, status: statusNames.get(status) ?? 'INTERNAL' } };
-}
-
-/** Google's words for a conversation that is too long. */
-const tooLong = 'The input token count exceeds the maximum number of tokens allowed';
-
-export function formatError(error: ProviderError): ProviderError {
-  const { message = '' } = error;
-  return isTooLong(error) && !/^the input token count/i.test(message)
-    ? { ...error, message: `${tooLong}: ${message}` }
-    : error;
 }

@@ -2,46 +2,35 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { latestReport } from '../usage/reported-usage.ts';
 import type { ProviderError } from '../dialect.ts';
 import { errorInEvent } from '../provider-errors.ts';
-import { withoutAccount } from '../public-errors.ts';
-import { memberIn, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
+import { withoutAccount } from '../provider-errors.ts';
+import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
 import { publicErrorIn } from './errors.ts';
 import { hasFinished, isBlocked, responseIn } from './stream.ts';
 import { readUsage } from '../usage/usage-reader.ts';
-import { assertTranslatable } from '../wire/readable.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
-import type { AnswerPart, Ending } from '../translation/answer.ts';
-import type { ModelFacts } from '../translation/api.ts';
+import type { AnswerPart } from '../translation/answer.ts';
 import { JsonSource } from '../wire/json-text.ts';
-import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, partsOf } from './response.ts';
+import { AnswerSource } from '../translation/answer-source.ts';
 
 /** Reads the frames of Gemini. No frame says that it is the last one: the end of the response does. */
-export class GeminiSource implements EventSource {
-  readonly #facts: ModelFacts;
+export class GeminiSource extends AnswerSource {
   #usage: Fields = {};
   /** Whether usage came with the finish reason, or after it. */
   #hasLastUsage = false;
   #open: OpenPart['kind'] | null = null;
-  #isBegun = false;
-  #isOver = false;
-  #ending: Ending | null = null;
   #broken: ProviderError | null = null;
 
-  constructor(facts: ModelFacts) {
-    this.#facts = facts;
-  }
-
-  read(frame: Buffer): StreamEvent[] {
-    assertTranslatable(frame);
-    if (this.#isOver) return [];
+  protected override readFrame(frame: Buffer): StreamEvent[] {
     if (frameEvent(frame) === 'error')
-      return this.#failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
+      return this.failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
     const response = responseIn(frame);
     if (response === null || Object.keys(response).length === 0) return [];
     const error = publicErrorIn(response);
-    if (error !== null) return this.#failed(error);
+    if (error !== null) return this.failed(error);
     const [candidate] = objectsIn(response, 'candidates');
-    const events = this.#start(response);
+    const events = this.start(valueOf(response, 'responseId'), valueOf(response, 'modelVersion'));
     if (candidate !== undefined) events.push(...this.#candidate(candidate, frame));
     const ending = endingOf(candidate, response);
     this.#broken ??= ending.broken;
@@ -50,37 +39,17 @@ export class GeminiSource implements EventSource {
         ? isBlocked(response)
         : hasFinished({ finishReason: valueOf(candidate, 'finishReason') })
     )
-      this.#ending = ending;
+      this.ending = { ...ending, broken: this.#broken };
     const report = valueOf(response, 'usageMetadata');
     if (!isFields(report)) return events;
-    this.#hasLastUsage ||= this.#ending !== null;
+    this.#hasLastUsage ||= this.ending !== null;
     this.#usage = latestReport(this.#usage, report);
     const usage = readUsage(this.#usage);
     return usage === null ? events : [...events, { type: 'usage', usage, serviceTier: null }];
   }
 
-  get awaitsUsage(): boolean {
-    return this.#ending !== null && !this.#hasLastUsage && !this.#isOver;
-  }
-
-  end(): StreamEvent[] {
-    if (this.#isOver || this.#ending === null) return [];
-    if (this.#broken !== null) return this.#failed(this.#broken);
-    this.#isOver = true;
-    return [...this.#close(), { type: 'stop', stop: this.#ending.stop }, { type: 'end' }];
-  }
-
-  #failed(error: ProviderError): StreamEvent[] {
-    this.#isOver = true;
-    return [{ type: 'error', error }];
-  }
-
-  #start(response: Fields): StreamEvent[] {
-    if (this.#isBegun) return [];
-    this.#isBegun = true;
-    const id = textOf(valueOf(response, 'responseId'));
-    const model = textOf(valueOf(response, 'modelVersion')) || this.#facts.name;
-    return [{ type: 'start', id, model }];
+  override get awaitsUsage(): boolean {
+    return this.ending !== null && !this.#hasLastUsage && !this.isOver;
   }
 
   #candidate(candidate: Fields, frame: Buffer): StreamEvent[] {
@@ -98,7 +67,7 @@ export class GeminiSource implements EventSource {
     if (part.kind === 'call') {
       const { id, name, isFreeform, namespace, argumentsText } = part;
       return [
-        ...this.#close(),
+        ...this.closeAll(),
         { type: 'open', part: { kind: 'call', id, name, isFreeform, namespace } },
         { type: 'delta', text: argumentsText },
         { type: 'close', signature: null },
@@ -108,7 +77,7 @@ export class GeminiSource implements EventSource {
     const signature = kind === 'thinking' ? part.signature : null;
     if (text === '' && signature === null) return [];
     const opened: StreamEvent[] =
-      this.#open === kind ? [] : [...this.#close(), { type: 'open', part: { kind } }];
+      this.#open === kind ? [] : [...this.closeAll(), { type: 'open', part: { kind } }];
     this.#open = kind;
     const events: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
     if (signature === null) return [...opened, ...events];
@@ -116,7 +85,7 @@ export class GeminiSource implements EventSource {
     return [...opened, ...events, { type: 'close', signature }];
   }
 
-  #close(): StreamEvent[] {
+  protected override closeAll(): StreamEvent[] {
     if (this.#open === null) return [];
     this.#open = null;
     return [{ type: 'close', signature: null }];

@@ -3,9 +3,8 @@ import type { Usage } from '../usage/usage.ts';
 import type { Stop } from '../translation/answer.ts';
 import { writeJson } from '../wire/json-text.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
-import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
 import { callPart, finishReasons, signatureOf } from './response.ts';
-import { writeError } from './errors.ts';
 import { writeUsage } from './usage.ts';
 
 /** Calls are whole in one frame. */
@@ -20,7 +19,7 @@ export class GeminiWriter implements EventWriter {
   #usage: Usage | null = null;
   #stop: Stop = { reason: 'end', sequence: null };
 
-  write(event: StreamEvent): Buffer[] {
+  write(event: WrittenEvent): Buffer[] {
     switch (event.type) {
       case 'start':
         this.#head = { modelVersion: event.model, responseId: event.id };
@@ -42,8 +41,6 @@ export class GeminiWriter implements EventWriter {
         return [];
       case 'end':
         return [this.#frame([{ text: '' }], finishReasons[this.#stop.reason])];
-      case 'error':
-        return [Buffer.from(`data: ${writeJson(writeError(event.error))}\n\n`)];
     }
   }
 

@@ -8,7 +8,7 @@ import { assertReadable } from '../wire/readable.ts';
 import type { FrameKind, StreamReader } from '../dialect.ts';
 import { StreamMeter } from '../stream-meter.ts';
 import { errorInEvent } from '../provider-errors.ts';
-import { withoutAccount } from '../public-errors.ts';
+import { withoutAccount } from '../provider-errors.ts';
 import { objectIn, objectsIn } from './fields.ts';
 import { callIn, partsOf, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './errors.ts';

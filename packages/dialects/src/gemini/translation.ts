@@ -1,7 +1,7 @@
 import type { TranslatedApi } from '../translation/api.ts';
 import { readAnswer } from './response.ts';
 import { writeAnswer } from './response.ts';
-import { formatError } from './errors.ts';
+import { withTooLongWords } from '../translation/too-long.ts';
 import { GeminiSource } from './event-source.ts';
 import { GeminiWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
@@ -11,7 +11,11 @@ import { writeRequest } from './request-writer.ts';
 export const geminiTranslation = {
   thoughtIds: null,
   signaturePlace: '`thoughtSignature`',
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
+  formatError: withTooLongWords(
+    'The input token count exceeds the maximum number of tokens allowed',
+    'the input token count',
+  ),
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),
   counts: {

@@ -4,18 +4,16 @@ import { MessageBuilder } from './message-builder.ts';
 import { errorInChoice, hasFinished } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';
 import { argumentsOf, idOf } from './tool-calls.ts';
-import type { TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';
-import { assertTranslatable } from '../wire/readable.ts';
-import { hasMedia, type Ending } from '../translation/answer.ts';
-import type { ModelFacts } from '../translation/api.ts';
+import { hasMedia } from '../translation/answer.ts';
 import { newCallId } from '../translation/call-ids.ts';
 import { textIn } from '../translation/fields.ts';
 import { JsonBalance } from '../translation/json-balance.ts';
-import { PartSequence } from '../translation/part-sequence.ts';
-import type { EventSource, StreamEvent } from '../translation/stream-events.ts';
+import type { StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, outputText, saysMedia, signatureOf } from './answer-reader.ts';
+import { AnswerSource } from '../translation/answer-source.ts';
+import { withoutAccount } from '../provider-errors.ts';
 
 /** A call in a stream, until it is open. */
 interface StreamedCall {
@@ -27,36 +25,25 @@ interface StreamedCall {
 }
 
 /** Reads the chunks of chat completions, in all ways in which servers write them. */
-export class ChunkSource implements EventSource {
-  readonly #facts: ModelFacts;
+export class ChunkSource extends AnswerSource {
   readonly #spoken = new SpokenChoice();
   /** Keeps the calls alone. */
   readonly #builder = new MessageBuilder();
   readonly #calls: StreamedCall[] = [];
-  readonly #sequence = new PartSequence();
-  #isBegun = false;
-  #isOver = false;
-  #ending: Ending | null = null;
   #usage: Usage | null = null;
   /** Whether usage came with the finish reason, or after it. */
   #hasLastUsage = false;
   #serviceTier: string | null = null;
 
-  constructor(facts: ModelFacts) {
-    this.#facts = facts;
-  }
-
-  read(frame: Buffer): StreamEvent[] {
-    assertTranslatable(frame);
-    if (this.#isOver) return [];
+  protected override readFrame(frame: Buffer): StreamEvent[] {
     const parsed = parseFrame(frame);
     switch (parsed.type) {
       case 'empty':
         return [];
       case 'done':
-        return this.#finished();
+        return this.finished();
       case 'error':
-        return this.#failed(parsed.error);
+        return this.failed(withoutAccount(parsed.error));
       case 'chunk':
         return this.#chunk(parsed.chunk);
     }
@@ -69,64 +56,31 @@ export class ChunkSource implements EventSource {
     const [choice] = listOf(chunk['choices']);
     if (isFields(choice)) {
       const broken = errorInChoice(choice);
-      if (broken !== null) return this.#failed(broken);
-      events.push(...this.#begin(chunk), ...this.#choice(choice));
+      if (broken !== null) return this.failed(withoutAccount(broken));
+      events.push(...this.start(chunk['id'], chunk['model']), ...this.#choice(choice));
     }
     if (usage !== null && usage !== this.#usage) {
-      this.#hasLastUsage ||= this.#ending !== null;
+      this.#hasLastUsage ||= this.ending !== null;
       events.push({ type: 'usage', usage, serviceTier: this.#serviceTier });
     }
     this.#usage = usage;
     return events;
   }
 
-  get awaitsUsage(): boolean {
-    return this.#ending !== null && !this.#hasLastUsage && !this.#isOver;
-  }
-
-  get held(): TextSample {
-    return this.#sequence.held;
-  }
-
-  end(): StreamEvent[] {
-    return this.#ending === null ? [] : this.#finished();
-  }
-
-  #finished(): StreamEvent[] {
-    if (this.#isOver || !this.#isBegun) return [];
-    this.#isOver = true;
-    const { stop, broken } = this.#ending ?? endingOf(null);
-    if (broken !== null) return [{ type: 'error', error: broken }];
-    return [...this.#closeAll(), { type: 'stop', stop }, { type: 'end' }];
-  }
-
-  #failed(error: { message?: string | undefined }): StreamEvent[] {
-    this.#isOver = true;
-    return [{ type: 'error', error }];
-  }
-
-  #begin(chunk: Fields): StreamEvent[] {
-    if (this.#isBegun) return [];
-    this.#isBegun = true;
-    return [
-      {
-        type: 'start',
-        id: textIn(chunk['id']) ?? '',
-        model: textIn(chunk['model']) || this.#facts.name,
-      },
-    ];
+  override get awaitsUsage(): boolean {
+    return this.ending !== null && !this.#hasLastUsage && !this.isOver;
   }
 
   #choice(choice: Fields): StreamEvent[] {
     const delta = this.#spoken.newIn(choice);
     const events = delta === null ? [] : this.#delta(delta);
-    if (hasFinished(choice['finish_reason'])) this.#ending ??= endingOf(choice['finish_reason']);
+    if (hasFinished(choice['finish_reason'])) this.ending ??= endingOf(choice['finish_reason']);
     return events;
   }
 
   #delta(delta: Fields): StreamEvent[] {
     const { refusal } = delta;
-    if (saysMedia(delta)) this.#ending = { ...endingOf(null), broken: hasMedia };
+    if (saysMedia(delta)) this.ending = { ...endingOf(null), broken: hasMedia };
     const thought = textIn(delta['reasoning_content']) ?? textIn(delta['reasoning']) ?? '';
     const pieces = this.#builder.add({
       tool_calls: delta['tool_calls'],
@@ -145,12 +99,12 @@ export class ChunkSource implements EventSource {
     if (text === '') return [];
     const others = textKinds.filter((each) => each !== kind);
     const events = others.flatMap((each) => this.#closeText(each));
-    if (!this.#sequence.has(kind)) events.push(...this.#sequence.open(kind, { kind }));
-    return [...events, ...this.#sequence.add(kind, text)];
+    if (!this.sequence.has(kind)) events.push(...this.sequence.open(kind, { kind }));
+    return [...events, ...this.sequence.add(kind, text)];
   }
 
   #closeText(kind: (typeof textKinds)[number]): StreamEvent[] {
-    return this.#sequence.close(kind, kind === 'thinking' ? signatureOf(this.#facts) : null);
+    return this.sequence.close(kind, kind === 'thinking' ? signatureOf(this.facts) : null);
   }
 
   #piece(place: number, piece: Fields): StreamEvent[] {
@@ -167,7 +121,7 @@ export class ChunkSource implements EventSource {
       call.state = 'open';
       const id = idOf(piece) || this.#builder.idOf(place) || newCallId();
       const part = { kind: 'call', id, name, isFreeform: false, namespace: null } as const;
-      events.push(...this.#sequence.open(keyOf(place), part));
+      events.push(...this.sequence.open(keyOf(place), part));
       const early = call.early;
       call.early = [];
       for (const each of early) events.push(...this.#argue(place, call, each));
@@ -181,18 +135,18 @@ export class ChunkSource implements EventSource {
     if (text === '' || call.state === 'closed') return [];
     call.hasArguments = true;
     call.balance.add(text);
-    const events = this.#sequence.add(keyOf(place), text);
+    const events = this.sequence.add(keyOf(place), text);
     if (!call.balance.isWhole) return events;
     call.state = 'closed';
-    return [...events, ...this.#sequence.close(keyOf(place))];
+    return [...events, ...this.sequence.close(keyOf(place))];
   }
 
-  #closeAll(): StreamEvent[] {
+  protected override closeAll(): StreamEvent[] {
     const events = textKinds.flatMap((kind) => this.#closeText(kind));
     for (const [place, call] of this.#calls.entries()) {
       if (call.state !== 'open') continue;
-      if (!call.hasArguments) events.push(...this.#sequence.add(keyOf(place), '{}'));
-      events.push(...this.#sequence.close(keyOf(place)));
+      if (!call.hasArguments) events.push(...this.sequence.add(keyOf(place), '{}'));
+      events.push(...this.sequence.close(keyOf(place)));
     }
     return events;
   }

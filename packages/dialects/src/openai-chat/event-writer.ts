@@ -2,9 +2,8 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { endFrames, frameOf } from './chunks.ts';
 import type { Usage } from '../usage/usage.ts';
 import { chatIds, fittingId } from '../translation/call-ids.ts';
-import type { EventWriter, OpenStreamCall, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { EventWriter, OpenStreamCall, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
 import { finishReasons, idOf, now } from './answer-writer.ts';
-import { writeError } from './errors.ts';
 
 /** Writes the chunks of chat completions. */
 export class ChunkWriter implements EventWriter {
@@ -13,7 +12,7 @@ export class ChunkWriter implements EventWriter {
   #calls = 0;
   #usage: Usage | null = null;
 
-  write(event: StreamEvent): Buffer[] {
+  write(event: WrittenEvent): Buffer[] {
     switch (event.type) {
       case 'start':
         this.#head = { id: idOf(event.id), created: now(), model: event.model };
@@ -33,8 +32,6 @@ export class ChunkWriter implements EventWriter {
         return [this.#chunk({}, finishReasons[event.stop.reason])];
       case 'end':
         return endFrames(this.#head, this.#usage);
-      case 'error':
-        return [frameOf(writeError(event.error))];
     }
   }
 

@@ -2,7 +2,7 @@ import type { TranslatedApi } from '../translation/api.ts';
 import { chatIds } from '../translation/call-ids.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
-import { formatError } from './errors.ts';
+import { withTooLongCode } from '../translation/too-long.ts';
 import { ChunkSource } from './event-source.ts';
 import { ChunkWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
@@ -11,7 +11,8 @@ import { writeRequest } from './request-writer.ts';
 /** OpenAI's chat completions. */
 export const openAiChatTranslation = {
   thoughtIds: chatIds,
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
+  formatError: withTooLongCode,
   eventSource: (facts) => new ChunkSource(facts),
   eventWriter: () => new ChunkWriter(),
 } satisfies TranslatedApi;

@@ -5,9 +5,8 @@ import { writeJson } from '../wire/json-text.ts';
 import type { AnswerPart, Stop } from '../translation/answer.ts';
 import { now } from '../openai-chat/answer-writer.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
-import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
 import { idOf, itemId, itemOf, responseHead, statusOf } from './answer-writer.ts';
-import { writeError } from './errors.ts';
 import { begunItem, itemTexts, type ItemEvent, type ItemText } from './item-events.ts';
 import { writeUsage } from './usage.ts';
 
@@ -39,7 +38,7 @@ export class ResponseWriter implements EventWriter {
     this.#head = { ...responseHead('resp_0', '', 0), ...echoed };
   }
 
-  write(event: StreamEvent): Buffer[] {
+  write(event: WrittenEvent): Buffer[] {
     switch (event.type) {
       case 'start':
         this.#id = idOf(event.id);
@@ -62,8 +61,6 @@ export class ResponseWriter implements EventWriter {
         return [];
       case 'end':
         return this.#end();
-      case 'error':
-        return this.#failed(writeError(event.error)['error']);
     }
   }
 
@@ -79,15 +76,6 @@ export class ResponseWriter implements EventWriter {
     const usage = this.#usage === null ? null : writeUsage(this.#usage);
     const response = { ...this.#head, ...status, output: this.#output, usage };
     return [this.#event({ type: `response.${String(status['status'])}`, response })];
-  }
-
-  /** SDKs raise the first; clients that follow the response read the second. */
-  #failed(error: unknown): Buffer[] {
-    const response = { ...this.#head, status: 'failed', error, output: this.#output };
-    return [
-      this.#event({ ...(Object(error) as Fields), error, type: 'error' }),
-      this.#event({ type: 'response.failed', response }),
-    ];
   }
 
   #opened(part: OpenPart): Buffer[] {

@@ -1,6 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { parsePublicError, publicErrorIn } from '../public-errors.ts';
+import { parsePublicError, publicErrorIn } from '../provider-errors.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
 
 /** An event of a stream. */

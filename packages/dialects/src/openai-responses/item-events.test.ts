@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Answer, AnswerPart } from '../translation/answer.ts';
-import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import type { OpenPart, WrittenEvent } from '../translation/stream-events.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { ResponseWriter } from './event-writer.ts';
@@ -33,10 +33,10 @@ function openOf(part: AnswerPart): OpenPart {
 }
 
 /** The events of an answer with one delta a part. */
-function eventsOf({ id, model, parts: [part], stop }: Answer): StreamEvent[] {
+function eventsOf({ id, model, parts: [part], stop }: Answer): WrittenEvent[] {
   if (part === undefined) throw new Error('no part');
   const text = part.kind === 'call' ? part.argumentsText : part.text;
-  const deltas: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
+  const deltas: WrittenEvent[] = text === '' ? [] : [{ type: 'delta', text }];
   return [
     { type: 'start', id, model },
     { type: 'open', part: openOf(part) },

@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Answer } from '../translation/answer.ts';
 import type { SealSummary } from '../translation/api.ts';
-import type { EventWriter, StreamEvent } from '../translation/stream-events.ts';
+import type { EventWriter, WrittenEvent } from '../translation/stream-events.ts';
 import { idOf, writeResponse } from './answer-writer.ts';
 import { ResponseWriter } from './event-writer.ts';
 
@@ -32,7 +32,7 @@ export class SummaryWriter implements EventWriter {
     this.#seal = seal;
   }
 
-  write(event: StreamEvent): Buffer[] {
+  write(event: WrittenEvent): Buffer[] {
     switch (event.type) {
       case 'start':
         this.#id = idOf(event.id);
@@ -49,7 +49,6 @@ export class SummaryWriter implements EventWriter {
         return this.#end();
       case 'usage':
       case 'stop':
-      case 'error':
         return this.#writer.write(event);
     }
   }

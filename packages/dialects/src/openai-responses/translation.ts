@@ -2,7 +2,7 @@ import { countedMembers, type TranslatedApi } from '../translation/api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { echoedFields } from './echoed-fields.ts';
-import { formatError } from './errors.ts';
+import { withTooLongCode } from '../translation/too-long.ts';
 import { ResponseSource } from './event-source.ts';
 import { ResponseWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
@@ -18,7 +18,8 @@ const counted = [
 export const openAiResponsesTranslation = {
   thoughtIds: null,
   signaturePlace: '`encrypted_content` of a `reasoning` item',
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError, echoedFields },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, echoedFields },
+  formatError: withTooLongCode,
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: (echoed) => new ResponseWriter(echoed),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

@@ -15,6 +15,7 @@ import { anthropicMessagesTranslation } from '../anthropic-messages/translation.
 import { openAiResponsesTranslation } from '../openai-responses/translation.ts';
 import { noUsage } from '../usage/usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
+import type { StreamEvent } from './stream-events.ts';
 import { answerOf, answers, conversations, eventsOf, facts } from '@gatehouse/test/translation-samples';
 
 type Api = Omit<TranslatedApi, 'formatError' | 'thoughtIds'>;
@@ -180,10 +181,10 @@ describe('an answer', () => {
     fc.assert(
       fc.property(answers, sizes, (any, each) => {
         const answer = sayableAnswer(any, second);
-        let events = eventsOf(answer, each);
+        let events: StreamEvent[] = eventsOf(answer, each);
         for (const api of [first, second]) {
           const [writer, source] = [api.eventWriter(), api.eventSource(facts)];
-          const frames = events.flatMap((event) => writer.write(event));
+          const frames = events.flatMap((event) => (event.type === 'error' ? [] : writer.write(event)));
           events = [...frames.flatMap((frame) => source.read(frame)), ...source.end()];
         }
         const read = answerOf(events);

@@ -102,7 +102,7 @@ describe('a stream of Converse', () => {
       const stream = translationBetween('chat', 'converse', claude).stream();
       const frames = passedFrames(Buffer.concat([start, delta(0, { text: 'a' }), stop(reason), metadata]));
       const text = Buffer.concat(frames.flatMap((frame) => stream.frames(frame))).toString();
-      expect(text).toContain(reason);
+      expect(stream.error?.message).toContain(reason);
       expect(text).not.toMatch(/DONE|"finish_reason":"/);
       expect(stream.usage).toMatchObject({ outputTokens: 2 });
     },
@@ -126,7 +126,7 @@ describe('a stream of Converse', () => {
   it.each([
     ['throttlingException', 429],
     ['serviceUnavailableException', 503],
-    ['modelStreamErrorException', 424],
+    ['modelStreamErrorException', 502],
     ['internalServerException', 500],
     ['somethingNewException', 500],
   ])('ends with the error %s, without words that may name the account', (name, status) => {
@@ -136,10 +136,14 @@ describe('a stream of Converse', () => {
   });
 
   it('keeps the words of an error that concerns the request', () => {
-    const text = streamed('messages', [
-      exceptionFrame('validationException', 'Input is too long for the model.'),
-    ]);
-    expect(text).toContain('prompt is too long: Input is too long for the model.');
+    const translation = translationBetween('messages', 'converse', claude);
+    const stream = translation.stream();
+    const exception = exceptionFrame('validationException', 'Input is too long for the model.');
+    for (const frame of passedFrames(exception)) expect(stream.frames(frame)).toEqual([]);
+    expect(translation.error(stream.error ?? {})).toMatchObject({
+      status: 400,
+      message: 'prompt is too long: Input is too long for the model.',
+    });
   });
 
   it('reads 100,000 pieces of a call, and as many of a thought', () => {

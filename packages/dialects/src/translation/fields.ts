@@ -6,6 +6,11 @@ export function textIn(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
+/** A text; empty otherwise. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
 export function numberIn(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }

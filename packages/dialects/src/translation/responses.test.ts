@@ -296,18 +296,3 @@ describe('a request of responses', () => {
     });
   });
 });
-
-describe('a stream of responses that fails', () => {
-  it('has the error as SDKs raise it, and the failed response behind it', () => {
-    const stream = translationBetween('responses', 'chat', facts).stream();
-    const frames = [
-      '{"choices":[{"index":0,"delta":{"content":"a"}}]}',
-      '{"error":{"message":"busy","code":529}}',
-    ].flatMap((data) => stream.frames(Buffer.from(`data: ${data}\n\n`)));
-    const types = frames.map((frame) => /^event: (.*)$/m.exec(frame.toString())?.[1]);
-    expect(types.slice(-2)).toEqual(['error', 'response.failed']);
-    const reader = new EventReader();
-    expect(frames.map((frame) => reader.read(frame)).at(-2)).toBe('error');
-    expect(reader.error).toMatchObject({ status: 529 });
-  });
-});

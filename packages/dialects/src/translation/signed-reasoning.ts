@@ -1,7 +1,7 @@
 import type { AnswerPart } from './answer.ts';
 import { fittingId, type IdRule } from './call-ids.ts';
 import type { Part, ReasoningSignature, ThinkingPart, Turn } from './conversation.ts';
-import type { StreamEvent } from './stream-events.ts';
+import type { WrittenEvent } from './stream-events.ts';
 
 /**
  * Thoughts with signatures beside the answers of an API that has no place for signatures. Each is known by the call of a tool that it
@@ -57,7 +57,7 @@ export class ReasoningCollector {
   }
 
   /** An event as the client gets it. */
-  event(event: StreamEvent): void {
+  event(event: WrittenEvent): void {
     if (event.type === 'open') {
       this.#text = event.part.kind === 'thinking' ? [] : null;
       if (event.part.kind === 'call') this.#call(event.part);

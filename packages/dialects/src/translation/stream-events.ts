@@ -42,7 +42,10 @@ export interface EventSource {
   readonly held?: TextSample;
 }
 
+/** An event that a client gets: errors end the stream in the words of the gateway. */
+export type WrittenEvent = Exclude<StreamEvent, { type: 'error' }>;
+
 /** Writes the frames of a client's stream. */
 export interface EventWriter {
-  write(event: StreamEvent): Buffer[];
+  write(event: WrittenEvent): Buffer[];
 }

@@ -13,6 +13,21 @@ const words: readonly RegExp[] = [
 ];
 
 /** Whether an error says that the conversation is too long: clients then compact it. Each knows the words of its API alone. */
-export function isTooLong({ code = '', message = '' }: ProviderError): boolean {
+function isTooLong({ code = '', message = '' }: ProviderError): boolean {
   return words.some((word) => word.test(code) || word.test(message));
+}
+
+/** `formatError` of OpenAI's APIs, whose clients compact a conversation at this code. */
+export function withTooLongCode(error: ProviderError): ProviderError {
+  return isTooLong(error) ? { ...error, code: 'context_length_exceeded' } : error;
+}
+
+/** `formatError` of an API whose clients compact a conversation at words. `begins`: enough of them to be recognised. */
+export function withTooLongWords(words: string, begins = words): (error: ProviderError) => ProviderError {
+  return (error) => {
+    const { message = '' } = error;
+    return isTooLong(error) && !message.toLowerCase().startsWith(begins.toLowerCase())
+      ? { ...error, message: `${words}: ${message}` }
+      : error;
+  };
 }

@@ -4,7 +4,7 @@ import type { CallPart, Conversation, Tool } from './conversation.ts';
 import { flatNames, type NamedTool } from './flat-names.ts';
 import type { DroppedFields } from './dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import type { OpenStreamCall, StreamEvent } from './stream-events.ts';
+import type { OpenStreamCall, WrittenEvent } from './stream-events.ts';
 
 const inputSchema =
   '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}';
@@ -122,7 +122,7 @@ export class CallRestorer {
     this.#names = names;
   }
 
-  restored(event: StreamEvent): StreamEvent[] {
+  restored(event: WrittenEvent): WrittenEvent[] {
     if (event.type === 'open' && event.part.kind === 'call') {
       const part = this.#names.opened(event.part);
       this.#input = part.isFreeform ? [] : null;

@@ -35,7 +35,7 @@ import {
   type KnownReasoning,
 } from './signed-reasoning.ts';
 import { runSteps, cooperativeFor, type InTurn, type Steps } from '@gatehouse/kit/cooperative-steps';
-import type { StreamEvent } from './stream-events.ts';
+import type { EventSource, EventWriter, StreamEvent } from './stream-events.ts';
 import { summarising } from './summarising.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
@@ -51,22 +51,6 @@ const upstreams = { ...clients, converse: bedrockConverseTranslation } satisfies
   string,
   ProviderFormat
 >;
-
-/** The translation of one provider call: its request first, and then its answer. */
-export interface Translation {
-  /**
-   * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
-   * field for one that can't be expressed. A large one needs a turn (`LargeWork`).
-   */
-  request(body: Pieces, request: TranslatedRequest): Promise<ProviderRequest>;
-  /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
-  whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError>;
-  stream(): StreamTranslation;
-  /** The name of the number in a provider's count of tokens; null where its API has none. */
-  readonly countName: string | null;
-  /** An error that concerns the request, in the words and codes by which the client mends it. */
-  error(error: ProviderError): ProviderError;
-}
 
 export interface ProviderRequest {
   /** Shares the memory of long texts with the client's request. */
@@ -96,21 +80,6 @@ export interface TranslatedAnswer extends ThoughtsBeside {
   bytes: Buffer;
 }
 
-/** The translation of one stream. */
-export interface StreamTranslation extends ThoughtsBeside {
-  /** Throws if the frame can't be read, or not within 50 ms. */
-  frames(frame: Buffer): Buffer[];
-  /** The provider ended its response in order: the rest of a complete answer, and nothing of one that was cut. */
-  end(): Buffer[];
-  /** Whether the answer seems to be whole, and its usage has not come yet. */
-  readonly awaitsUsage: boolean;
-  /** Everything that the provider has reported so far, which may reach the client at the end only. */
-  readonly usage: Usage | null;
-  readonly serviceTier: string | null;
-  /** Everything that the provider has said so far, also what is held back and may never reach the client. */
-  readonly answer: TextSample;
-}
-
 /** Whether clients of an API lose the signatures of reasoning, so that the gateway keeps them. */
 export function losesSignatures(client: DialectName): boolean {
   return clients[client].thoughtIds !== null;
@@ -126,10 +95,11 @@ export function translationBetween(
   facts: ModelFacts,
   sealSummary?: SealSummary,
 ): Translation {
-  return new ApiTranslation(clients[client], upstreams[upstream], { facts, sealSummary });
+  return new Translation(clients[client], upstreams[upstream], { facts, sealSummary });
 }
 
-class ApiTranslation implements Translation {
+/** The translation of one provider call: its request first, and then its answer. */
+export class Translation {
   readonly #client: ClientFormat;
   readonly #upstream: ProviderFormat;
   readonly #facts: ModelFacts;
@@ -148,6 +118,10 @@ class ApiTranslation implements Translation {
     this.#summaries = sealSummary === undefined ? null : (client.summaries?.(sealSummary) ?? null);
   }
 
+  /**
+   * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
+   * field for one that can't be expressed. A large one needs a turn (`LargeWork`).
+   */
   async request(body: Pieces, options: TranslatedRequest): Promise<ProviderRequest> {
     const inTurn = cooperativeFor(body, options.tenantId);
     const texts = await runSteps(CutTexts.cut(body), inTurn);
@@ -190,6 +164,7 @@ class ApiTranslation implements Translation {
     return { ...(await runSteps(texts.restored(written), inTurn)), ignored: dropped.ignored };
   }
 
+  /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
   async whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError> {
     const inTurn = cooperativeFor(bytes, tenantId);
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) throw new Error('the answer is too large');
@@ -208,62 +183,24 @@ class ApiTranslation implements Translation {
     };
   }
 
-  stream(): StreamTranslation {
-    const source = this.#upstream.eventSource(this.#facts);
-    const restorer = new CallRestorer(this.#names);
-    const writer = (this.#summaries ?? this.#client).eventWriter(this.#echoed);
-    const builder = new SampleBuilder();
-    const kinds = new Set<AnswerPart['kind']>();
-    const collector = this.#collector();
-    let usage: Usage | null = null;
-    let serviceTier: string | null = null;
-    const toAccount = (event: StreamEvent): StreamEvent =>
-      event.type === 'close' && event.signature !== null
-        ? { ...event, signature: this.#signed(event.signature) }
-        : event;
-    const write = (events: readonly StreamEvent[]): Buffer[] =>
-      events.flatMap((event) => {
-        if (event.type === 'usage') ({ usage, serviceTier } = event);
-        else if (event.type === 'delta') builder.add(event.text);
-        else if (event.type === 'open') {
-          kinds.add(event.part.kind);
-          if (event.part.kind === 'call') builder.add(event.part.name);
-        } else if (event.type === 'stop')
-          return writer.write({ type: 'stop', stop: stopAfter(event.stop, kinds) });
-        return restorer.restored(toAccount(event)).flatMap((each) => {
-          collector?.event(each);
-          return writer.write(each);
-        });
-      });
-    return {
-      frames: (frame) => write(source.read(frame)),
-      end: () => write(source.end()),
-      get awaitsUsage(): boolean {
-        return source.awaitsUsage;
+  stream(): TranslatedStream {
+    return new TranslatedStream(
+      this.#upstream.eventSource(this.#facts),
+      (this.#summaries ?? this.#client).eventWriter(this.#echoed),
+      {
+        restorer: new CallRestorer(this.#names),
+        collector: this.#collector(),
+        signed: (signature) => this.#signed(signature),
       },
-      get usage(): Usage | null {
-        return usage;
-      },
-      get serviceTier(): string | null {
-        return serviceTier;
-      },
-      get answer(): TextSample {
-        const { beginning, chars } = builder.built;
-        const { held } = source;
-        return held === undefined
-          ? builder.built
-          : { beginning: beginning || held.beginning, chars: chars + held.chars };
-      },
-      get thoughts(): readonly CallReasoning[] {
-        return collector?.calls ?? [];
-      },
-    };
+    );
   }
 
+  /** The name of the number in a provider's count of tokens; null where its API has none. */
   get countName(): string | null {
     return this.#upstream.counts?.tokens ?? null;
   }
 
+  /** An error that concerns the request, in the words and codes by which the client mends it. */
   error(error: ProviderError): ProviderError {
     return this.#client.formatError(error);
   }
@@ -286,6 +223,94 @@ class ApiTranslation implements Translation {
       return part.kind === 'thinking' ? { ...part, signature: this.#signed(part.signature) } : part;
     });
     return { ...answer, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
+  }
+}
+
+interface StreamParts {
+  restorer: CallRestorer;
+  collector: ReasoningCollector | null;
+  /** A signature of the provider as the client gets it. */
+  signed: (signature: ReasoningSignature) => ReasoningSignature | null;
+}
+
+const unavailable = 503;
+
+/** The translation of one stream. */
+export class TranslatedStream implements ThoughtsBeside {
+  /** Everything that the provider has reported so far, which may reach the client at the end only. */
+  usage: Usage | null = null;
+  serviceTier: string | null = null;
+  /** The error with which the stream has ended, if it has. */
+  error: ProviderError | null = null;
+  readonly #source: EventSource;
+  readonly #writer: EventWriter;
+  readonly #parts: StreamParts;
+  readonly #sample = new SampleBuilder();
+  readonly #kinds = new Set<AnswerPart['kind']>();
+
+  constructor(source: EventSource, writer: EventWriter, parts: StreamParts) {
+    this.#source = source;
+    this.#writer = writer;
+    this.#parts = parts;
+  }
+
+  /** Throws if the frame can't be read, or not within 50 ms. */
+  frames(frame: Buffer): Buffer[] {
+    return this.#source.read(frame).flatMap((event) => this.#written(event));
+  }
+
+  /** The provider ended its response in order: the rest of a complete answer, and nothing of one that was cut. */
+  end(): Buffer[] {
+    return this.#source.end().flatMap((event) => this.#written(event));
+  }
+
+  /** Whether the answer seems to be whole, and its usage has not come yet. */
+  get awaitsUsage(): boolean {
+    return this.#source.awaitsUsage;
+  }
+
+  /** Everything that the provider has said so far, also what is held back and may never reach the client. */
+  get answer(): TextSample {
+    const { built } = this.#sample;
+    const { held } = this.#source;
+    if (held === undefined) return built;
+    return { beginning: built.beginning || held.beginning, chars: built.chars + held.chars };
+  }
+
+  get thoughts(): readonly CallReasoning[] {
+    return this.#parts.collector?.calls ?? [];
+  }
+
+  #written(event: StreamEvent): Buffer[] {
+    const { restorer, collector, signed } = this.#parts;
+    switch (event.type) {
+      case 'error':
+        this.error = { ...(event.error.status === unavailable && { isOverload: true }), ...event.error };
+        return [];
+      case 'stop':
+        return this.#writer.write({ type: 'stop', stop: stopAfter(event.stop, this.#kinds) });
+      case 'usage':
+        ({ usage: this.usage, serviceTier: this.serviceTier } = event);
+        break;
+      case 'delta':
+        this.#sample.add(event.text);
+        break;
+      case 'open':
+        this.#kinds.add(event.part.kind);
+        if (event.part.kind === 'call') this.#sample.add(event.part.name);
+        break;
+      case 'start':
+      case 'close':
+      case 'end':
+    }
+    const own =
+      event.type === 'close' && event.signature !== null
+        ? { ...event, signature: signed(event.signature) }
+        : event;
+    return restorer.restored(own).flatMap((each) => {
+      collector?.event(each);
+      return this.#writer.write(each);
+    });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { FrameSink, MeteredAnswer, ProviderError, StreamReader } from '@gatehouse/dialects/dialect';
 import type { CallReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
-import type { StreamTranslation } from '@gatehouse/dialects/translation/translation';
+import type { TranslatedStream } from '@gatehouse/dialects/translation/translation';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { smallAnswerBytes } from '../bounds.ts';
@@ -25,7 +25,7 @@ export class FramePipe implements FrameConsumer {
   readonly #provider: string;
   readonly #source: ProviderStream;
   readonly #see: ((frame: Buffer) => void) | null;
-  readonly #translation: StreamTranslation | null;
+  readonly #translation: TranslatedStream | null;
   /** Frames that arrived before there was a sink. */
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
@@ -54,7 +54,7 @@ export class FramePipe implements FrameConsumer {
     {
       see = null,
       translation = null,
-    }: { see?: ((frame: Buffer) => void) | null; translation?: StreamTranslation | null } = {},
+    }: { see?: ((frame: Buffer) => void) | null; translation?: TranslatedStream | null } = {},
   ) {
     this.#see = see;
     this.#translation = translation;
@@ -128,6 +128,8 @@ export class FramePipe implements FrameConsumer {
     let goesOn = true;
     try {
       for (const frame of frames) if (!this.#complete) this.#read(frame, chunks);
+      const error = this.#translation?.error ?? null;
+      if (error !== null && !this.#complete) throw this.#errorOf(error);
     } catch (error) {
       this.#failure = ProviderFailure.from(error, this.#provider);
     }
@@ -279,11 +281,11 @@ export class FramePipe implements FrameConsumer {
 }
 
 /** Frames in the client's API. */
-function* translated(translation: StreamTranslation, frames: readonly Buffer[]): Generator<Buffer> {
+function* translated(translation: TranslatedStream, frames: readonly Buffer[]): Generator<Buffer> {
   for (const frame of frames) yield* translation.frames(frame);
 }
 
 /** The last frames in the client's API. */
-function* rest(translation: StreamTranslation): Generator<Buffer> {
+function* rest(translation: TranslatedStream): Generator<Buffer> {
   yield* translation.end();
 }
