@@ -1,7 +1,7 @@
 import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import type { ToolRewrite } from './added-tools.ts';
+import type { ToolRewrite } from './request-additions.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
 import type { SignatureFormat } from './signatures-in.ts';
 import type { Thinking } from './request-fields.ts';

@@ -3,6 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { ToolCall } from './dialect.ts';
 import type { IdRule } from './translation/call-ids.ts';
 import { assertReadable } from './wire/readable.ts';
+import { textOf } from './translation/fields.ts';
 
 /** Safety limit of the calls in one answer. */
 export const maxCalls = 128;
@@ -13,7 +14,6 @@ export function readCalls(
 ): readonly ToolCall[] {
   if (called.length > maxCalls) throw new Error('the answer has too many calls of tools');
   const objects = argumentsObjects(called.map(({ argumentsText }) => argumentsText));
-  const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
   return called.map(({ id, name, argumentsText }, index) => ({
     ...{ id: textOf(id), name: textOf(name) },
     ...{ argumentsText, argumentsJson: objects[index] ?? null },

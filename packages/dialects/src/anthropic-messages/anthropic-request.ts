@@ -6,8 +6,7 @@ import { signatureTextIn } from '../marked-signatures.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, noThinking, sessionNamed, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
-import { asAnthropic } from './defaults.ts';
-import { rewriteRequest, type SignedMessage } from './request-rewrite.ts';
+import { asAnthropic, rewriteRequest, type SignedMessage } from './request-rewrite.ts';
 import { isCall } from './tools.ts';
 
 /** Longer than any client's. */

@@ -6,7 +6,7 @@ import type {
   ReasoningSignature,
   TextPart,
 } from '../translation/conversation.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { dataSource } from '../translation/media.ts';
@@ -66,7 +66,7 @@ function partsOf(block: unknown, index: number, { at, source, dropped }: Place):
     case 'tool_use': {
       const { id, name } = assistantBlock(block, ['id', 'name', 'input', 'caller'], dropped);
       const argumentsText = source?.element(index)?.textOf('input') ?? '{}';
-      const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
+      const called = { id: textOf(id), name: textOf(name) };
       return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
     }
     case 'tool_result': {
@@ -75,7 +75,7 @@ function partsOf(block: unknown, index: number, { at, source, dropped }: Place):
       const parts = listOfBlocks(content).flatMap((each, at) =>
         plainParts(each, `${place}.content[${at}]`, dropped),
       );
-      return [{ kind: 'result', callId: textIn(id) ?? '', parts, isError: isError === true }];
+      return [{ kind: 'result', callId: textOf(id), parts, isError: isError === true }];
     }
     default:
       return plainParts(block, place, dropped);
@@ -115,7 +115,7 @@ function documentParts(block: unknown, at: string, dropped: DroppedFields): (Tex
   const sourceNames = ['type', 'data', 'content', 'media_type', 'url', 'file_id'] as const;
   const { type, data, content } = dropped.members(source ?? {}, 'source', sourceNames);
   const before = [...title(name), ...title(context)];
-  if (type === 'text') return [...before, { kind: 'text', text: textIn(data) ?? '' }];
+  if (type === 'text') return [...before, { kind: 'text', text: textOf(data) }];
   if (type === 'content')
     return [
       ...before,
@@ -141,7 +141,7 @@ function title(value: unknown): TextPart[] {
 function textPart(block: unknown, dropped: DroppedFields): TextPart {
   const { text, citations } = assistantBlock(block, ['text', 'citations'], dropped);
   noteCitations(citations, dropped);
-  return { kind: 'text', text: textIn(text) ?? '' };
+  return { kind: 'text', text: textOf(text) };
 }
 
 /** A list of them is of an earlier answer, and an object asks for them. */
@@ -153,7 +153,7 @@ function sourceOf(source: unknown, at: string, dropped: DroppedFields): MediaSou
   const names = ['type', 'url', 'data', 'media_type', 'file_id'] as const;
   const { type, url, data, media_type: mediaType } = dropped.members(source ?? {}, 'source', names);
   if (type === 'url' && typeof url === 'string') return { url };
-  if (type === 'base64' && typeof data === 'string') return dataSource(data, textIn(mediaType) ?? '');
+  if (type === 'base64' && typeof data === 'string') return dataSource(data, textOf(mediaType));
   throw dropped.unsupportedParameter(`${at}.source.type`, 'Files of a provider are known to it alone.');
 }
 
@@ -165,12 +165,12 @@ export function thinkingPart({
   data,
 }: Members<'type' | 'thinking' | 'signature' | 'data'>): Part & { kind: 'thinking' } {
   const isRedacted = type === 'redacted_thinking';
-  const text = textIn(isRedacted ? data : signature) ?? '';
+  const text = textOf(isRedacted ? data : signature);
   const reasoningSignature: ReasoningSignature | null =
     text === '' ? null : { origin: 'anthropic', text, isRedacted };
   return {
     kind: 'thinking',
-    text: isRedacted ? '' : (textIn(thinking) ?? ''),
+    text: isRedacted ? '' : textOf(thinking),
     signature: readMarked(text) ?? reasoningSignature,
   };
 }

@@ -1,5 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { isText } from '../file-types.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** Contents of messages: a text, or blocks. Newer kinds of blocks count as nothing. */
 
@@ -65,8 +66,4 @@ export function attachmentsIn(content: unknown, depth = 0): { count: number; byt
     totals.bytes += within.bytes;
   }
   return totals;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

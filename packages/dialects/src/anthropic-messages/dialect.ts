@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts';
-import { unsupportedInAnthropic } from './defaults.ts';
+import { unsupportedInAnthropic } from './request-rewrite.ts';
 import { parseError } from '../provider-errors.ts';
 import { EventReader } from './stream.ts';
 import { MessageAnswerBuilder, streamFrames } from './response-mode.ts';

@@ -3,7 +3,7 @@ import { MessageProgress, eventOf } from './stream.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf } from './response.ts';
@@ -82,7 +82,7 @@ export class MessageSource extends AnswerSource {
     const opening = part.kind === 'thinking' ? thinkingPart(block).signature : null;
     const input = part.kind === 'call' ? inputOf(frame) : null;
     this.#blocks.set(index, { input, signature: '', opening });
-    const first = part.kind === 'call' ? '' : (textIn(block['text']) ?? textIn(block['thinking']) ?? '');
+    const first = part.kind === 'call' ? '' : (textIn(block['text']) ?? textOf(block['thinking']));
     return [...this.sequence.open(keyOf(index), part), ...this.sequence.add(keyOf(index), first)];
   }
 
@@ -90,7 +90,7 @@ export class MessageSource extends AnswerSource {
     const block = this.#blocks.get(index);
     if (block === undefined) return [];
     if (type === 'signature_delta') {
-      const piece = textIn(signature) ?? '';
+      const piece = textOf(signature);
       block.signature += piece;
       this.#signatureChars += piece.length;
       if (this.#signatureChars > maxSignatureChars)
@@ -98,7 +98,7 @@ export class MessageSource extends AnswerSource {
       return [];
     }
     if (typeof json === 'string' && json !== '') block.input = null;
-    return this.sequence.add(keyOf(index), textIn(text) ?? textIn(thinking) ?? textIn(json) ?? '');
+    return this.sequence.add(keyOf(index), textIn(text) ?? textIn(thinking) ?? textOf(json));
   }
 
   protected override closeAll(): StreamEvent[] {
@@ -124,7 +124,7 @@ function openPart({ type, id, name }: Fields): OpenPart | null {
     case 'redacted_thinking':
       return { kind: 'thinking' };
     case 'tool_use': {
-      const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
+      const called = { id: textOf(id), name: textOf(name) };
       return { kind: 'call', ...called, isFreeform: false, namespace: null };
     }
     default:

@@ -10,29 +10,23 @@ import {
   noSampling,
   type Effort,
 } from '../translation/conversation.ts';
-import { booleanIn, numberIn, stopIn, textIn } from '../translation/fields.ts';
+import { booleanIn, numberIn, stopIn, textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
+import {
+  usualNames,
+  type FieldNames,
+  type DroppedFields,
+  type Members,
+} from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { cacheHint, cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readContent, systemParts } from './content-reader.ts';
 
 export const fieldNames: FieldNames = {
-  choice: 'tool_choice',
+  ...usualNames,
   parallel: 'tool_choice.disable_parallel_tool_use',
-  maxTokens: 'max_tokens',
   stop: 'stop_sequences',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  seed: 'seed',
-  presencePenalty: 'presence_penalty',
-  frequencyPenalty: 'frequency_penalty',
-  output: 'output_config.format',
-  strictOutput: 'output_config.format',
-  reasoning: 'thinking',
-  strict: 'tools.strict',
-  tools: 'tools',
+  ...{ output: 'output_config.format', strictOutput: 'output_config.format', reasoning: 'thinking' },
 };
 
 /** Fields that are translated. All others are hints, but for those that are refused. */
@@ -144,7 +138,7 @@ function toolOf(
     );
   if (fields[cacheHint] !== undefined && !dropped.keeps(cacheHint)) dropped.ignore(cacheHint);
   return {
-    name: textIn(fields['name']) ?? '',
+    name: textOf(fields['name']),
     namespace: null,
     description: textIn(fields['description']),
     schemaJson: isFields(fields.input_schema)

@@ -1,11 +1,17 @@
-import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
+import type { Fields } from '@gatehouse/kit/fields';
+import { openBrace, quote } from '@gatehouse/kit/json-bytes';
 import { applyChanges, removeFrom, type Changes, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, elementStart, named, objectMembers, type Member } from '../wire/json-members.ts';
-import { addParameters } from '../added-parameters.ts';
-import { addTools } from '../added-tools.ts';
+import {
+  addParameters,
+  addSystem,
+  addTools,
+  parametersIn,
+  replaceModel,
+  unsupportedIn,
+} from '../request-additions.ts';
 import type { Rewrite } from '../dialect.ts';
 import { isKept } from '../marked-signatures.ts';
-import { asAnthropic, samplingNames } from './defaults.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
 /**
@@ -20,11 +26,11 @@ export function rewriteRequest(
 ): Pieces {
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
-  // Parsers differ in which of two equal names they take, so every one of them is replaced.
-  for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
-    edits.push({ at, until, text: JSON.stringify(rewrite.model) });
+  replaceModel(members, rewrite.model, edits);
   removeForeign(body, members, rewrite, edits);
-  if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
+  const { systemPrompt: prompt } = rewrite;
+  if (prompt !== null)
+    addSystem({ body, members, name: 'system' }, { prompt, element: textBlock(prompt) }, changes);
   if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
   const choiceText = (type: 'auto' | 'none', toolChoice: Member | null): string => {
     const serial = type === 'auto' && toolChoice !== null && isSerial(body, toolChoice.valueStart);
@@ -82,27 +88,6 @@ function removeForeign(
     edits.push({ at, until, text: '{"type":"disabled"}' });
 }
 
-/** Puts the agent's prompt before the system text of the client. */
-function addSystem(
-  body: Buffer,
-  members: readonly Member[],
-  prompt: string,
-  { edits, added }: Changes,
-): void {
-  const systems = named(members, 'system');
-  if (systems.length === 0) added.push(`"system":${JSON.stringify(prompt)}`);
-  for (const { valueStart, valueEnd } of systems) {
-    if (body[valueStart] === quote) {
-      const text = JSON.stringify(valueEnd - valueStart > 2 ? `${prompt}\n\n` : prompt).slice(1, -1);
-      edits.push({ at: valueStart + 1, until: valueStart + 1, text });
-    } else if (body[valueStart] === openBracket) {
-      const at = valueStart + 1;
-      const isEmpty = skipSpace(body, at) === valueEnd - 1;
-      edits.push({ at, until: at, text: `${textBlock(prompt)}${isEmpty ? '' : ','}` });
-    } else edits.push({ at: valueStart, until: valueEnd, text: JSON.stringify(prompt) });
-  }
-}
-
 /**
  * Puts a block before the first text of a message of the user: results of tools must come first in it. The index is of
  * the list that `JSON.parse` takes: the last one.
@@ -153,6 +138,28 @@ function isSerial(body: Buffer, at: number): boolean {
   return disabled !== undefined && body.toString('latin1', disabled.valueStart, disabled.valueEnd) === 'true';
 }
 
+/** The highest that Anthropic takes; OpenAI takes 2. */
+const maxTemperature = 1;
+
+const parameterNames = {
+  ...{ max_tokens: 'max_tokens', stop: 'stop_sequences', temperature: 'temperature', top_p: 'top_p' },
+};
+
+/** The parameters of an agent, without `top_p` beside `temperature`, which newer models refuse. */
+export function asAnthropic(defaults: Fields): Fields {
+  const { top_p, ...fields } = parametersIn(parameterNames, defaults);
+  const { temperature } = fields;
+  if (typeof temperature === 'number')
+    return { ...fields, temperature: Math.min(maxTemperature, temperature) };
+  return { ...fields, ...(top_p !== undefined && { top_p }) };
+}
+
+export function unsupportedInAnthropic(defaults: Fields): string[] {
+  const { top_p, ...others } = defaults;
+  const isTwice = top_p !== undefined && typeof defaults['temperature'] === 'number';
+  return [...unsupportedIn(parameterNames, others), ...(isTwice ? ['top_p'] : [])];
+}
+
 /** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
 function addDefaults(
   body: Buffer,
@@ -160,10 +167,10 @@ function addDefaults(
   { defaults, maxTokens, thinks }: Rewrite & { thinks: boolean },
   changes: Changes,
 ): void {
-  const present = new Set(members.map(({ name }) => name));
-  const samples = samplingNames.some((name) => present.has(name));
-  const missing = Object.entries(asAnthropic(defaults)).filter(
-    ([name]) => !present.has(name) && !((samples || thinks) && samplingNames.includes(name)),
-  );
-  addParameters({ body, members, fields: missing, limitName: 'max_tokens' }, maxTokens, changes);
+  const fields = asAnthropic(defaults);
+  const { temperature: _temperature, top_p: _topP, ...others } = fields;
+  const samples = members.some(({ name }) => name === 'temperature' || name === 'top_p');
+  // An agent's sampling is refused beside thinking, and beside another one.
+  const parameters = samples || thinks ? others : fields;
+  addParameters({ body, members, parameters, limitName: 'max_tokens' }, maxTokens, changes);
 }

@@ -13,7 +13,7 @@ import {
   type StopReason,
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import { writeJson, type JsonSource } from '../wire/json-text.ts';
 import { fittingId, messagesIds } from '../translation/call-ids.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
@@ -73,7 +73,7 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   );
   const ending = endingOf(fields);
   return {
-    id: textIn(fields['id']) ?? '',
+    id: textOf(fields['id']),
     model: textIn(fields['model']) ?? facts.name,
     parts,
     stop: ending.stop,
@@ -88,13 +88,13 @@ function partOf(block: Fields, source: JsonSource | null): AnswerPart[] {
   const { type, text, id, name } = block;
   switch (type) {
     case 'text':
-      return [{ kind: 'text', text: textIn(text) ?? '' }];
+      return [{ kind: 'text', text: textOf(text) }];
     case 'thinking':
     case 'redacted_thinking':
       return [thinkingPart(block)];
     case 'tool_use': {
       const argumentsText = source?.textOf('input') ?? '{}';
-      const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
+      const called = { id: textOf(id), name: textOf(name) };
       return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
     }
     default:

@@ -8,6 +8,7 @@ import { latestReport, sumReports } from '../usage/reported-usage.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { MessageProgress, callsTools, eventOf, frameOf, stopFrame } from './stream.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** A block, and the input of a call as it was written; empty where the block has it. */
 interface WrittenBlock {
@@ -105,10 +106,6 @@ export function exactInput(block: unknown, sourceOf: () => JsonSource | null): u
   if (!isCall(block) || !isFields(block['input']) || Object.keys(block['input']).length === 0) return block;
   const input = sourceOf()?.textOf('input') ?? null;
   return input === null ? block : { ...block, input: new RawJson(input) };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 /** All texts of a message, and as many for each of its pieces: put together and read within 50 ms. */

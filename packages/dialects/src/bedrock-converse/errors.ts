@@ -1,8 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { converseWords, parseError } from '../provider-errors.ts';
-import { withoutAccount } from '../provider-errors.ts';
-import { textIn } from '../translation/fields.ts';
+import { converseWords, parseError, withoutAccount } from '../provider-errors.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** Statuses of Bedrock's exceptions, for those that come without one. */
 const statuses: ReadonlyMap<string, number> = new Map([
@@ -21,7 +20,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
 
 /** An exception in a stream, or in the body of an answer. */
 export function exceptionIn(fields: Fields): ProviderError {
-  const type = exceptionName(textIn(fields['__type']) ?? '');
+  const type = exceptionName(textOf(fields['__type']));
   const { message } = parseError({ message: fields['message'] ?? fields['Message'] });
   const status = statuses.get(type) ?? 500;
   return withoutAccount({ status, ...converseWords({ message }) });

@@ -11,7 +11,7 @@ import {
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { originOf } from '../model-family.ts';
 import { errorIn } from './errors.ts';
@@ -57,7 +57,7 @@ export function isOwn({ type }: Fields): boolean {
 }
 
 function callOf({ toolUseId, name }: Fields, source: JsonSource | null): AnswerPart {
-  const called = { id: textIn(toolUseId) ?? '', name: textIn(name) ?? '' };
+  const called = { id: textOf(toolUseId), name: textOf(name) };
   const argumentsText = source?.textOf('input') ?? '{}';
   return { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null };
 }
@@ -66,11 +66,8 @@ function thoughtOf({ reasoningText, redactedContent }: Fields, facts: ModelFacts
   const { text, signature } = Object(reasoningText) as Fields;
   return {
     kind: 'thinking',
-    text: textIn(text) ?? '',
-    signature: signatureOf(
-      { signature: textIn(signature) ?? '', redacted: textIn(redactedContent) ?? '' },
-      facts,
-    ),
+    text: textOf(text),
+    signature: signatureOf({ signature: textOf(signature), redacted: textOf(redactedContent) }, facts),
   };
 }
 

@@ -3,7 +3,7 @@ import { readUsage } from '../usage/usage-reader.ts';
 import { exceptionEvent } from '../wire/aws-event-frames.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import { hasMedia } from '../translation/answer.ts';
-import { numberIn, textIn } from '../translation/fields.ts';
+import { numberIn, textOf } from '../translation/fields.ts';
 import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, isMedia, isOwn, signatureOf, tierOf } from './response.ts';
 import { exceptionIn } from './errors.ts';
@@ -82,7 +82,7 @@ export class ConverseSource extends AnswerSource {
   #call(index: number, { toolUse }: Fields): StreamEvent[] {
     if (!isFields(toolUse) || !isOwn(toolUse)) return [];
     const { toolUseId, name } = toolUse;
-    const called = { id: textIn(toolUseId) ?? '', name: textIn(name) ?? '' };
+    const called = { id: textOf(toolUseId), name: textOf(name) };
     return [
       ...this.#close(index),
       ...this.#open(index, { kind: 'call', ...called, isFreeform: false, namespace: null }),
@@ -96,14 +96,14 @@ export class ConverseSource extends AnswerSource {
     if (isFields(reasoningContent)) return this.#thought(index, reasoningContent);
     const block = this.#blocks.get(index);
     if (!isFields(toolUse) || block?.kind !== 'call') return [];
-    return this.#add(index, block, textIn(toolUse['input']) ?? '');
+    return this.#add(index, block, textOf(toolUse['input']));
   }
 
   #thought(index: number, { text, signature, redactedContent }: Fields): StreamEvent[] {
-    const events = this.#piece(index, 'thinking', textIn(text) ?? '');
+    const events = this.#piece(index, 'thinking', textOf(text));
     const block = this.#blocks.get(index);
     if (block === undefined) return events;
-    const [signed, redacted] = [textIn(signature) ?? '', textIn(redactedContent) ?? ''];
+    const [signed, redacted] = [textOf(signature), textOf(redactedContent)];
     const chars = signed.length + redacted.length;
     if (chars === 0) return events;
     this.#signatureChars += chars + charsEach;

@@ -1,6 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isSigned } from './content.ts';
-import { isNamed, memberIn, textOf, valueOf } from './fields.ts';
+import { isNamed, memberIn, valueOf } from './fields.ts';
 import type {
   CallPart,
   MediaPart,
@@ -10,7 +10,7 @@ import type {
   TextPart,
   Turn,
 } from '../translation/conversation.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { dataSource } from '../translation/media.ts';

@@ -1,6 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isText } from '../file-types.ts';
-import { objectIn, objectsIn, textOf, valueOf } from './fields.ts';
+import { objectIn, objectsIn, valueOf } from './fields.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** Contents: a role, and parts. Newer kinds of parts count as nothing. */
 

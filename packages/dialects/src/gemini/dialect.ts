@@ -1,6 +1,7 @@
 import type { Dialect } from '../dialect.ts';
 import type { PathCall } from '../upstream-api.ts';
-import { unsupportedInGemini } from './defaults.ts';
+import { unsupportedIn } from '../request-additions.ts';
+import { parameterNames } from './request-rewrite.ts';
 import { parseError } from './errors.ts';
 import { readCountRequest } from './count-request.ts';
 import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
@@ -24,7 +25,7 @@ export const geminiDialect = {
     members: ['"thoughtSignature"', '"thought_signature"'].map((member) => Buffer.from(member)),
   },
   reasonsUnasked: true,
-  unsupportedDefaults: unsupportedInGemini,
+  unsupportedDefaults: (defaults) => unsupportedIn(parameterNames, defaults),
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parametersJsonSchema":${schemaJson}}`,
   keepsErrorBodies: true,

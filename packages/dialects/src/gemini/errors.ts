@@ -1,8 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { errorIn, parseError as wordsOfAny } from '../provider-errors.ts';
-import { withoutAccount } from '../provider-errors.ts';
-import { textOf } from './fields.ts';
+import { errorIn, parseError as wordsOfAny, withoutAccount } from '../provider-errors.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** Google's names of statuses (https://cloud.google.com/apis/design/errors), for errors without a number. */
 const statuses: Readonly<Record<string, number>> = {

@@ -42,11 +42,6 @@ export function objectsIn(fields: Fields, name: string): Fields[] {
   return (Array.isArray(value) ? value : [value]).filter(isFields);
 }
 
-/** A text; empty otherwise. */
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
 /** Parses a number or numeric string; null otherwise. */
 export function numberOf(value: unknown): number | null {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;

@@ -4,12 +4,13 @@ import { toolTypesIn } from './grounding.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import type { RequestedAmounts, RequestInPath, RequestSource } from '../dialect.ts';
+import { parametersIn } from '../request-additions.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, noThinking, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content.ts';
-import { asGemini } from './defaults.ts';
-import { numberOf, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
-import { rewriteRequest } from './request-rewrite.ts';
+import { numberOf, objectIn, objectsIn, valueOf } from './fields.ts';
+import { parameterNames, rewriteRequest } from './request-rewrite.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** More than any provider gives. */
 const maxChoices = 1e9;
@@ -48,7 +49,10 @@ export class GeminiRequest extends ReadRequest {
 
   requestedAmounts(defaults: Fields): RequestedAmounts {
     const tokenLimit = valueOf(this.#config, 'maxOutputTokens');
-    const maxTokens = tokenLimit === undefined ? asGemini(defaults)['maxOutputTokens'] : numberOf(tokenLimit);
+    const maxTokens =
+      tokenLimit === undefined
+        ? parametersIn(parameterNames, defaults)['maxOutputTokens']
+        : numberOf(tokenLimit);
     const tier = valueOf(this.fields, 'serviceTier');
     const attachments = attachmentsIn(this.messages.flatMap(partsOf));
     return {

@@ -1,5 +1,5 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { isNamed, memberIn, numberOf, textOf } from './fields.ts';
+import { isNamed, memberIn, numberOf } from './fields.ts';
 import {
   type Conversation,
   type OutputFormat,
@@ -9,9 +9,14 @@ import {
   efforts,
   type Effort,
 } from '../translation/conversation.ts';
-import { stopIn, textIn } from '../translation/fields.ts';
+import { stopIn, textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
+import {
+  usualNames,
+  type FieldNames,
+  type DroppedFields,
+  type Members,
+} from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { elementsIn, membersOf, readContents, readSystem } from './content-reader.ts';
 import { asJsonSchema } from './schema.ts';
@@ -19,21 +24,13 @@ import { asJsonSchema } from './schema.ts';
 const config = 'generationConfig';
 
 export const fieldNames: FieldNames = {
-  choice: 'toolConfig',
-  parallel: 'toolConfig',
-  maxTokens: `${config}.maxOutputTokens`,
-  stop: `${config}.stopSequences`,
-  temperature: `${config}.temperature`,
-  topP: `${config}.topP`,
-  topK: `${config}.topK`,
-  seed: `${config}.seed`,
-  presencePenalty: `${config}.presencePenalty`,
-  frequencyPenalty: `${config}.frequencyPenalty`,
-  output: `${config}.responseMimeType`,
-  strictOutput: `${config}.responseSchema`,
+  ...usualNames,
+  ...{ choice: 'toolConfig', parallel: 'toolConfig', strict: 'tools' },
+  ...{ maxTokens: `${config}.maxOutputTokens`, stop: `${config}.stopSequences`, topK: `${config}.topK` },
+  ...{ temperature: `${config}.temperature`, topP: `${config}.topP`, seed: `${config}.seed` },
+  ...{ presencePenalty: `${config}.presencePenalty`, frequencyPenalty: `${config}.frequencyPenalty` },
+  ...{ output: `${config}.responseMimeType`, strictOutput: `${config}.responseSchema` },
   reasoning: `${config}.thinkingConfig`,
-  strict: 'tools',
-  tools: 'tools',
 };
 
 const translated = [

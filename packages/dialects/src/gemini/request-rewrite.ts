@@ -1,11 +1,10 @@
 import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { appendTo, applyChanges, type Changes, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, elementStart, objectMembers, type Member } from '../wire/json-members.ts';
-import type { ToolRewrite } from '../added-tools.ts';
+import { parametersIn, type ToolRewrite } from '../request-additions.ts';
 import type { Rewrite } from '../dialect.ts';
 import { isKept } from '../marked-signatures.ts';
 import { isSigned } from './content.ts';
-import { asGemini } from './defaults.ts';
 import { isNamed, numberOf } from './fields.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
@@ -178,7 +177,7 @@ function addConfig(
   { edits, added }: Changes,
 ): void {
   const most = maxTokens?.most ?? Infinity;
-  const fields = Object.entries(asGemini(defaults));
+  const fields = Object.entries(parametersIn(parameterNames, defaults));
   const parameters = fields.map(([name, value]) => ({
     name,
     value: name === limitName ? Math.min(Number(value), most) : value,
@@ -204,7 +203,12 @@ function addConfig(
   }
 }
 
-const limitName = 'maxOutputTokens';
+/** An agent's parameters as fields of `generationConfig`. */
+export const parameterNames = {
+  ...{ max_tokens: 'maxOutputTokens', stop: 'stopSequences', temperature: 'temperature', top_p: 'topP' },
+  seed: 'seed',
+};
+const limitName = parameterNames.max_tokens;
 
 /** The members of the object at a place; none if the value there is no object. */
 export function membersAt(body: Buffer, at: number): readonly Member[] {

@@ -14,7 +14,7 @@ import {
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { newCallId } from '../translation/call-ids.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import { writeJson, type JsonSource } from '../wire/json-text.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import { inputOf } from '../anthropic-messages/content-writer.ts';
@@ -23,7 +23,7 @@ import { callIn, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './errors.ts';
 import { metadataNames, searchCalls, searchesIn } from './grounding.ts';
 import { hasFinished, isBlocked } from './stream.ts';
-import { memberIn, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
+import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
 import { readSignature } from './content-reader.ts';
 import { writeUsage } from './usage.ts';
 
@@ -118,7 +118,7 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   );
   const ending = endingOf(candidate, fields);
   return {
-    id: textIn(valueOf(fields, 'responseId')) ?? '',
+    id: textOf(valueOf(fields, 'responseId')),
     model: textIn(valueOf(fields, 'modelVersion')) ?? facts.name,
     parts,
     stop: ending.stop,

@@ -9,8 +9,9 @@ import { latestReport, sumReports } from '../usage/reported-usage.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import type { ToolEvent } from '../tool-event.ts';
 import { callIn, calledName, isSigned, partsOf } from './content.ts';
-import { memberIn, objectIn, objectsIn, textOf } from './fields.ts';
+import { memberIn, objectIn, objectsIn } from './fields.ts';
 import { frameOf, hasFinished, isBlocked, responseIn } from './stream.ts';
+import { textOf } from '../translation/fields.ts';
 
 const callIds: IdRule = { fits: (id) => /^[\x21-\x7e]{1,256}$/.test(id), prefix: 'call_' };
 

@@ -15,7 +15,7 @@ import {
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { newCallId } from '../translation/call-ids.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { chatOrigin } from '../translation/signatures.ts';
 import { callOf, thoughtsOf } from './message-reader.ts';
@@ -34,7 +34,7 @@ export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFact
   }
   const ending = endingOf(choice['finish_reason']);
   return {
-    id: textIn(fields['id']) ?? '',
+    id: textOf(fields['id']),
     model: textIn(fields['model']) ?? facts.name,
     parts: partsOf(message, facts),
     stop: ending.stop,
@@ -52,7 +52,7 @@ export function saysMedia({ images }: Fields): boolean {
 function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
   const { refusal } = message;
   const text = outputText(message);
-  const refused = textIn(refusal) ?? '';
+  const refused = textOf(refusal);
   return [
     ...thoughtsOf(message).map((part) => ({ ...part, signature: signatureOf(facts) })),
     ...(text === '' ? [] : [{ kind: 'text', text } as const]),
@@ -69,7 +69,7 @@ export function signatureOf({ name }: ModelFacts): { origin: string; text: strin
 /** The text of a message or a delta; the transcript of audio. */
 export function outputText({ content, audio }: Fields): string {
   const { transcript } = Object(audio) as Fields;
-  return spokenText(content) || (textIn(transcript) ?? '');
+  return spokenText(content) || textOf(transcript);
 }
 
 /** The end of a choice. Servers imitate OpenAI's words in part, and else use those of Anthropic, Google or their own. */

@@ -8,7 +8,7 @@ import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';
 import { hasMedia } from '../translation/answer.ts';
 import { newCallId } from '../translation/call-ids.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import { JsonBalance } from '../translation/json-balance.ts';
 import type { StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, outputText, saysMedia, signatureOf } from './answer-reader.ts';
@@ -81,7 +81,7 @@ export class ChunkSource extends AnswerSource {
   #delta(delta: Fields): StreamEvent[] {
     const { refusal } = delta;
     if (saysMedia(delta)) this.ending = { ...endingOf(null), broken: hasMedia };
-    const thought = textIn(delta['reasoning_content']) ?? textIn(delta['reasoning']) ?? '';
+    const thought = textIn(delta['reasoning_content']) ?? textOf(delta['reasoning']);
     const pieces = this.#builder.add({
       tool_calls: delta['tool_calls'],
       function_call: delta['function_call'],
@@ -89,7 +89,7 @@ export class ChunkSource extends AnswerSource {
     return [
       ...this.#text('thinking', thought),
       ...this.#text('text', outputText(delta)),
-      ...this.#text('refusal', textIn(refusal) ?? ''),
+      ...this.#text('refusal', textOf(refusal)),
       ...pieces.flatMap(({ place, call }) => this.#piece(place, call)),
     ];
   }

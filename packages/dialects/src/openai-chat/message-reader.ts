@@ -9,7 +9,7 @@ import type {
   ThinkingPart,
   Turn,
 } from '../translation/conversation.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileSource, sourceOf } from '../translation/media.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
@@ -45,7 +45,7 @@ function turnOf(
   { dropped, ids }: { dropped: DroppedFields; ids: Map<string, string> },
 ): Turn {
   const at = `messages[${index}]`;
-  const role = textIn((Object(message) as Fields)['role']) ?? '';
+  const role = textOf((Object(message) as Fields)['role']);
   if (!isRole(role)) throw dropped.unsupportedParameter(`${at}.role`);
   const fields = dropped.members<string>(message, 'messages', translated[role]);
   switch (role) {
@@ -70,7 +70,7 @@ function resultOf(
   { tool_call_id: id, name, content }: Fields,
   { at, dropped, ids }: { at: string; dropped: DroppedFields; ids: ReadonlyMap<string, string> },
 ): ResultPart {
-  const callId = textIn(id) ?? ids.get(textIn(name) ?? '') ?? '';
+  const callId = textIn(id) ?? ids.get(textOf(name)) ?? '';
   return { kind: 'result', callId, parts: contentOf(content, `${at}.content`, dropped), isError: false };
 }
 
@@ -93,7 +93,7 @@ function assistantParts(
   for (const call of list) noteCall(call, dropped);
   const calls = list.filter(isFields).map((call, place) => callOf(call, `call_${index}_${place}`));
   for (const { id, name } of calls) ids.set(name, id);
-  const refused = textIn(refusal) ?? '';
+  const refused = textOf(refusal);
   return [
     ...thoughtsOf(message),
     ...textParts(content, `${at}.content`, dropped),
@@ -120,7 +120,7 @@ export function callOf(call: Fields, otherwise: string): CallPart {
   return {
     kind: 'call',
     id: typeof id === 'string' && id !== '' ? id : otherwise,
-    name: textIn(name) ?? '',
+    name: textOf(name),
     argumentsText: typeof written === 'string' ? written : JSON.stringify(written),
     isFreeform,
     namespace: null,
@@ -129,7 +129,7 @@ export function callOf(call: Fields, otherwise: string): CallPart {
 
 /** The thought of a message, which has no signature here. */
 export function thoughtsOf(message: Fields): ThinkingPart[] {
-  const text = textIn(message['reasoning_content']) ?? textIn(message['reasoning']) ?? '';
+  const text = textIn(message['reasoning_content']) ?? textOf(message['reasoning']);
   return text === '' ? [] : [{ kind: 'thinking', text, signature: null }];
 }
 
@@ -140,7 +140,7 @@ function textParts(content: unknown, at: string, dropped: DroppedFields): Part[]
     const { type } = Object(part) as Fields;
     if (type === 'refusal') {
       const { refusal } = dropped.members(part, '', ['type', 'refusal']);
-      return [{ kind: 'refusal', text: textIn(refusal) ?? '' }];
+      return [{ kind: 'refusal', text: textOf(refusal) }];
     }
     if (type !== 'thinking') return partOf(part, `${at}[${index}]`, dropped);
     dropped.ignore('thinking');
@@ -159,7 +159,7 @@ function partOf(part: unknown, at: string, dropped: DroppedFields): (TextPart | 
   switch ((Object(part) as Fields)['type']) {
     case 'text': {
       const { text } = dropped.members(part, '', ['type', 'text']);
-      return [{ kind: 'text', text: textIn(text) ?? '' }];
+      return [{ kind: 'text', text: textOf(text) }];
     }
     case 'image_url': {
       const { image_url: image } = dropped.members(part, '', ['type', 'image_url']);

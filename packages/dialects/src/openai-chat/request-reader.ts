@@ -8,29 +8,21 @@ import {
   efforts,
   type Effort,
 } from '../translation/conversation.ts';
-import { booleanIn, numberIn, stopIn, textIn } from '../translation/fields.ts';
+import { booleanIn, numberIn, stopIn, textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
+import {
+  usualNames,
+  type FieldNames,
+  type DroppedFields,
+  type Members,
+} from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { freeformText } from '../translation/tool-names.ts';
 import { readTurns } from './message-reader.ts';
 
 export const fieldNames: FieldNames = {
-  choice: 'tool_choice',
-  parallel: 'parallel_tool_calls',
-  maxTokens: 'max_completion_tokens',
-  stop: 'stop',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  seed: 'seed',
-  presencePenalty: 'presence_penalty',
-  frequencyPenalty: 'frequency_penalty',
-  output: 'response_format',
-  strictOutput: 'response_format.json_schema.strict',
-  reasoning: 'reasoning_effort',
-  strict: 'tools.strict',
-  tools: 'tools',
+  ...usualNames,
+  ...{ maxTokens: 'max_completion_tokens', reasoning: 'reasoning_effort' },
 };
 
 /** Fields that are translated. All others are hints, but for those that are refused. */
@@ -122,7 +114,7 @@ function functionOf(called: unknown, source: JsonSource | null, dropped: Dropped
   const names = ['name', 'description', 'parameters', 'strict'] as const;
   const { name, description, parameters, strict } = dropped.members(called, 'tools.function', names);
   return {
-    name: textIn(name) ?? '',
+    name: textOf(name),
     namespace: null,
     description: textIn(description),
     schemaJson: isFields(parameters) ? (source?.textOf('parameters') ?? null) : null,
@@ -136,7 +128,7 @@ function freeformOf(custom: unknown, dropped: DroppedFields): Tool {
   const { name, description, format } = dropped.members(custom, 'tools.custom', names);
   return {
     ...{
-      name: textIn(name) ?? '',
+      name: textOf(name),
       namespace: null,
       description: freeformText(description, format, { dropped, path: 'tools.custom.format' }),
     },

@@ -1,5 +1,5 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
-import { addTools } from '../added-tools.ts';
+import { addTools, replaceModel } from '../request-additions.ts';
 import { limitNameAt, limitNames, type LimitName } from '../limit-names.ts';
 import type { Rewrite, TokenLimit } from '../dialect.ts';
 import { applyChanges, type Edit, type Text } from '../wire/json-edits.ts';
@@ -14,10 +14,7 @@ export function rewriteRequest(
 ): Pieces {
   const edits: Edit[] = [];
   const added: Text[] = [];
-  // Parsers differ in which of two equal names they take, so every one of them is replaced.
-  for (const member of members.filter((entry) => entry.name === 'model')) {
-    edits.push({ at: member.valueStart, until: member.valueEnd, text: JSON.stringify(rewrite.model) });
-  }
+  replaceModel(members, rewrite.model, edits);
   if (rewrite.includeUsage) askForUsage(body, members, edits, added);
   if (rewrite.systemPrompt !== null) {
     const message = JSON.stringify({ role: 'system', content: rewrite.systemPrompt });

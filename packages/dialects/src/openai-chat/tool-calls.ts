@@ -2,6 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
 import { argumentsObject, argumentsText, maxCalls, readCalls, withNewIds } from '../tool-arguments.ts';
 import type { IdRule } from '../translation/call-ids.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** Servers of this API give ids of any form. */
 const callIds: IdRule = { fits: (id) => id !== '', prefix: 'call_' };
@@ -112,8 +113,4 @@ export function argumentsOf(call: Fields): string {
 export function indexOf({ index }: Fields): number | null {
   const number = typeof index === 'string' && index !== '' ? Number(index) : index;
   return typeof number === 'number' && Number.isInteger(number) ? number : null;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

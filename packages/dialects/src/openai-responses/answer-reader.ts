@@ -3,7 +3,7 @@ import type { ProviderError } from '../dialect.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { endingIn, type Answer, type AnswerPart, type Ending } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { responseError } from './events.ts';
 import { callOf, thinkingParts } from './input-reader.ts';
@@ -17,7 +17,7 @@ export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFact
   const parts = (output as unknown[]).filter(isFields).flatMap(partsOf);
   const ending = endingOf(fields);
   return {
-    id: textIn(fields['id']) ?? '',
+    id: textOf(fields['id']),
     model: textIn(fields['model']) ?? facts.name,
     parts,
     stop: ending.stop,
@@ -43,8 +43,8 @@ export function partsOf(item: Fields): AnswerPart[] {
 }
 
 function contentPart({ type, text, refusal }: Fields): AnswerPart[] {
-  if (type === 'refusal') return [{ kind: 'refusal', text: textIn(refusal) ?? '' }];
-  return type === 'output_text' ? [{ kind: 'text', text: textIn(text) ?? '' }] : [];
+  if (type === 'refusal') return [{ kind: 'refusal', text: textOf(refusal) }];
+  return type === 'output_text' ? [{ kind: 'text', text: textOf(text) }] : [];
 }
 
 /** The end of a response. One that is cancelled, or goes on, is not complete. */

@@ -1,5 +1,6 @@
 import type { Dialect } from '../dialect.ts';
-import { unsupportedInResponses } from './defaults.ts';
+import { unsupportedIn } from '../request-additions.ts';
+import { parameterNames } from './request-rewrite.ts';
 import { parseError } from '../provider-errors.ts';
 import { EventReader } from './event-reader.ts';
 import { ResponseBuilder, streamFrames } from './response-mode.ts';
@@ -21,7 +22,7 @@ export const openAiResponsesDialect = {
   pathOf: ({ operation }) => `/responses${methods[operation]}`,
   signatures: { vendor: 'openai', readers: 'key', members: [Buffer.from('"encrypted_content"')] },
   reasonsUnasked: true,
-  unsupportedDefaults: unsupportedInResponses,
+  unsupportedDefaults: (defaults) => unsupportedIn(parameterNames, defaults),
   // Strict schemas are OpenAI's default here alone, and refuse most of those that other APIs take.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,

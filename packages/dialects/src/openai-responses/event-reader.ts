@@ -17,7 +17,8 @@ import {
 } from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
 import { maxItems } from './item-builder.ts';
-import { addItem, isCall, spokenText, textOf } from './items.ts';
+import { addItem, isCall, spokenText } from './items.ts';
+import { textOf } from '../translation/fields.ts';
 
 /**
  * The most of the beginning of a response for which another provider can still answer. It repeats the instructions and

@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { eventError, eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn } from './events.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import type { AnswerPart } from '../translation/answer.ts';
-import { numberIn, textIn } from '../translation/fields.ts';
+import { numberIn, textOf } from '../translation/fields.ts';
 import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, partsOf } from './answer-reader.ts';
 import { callOf } from './input-reader.ts';
@@ -83,7 +83,7 @@ export class ResponseSource extends AnswerSource {
 
   #delta(index: number, kind: AnswerPart['kind'], fields: Fields): StreamEvent[] {
     const item = this.#itemAt(index);
-    const text = textIn(fields['delta']) ?? '';
+    const text = textOf(fields['delta']);
     const key = keyOf(
       index,
       kind,

@@ -8,7 +8,7 @@ import type {
   ThinkingPart,
   Turn,
 } from '../translation/conversation.ts';
-import { textIn } from '../translation/fields.ts';
+import { textIn, textOf } from '../translation/fields.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { fileSource, sourceOf } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
@@ -52,7 +52,7 @@ const translated = {
 
 function turnOf(input: unknown, at: string, dropped: DroppedFields): Turn | null {
   const { type: named } = Object(input) as Fields;
-  const type = named === undefined || named === null ? 'message' : (textIn(named) ?? '');
+  const type = named === undefined || named === null ? 'message' : textOf(named);
   if (!isTranslated(type))
     throw dropped.unsupportedParameter(`${at}.type`, `The model takes no ${type.slice(0, 64)} items.`);
   const item = dropped.members<string>(input, 'input', ['type', 'id', 'status', ...translated[type]]);
@@ -71,7 +71,7 @@ function turnOf(input: unknown, at: string, dropped: DroppedFields): Turn | null
     case 'function_call_output':
     case 'custom_tool_call_output': {
       const parts = contentParts(output, `${at}.output`, dropped).filter((part) => part.kind !== 'refusal');
-      const result = { kind: 'result', callId: textIn(callId) ?? '', parts, isError: false } as const;
+      const result = { kind: 'result', callId: textOf(callId), parts, isError: false } as const;
       return { role: 'user', parts: [result] };
     }
     case 'reasoning':
@@ -97,9 +97,9 @@ export function callOf({ type, call_id: callId, name, namespace, arguments: text
   const isFreeform = type === 'custom_tool_call';
   return {
     kind: 'call',
-    id: textIn(callId) ?? '',
-    name: textIn(name) ?? '',
-    argumentsText: textIn(isFreeform ? input : text) ?? '',
+    id: textOf(callId),
+    name: textOf(name),
+    argumentsText: textOf(isFreeform ? input : text),
     isFreeform,
     namespace: textIn(namespace),
   };
@@ -108,16 +108,14 @@ export function callOf({ type, call_id: callId, name, namespace, arguments: text
 /** The thought that an item is; nothing where it is known by its id alone. OpenAI's own content has no mark. */
 export function thinkingParts(item: Fields): ThinkingPart[] {
   const text = thoughtText(item);
-  const encrypted = textIn(item['encrypted_content']) ?? '';
+  const encrypted = textOf(item['encrypted_content']);
   const unmarked = encrypted === '' ? null : { origin: 'openai', text: encrypted, isRedacted: false };
   const signature = readMarked(encrypted) ?? unmarked;
   return text === '' && signature === null ? [] : [{ kind: 'thinking', text, signature }];
 }
 
 function thoughtText({ summary, content }: Fields): string {
-  const texts = [...listOf(summary), ...listOf(content)]
-    .filter(isFields)
-    .map(({ text }) => textIn(text) ?? '');
+  const texts = [...listOf(summary), ...listOf(content)].filter(isFields).map(({ text }) => textOf(text));
   return texts.filter((text) => text !== '').join('\n\n');
 }
 
@@ -134,11 +132,11 @@ function partOf(part: unknown, at: string, dropped: DroppedFields): ContentPart 
     case 'output_text':
     case 'text': {
       const { text } = dropped.members(part, '', ['type', 'text', 'annotations', 'logprobs']);
-      return { kind: 'text', text: textIn(text) ?? '' };
+      return { kind: 'text', text: textOf(text) };
     }
     case 'refusal': {
       const { refusal } = dropped.members(part, '', ['type', 'refusal']);
-      return { kind: 'refusal', text: textIn(refusal) ?? '' };
+      return { kind: 'refusal', text: textOf(refusal) };
     }
     case 'input_image': {
       const names = ['type', 'image_url', 'detail', 'file_id'] as const;

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { indexOf, type ResponseEvent } from './events.ts';
 import { textsByDelta, type PartList } from './item-events.ts';
-import { textOf } from './items.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** All items of the responses that become one, and as many for each of their pieces. Most texts come twice. */
 const maxChars = 16 * 1024 * 1024;

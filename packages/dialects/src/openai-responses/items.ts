@@ -2,6 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { SampleBuilder } from '../usage/token-estimate.ts';
 import { isTextFile } from '../file-types.ts';
 import { summaryMark } from '../marked-signatures.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** Items of inputs and outputs: messages, thoughts, calls of tools and their results. Newer kinds count as their texts. */
 
@@ -140,8 +141,4 @@ export function isCall(item: unknown): item is Fields {
 export function calledName({ type, name, namespace }: Fields): string {
   if (type !== 'function_call') return `${textOf(type)}/${textOf(name)}`;
   return typeof namespace === 'string' && namespace !== '' ? `${namespace}/${textOf(name)}` : textOf(name);
-}
-
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -8,29 +8,16 @@ import {
   noSampling,
   type Effort,
 } from '../translation/conversation.ts';
-import { booleanIn, numberIn, textIn } from '../translation/fields.ts';
+import { booleanIn, numberIn, textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, DroppedFields } from '../translation/dropped-fields.ts';
+import { usualNames, type FieldNames, type DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { readInput } from './input-reader.ts';
 import { readTools } from './tool-reader.ts';
 
 export const fieldNames: FieldNames = {
-  choice: 'tool_choice',
-  parallel: 'parallel_tool_calls',
-  maxTokens: 'max_output_tokens',
-  stop: 'stop',
-  temperature: 'temperature',
-  topP: 'top_p',
-  topK: 'top_k',
-  seed: 'seed',
-  presencePenalty: 'presence_penalty',
-  frequencyPenalty: 'frequency_penalty',
-  output: 'text.format',
-  strictOutput: 'text.format.strict',
-  reasoning: 'reasoning',
-  strict: 'tools.strict',
-  tools: 'tools',
+  ...usualNames,
+  ...{ maxTokens: 'max_output_tokens', output: 'text.format', strictOutput: 'text.format.strict' },
 };
 
 /** Fields that are translated. All others are hints, but for those that are refused. */
@@ -103,8 +90,8 @@ function choiceOf(
   const members = ['type', 'name', 'mode', 'tools', 'namespace'] as const;
   const { type, name, mode, tools, namespace } = dropped.members(choice, 'tool_choice', members);
   if (type === 'allowed_tools') {
-    const names = listOf(tools).map(
-      (tool) => textIn(dropped.members(tool, 'tool_choice.tools', ['type', 'name']).name) ?? '',
+    const names = listOf(tools).map((tool) =>
+      textOf(dropped.members(tool, 'tool_choice.tools', ['type', 'name']).name),
     );
     return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
   }

@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
+import { quote } from '@gatehouse/kit/json-bytes';
 import {
   appendTo,
   applyChanges,
@@ -10,12 +10,10 @@ import {
   type Edit,
 } from '../wire/json-edits.ts';
 import { elementsOf, elementStart, named, objectMembers, type Member } from '../wire/json-members.ts';
-import { addParameters } from '../added-parameters.ts';
-import { addTools } from '../added-tools.ts';
+import { addParameters, addSystem, addTools, parametersIn, replaceModel } from '../request-additions.ts';
 import type { Rewrite } from '../dialect.ts';
 import { isKept, signatureTextIn } from '../marked-signatures.ts';
 import { billedAs } from '../usage/fee-tools.ts';
-import { asResponses } from './defaults.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import type { OfferedPlaces } from './hosted-calls.ts';
 
@@ -65,13 +63,17 @@ export function rewriteRequest(
 ): Pieces {
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
-  // Parsers differ in which of two equal names they take, so every one of them is replaced.
-  for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
-    edits.push({ at, until, text: JSON.stringify(rewrite.model) });
+  replaceModel(members, rewrite.model, edits);
   // Nothing of a count or a summary is kept, and providers refuse these fields there.
   const isBare = rewrite.counts === true || (rewrite.isCompaction && rewrite.isTranslated !== true);
   if (!isBare) keepNothing(body, members, rewrite, changes);
-  if (rewrite.systemPrompt !== null) addInstructions(body, members, rewrite.systemPrompt, changes);
+  const { systemPrompt: prompt, defaults, maxTokens } = rewrite;
+  if (prompt !== null)
+    addSystem(
+      { body, members, name: 'instructions' },
+      { prompt, element: messageOf('developer', prompt) },
+      changes,
+    );
   const [input] = named(members, 'input').slice(-1);
   const foreign = [...rewrite.signatures].flatMap(([place, signature]) =>
     isKept(signature, rewrite) ? [] : [place],
@@ -88,7 +90,9 @@ export function rewriteRequest(
       { ...rewrite.tools, messages: [] },
       changes,
     );
-  if (!isBare) addDefaults(body, members, rewrite, changes);
+  const parameters = parametersIn(parameterNames, defaults);
+  if (!isBare)
+    addParameters({ body, members, parameters, limitName: parameterNames.max_tokens }, maxTokens, changes);
   return applyChanges(body, members, changes);
 }
 
@@ -150,27 +154,6 @@ function reasons({ reasons, asksToReason }: Rewrite & AskedState): boolean {
   return reasons ?? asksToReason;
 }
 
-/** Puts the agent's prompt before the instructions of the client. */
-function addInstructions(
-  body: Buffer,
-  members: readonly Member[],
-  prompt: string,
-  { edits, added }: Changes,
-): void {
-  const instructions = named(members, 'instructions');
-  if (instructions.length === 0) added.push(`"instructions":${JSON.stringify(prompt)}`);
-  for (const { valueStart, valueEnd } of instructions) {
-    const at = valueStart + 1;
-    if (body[valueStart] === quote) {
-      const text = JSON.stringify(valueEnd - valueStart > 2 ? `${prompt}\n\n` : prompt).slice(1, -1);
-      edits.push({ at, until: at, text });
-    } else if (body[valueStart] === openBracket) {
-      const isEmpty = skipSpace(body, at) === valueEnd - 1;
-      edits.push({ at, until: at, text: `${messageOf('developer', prompt)}${isEmpty ? '' : ','}` });
-    } else edits.push({ at: valueStart, until: valueEnd, text: JSON.stringify(prompt) });
-  }
-}
-
 function messageOf(role: string, content: string): string {
   return JSON.stringify({ type: 'message', role, content });
 }
@@ -210,16 +193,7 @@ function keptItems(text: string, rewrite: Rewrite): string {
   return passed.length === items.length ? text : passed.map((item) => JSON.stringify(item)).join(',');
 }
 
-/** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
-function addDefaults(
-  body: Buffer,
-  members: readonly Member[],
-  { defaults, maxTokens }: Rewrite,
-  changes: Changes,
-): void {
-  const present = new Set(members.map(({ name }) => name));
-  const missing = Object.entries(asResponses(defaults)).filter(([name]) => !present.has(name));
-  addParameters({ body, members, fields: missing, limitName }, maxTokens, changes);
-}
-
-const limitName = 'max_output_tokens';
+/** The API's names of an agent's parameters. */
+export const parameterNames = {
+  ...{ max_tokens: 'max_output_tokens', temperature: 'temperature', top_p: 'top_p' },
+};

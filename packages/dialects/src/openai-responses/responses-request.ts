@@ -6,11 +6,11 @@ import type { Additions, AnswerView, RequestedAmounts, RequestHead, RequestSourc
 import { saysSomething } from '../provider-errors.ts';
 import { signatureTextIn } from '../marked-signatures.ts';
 import type { Compaction, RequestState } from '../state-format.ts';
+import { parametersIn } from '../request-additions.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, sessionNamed, type Thinking } from '../request-fields.ts';
 import { ClientView } from './client-view.ts';
 import { CompactedView } from './compacted-view.ts';
-import { asResponses } from './defaults.ts';
 import { isBilledOffer, isOffered, offeredIn, type OfferedPlaces } from './hosted-calls.ts';
 import {
   addItem,
@@ -23,9 +23,9 @@ import {
   referenceIn,
   sealedSummary,
   spokenText,
-  textOf,
 } from './items.ts';
-import { encryptedReasoning, rewriteRequest } from './request-rewrite.ts';
+import { encryptedReasoning, parameterNames, rewriteRequest } from './request-rewrite.ts';
+import { textOf } from '../translation/fields.ts';
 
 /** Deeper than tools are nested: those of a namespace. */
 const maxToolDepth = 3;
@@ -64,7 +64,7 @@ export class ResponsesRequest extends ReadRequest {
   requestedAmounts(defaults: Fields): RequestedAmounts {
     const { service_tier: tier } = this.fields;
     const hasLimit = Object.hasOwn(this.fields, 'max_output_tokens');
-    const { max_output_tokens: maxTokens } = hasLimit ? this.fields : asResponses(defaults);
+    const { max_output_tokens: maxTokens } = hasLimit ? this.fields : parametersIn(parameterNames, defaults);
     const { count, bytes, audio } = attachmentsIn(this.#items);
     return {
       choices: 1,

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { offeredTools } from './hosted-calls.ts';
 import type { Tool } from '../translation/conversation.ts';
-import { booleanIn, textIn } from '../translation/fields.ts';
+import { booleanIn, textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
@@ -60,7 +60,7 @@ function* toolOf(tool: unknown, place: Place): Steps<Tool[]> {
   const names = ['type', 'name', 'description', ...(membersOf[String(type)] ?? [])] as const;
   const fields = dropped.members<string>(tool, 'tools', names);
   const { name, description, parameters, strict, format } = fields;
-  const named = { name: textIn(name) ?? '', namespace };
+  const named = { name: textOf(name), namespace };
   if (type === 'function') {
     const schemaJson = isFields(parameters) ? (source?.textOf('parameters') ?? null) : null;
     const isStrict = booleanIn(strict);

@@ -5,8 +5,9 @@ import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { eventOf, frameOf, indexOf, isHead, responseIn, type ResponseEvent } from './events.ts';
 import { ItemBuilder } from './item-builder.ts';
-import { calledName, isCall, textOf } from './items.ts';
+import { calledName, isCall } from './items.ts';
 import { AssistantItems } from './assistant-items.ts';
+import { textOf } from '../translation/fields.ts';
 
 /**
  * Passes the events of several calls of a model on as one response: the client sees one beginning, items and events that

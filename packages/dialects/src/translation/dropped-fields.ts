@@ -23,6 +23,15 @@ export type NamedField =
   | 'strict'
   | 'tools';
 
+/** Names that most APIs have. */
+export const usualNames: FieldNames = {
+  ...{ choice: 'tool_choice', parallel: 'parallel_tool_calls', maxTokens: 'max_tokens', stop: 'stop' },
+  ...{ temperature: 'temperature', topP: 'top_p', topK: 'top_k', seed: 'seed' },
+  ...{ presencePenalty: 'presence_penalty', frequencyPenalty: 'frequency_penalty', tools: 'tools' },
+  ...{ output: 'response_format', strictOutput: 'response_format.json_schema.strict' },
+  ...{ reasoning: 'reasoning', strict: 'tools.strict' },
+};
+
 /** More than any client sends; the header that names them stays short. */
 const maxNames = 64;
 const maxNameChars = 100;

@@ -3,7 +3,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { ToolRewrite } from '@gatehouse/dialects/added-tools';
+import type { ToolRewrite } from '@gatehouse/dialects/request-additions';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { TranslatedAnswer, Translation } from '@gatehouse/dialects/translation/translation';

@@ -9,7 +9,7 @@ import type { Provider } from '../catalogue/provider-schema.ts';
 import { atProvider } from '../catalogue/target.ts';
 import { isParsable, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json-parts';
 import { JsonSource } from '@gatehouse/dialects/wire/json-text';
-import type { ToolRewrite } from '@gatehouse/dialects/added-tools';
+import type { ToolRewrite } from '@gatehouse/dialects/request-additions';
 import type {
   Dialect,
   FrameSink,
