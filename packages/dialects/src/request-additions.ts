@@ -2,7 +2,6 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { appendTo, type Changes, type Edit } from './wire/json-edits.ts';
 import { named, type Member } from './wire/json-members.ts';
-import type { TokenLimit } from './dialect.ts';
 
 /** Parsers differ in which of two equal names they take, so every one of them is replaced. */
 export function replaceModel(members: readonly Member[], model: string, edits: Edit[]): void {
@@ -71,7 +70,7 @@ interface ParameterMembers {
 /** Adds an agent's parameters, and lowers the limit of the answer: the client's, the agent's, or one that is added. */
 export function addParameters(
   { body, members, parameters, limitName }: ParameterMembers,
-  maxTokens: TokenLimit | null,
+  maxTokens: { most: number } | null,
   { edits, added }: Changes,
 ): void {
   const most = maxTokens?.most ?? Infinity;
@@ -125,4 +124,14 @@ export function addTools(
     edits.push({ at, until, text: choiceText(choice, member) });
   }
   if (choices.length === 0) added.push(`"tool_choice":${choiceText(choice, null)}`);
+}
+
+/** OpenAI's two names of one limit. */
+export const limitNames = ['max_completion_tokens', 'max_tokens'] as const;
+export type LimitName = (typeof limitNames)[number];
+
+/** The name that a provider understands for all of its models: OpenAI's newer ones refuse the old one. */
+export function limitNameAt(baseUrl: string): LimitName {
+  const { hostname } = new URL(baseUrl);
+  return /(?:^|\.)(?:openai|azure)\.com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
 }

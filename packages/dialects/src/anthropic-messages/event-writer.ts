@@ -4,8 +4,7 @@ import type { Usage } from '../usage/usage.ts';
 import { fittingId, messagesIds } from '../translation/call-ids.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
-import { idOf, signatureOf, stopFields } from './response.ts';
-import { writeUsage } from './usage.ts';
+import { idOf, signatureOf, stopFields, writeUsage } from './response.ts';
 
 /** Writes the events of messages. */
 export class MessageWriter implements EventWriter {

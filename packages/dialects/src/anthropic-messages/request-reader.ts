@@ -19,8 +19,7 @@ import {
   type Members,
 } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { cacheHint, cachePointOf, withCachePoint } from './cache-hint.ts';
-import { readContent, systemParts } from './content-reader.ts';
+import { cacheHint, cachePointOf, withCachePoint, readContent, systemParts } from './content-reader.ts';
 
 export const fieldNames: FieldNames = {
   ...usualNames,

@@ -1,10 +1,9 @@
 import { countedMembers, type TranslatedApi } from '../translation/api.ts';
-import { readAnswer } from './response.ts';
-import { writeAnswer } from './response.ts';
+import { readAnswer, writeAnswer } from './response.ts';
 import { withTooLongWords } from '../translation/too-long.ts';
 import { MessageSource } from './event-source.ts';
 import { MessageWriter } from './event-writer.ts';
-import { cacheHint } from './cache-hint.ts';
+import { cacheHint } from './content-reader.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
 

@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
-import type { Conversation, Tool } from '../translation/conversation.ts';
+import type { Conversation, Tool, Effort } from '../translation/conversation.ts';
 import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { emptySchema, samplingOf } from '../anthropic-messages/request-writer.ts';
@@ -9,7 +9,8 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { CachePoints } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
 import { familyOf, originOf } from '../model-family.ts';
-import { reasoningOf } from './reasoning.ts';
+import { effortOf, lowToHigh } from '../translation/effort.ts';
+import { thinkingOf } from '../anthropic-messages/thinking.ts';
 
 /**
  * See `ProviderFormat`. The model, and whether the answer is a stream, stand in the path
@@ -142,4 +143,53 @@ function writeTool(
 function choiceOf(choice: Conversation['choice']): Fields | null {
   if (choice === 'required') return { any: {} };
   return typeof choice === 'object' && choice !== null ? { tool: { name: choice.name } } : null;
+}
+
+interface AskedReasoning {
+  /** Whether the model thinks, and takes no parameters of sampling then. */
+  isThinking: boolean;
+  /** Whether it gets its thoughts back. */
+  keepsThoughts: boolean;
+  effort: string | null;
+  /** Fields of its family. */
+  additional: Fields;
+}
+
+const none: AskedReasoning = { isThinking: false, keepsThoughts: false, effort: null, additional: {} };
+
+/** How a model is asked to think, by its family. Models of others decide by themselves. */
+function reasoningOf(
+  conversation: Conversation,
+  options: { facts: ModelFacts; limit: number; dropped: DroppedFields },
+): AskedReasoning {
+  const { reasoning } = conversation;
+  const { facts, dropped } = options;
+  const family = familyOf(facts);
+  if (family === 'claude') return claudeReasoning(conversation, options);
+  const others = { ...none, keepsThoughts: true };
+  if (reasoning === null) return others;
+  const effort = effortOf(reasoning);
+  if (facts.reasoning && family === 'nova') return { ...others, additional: novaFields(effort) };
+  if (facts.reasoning && family === 'gpt' && effort !== null)
+    // OpenAI's open models think always.
+    return { ...others, additional: { reasoning_effort: lowToHigh(effort) } };
+  if (reasoning.isOn) dropped.ignoreField('reasoning');
+  return others;
+}
+
+/** Off is said by leaving it out: the newest models refuse it in words. */
+function claudeReasoning(
+  conversation: Conversation,
+  options: { facts: ModelFacts; limit: number; dropped: DroppedFields },
+): AskedReasoning {
+  const { thinking, effort } = thinkingOf(conversation, options);
+  if (thinking === null || thinking['type'] === 'disabled') return none;
+  return { isThinking: true, keepsThoughts: true, effort, additional: { thinking } };
+}
+
+/** Efforts of Nova 2. `high` refuses a limit of tokens. */
+function novaFields(effort: Effort | null): Fields {
+  if (effort === 'none') return { reasoningConfig: { type: 'disabled' } };
+  const isLow = effort === 'minimal' || effort === 'low';
+  return { reasoningConfig: { type: 'enabled', maxReasoningEffort: isLow ? 'low' : 'medium' } };
 }

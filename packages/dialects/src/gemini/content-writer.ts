@@ -5,7 +5,7 @@ import { namedText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { withResultsBehindCalls } from '../translation/turn-order.ts';
+import { withResultsBehindCalls } from '../translation/ordered-turns.ts';
 
 /** Google's documented stand-in for a signature that isn't there. */
 const standIn = 'skip_thought_signature_validator';

@@ -3,12 +3,10 @@ import type { PathCall } from '../upstream-api.ts';
 import { unsupportedIn } from '../request-additions.ts';
 import { parameterNames } from './request-rewrite.ts';
 import { parseError } from './errors.ts';
-import { readCountRequest } from './count-request.ts';
+import { readCountRequest, readRequest } from './request.ts';
 import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
-import { readRequest } from './request.ts';
 import { ResponseReader } from './stream.ts';
-import { ContentToolAnswers } from './tools.ts';
-import { ContentToolStream } from './tools.ts';
+import { ContentToolAnswers, ContentToolStream } from './tools.ts';
 import { readWhole } from './response.ts';
 
 /** Google's Gemini API. */

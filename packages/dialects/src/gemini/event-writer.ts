@@ -4,8 +4,7 @@ import type { Stop } from '../translation/answer.ts';
 import { writeJson } from '../wire/json-text.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
-import { callPart, finishReasons, signatureOf } from './response.ts';
-import { writeUsage } from './usage.ts';
+import { callPart, finishReasons, signatureOf, writeUsage } from './response.ts';
 
 /** Calls are whole in one frame. */
 const maxArgumentChars = 16 * 1024 * 1024;

@@ -1,10 +1,15 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import type { CompletionRequest, Operation, RequestInPath } from '../dialect.ts';
+import type { CompletionRequest, Operation, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
 import { kindOf, missing, objectOf, wrongType, type FieldTypes } from '../request-fields.ts';
 import { checkFields, objectIn, valueOf } from './fields.ts';
 import { GeminiEmbeddings } from './gemini-embeddings.ts';
 import { GeminiRequest } from './gemini-request.ts';
+import { RequestText, type Share } from '../wire/request-text.ts';
+import { applyChanges, type Edit } from '../wire/json-edits.ts';
+import type { Member } from '../wire/json-members.ts';
+import { named, renameModel, rewriteRequest } from './request-rewrite.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 /**
  * Types of the fields of a request for content. Only types are checked; the provider checks values, and other fields pass
@@ -126,4 +131,58 @@ function checkContents(contents: unknown): void {
 function checkParts(content: Fields, path: string): void {
   const parts = valueOf(content, 'parts') ?? [];
   if (typeof parts !== 'object') throw wrongType(`${path}.parts`, ['array']);
+}
+
+const wholeName = 'generateContentRequest';
+
+/** Reads a request for a count: contents alone, or a whole request for content in a member of its own. */
+export function readCountRequest(body: Buffer, parsed: unknown, inPath: RequestInPath): CompletionRequest {
+  const fields = objectOf(parsed);
+  checkFields(fields, { [wholeName]: ['object'] });
+  const whole = valueOf(fields, wholeName) as Fields | null | undefined;
+  const counted = whole ?? fields;
+  checkRequest(counted, inPath);
+  return new GeminiCountRequest(body, counted, inPath);
+}
+
+/** `fields`: the request for content in the body. */
+class GeminiCountRequest extends GeminiRequest {
+  override source(share: Share): RequestSource {
+    return new RequestText(this.body, share, rewriteCount);
+  }
+}
+
+/**
+ * Additions of an agent have a place in a whole request only, so contents alone become one. Translation reads the request for
+ * content itself.
+ */
+function rewriteCount(body: Buffer, rewrite: Rewrite, members: readonly Member[]): Pieces {
+  const wholes = named(members, wholeName).filter(
+    ({ valueStart, valueEnd }) => body.toString('latin1', valueStart, valueEnd) !== 'null',
+  );
+  const last = wholes.at(-1);
+  if (last === undefined) {
+    const rewritten = rewriteRequest(body, rewrite, members);
+    if (rewrite.isTranslated === true) return rewritten;
+    return rewrite.systemPrompt === null && rewrite.tools === null
+      ? rewritten
+      : wrapped(rewritten.whole, named(members, 'model').length > 0 ? null : rewrite.model);
+  }
+  const text = rewriteRequest(body.subarray(last.valueStart, last.valueEnd), rewrite);
+  if (rewrite.isTranslated === true) return text;
+  const edits: Edit[] = [];
+  for (const member of named(members, 'model')) renameModel(body, member, rewrite.model, edits);
+  for (const { valueStart: at, valueEnd: until } of wholes) edits.push({ at, until, text: text.all });
+  return applyChanges(body, members, { edits, added: [] });
+}
+
+/** A whole request names its model. */
+function wrapped(request: Buffer, model: string | null): Pieces {
+  const start = request.indexOf('{') + 1;
+  const modelField = model === null ? '' : `"model":${JSON.stringify(`models/${model}`)},`;
+  return new Pieces([
+    Buffer.from(`{"${wholeName}":{${modelField}`),
+    request.subarray(start),
+    Buffer.from('}'),
+  ]);
 }

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { AnswerMeter } from '../usage/answer-meter.ts';
 import { readUsage } from '../usage/usage-reader.ts';
-import { withToolCalls } from '../usage/usage.ts';
+import { partsOf as classesOf, withToolCalls, type Usage } from '../usage/usage.ts';
 import { AnswerJson } from '../wire/answer-json.ts';
 import { NoAnswer, type ProviderError, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import {
@@ -25,7 +25,6 @@ import { metadataNames, searchCalls, searchesIn } from './grounding.ts';
 import { hasFinished, isBlocked } from './stream.ts';
 import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
 import { readSignature } from './content-reader.ts';
-import { writeUsage } from './usage.ts';
 
 const maxCandidates = 128;
 const maxParts = 4_096;
@@ -208,4 +207,39 @@ export function callPart({
   argumentsText: string;
 }): Fields {
   return { functionCall: { id, name, args: inputOf(argumentsText) } };
+}
+
+/** Usage as Google writes it. Tokens that were written to a cache, which it does not count, have names that the reader knows. */
+export function writeUsage(usage: Usage): Fields {
+  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
+  const parts = classesOf(usage);
+  const input = modalities({
+    audio: parts.inputAudio + parts.cachedInputAudio,
+    image: parts.inputImage + parts.cachedInputImage,
+    video: parts.inputVideo + parts.cachedInputVideo,
+  });
+  const cached = modalities({
+    audio: parts.cachedInputAudio,
+    image: parts.cachedInputImage,
+    video: parts.cachedInputVideo,
+  });
+  const output = modalities({ audio: parts.outputAudio, image: parts.outputImage, video: parts.outputVideo });
+  return {
+    promptTokenCount: inputTokens,
+    candidatesTokenCount: outputTokens - reasoningTokens,
+    totalTokenCount: inputTokens + outputTokens,
+    ...(cachedInputTokens > 0 && { cachedContentTokenCount: cachedInputTokens }),
+    ...(reasoningTokens > 0 && { thoughtsTokenCount: reasoningTokens }),
+    ...(cacheWriteTokens > 0 && { cacheWriteTokenCount: cacheWriteTokens }),
+    ...(parts.cacheWrite1h > 0 && { cacheWrite1hTokenCount: parts.cacheWrite1h }),
+    ...(input.length > 0 && { promptTokensDetails: input }),
+    ...(cached.length > 0 && { cacheTokensDetails: cached }),
+    ...(output.length > 0 && { candidatesTokensDetails: output }),
+  };
+}
+
+function modalities(tokens: Record<'audio' | 'image' | 'video', number>): Fields[] {
+  return Object.entries(tokens)
+    .filter(([, tokenCount]) => tokenCount > 0)
+    .map(([name, tokenCount]) => ({ modality: name.toUpperCase(), tokenCount }));
 }

@@ -1,10 +1,16 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { StreamMeter } from '../stream-meter.ts';
-import { ChunkHead, endFrames, doneFrame, parseFrame } from './chunks.ts';
+import {
+  ChunkHead,
+  endFrames,
+  doneFrame,
+  parseFrame,
+  errorInChoice,
+  hasFinished,
+  SpokenChoice,
+} from './chunks.ts';
 import { messageText, spokenText } from './message-text.ts';
-import { errorInChoice, hasFinished } from './provider-error.ts';
-import { SpokenChoice } from './spoken-choice.ts';
 import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';

@@ -1,9 +1,10 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields, type Fields, listOf } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { errorIn, errorInEvent } from '../provider-errors.ts';
+import { errorIn, errorInEvent, parseError, saysSomething } from '../provider-errors.ts';
 import type { Usage } from '../usage/usage.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import { writeUsage } from './usage.ts';
+import { messageText, spokenText } from './message-text.ts';
 
 /** A frame of a stream. `error`: one that takes the place of choices; a choice has its own error. */
 export type ChunkFrame =
@@ -53,4 +54,51 @@ export function endFrames(head: Fields, usage: Usage | null): Buffer[] {
   if (usage === null) return [doneFrame];
   const chunk = { ...head, object: 'chat.completion.chunk', choices: [], usage: writeUsage(usage) };
   return [frameOf(chunk), doneFrame];
+}
+
+/** The error of a choice that broke off at the provider, or null. */
+export function errorInChoice(choice: Fields): ProviderError | null {
+  const { error, finish_reason: reason } = choice;
+  if (saysSomething(error)) return parseError(choice);
+  return typeof reason === 'string' && brokenOff.test(reason) ? {} : null;
+}
+
+/** Whether a finish reason says that a choice has ended. Some servers send an empty one, or Python's, with each chunk. */
+export function hasFinished(reason: unknown): boolean {
+  return typeof reason === 'string' && reason !== '' && !/^(?:null|none|undefined)$/i.test(reason);
+}
+
+/** `error`; vLLM's `abort`; Zhipu's `network_error`; DeepSeek's `insufficient_system_resource`. */
+const brokenOff = /error|abort|^failed$|^insufficient_system_resource$/i;
+
+/**
+ * Finds what each chunk says of a choice. Some servers send messages in place of deltas, in pieces or at once, and some
+ * the whole message again behind the deltas: of that, only what the deltas left out is new.
+ */
+export class SpokenChoice {
+  #hasDeltas = false;
+  #hasContent = false;
+  #hasCalls = false;
+
+  /** Returns what is new in a choice of a chunk; null where it says nothing. */
+  newIn({ delta, message }: Fields): Fields | null {
+    const piece = isFields(delta) ? delta : null;
+    if (piece !== null) this.#note(piece);
+    if (!isFields(message)) return piece;
+    if (!this.#hasDeltas) return message;
+    const { content, tool_calls: calls, function_call: old } = message;
+    const missing = {
+      ...(!this.#hasContent && { content }),
+      ...(!this.#hasCalls && { tool_calls: calls, function_call: old }),
+    };
+    this.#note(missing);
+    return { ...piece, ...missing };
+  }
+
+  #note(piece: Fields): void {
+    const { content, tool_calls: calls, function_call: old } = piece;
+    this.#hasContent ||= typeof content === 'string' ? content !== '' : spokenText(content) !== '';
+    this.#hasCalls ||= isFields(calls) || isFields(old) || listOf(calls).length > 0;
+    this.#hasDeltas ||= this.#hasContent || this.#hasCalls || messageText(piece) !== '';
+  }
 }

@@ -2,11 +2,10 @@ import type { Dialect, ServiceFormat } from '../dialect.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { readEmbeddings } from './embeddings-answer.ts';
 import { ChatAnswerBuilder, streamFrames } from './response-mode.ts';
-import { plainAnswer } from './plain-answer.ts';
+import { plainAnswer } from './message-text.ts';
 import { parseError } from '../provider-errors.ts';
 import { readRequest } from './request.ts';
-import { WholeToolAnswers } from './tool-answers.ts';
-import { ChunkToolStream } from './tool-stream.ts';
+import { WholeToolAnswers, ChunkToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
 /** OpenAI's chat completions and embeddings, as clients send them and servers imitate them. */

@@ -1,17 +1,14 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { parseFrame } from './chunks.ts';
+import { parseFrame, errorInChoice, hasFinished, SpokenChoice } from './chunks.ts';
 import { MessageBuilder } from './message-builder.ts';
-import { errorInChoice, hasFinished } from './provider-error.ts';
-import { SpokenChoice } from './spoken-choice.ts';
 import { argumentsOf, idOf } from './tool-calls.ts';
 import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';
 import { hasMedia } from '../translation/answer.ts';
 import { newCallId } from '../translation/call-ids.ts';
 import { textIn, textOf } from '../translation/fields.ts';
-import { JsonBalance } from '../translation/json-balance.ts';
 import type { StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, outputText, saysMedia, signatureOf } from './answer-reader.ts';
+import { endingOf, outputText, saysMedia, signatureOf } from './whole-answer.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
 import { withoutAccount } from '../provider-errors.ts';
 
@@ -156,4 +153,31 @@ const textKinds = ['thinking', 'text', 'refusal'] as const;
 
 function keyOf(place: number): string {
   return `call ${place}`;
+}
+
+/** Follows a JSON text that comes in pieces, to see when the object or array that it is has ended. */
+class JsonBalance {
+  #depth = 0;
+  #inText = false;
+  #isEscaped = false;
+  #isBegun = false;
+
+  add(piece: string): void {
+    for (let at = 0; at < piece.length; at += 1) {
+      const char = piece[at];
+      if (this.#inText) {
+        if (this.#isEscaped) this.#isEscaped = false;
+        else if (char === '\\') this.#isEscaped = true;
+        else if (char === '"') this.#inText = false;
+      } else if (char === '"') this.#inText = true;
+      else if (char === '{' || char === '[') {
+        this.#depth += 1;
+        this.#isBegun = true;
+      } else if (char === '}' || char === ']') this.#depth -= 1;
+    }
+  }
+
+  get isWhole(): boolean {
+    return this.#isBegun && this.#depth <= 0 && !this.#inText;
+  }
 }

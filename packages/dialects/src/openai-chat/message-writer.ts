@@ -6,7 +6,7 @@ import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../tran
 import { isPlainText } from '../file-types.ts';
 import { chatOrigin } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { withResultsBehindCalls } from '../translation/turn-order.ts';
+import { withResultsBehindCalls } from '../translation/ordered-turns.ts';
 
 interface Options {
   facts: ModelFacts;

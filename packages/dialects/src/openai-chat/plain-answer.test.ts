@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { plainAnswer } from './plain-answer.ts';
+import { plainAnswer } from './message-text.ts';
 
 it('says as text what a provider says in parts, and leaves the rest as it is', () => {
   const parts = [

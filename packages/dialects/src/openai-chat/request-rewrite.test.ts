@@ -1,8 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { describe, expect, it } from '@jest/globals';
 import { objectMembers } from '../wire/json-members.ts';
 import type { Rewrite } from '../dialect.ts';
-import { limitNameAt } from '../limit-names.ts';
+import { limitNameAt } from '../request-additions.ts';
 import { rewriteRequest } from './request-rewrite.ts';
 
 const nothing: Rewrite = {

@@ -1,6 +1,5 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
-import { addTools, replaceModel } from '../request-additions.ts';
-import { limitNameAt, limitNames, type LimitName } from '../limit-names.ts';
+import { addTools, replaceModel, limitNameAt, limitNames, type LimitName } from '../request-additions.ts';
 import type { Rewrite, TokenLimit } from '../dialect.ts';
 import { applyChanges, type Edit, type Text } from '../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../wire/json-members.ts';

@@ -3,7 +3,7 @@ import { feeToolsIn } from '../usage/fee-tools.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import type { RequestedAmounts } from '../dialect.ts';
 import { isTextFile } from '../file-types.ts';
-import { limitNames } from '../limit-names.ts';
+import { limitNames } from '../request-additions.ts';
 import { effortIn, type Thinking } from '../request-fields.ts';
 
 /** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */

@@ -4,10 +4,16 @@ import { errorIn } from '../provider-errors.ts';
 import { FrameJoiner, knownFields, parseAnswer } from '../response-mode.ts';
 import { usageIn } from '../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';
-import { ChunkHead, doneFrame, frameOf, parseFrame } from './chunks.ts';
+import {
+  ChunkHead,
+  doneFrame,
+  frameOf,
+  parseFrame,
+  errorInChoice,
+  hasFinished,
+  SpokenChoice,
+} from './chunks.ts';
 import { MessageBuilder } from './message-builder.ts';
-import { errorInChoice, hasFinished } from './provider-error.ts';
-import { SpokenChoice } from './spoken-choice.ts';
 import { callsIn, plainCall, type ChatAssistantMessage } from './tool-calls.ts';
 import { writeUsage } from './usage.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { SpokenChoice } from './spoken-choice.ts';
+import { SpokenChoice } from './chunks.ts';
 
 type Fields = Record<string, unknown>;
 const call = { id: '1', function: { name: 'f', arguments: '{}' } };

@@ -1,11 +1,11 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields, type Fields, listOf } from '@gatehouse/kit/fields';
 import { MessageBuilder } from './message-builder.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
-import { ChunkHead, endFrames, frameOf, parseFrame } from './chunks.ts';
-import type { ChatAssistantMessage } from './tool-calls.ts';
-import { hasFinished } from './provider-error.ts';
+import { ChunkHead, endFrames, frameOf, parseFrame, hasFinished } from './chunks.ts';
+import { type ChatAssistantMessage, callsIn, nameOf, plainCall, readMessage } from './tool-calls.ts';
 import type { Usage } from '../usage/usage.ts';
+import { JoinedAnswers } from '../joined-answers.ts';
 
 /** Pieces of a call before its name. */
 const maxUnnamed = 100;
@@ -106,5 +106,29 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
     const index = this.#indexes.get(place) ?? this.#indexes.size;
     this.#indexes.set(place, index);
     return pieces.map((each) => ({ ...each, index }));
+  }
+}
+
+export class WholeToolAnswers extends JoinedAnswers {
+  protected override read(answer: Fields): ChatAssistantMessage | null {
+    return readMessage(answer);
+  }
+
+  protected override withoutOwn(answer: Fields): { answer: Fields; isSame: boolean } {
+    const choices = listOf(answer['choices']);
+    const visible = choices.map((choice) => (isFields(choice) ? this.#choiceWithoutOwn(choice) : choice));
+    const isSame = visible.every((choice, index) => choice === choices[index]);
+    return { answer: { ...answer, choices: visible }, isSame };
+  }
+
+  #choiceWithoutOwn(choice: Fields): Fields {
+    const { message } = choice;
+    if (!isFields(message)) return choice;
+    const calls = callsIn(message);
+    const remaining = calls.filter((call) => !this.isOwn(nameOf(plainCall(call))));
+    if (remaining.length === calls.length) return choice;
+    const { tool_calls: _calls, function_call: _old, ...others } = message;
+    if (remaining.length > 0) return { ...choice, message: { ...others, tool_calls: remaining } };
+    return { ...choice, message: others, finish_reason: 'stop' };
   }
 }

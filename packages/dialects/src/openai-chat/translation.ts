@@ -1,6 +1,6 @@
 import type { TranslatedApi } from '../translation/api.ts';
 import { chatIds } from '../translation/call-ids.ts';
-import { readAnswer } from './answer-reader.ts';
+import { readAnswer } from './whole-answer.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { withTooLongCode } from '../translation/too-long.ts';
 import { ChunkSource } from './event-source.ts';

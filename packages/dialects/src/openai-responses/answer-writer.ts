@@ -4,7 +4,8 @@ import { now } from '../openai-chat/answer-writer.ts';
 import { chatIds, fittingId } from '../translation/call-ids.ts';
 import { writeJson } from '../wire/json-text.ts';
 import { markedSignature } from '../translation/signatures.ts';
-import { writeUsage } from './usage.ts';
+import type { Usage } from '../usage/usage.ts';
+import { writeUsage as writeChatUsage } from '../openai-chat/usage.ts';
 
 /** See `ClientFormat`. */
 export function writeAnswer(answer: Answer, echoed: Fields = {}): string {
@@ -99,4 +100,16 @@ function contentPart(kind: 'text' | 'refusal', text: string): Fields {
   return kind === 'refusal'
     ? { type: 'refusal', refusal: text }
     : { type: 'output_text', text, annotations: [], logprobs: [] };
+}
+
+/** Usage as OpenAI writes it in responses, with all classes of tokens. */
+export function writeUsage(usage: Usage): Fields {
+  const {
+    prompt_tokens: input_tokens,
+    completion_tokens: output_tokens,
+    prompt_tokens_details: input_tokens_details,
+    completion_tokens_details: output_tokens_details,
+    ...others
+  } = writeChatUsage(usage);
+  return { input_tokens, input_tokens_details, output_tokens, output_tokens_details, ...others };
 }

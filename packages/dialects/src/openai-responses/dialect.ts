@@ -7,8 +7,7 @@ import { ResponseBuilder, streamFrames } from './response-mode.ts';
 import { readCompaction, readRequest } from './request.ts';
 import { ResponseFollower } from './response-follower.ts';
 import { state } from './state.ts';
-import { ResponseToolAnswers } from './tool-answers.ts';
-import { ResponseToolStream } from './tool-stream.ts';
+import { ResponseToolAnswers, ResponseToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
 const methods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/compact' };

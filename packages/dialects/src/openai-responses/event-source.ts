@@ -4,7 +4,7 @@ import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import type { AnswerPart } from '../translation/answer.ts';
 import { numberIn, textOf } from '../translation/fields.ts';
 import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, partsOf } from './answer-reader.ts';
+import { endingOf, partsOf } from './whole-answer.ts';
 import { callOf } from './input-reader.ts';
 import { textsByDelta } from './item-events.ts';
 import { AnswerSource } from '../translation/answer-source.ts';

@@ -6,9 +6,8 @@ import type { AnswerPart, Stop } from '../translation/answer.ts';
 import { now } from '../openai-chat/answer-writer.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
-import { idOf, itemId, itemOf, responseHead, statusOf } from './answer-writer.ts';
+import { idOf, itemId, itemOf, responseHead, statusOf, writeUsage } from './answer-writer.ts';
 import { begunItem, itemTexts, type ItemEvent, type ItemText } from './item-events.ts';
-import { writeUsage } from './usage.ts';
 
 /** The last event repeats the whole answer, so that it must be kept. */
 const maxChars = 16 * 1024 * 1024;

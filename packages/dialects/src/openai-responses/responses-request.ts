@@ -10,7 +10,6 @@ import { parametersIn } from '../request-additions.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, sessionNamed, type Thinking } from '../request-fields.ts';
 import { ClientView } from './client-view.ts';
-import { CompactedView } from './compacted-view.ts';
 import { isBilledOffer, isOffered, offeredIn, type OfferedPlaces } from './hosted-calls.ts';
 import {
   addItem,
@@ -26,6 +25,8 @@ import {
 } from './items.ts';
 import { encryptedReasoning, parameterNames, rewriteRequest } from './request-rewrite.ts';
 import { textOf } from '../translation/fields.ts';
+import { newId } from '@gatehouse/kit/ids';
+import { memberRanges, smallMembers, wholeOf } from '../wire/json-parts.ts';
 
 /** Deeper than tools are nested: those of a namespace. */
 const maxToolDepth = 3;
@@ -224,4 +225,44 @@ function toolsIn(tool: unknown, depth = 0): unknown[] {
 
 function namesOf(tool: unknown): unknown[] {
   return toolsIn(tool).map((each) => (each as Fields)['name']);
+}
+
+/**
+ * Shows the response that has the summary of a conversation as its own kind of answer, with the user's messages. Providers
+ * with compaction write that themselves.
+ */
+class CompactedView implements AnswerView {
+  /** The messages as JSON: the request may have much more. */
+  readonly #messages: string;
+
+  constructor(messages: readonly Fields[]) {
+    this.#messages = JSON.stringify(messages.map(outputMessage));
+  }
+
+  frame(frame: Buffer): Buffer {
+    return frame;
+  }
+
+  async whole(bytes: Buffer, tenantId: string): Promise<Buffer> {
+    const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
+    const { object } = await smallMembers(bytes, members, { names: ['object'], tenantId });
+    return object === 'response' ? this.#compacted(bytes) : bytes;
+  }
+
+  #compacted(response: Buffer): Buffer {
+    const { id, created_at, output, usage } = JSON.parse(response.toString()) as Fields;
+    const lists = [this.#messages, JSON.stringify(listOf(output))].map((list) => list.slice(1, -1));
+    const items = lists.filter((list) => list !== '').join(',');
+    const head = JSON.stringify({ id, object: 'response.compaction', created_at, usage }).slice(0, -1);
+    return Buffer.from(`${head},"output":[${items}]}`);
+  }
+}
+
+function outputMessage({ id, content, ...others }: Fields): Fields {
+  const parts = typeof content === 'string' ? [{ type: 'input_text', text: content }] : listOf(content);
+  return {
+    id: typeof id === 'string' ? id : `msg_${newId().replaceAll('-', '')}`,
+    ...others,
+    ...{ type: 'message', role: 'user', status: 'completed', content: parts.filter(isFields) },
+  };
 }

@@ -1,13 +1,15 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import { sumReports } from '../usage/reported-usage.ts';
-import type { ToolStream } from '../dialect.ts';
+import type { ToolStream, AssistantMessage, ToolCall } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { eventOf, frameOf, indexOf, isHead, responseIn, type ResponseEvent } from './events.ts';
 import { ItemBuilder } from './item-builder.ts';
-import { calledName, isCall } from './items.ts';
-import { AssistantItems } from './assistant-items.ts';
+import { calledName, isCall, isEmptyThought, isSigned } from './items.ts';
 import { textOf } from '../translation/fields.ts';
+import { argumentsText, readCalls, withNewIds } from '../tool-arguments.ts';
+import type { IdRule } from '../translation/call-ids.ts';
+import { JoinedAnswers } from '../joined-answers.ts';
 
 /**
  * Passes the events of several calls of a model on as one response: the client sees one beginning, items and events that
@@ -155,5 +157,78 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
     const number = this.#isChanged ? (this.#next ?? sent) : sent;
     this.#next = number + 1;
     return { sequence_number: number };
+  }
+}
+
+const callIds: IdRule = { fits: (id) => /^[\w-]{1,64}$/.test(id), prefix: 'call_' };
+
+/** The output of a model. */
+export class AssistantItems implements AssistantMessage {
+  /** As the model wrote them. */
+  readonly items: readonly Fields[];
+  readonly calls: readonly ToolCall[];
+
+  private constructor(items: readonly Fields[], calls: readonly ToolCall[]) {
+    this.items = items;
+    this.calls = calls;
+  }
+
+  /** Throws at too many calls. */
+  static of(items: readonly Fields[]): AssistantItems {
+    const calls = items.filter(isCall).map((item) => ({
+      ...{ id: item['call_id'], name: calledName(item) },
+      argumentsText: argumentsText(item['arguments'] ?? item['input']),
+    }));
+    return new AssistantItems(items, readCalls(calls));
+  }
+
+  /** The same for an answer with this status: calls of one that broke off are not to be made. */
+  ended(status: unknown): AssistantItems {
+    return status === 'incomplete' ? new AssistantItems(this.items, []) : this;
+  }
+
+  get isSigned(): boolean {
+    return this.items.some(isSigned);
+  }
+
+  identified(used: Set<string>): AssistantItems {
+    const calls = withNewIds(this.calls, used, callIds);
+    let place = 0;
+    const items = this.items.map((item) => {
+      if (!isCall(item)) return item;
+      const { id = '', argumentsJson } = calls[place] ?? {};
+      place += 1;
+      return { ...item, call_id: id, arguments: argumentsJson ?? '{}' };
+    });
+    return new AssistantItems(items, calls);
+  }
+
+  /**
+   * Items as they are, joined with commas. Thoughts that say nothing to a provider which stores nothing are left out: it
+   * would look for them by their ids.
+   */
+  get text(): string {
+    return this.items
+      .filter((item) => !isEmptyThought(item))
+      .map((item) => JSON.stringify(item))
+      .join(',');
+  }
+
+  resultTexts(results: readonly string[]): string[] {
+    return this.calls.map(({ id }, index) =>
+      JSON.stringify({ type: 'function_call_output', call_id: id, output: results[index] ?? '' }),
+    );
+  }
+}
+
+export class ResponseToolAnswers extends JoinedAnswers {
+  protected override read({ output, status }: Fields): AssistantItems | null {
+    return Array.isArray(output) ? AssistantItems.of(listOf(output).filter(isFields)).ended(status) : null;
+  }
+
+  protected override withoutOwn(answer: Fields): { answer: Fields; isSame: boolean } {
+    const output = listOf(answer['output']);
+    const remaining = output.filter((item) => !isCall(item) || !this.isOwn(calledName(item)));
+    return { answer: { ...answer, output: remaining }, isSame: remaining.length === output.length };
   }
 }

@@ -1,12 +1,11 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { describe, expect, it } from '@jest/globals';
 import { ResponseStream } from 'openai/lib/responses/ResponseStream';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { EventReader } from './event-reader.ts';
 import { eventOf } from './events.ts';
 import { ResponseBuilder, streamFrames } from './response-mode.ts';
-import { ResponseToolAnswers } from './tool-answers.ts';
-import { ResponseToolStream } from './tool-stream.ts';
+import { ResponseToolAnswers, ResponseToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
 type Fields = Record<string, unknown>;

@@ -1,13 +1,15 @@
 import { countedMembers, type TranslatedApi } from '../translation/api.ts';
-import { readAnswer } from './answer-reader.ts';
+import { readAnswer } from './whole-answer.ts';
 import { writeAnswer } from './answer-writer.ts';
-import { echoedFields } from './echoed-fields.ts';
 import { withTooLongCode } from '../translation/too-long.ts';
 import { ResponseSource } from './event-source.ts';
 import { ResponseWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
 import { SummaryWriter, writeSummary } from './summary-writer.ts';
+import type { Fields } from '@gatehouse/kit/fields';
+import type { CutTexts } from '../wire/cut-texts.ts';
+import { RawJson, type JsonSource } from '../wire/json-text.ts';
 
 const counted = [
   ...['model', 'input', 'instructions', 'reasoning', 'text'],
@@ -28,3 +30,35 @@ export const openAiResponsesTranslation = {
     eventWriter: () => new SummaryWriter(seal),
   }),
 } satisfies TranslatedApi;
+
+/** Fields of a request that its response echoes. `ClientView` sets the ids of stored responses. */
+const echoed = [
+  ...['instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'temperature', 'top_p'],
+  ...['max_output_tokens', 'reasoning', 'text', 'metadata', 'truncation', 'user', 'top_logprobs'],
+];
+
+/** Limit of all echoed fields: a stream has them three times. */
+const maxBytes = 256 * 1024;
+
+/**
+ * The fields of a request that its response echoes, as the client wrote them. `text` gets the default format if it has
+ * none. A field that exceeds the limit together with those before it is shown with its default.
+ */
+function echoedFields(fields: Fields, source: JsonSource, texts: CutTexts): Fields {
+  const values: Fields = {};
+  let left = maxBytes;
+  for (const name of echoed) {
+    if ((fields[name] ?? null) === null) continue;
+    const text = texts.uncutJson(source.textOf(name) ?? 'null', left);
+    if (text === null) continue;
+    left -= Buffer.byteLength(text);
+    values[name] = new RawJson(withFormat(name, text));
+  }
+  return values;
+}
+
+function withFormat(name: string, text: string): string {
+  const value = name === 'text' ? (Object(JSON.parse(text)) as Fields) : {};
+  if (name !== 'text' || Object.hasOwn(value, 'format')) return text;
+  return JSON.stringify({ format: { type: 'text' }, ...value });
+}

@@ -1,8 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
-import { flatNames } from './flat-names.ts';
+import { flatNames } from './tool-names.ts';
 import { facts } from '@gatehouse/test/translation-samples';
 import { writtenIn } from '../../test/translating.ts';
 import { translationBetween } from './translation.ts';

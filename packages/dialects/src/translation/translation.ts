@@ -36,7 +36,7 @@ import {
 } from './signed-reasoning.ts';
 import { runSteps, cooperativeFor, type InTurn, type Steps } from '@gatehouse/kit/cooperative-steps';
 import type { EventSource, EventWriter, StreamEvent } from './stream-events.ts';
-import { summarising } from './summarising.ts';
+import { summarising } from './json-output.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
 /** The APIs of clients. */

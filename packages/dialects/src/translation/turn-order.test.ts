@@ -1,10 +1,10 @@
+import fc from 'fast-check';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
 import { marked } from '@gatehouse/test/translation-samples';
 import { translator } from '../../test/translating.ts';
-import { withResultsBehindCalls } from './turn-order.ts';
+import { withResultsBehindCalls } from './ordered-turns.ts';
 import type { Part, Turn } from './conversation.ts';
 
 const targets: readonly DialectName[] = ['chat', 'responses', 'messages', 'gemini'];

@@ -1,6 +1,5 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
-import { MemoryText } from './memory-text.ts';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
 
 /** Meters an answer, whole or streamed: the model that it names, a sample of its text, and its beginning for memory. */
@@ -48,5 +47,30 @@ export class AnswerMeter {
 
   addSpoken(text: string): void {
     this.#memory?.add(text);
+  }
+}
+
+/** UTF-16 units: the most of a question, and of an answer, that memory gets. */
+export const maxMemoryChars = 32 * 1024;
+
+/** The beginning of an answer's text for the user, for memory. */
+class MemoryText {
+  readonly #texts: string[] = [];
+  #chars = 0;
+
+  add(text: string): void {
+    if (text === '' || this.isFull) return;
+    const cut = cutText(text, maxMemoryChars - this.#chars);
+    this.#texts.push(cut);
+    this.#chars = cut.length < text.length ? maxMemoryChars : this.#chars + cut.length;
+  }
+
+  /** Whether further texts are left out. */
+  get isFull(): boolean {
+    return this.#chars >= maxMemoryChars;
+  }
+
+  get text(): string {
+    return this.#texts.join('');
   }
 }

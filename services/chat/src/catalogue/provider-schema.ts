@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { bedrockEmbedder } from '@gatehouse/dialects/bedrock-embedders';
+import { bedrockEmbedder, vertexTextsPerCall } from '@gatehouse/dialects/bedrock-embedders';
 import type { AnsweringModel } from '@gatehouse/dialects/dialect';
 import type { UpstreamApi } from '@gatehouse/dialects/upstream-api';
-import { vertexTextsPerCall } from '@gatehouse/dialects/vertex-embedders';
 
 /** The providers of the operator's catalogue, each as its kind wants it. */
 

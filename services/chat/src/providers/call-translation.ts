@@ -3,7 +3,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
-import { limitNameAt } from '@gatehouse/dialects/limit-names';
+import { limitNameAt } from '@gatehouse/dialects/request-additions';
 import type { KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { translationBetween, type Translation } from '@gatehouse/dialects/translation/translation';

@@ -1,5 +1,5 @@
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
-import { vertexTextsPerCall } from '@gatehouse/dialects/vertex-embedders';
+import { vertexTextsPerCall } from '@gatehouse/dialects/bedrock-embedders';
 import { elementsOf, objectMembers, type Member } from '@gatehouse/dialects/wire/json-members';
 import { elementRanges, memberRanges, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json-parts';
 import { ProviderFailure } from '../provider-failure.ts';
