@@ -303,11 +303,11 @@ export class TranslatedStream implements ThoughtsBeside {
       case 'close':
       case 'end':
     }
-    const own =
+    const clientEvent =
       event.type === 'close' && event.signature !== null
         ? { ...event, signature: signed(event.signature) }
         : event;
-    return restorer.restored(own).flatMap((each) => {
+    return restorer.restored(clientEvent).flatMap((each) => {
       collector?.event(each);
       return this.#writer.write(each);
     });
