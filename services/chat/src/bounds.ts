@@ -3,14 +3,8 @@
  * code.
  */
 
-/** Deadlines of calls of other services: a look-up that a request waits for, and work. The call fails. */
-export const lookUpMs = 2_000;
-export const workMs = 5_000;
-
-/** Rows that have expired, or are too many, are deleted within ten minutes, so many in one statement. */
-export const cleanUp = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
-/** Work in the background that failed is tried again after it. */
-export const retryMs = 60_000;
+/** A file or a list of the catalogue that could not be used is read again after it. */
+export const rereadMs = 60_000;
 /** Connections to a provider, and fetches of its credentials, fail after it. */
 export const connectMs = 10_000;
 

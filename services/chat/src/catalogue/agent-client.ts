@@ -1,3 +1,4 @@
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { CallContext, RpcClient } from '@gatehouse/grpc/client';
 import type { TurnSettings } from '@gatehouse/contract/agents';
@@ -8,7 +9,6 @@ import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { AgentName, ResolvedAgent } from './target.ts';
 import type { ProvenActor } from '../shared/actor.ts';
-import { lookUpMs } from '../bounds.ts';
 
 interface CachedAgent {
   agent: ResolvedAgent;
@@ -74,7 +74,7 @@ export class AgentClient {
 }
 
 async function context({ requestId, trace, proofFor }: ProvenActor): Promise<CallContext> {
-  return { deadlineMs: lookUpMs, requestId, trace, assertion: await proofFor('agent') };
+  return { deadlineMs: lookupDeadlineMs, requestId, trace, assertion: await proofFor('agent') };
 }
 
 function toResolved(message: Agent): ResolvedAgent {

@@ -4,7 +4,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import { CatalogueError } from './catalogue.ts';
-import { retryMs } from '../bounds.ts';
+import { rereadMs } from '../bounds.ts';
 
 const everyMs = 2_000;
 
@@ -123,7 +123,7 @@ export class CatalogueWatch {
       watched.reported = null;
       log.info(messages.read);
     } catch (error) {
-      watched.retryAt = this.#now() + jittered(retryMs);
+      watched.retryAt = this.#now() + jittered(rereadMs);
       const content = typeof text === 'string' ? text : text.message;
       const failure = hash('sha256', JSON.stringify([content, problemsOf(error)]));
       if (failure !== watched.reported) this.failed(messages.failed, error, content);

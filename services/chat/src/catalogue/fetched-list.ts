@@ -3,7 +3,7 @@ import { EgressError } from '@gatehouse/egress/errors';
 import type { Egress } from '@gatehouse/egress/egress';
 import { CatalogueError, type PriceSetting } from './catalogue.ts';
 import { OperatorPrices } from './operator-prices.ts';
-import { catalogueBytes, retryMs } from '../bounds.ts';
+import { catalogueBytes, rereadMs } from '../bounds.ts';
 
 const timeoutMs = 30_000;
 /** Object stores and release pages redirect. */
@@ -79,7 +79,7 @@ export class FetchedList {
 
   get #pauseMs(): number {
     const { every } = this.#options.setting;
-    return jittered(this.#failure === null ? every : Math.min(every, retryMs));
+    return jittered(this.#failure === null ? every : Math.min(every, rereadMs));
   }
 
   /** The list at the URL, which is stored for other replicas; null if it is in use. */

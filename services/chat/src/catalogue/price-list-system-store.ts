@@ -1,18 +1,12 @@
 import { hash } from 'node:crypto';
-import type { Pool } from '@gatehouse/pg/pool';
+import { firstRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 
-/** The last good list behind each URL, for all replicas. */
-export class PriceListSystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `chat_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** The last good list behind each URL, for all replicas. `pool` acts as `chat_system`. */
+export class PriceListSystemStore extends Store {
   /** Keeps a list, unless it is kept already. */
   async keep(url: string, list: string): Promise<void> {
-    await this.#pool.query(
+    await this.pool.query(
       `insert into chat.price_lists as kept (source, list) values ($1, $2)
        on conflict (source) do update set list = excluded.list, kept_at = now() where kept.list <> excluded.list`,
       // Replicas of 0.3.0 read what follows a first line.
@@ -22,13 +16,10 @@ export class PriceListSystemStore {
 
   /** Null where none was ever good. */
   async find(url: string): Promise<string | null> {
-    const { rows } = await this.#pool.query<{ list: string }>(
-      'select list from chat.price_lists where source = $1',
-      [sourceOf(url)],
-    );
+    const statement = 'select list from chat.price_lists where source = $1';
+    const row = await firstRow<{ list: string }>(this.pool, statement, [sourceOf(url)]);
     // Version 0.3.0 kept a line with a signature before the JSON.
-    const list = rows[0]?.list ?? null;
-    return list === null ? null : list.slice(Math.max(0, list.indexOf('{')));
+    return row === null ? null : row.list.slice(Math.max(0, row.list.indexOf('{')));
   }
 }
 

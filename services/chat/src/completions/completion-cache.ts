@@ -1,4 +1,3 @@
-import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
@@ -13,15 +12,13 @@ import {
   type CompletionClaim,
   type StoredCompletion,
 } from './completion-store.ts';
-import { deleteExpiredCompletions } from './completion-system-store.ts';
 import type { Instance } from '../recording/instance-job.ts';
 import type { StoreAnswer } from '../runs/run.ts';
-import { cleanUp, objectBytes } from '../bounds.ts';
+import { objectBytes } from '../bounds.ts';
 
 export interface CompletionsOptions {
   /** The pool that tenants' requests wait for. */
   app: Pool;
-  system: Pool;
   instance: Pick<Instance, 'id'>;
   keyRing: KeyRing;
   log: Logger;
@@ -44,18 +41,9 @@ export interface CompletionCall {
  */
 export class CompletionCache {
   readonly #options: CompletionsOptions;
-  /** Deletes answers that have expired. */
-  readonly part: PeriodicWork;
 
   constructor(options: CompletionsOptions) {
     this.#options = options;
-    const { batchSize, ...times } = cleanUp;
-    this.part = new PeriodicWork({
-      task: 'delete expired completions',
-      log: options.log,
-      ...times,
-      round: inBatches(batchSize, (limit) => deleteExpiredCompletions(options.system, limit)),
-    });
   }
 
   /**

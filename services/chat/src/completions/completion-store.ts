@@ -1,4 +1,6 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { hasRow } from '@gatehouse/pg/rows';
+import { tenantDb } from '@gatehouse/pg/store';
 
 /** A call of `Complete` that is about to be worked on. */
 export interface CompletionClaim {
@@ -85,12 +87,11 @@ export async function noteAct(
   pool: Pool,
   { tenantId, claimId }: Pick<CompletionClaim, 'tenantId' | 'claimId'>,
 ): Promise<void> {
-  const { rowCount } = await withTenant(pool, tenantId, (db) =>
-    db.query(
-      `update chat.completions set acted = true, expires_at = now() + interval '24 hours'
+  const isClaimed = await hasRow(
+    tenantDb(pool, tenantId),
+    `update chat.completions set acted = true, expires_at = now() + interval '24 hours'
      where claim_id = $1 and answer is null`,
-      [claimId],
-    ),
+    [claimId],
   );
-  if (rowCount === 0) throw new Error('the call is no longer claimed');
+  if (!isClaimed) throw new Error('the call is no longer claimed');
 }

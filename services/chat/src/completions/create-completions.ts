@@ -1,3 +1,4 @@
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -15,6 +16,7 @@ import { completionHandlers, type CompletionDependencies } from './completion-ha
 import { countHandlers } from './count-handlers.ts';
 import { embed } from './embed-rpc.ts';
 import { CompletionCache } from './completion-cache.ts';
+import { expiredCompletions } from './completion-system-store.ts';
 
 export interface CompletionsOptions {
   app: Pool;
@@ -44,7 +46,7 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
   const { providers, responses } = options.turns;
   const stages = turnStages({ providers, responses, signatures, thoughts, recall, remember, tools, log });
   const turns = { ...options.turns, stages, log, bodyBudget };
-  const completions = new CompletionCache({ app, system, instance, keyRing, log });
+  const completions = new CompletionCache({ app, instance, keyRing, log });
   return {
     rawHandlers: {
       ...completionHandlers({ ...turns, silenceMs }),
@@ -52,7 +54,7 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [
-      completions.part,
+      ...cleanUp(log, system, [expiredCompletions]),
       expiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),
       expiringRows({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
     ],

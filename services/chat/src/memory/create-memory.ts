@@ -5,7 +5,6 @@ import type { Peers } from '../shared/peers.ts';
 import { MemoryClient } from './memory-client.ts';
 import { RecallStep } from './recall.ts';
 import { RememberQueue } from './remember-queue.ts';
-import { workMs } from '../bounds.ts';
 
 export interface MemoryOptions {
   peers: Peers;
@@ -20,7 +19,7 @@ export function createMemory({ log, registry }: Shell, options: MemoryOptions) {
   const { peers, telemetry, drainTimeoutMs, recallBudgetMs: budgetMs } = options;
   const memory = new MemoryClient(peers.memory);
   // Turns that wait for memory delay the stop no longer.
-  const drainMs = Math.min(drainTimeoutMs, workMs);
+  const drainMs = Math.min(drainTimeoutMs, 5_000);
   const remember = new RememberQueue({ memory, isOutage, log, registry, drainMs });
   // Connects, so that the first search does not spend its time on that.
   const start = (): void => log.debug({ reachable: peers.memory.reachable }, 'connecting to memory');

@@ -1,3 +1,4 @@
+import { workDeadlineMs } from '@gatehouse/kit/bounds';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { isUnreachable } from '@gatehouse/grpc/errors';
 import type { RecallContext } from './recall.ts';
@@ -7,7 +8,6 @@ import type {
   RecallResponse,
   RememberRequest,
 } from '@gatehouse/proto/memory/v1/memory';
-import { workMs } from '../bounds.ts';
 
 /** The memory of agents. */
 export class MemoryClient {
@@ -30,7 +30,7 @@ export class MemoryClient {
   async remember(turn: RememberRequest): Promise<boolean> {
     const { input, output } = turn;
     const stored = { ...turn, input: storable(input), output: storable(output) };
-    return (await this.#peer.call('remember', stored, { deadlineMs: workMs })).stored;
+    return (await this.#peer.call('remember', stored, { deadlineMs: workDeadlineMs })).stored;
   }
 }
 

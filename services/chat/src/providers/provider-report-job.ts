@@ -1,10 +1,11 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import { isInUse, type Report } from './provider-report.ts';
-import { deleteOldReports, findReports, writeReport } from './provider-report-system-store.ts';
+import { findReports, oldReports, writeReport } from './provider-report-system-store.ts';
 import type { ProviderRegistry } from './registry.ts';
-import { cleanUp, maxNamed } from '../bounds.ts';
+import { maxNamed } from '../bounds.ts';
 
 const everyMs = 5_000;
 /** A replica that is silent for so long has ended, or can't reach the database. */
@@ -32,19 +33,12 @@ export class ProviderReports {
         return false;
       },
     });
-    const deletion = new PeriodicWork({
-      ...{ task: 'delete old reports of providers', log, firstMs: everyMs, everyMs: cleanUp.everyMs },
-      round: async () => {
-        await deleteOldReports(pool);
-        return false;
-      },
-    });
-    this.parts = [report, deletion];
+    this.parts = [report, ...cleanUp(log, pool, [oldReports])];
   }
 
   async all(): Promise<Report[]> {
     const rows = await findReports(this.#pool, goodMs);
-    return rows.map(({ report, reported_at: reportedAt }) => ({
+    return rows.map(({ report, reportedAt }) => ({
       deployments: JSON.parse(report) as Report['deployments'],
       reportedAt,
     }));

@@ -1,4 +1,13 @@
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
+
+/** Reports of replicas that ended an hour ago. */
+export const oldReports: OldRows = {
+  table: 'chat.provider_reports',
+  where: "reported_at < now() - interval '1 hour'",
+  order: 'reported_at',
+};
 
 /** Writes the report of a replica in place of its last one. */
 export async function writeReport(
@@ -12,27 +21,15 @@ export async function writeReport(
   );
 }
 
-/** Deletes reports of replicas that ended an hour ago. */
-export async function deleteOldReports(pool: Pool): Promise<void> {
-  await pool.query(
-    `delete from chat.provider_reports where ctid = any (array(
-       select ctid from chat.provider_reports where reported_at < now() - interval '1 hour'
-       order by reported_at limit 1000))`,
-  );
-}
-
-export interface ReportRow {
-  report: string;
-  /** Milliseconds since the epoch. */
-  reported_at: number;
-}
-
-/** The newest report of each replica that is not older. */
-export async function findReports(pool: Pool, olderThanMs: number): Promise<ReportRow[]> {
-  const { rows } = await pool.query<ReportRow>(
-    `select report, (extract(epoch from reported_at) * 1000)::float8 as reported_at from chat.provider_reports
+/** The newest report of each replica that is not older. `reportedAt`: in milliseconds since the epoch. */
+export function findReports(
+  pool: Pool,
+  olderThanMs: number,
+): Promise<{ report: string; reportedAt: number }[]> {
+  return allRows(
+    pool,
+    `select report, (extract(epoch from reported_at) * 1000)::float8 as "reportedAt" from chat.provider_reports
      where reported_at > now() - $1 * interval '1 millisecond' order by reported_at desc limit 1000`,
     [olderThanMs],
   );
-  return rows;
 }

@@ -1,8 +1,9 @@
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { lookUpMs, maxTenantKeys } from '../bounds.ts';
+import { maxTenantKeys } from '../bounds.ts';
 
 const everyMs = 2_000;
 const batch = 500;
@@ -41,7 +42,7 @@ export class TenantKeyUses {
     if (uses.length === 0) return false;
     for (const { id } of uses) this.#waiting.delete(id);
     try {
-      await this.#tenant.call('noteProviderKeys', { uses }, { deadlineMs: lookUpMs });
+      await this.#tenant.call('noteProviderKeys', { uses }, { deadlineMs: lookupDeadlineMs });
     } catch (error) {
       // A later use of the same key counts more.
       for (const { id, refused } of uses) if (!this.#waiting.has(id)) this.note(id, { refused });

@@ -1,7 +1,9 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { textArray } from '@gatehouse/pg/arrays';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { Pool } from '@gatehouse/pg/pool';
+import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { tenantDb } from '@gatehouse/pg/store';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { chatIds } from '@gatehouse/dialects/translation/call-ids';
 import type { LastingRun } from '../runs/run.ts';
@@ -105,9 +107,9 @@ async function insertReasoning(
   pool: Pool,
   { tenantId, userId, ageMs, rows }: ReasoningOwner & { ageMs: number; rows: readonly ReasoningRow[] },
 ): Promise<void> {
-  await withTenant(pool, tenantId, (db) =>
-    db.query(
-      `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes, created_at)
+  await rowCount(
+    tenantDb(pool, tenantId),
+    `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes, created_at)
      select $1, call_id, $2, content, octet_length(content), ${beganAt('$6')}
      from unnest($3::text[], $4::bytea[]) as added (call_id, content)
      where not ${forgottenSince('$1', '$5', '$6')}
@@ -115,23 +117,22 @@ async function insertReasoning(
        content = case when known.expires_at <= now() then excluded.content end,
        bytes = case when known.expires_at <= now() then excluded.bytes else 0 end,
        user_id = excluded.user_id, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-      [
-        ...[tenantId, userId, textArray(rows.map((row) => row.call_id)), rows.map(({ content }) => content)],
-        ...[digestOf(tenantId, userId), ageMs],
-      ],
-    ),
+    [
+      ...[tenantId, userId, textArray(rows.map((row) => row.call_id)), rows.map(({ content }) => content)],
+      ...[digestOf(tenantId, userId), ageMs],
+    ],
   );
 }
 
 /** The thoughts before calls, of those the newest with at most `maxBytes` in sum. `callIds`: the oldest first. */
-async function findReasoning(
+function findReasoning(
   pool: Pool,
   { tenantId, userId }: ReasoningOwner,
   { callIds, maxBytes }: { callIds: readonly string[]; maxBytes: number },
 ): Promise<ReasoningRow[]> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<ReasoningRow>(
-      `select call_id, content from (
+  return allRows(
+    tenantDb(pool, tenantId),
+    `select call_id, content from (
        select found.call_id, found.content, sum(found.bytes) over (order by asked.place desc) as total
        from unnest($3::text[]) with ordinality as asked (call_id, place)
        cross join lateral (
@@ -140,8 +141,6 @@ async function findReasoning(
            and expires_at > now() and content is not null limit 1
        ) found
      ) newest where total <= $4`,
-      [tenantId, userId, textArray(callIds), maxBytes],
-    ),
+    [tenantId, userId, textArray(callIds), maxBytes],
   );
-  return rows;
 }

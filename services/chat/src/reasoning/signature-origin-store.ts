@@ -1,17 +1,12 @@
 import { runSteps, cooperativeFor } from '@gatehouse/kit/cooperative-steps';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { signatureSteps } from '@gatehouse/dialects/signatures-in';
 import { SignatureOrigins, signatureDigest, type NewSignature } from '../providers/signature-origins.ts';
 
 /** The origins of signatures that clients got as they are, on every replica. The end of a run stores them. */
-export class SignatureOriginStore {
-  readonly #pool: Pool;
-
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class SignatureOriginStore extends Store {
   /** The signatures in the text of a request. One look-up for a conversation with some, and none for others. */
   async of(api: ApiName, text: Buffer, tenantId: string): Promise<SignatureOrigins> {
     const members = dialects[api].signatures?.members ?? [];
@@ -25,17 +20,15 @@ export class SignatureOriginStore {
   }
 
   /** `digests`: in hex. */
-  async #find(tenantId: string, digests: readonly string[]): Promise<NewSignature[]> {
-    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
-      db.query<NewSignature>(
-        `select found.digest, found.maker as origin from unnest($2::bytea[]) as asked (digest)
+  #find(tenantId: string, digests: readonly string[]): Promise<NewSignature[]> {
+    return allRows(
+      this.tenant(tenantId),
+      `select found.digest, found.maker as origin from unnest($2::bytea[]) as asked (digest)
        cross join lateral (
          select digest, maker from chat.seals
          where tenant_id = $1 and digest = asked.digest and expires_at > now() limit 1
        ) found`,
-        [tenantId, digests.map((digest) => Buffer.from(digest, 'hex'))],
-      ),
+      [tenantId, digests.map((digest) => Buffer.from(digest, 'hex'))],
     );
-    return rows;
   }
 }

@@ -1,17 +1,17 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { cleanUpMs, minuteMs } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import {
-  deleteExpired,
   deleteOldest,
   nextTenant,
   type RowAmount,
   type ExpiringTable,
 } from './expiring-rows-system-store.ts';
-import { cleanUp } from '../bounds.ts';
 
 /** With each response go the keys of its items, 256 at most. */
-const { batchSize } = cleanUp;
+const batchSize = 200;
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 
 export interface ExpiringRowsOptions {
@@ -25,14 +25,15 @@ export interface ExpiringRowsOptions {
 }
 
 /** Deletes rows that have expired, and those of a tenant that keeps too many. */
-export function expiringRows({ pool, log, table, most, firstMs = cleanUp.firstMs }: ExpiringRowsOptions) {
+export function expiringRows({ pool, log, table, most, firstMs = minuteMs }: ExpiringRowsOptions) {
   return new PeriodicWork({
     task: `delete old rows of ${table}`,
     log,
     firstMs,
-    everyMs: cleanUp.everyMs,
+    everyMs: cleanUpMs,
     round: async () => {
-      if ((await deleteExpired(pool, table, batchSize)) === batchSize) return true;
+      const expired = { table, where: 'expires_at <= now()', order: 'expires_at' };
+      if ((await deleteOldRows(pool, expired, batchSize)) === batchSize) return true;
       for (let tenantId = await nextTenant(pool, table, beforeAll); tenantId !== null;) {
         if ((await deleteOldest(pool, table, { tenantId, most, limit: batchSize })) === batchSize) continue;
         tenantId = await nextTenant(pool, table, tenantId);

@@ -1,26 +1,17 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { firstRow, rowCount } from '@gatehouse/pg/rows';
 
 /** Tables whose rows are stored for clients until they expire. */
 export type ExpiringTable = 'chat.responses' | 'chat.thoughts' | 'chat.seals';
 
-/** Deletes up to `limit` rows that have expired, and returns their number. */
-export async function deleteExpired(pool: Pool, table: ExpiringTable, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    // The condition is repeated, because a row may be renewed while this waits for its lock.
-    `delete from ${table} where expires_at <= now() and ctid = any (array(
-       select ctid from ${table} where expires_at <= now() order by expires_at limit $1))`,
-    [limit],
-  );
-  return rowCount ?? 0;
-}
-
 /** The tenant with the next id that has rows; null after the last. */
 export async function nextTenant(pool: Pool, table: ExpiringTable, after: string): Promise<string | null> {
-  const { rows } = await pool.query<{ tenant_id: string }>(
+  const row = await firstRow<{ tenant_id: string }>(
+    pool,
     `select tenant_id from ${table} where tenant_id > $1 order by tenant_id limit 1`,
     [after],
   );
-  return rows[0]?.tenant_id ?? null;
+  return row?.tenant_id ?? null;
 }
 
 /** A number of rows, and the size of all. */
@@ -30,12 +21,13 @@ export interface RowAmount {
 }
 
 /** Deletes up to `limit` of the oldest rows of a tenant beyond an amount, and returns their number. */
-export async function deleteOldest(
+export function deleteOldest(
   pool: Pool,
   table: ExpiringTable,
   { tenantId, most: { count, bytes }, limit }: { tenantId: string; most: RowAmount; limit: number },
 ): Promise<number> {
-  const { rowCount } = await pool.query(
+  return rowCount(
+    pool,
     `delete from ${table} where tenant_id = $1 and ctid = any (array(
        select ctid from ${table} where tenant_id = $1 and created_at <= (
          select created_at from (
@@ -46,5 +38,4 @@ export async function deleteOldest(
        order by created_at limit $4))`,
     [tenantId, count, bytes, limit],
   );
-  return rowCount ?? 0;
 }

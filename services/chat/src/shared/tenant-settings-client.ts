@@ -1,3 +1,4 @@
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import {
   ActiveTenants,
@@ -12,7 +13,6 @@ import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-settings.ts';
 import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { lookUpMs } from '../bounds.ts';
 
 interface Known {
   settings: TenantSettings;
@@ -90,7 +90,7 @@ export class TenantSettingsClient {
     caller: SettingsCaller,
   ): Promise<readonly Resource[]> {
     const { requestId, trace } = caller;
-    const context = { deadlineMs: lookUpMs, requestId, trace };
+    const context = { deadlineMs: lookupDeadlineMs, requestId, trace };
     const { limitedKeys } = await this.#peer
       .call('getTenantSettings', { tenantId, apiKeyId: keyId }, context)
       .catch(hangIsOutage);

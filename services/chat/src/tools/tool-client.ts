@@ -1,3 +1,4 @@
+import { lookupDeadlineMs, workDeadlineMs } from '@gatehouse/kit/bounds';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
@@ -11,7 +12,6 @@ import type {
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ToolSet, type AgentToolCall, type ToolDialect } from './tool-set.ts';
 import type { ProvenActor } from '../shared/actor.ts';
-import { workMs } from '../bounds.ts';
 
 const cacheLimits = { maxBytes: 64 * 1024 * 1024, maxBytesPerTenant: 16 * 1024 * 1024 };
 
@@ -41,7 +41,7 @@ export class ToolClient {
   ): Promise<ToolSet> {
     const assertion = await proofFor('agent');
     const list = (revisionOnly: boolean): Promise<ListToolsResponse> => {
-      const context = { deadlineMs: workMs, requestId, trace, assertion };
+      const context = { deadlineMs: workDeadlineMs, requestId, trace, assertion };
       return this.#agent.call('listTools', { agentId, revisionOnly }, context);
     };
     const { revision: current } = await list(true);
@@ -64,7 +64,7 @@ export class ToolClient {
   ): Promise<CallToolResponse> {
     const service = executor === 'memory' ? 'memory' : 'agent';
     const assertion = await proofFor(service);
-    const context = { deadlineMs: timeoutMs + workMs, requestId, trace, assertion, signal };
+    const context = { deadlineMs: timeoutMs + lookupDeadlineMs, requestId, trace, assertion, signal };
     return service === 'memory'
       ? this.#memory.call('callTool', { agentId, analyser, tool, argumentsJson }, context)
       : this.#agent.call('callTool', { agentId, serverId, tool, argumentsJson }, context);

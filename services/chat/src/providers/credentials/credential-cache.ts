@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { CredentialsError, type Credentials } from '../credentials.ts';
 import { wrongKey } from '../key-status.ts';
-import { connectMs, retryMs } from '../../bounds.ts';
+import { connectMs } from '../../bounds.ts';
 
 /** A credential that expires, as an issuer returned it. */
 export interface IssuedCredential<Value> {
@@ -70,7 +71,7 @@ export class CredentialCache<Value> {
   }
 
   async #renewForRefusal(): Promise<void> {
-    const pausedUntil = Math.max(this.#pausedUntil, this.#renewedForRefusalAt + retryMs);
+    const pausedUntil = Math.max(this.#pausedUntil, this.#renewedForRefusalAt + minuteMs);
     if (this.#renewal === null && monotonicMs() < pausedUntil) return;
     try {
       await this.#renew();
