@@ -174,11 +174,12 @@ module.exports = {
     ...layerRules,
     {
       name: 'webhook-one-place-knows-providers',
-      comment: 'a type of channel is an adapter, and its lines in adapters.ts',
+      comment:
+        'a type of channel is an adapter, its lines in adapters.ts, and its consents in create-channels.ts',
       severity: 'error',
       from: {
         path: '^services/webhook/src/',
-        pathNot: `^services/webhook/src/channels/(providers/|adapters\\.ts)|${tests}`,
+        pathNot: `^services/webhook/src/channels/(providers/|adapters\\.ts|create-channels\\.ts)|${tests}`,
       },
       to: { path: '^services/webhook/src/channels/providers/' },
     },

@@ -1,6 +1,4 @@
-import { rewrapValues, type Sealed } from '@gatehouse/secrets/rewrap-job';
 import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
-import type { Shell } from '@gatehouse/shell/shell';
 import { contextOfCall } from './calls/call-texts.ts';
 import { contextOfText } from './conversations/channel-texts.ts';
 import { contextOfSecret, type SecretPlace } from './secrets/webhook-secrets.ts';
@@ -44,8 +42,3 @@ export const sealedColumns: readonly SealedColumn[] = [
       contextOfText(message, also === 'in' ? 'channel_messages/text' : 'channel_messages/piece'),
   },
 ];
-
-/** The job that wraps them again with another key once there is one. */
-export function rewrapColumns(shell: Shell, sealed: Omit<Sealed, 'columns'>) {
-  return rewrapValues(shell, { ...sealed, columns: sealedColumns });
-}

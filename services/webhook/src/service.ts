@@ -1,20 +1,18 @@
 import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
-import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell } from '@gatehouse/shell/shell';
 import { createCalls } from './calls/create-calls.ts';
 import { createChannels } from './channels/create-channels.ts';
-import { migrations, type WebhookConfig, type WebhookOverrides } from './config.ts';
+import type { WebhookConfig, WebhookOverrides } from './config.ts';
 import { createConversations } from './conversations/create-conversations.ts';
 import { createDeliveries } from './deliveries/create-deliveries.ts';
 import { createEndpoints } from './endpoints/create-endpoints.ts';
-import { createForgetting } from './forgetting/create-forgetting.ts';
-import { createJobs, createJobWorker } from './jobs.ts';
-import { createClients } from './clients/create-clients.ts';
-import { rewrapColumns } from './sealed-columns.ts';
-import { createSecrets } from './secrets/create-secrets.ts';
-import { createGuards } from './shared/guards.ts';
+import { forgetUser } from './forgetting/forget-user-job.ts';
+import { createGround } from './ground.ts';
+import { rewrapValues } from '@gatehouse/secrets/rewrap-job';
+import { sealedColumns as columns } from './sealed-columns.ts';
+import type { Ref } from './shared/ref.ts';
 import { createSubscriptions } from './subscriptions/create-subscriptions.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
 
@@ -24,46 +22,35 @@ export async function createService(
   { inJobMs, jobTiming: timing = {}, ...overrides }: WebhookOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('webhook', config, overrides);
-  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
-  const { WEBHOOK_ALLOW_TOKEN: allowToken } = config;
-  const pools = createPools(shell, {
-    url,
-    migrations,
-    pools: {
-      app: { role: 'webhook_app', waits: 'tenants', max },
-      system: { role: 'webhook_system', waits: 'all', max: Math.ceil(max / 2) },
-      // Work for requests without a key, apart from all other work.
-      gate: { role: 'webhook_system', waits: 'unproved', max: Math.ceil(max / 5) },
-    },
-  });
-  const { app, system, gate: unauthenticatedPool } = pools;
-  const jobs = createJobs(shell, system);
-  const peers = createClients(shell, { config, app, system, inJobMs });
-  const guards = createGuards(shell, config, unauthenticatedPool);
-  const sealing = createSecrets(shell, { app, system, keyRing });
-  const common = { ...pools, ...peers, config, keyRing, jobs, guards, secrets: sealing.secrets };
+  const { parts: groundParts, ...ground } = createGround(shell, config, inJobMs);
   const deliveries = createDeliveries(shell, {
-    ...common,
+    ...ground,
     resultOf: (tenantId, callId) => calls.resultOf(tenantId, callId),
     raise: (db, tenantId, event) => subscriptions.raise(db, tenantId, event),
   });
-  const { hops } = deliveries;
-  const endpoints = createEndpoints(shell, { ...common, unauthenticatedPool, allowToken });
-  const calls = createCalls(shell, { ...deliveries, ...endpoints, ...common });
-  const subscriptions = createSubscriptions(shell, { ...deliveries, ...common });
+  const { deliveryQueue, hops } = deliveries;
+  const endpoints = createEndpoints(shell, ground);
+  const { endpointGate, templates } = endpoints;
+  const calls = createCalls(shell, { ...ground, deliveryQueue, hops, endpointGate, templates });
+  const subscriptions = createSubscriptions(shell, { ...ground, deliveryQueue });
   const { raise } = subscriptions;
-  const resumeChannel = (channel: { tenantId: string; id: string }) => conversations.resumeChannel(channel);
-  const channels = createChannels(shell, { ...common, unauthenticatedPool, hops, raise, resumeChannel });
-  const conversations = createConversations(shell, { ...channels, ...common, hops });
-  const transfers = createTransfers(shell, { ...channels, ...common });
-  const rewrapping = rewrapColumns(shell, { app, system, keyRing });
-  const inner = [peers, transfers, endpoints, guards];
-  const outer = [channels, conversations, calls, sealing, rewrapping, deliveries, subscriptions];
-  const { parts, ...served } = joined([...inner, ...outer]);
+  const resumeChannel = (channel: Ref) => conversations.resumeChannel(channel);
+  const channels = createChannels(shell, { ...ground, hops, raise, resumeChannel });
+  const { adapters, channelGate, health, renew } = channels;
+  const conversations = createConversations(shell, {
+    ...ground,
+    ...{ hops, channels: channels.channels, channelGate, health, renew },
+  });
+  const transfers = createTransfers(shell, { ...ground, adapters });
   const handlers = { ...calls.jobs, ...conversations.jobs, ...channels.jobs, ...deliveries.jobs };
+  const { app, system, keyRing, changes, worker } = ground;
+  const { parts, ...served } = joined([
+    ...[{ parts: groundParts }, transfers, endpoints, channels, conversations, calls],
+    ...[rewrapValues(shell, { columns, app, system, keyRing }), deliveries, subscriptions],
+  ]);
   return shell.createService({
-    handler: shell.createApp({ ...served, idempotency: peers.changes.idempotency }),
-    rpcs: [participant(shell, { config, system, ...createForgetting(app), transfers: transfers.rpcs })],
-    parts: [...parts, createJobWorker(shell, config, { jobs, handlers, timing })],
+    handler: shell.createApp({ ...served, idempotency: changes.idempotency }),
+    rpcs: [participant(shell, { config, system, forgetUser: forgetUser(app), transfers: transfers.rpcs })],
+    parts: [...parts, worker(handlers, timing)],
   });
 }

@@ -15,7 +15,7 @@ import {
   deleteExpiredMessages,
   findOverdueConversations,
 } from '../src/conversations/conversation-system-store.ts';
-import { conversationTasks as tasks } from '../src/conversations/conversation-tasks.ts';
+import { tasks } from '../src/shared/tasks.ts';
 import { deleteEmpty, MessageStore, noteWoken } from '../src/conversations/message-store.ts';
 import { removeDeleted } from '../src/shared/removal-system-store.ts';
 import { TurnStore } from '../src/conversations/turn-store.ts';

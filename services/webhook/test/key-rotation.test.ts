@@ -5,7 +5,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import { CallTexts } from '../src/calls/call-texts.ts';
-import { placeOf } from '../src/channels/channel-gate.ts';
+import { placeOf } from '../src/channels/channel.ts';
 import { ChannelTexts } from '../src/conversations/channel-texts.ts';
 import { sealedColumns } from '../src/sealed-columns.ts';
 import { newStandardSecret } from '../src/signatures/signing-secret.ts';

@@ -6,7 +6,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Receiver, type Received } from '@gatehouse/test/receiver';
 import { Webhook } from 'standardwebhooks';
 import { newStandardSecret } from '../src/signatures/signing-secret.ts';
-import { forgetSecrets } from '../src/secrets/secret-store.ts';
+import { forgetSecrets } from '../src/secrets/secret-system-store.ts';
 import { makeChannel, postMessage, write, written, type TestChannel } from './channels-under-test.ts';
 import { owner, WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 

@@ -10,7 +10,7 @@ import { makeChannel, messagesOf, postMessage, type TestChannel } from './channe
 import { ProviderServer, ZaloAccount, zaloHeaders } from '@gatehouse/test/channel-providers';
 import { upToLimit } from '@gatehouse/test/minute';
 import { ChannelStore } from '../src/channels/channel-store.ts';
-import { TokenStore } from '../src/channels/token-store.ts';
+import { TokenStore } from '../src/channels/providers/zalo/token-store.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
 const oaId = '5550001';

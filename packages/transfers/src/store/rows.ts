@@ -103,7 +103,7 @@ export async function insertRow(
  * The result of `open`, which decrypts. Throws `secret_unreadable` if it can't: that ends a transfer that is not
  * effective yet.
  */
-export function decrypted(open: () => string): string {
+export function decrypted<Plain>(open: () => Plain): Plain {
   try {
     return open();
   } catch (error) {

@@ -1,4 +1,3 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { listWebhookCalls, WebhookCallWithResult } from '@gatehouse/contract/webhook-calls';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
@@ -8,6 +7,7 @@ import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { z } from 'zod';
 import { showCall, type StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
+import type { Ground } from '../ground.ts';
 import type { LoggedDelivery } from '../deliveries/delivery.ts';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import { countDeliveries, type CallStore } from './call-store.ts';
@@ -17,13 +17,12 @@ import { lockEndpoint, type EndpointStore } from '../endpoints/endpoint-store.ts
 
 type List = Call<unknown, z.output<typeof listWebhookCalls>>;
 
-export interface CallDependencies {
+export interface CallDependencies extends Pick<Ground, 'changes'> {
   endpoints: EndpointStore;
   calls: CallStore;
   texts: CallTexts;
   deliveries: DeliveryStore;
   queue: DeliveryQueue;
-  changes: Changes;
   counts: MinuteCounts;
 }
 

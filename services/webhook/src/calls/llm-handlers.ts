@@ -16,7 +16,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { CallKey, NewCall, StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
 import type { Claims } from './claims.ts';
-import type { Guards } from '../shared/guards.ts';
+import type { Ground } from '../ground.ts';
 import type { QueueRoom } from '../shared/queue-room.ts';
 import type { SyncCalls } from './sync-calls-handlers.ts';
 import { hopsHeader, type Hops } from '../deliveries/hops.ts';
@@ -28,13 +28,14 @@ import type { HandshakeAnswer } from './handshake.ts';
 import { refuseClosed, type EndpointWait } from './patience.ts';
 import type { Genuine } from '../signatures/verify.ts';
 import { readInput, requestOf } from './llm-input-handlers.ts';
-import type { TenantClient } from '../clients/tenant-client.ts';
 import type { Templates } from '../templates/templates.ts';
 import type { CallStore } from './call-store.ts';
 
-export interface LlmDependencies {
+export interface LlmDependencies extends Pick<
+  Ground,
+  'tenants' | 'guard' | 'anonymousBudget' | 'bodyBudget'
+> {
   gate: EndpointGate;
-  tenants: TenantClient;
   calls: CallStore;
   claims: Claims;
   texts: CallTexts;
@@ -46,7 +47,6 @@ export interface LlmDependencies {
   /** For endpoints that are about to move. */
   patience: EndpointWait;
   templates: Templates;
-  guards: Guards;
 }
 
 const dayS = 24 * 3_600;
@@ -101,8 +101,7 @@ async function receive(
   response: ServerResponse,
   context: RawCall,
 ): Promise<Stored> {
-  const { gate, patience } = dependencies;
-  const { anonymousBudget, bodyBudget } = dependencies.guards;
+  const { gate, patience, anonymousBudget, bodyBudget } = dependencies;
   const address = clientIpOf(request);
   // Nothing is proved yet: an endpoint's id is no secret, so its tenant does not pay.
   const anonymousShare = openAnonymousShare(anonymousBudget, address, request, response);
@@ -206,7 +205,7 @@ async function countRequest(
 }
 
 async function newCall(
-  { guards, texts, templates, hops }: LlmDependencies,
+  { guard, texts, templates, hops }: LlmDependencies,
   asking: {
     endpoint: SealedEndpoint;
     request: IncomingMessage;
@@ -221,7 +220,7 @@ async function newCall(
   const parsed = await readInput(templates, endpoint, asking.request, body);
   if ('handshake' in parsed) return parsed;
   const { input } = parsed;
-  if (input.callback_url !== undefined) await guards.guard.check(input.callback_url, 'callback_url');
+  if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
   const id = newId();
   const call = {
     hops: hops.read(asking.request.headersDistinct[hopsHeader] ?? []),

@@ -6,7 +6,6 @@ import { validate } from '@gatehouse/kit/validate';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Templates } from '../templates/templates.ts';
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';
-import { withExactIntegers } from '../shared/exact-numbers.ts';
 import { answerToHandshake, type HandshakeAnswer } from './handshake.ts';
 
 /** Schemes whose senders may send forms, which then have the JSON in the field `payload`, or are the payload. */
@@ -30,10 +29,12 @@ export async function readInput(
   const handshake = answerToHandshake({ scheme, template }, payload);
   if (handshake !== null) return { handshake };
   if (template === null) return { input: validate(webhookInput, payload, 'body') };
-  const exact = await readPart(json, tenantId, () => withExactIntegers(json));
-  const eventName = eventNameOf(headers);
-  return { input: { input: await templates.prompt(tenantId, { template, json: exact, eventName }) } };
+  const rendering = { template, json: decoder.decode(json), eventName: eventNameOf(headers) };
+  return { input: { input: await templates.prompt(tenantId, rendering) } };
 }
+
+/** Drops a byte order mark. */
+const decoder = new TextDecoder();
 
 function eventNameOf(headers: IncomingMessage['headers']): string | null {
   const name = eventHeaders.map((header) => headers[header]).find((value) => value !== undefined);

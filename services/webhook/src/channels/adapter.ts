@@ -5,8 +5,6 @@ import type {
   PatchChannelInstance,
 } from '@gatehouse/contract/channel-instances';
 import type { EgressRequest, EgressResponse } from '@gatehouse/egress/egress';
-import type { EndPage } from '@gatehouse/public-access/consent-flow';
-import type { ConsentPage } from '@gatehouse/public-access/consent-page';
 import type { VerifiableRequest } from '../signatures/signed.ts';
 
 /** A message as its provider sends it. */
@@ -119,8 +117,8 @@ export interface ChannelAdapter<Type extends ChannelType> {
   callbackUrlOf?: (config: NonNullable<PatchChannelInstance['config']>) => string | undefined;
   /** For providers whose apps have one URL for the messages of several accounts. */
   accounts?: ChannelAccounts<Type>;
-  /** For providers that only a consent in a browser connects. */
-  consents?: ChannelConsents<Type>;
+  /** Whether only a consent in a browser connects it. */
+  needsConsent?: true;
   /** The status that acknowledges a new message. */
   acceptedStatus: 200 | 202;
   /** How answers are written, and how long one message may be. */
@@ -146,50 +144,4 @@ export interface ChannelAccounts<Type extends ChannelType> {
   fieldsOf: (config: ChannelConfig<Type>) => { app: string; account: string | null };
   /** The config of a channel of the same app for an account. */
   withAccount: (config: ChannelConfig<Type>, account: string) => ChannelConfig<Type>;
-}
-
-/** Tokens that a provider gives for a time. */
-export interface Tokens {
-  accessToken: string;
-  refreshToken: string;
-  expiresInS: number;
-}
-
-/** The provider gives no tokens: another attempt would get the same. */
-export class ConsentRefused extends Error {}
-
-/** The provider could not be asked; nothing is known to be used up. */
-export class ProviderUnavailable extends Error {}
-
-/** The end of a consent that was not over before. */
-export type ConsentEnd = 'connected' | 'refused' | 'unavailable' | 'other_account' | 'contradiction';
-
-/** Consents of a provider: OAuth by a browser. */
-export interface ChannelConsents<Type extends ChannelType> {
-  /** The part of paths and of ids of routes that names the type. */
-  slug: string;
-  /** The provider as texts name it. */
-  provider: string;
-  /** The origin of the provider's consent pages. */
-  origin: string;
-  page: Pick<ConsentPage, 'title' | 'text' | 'button'>;
-  ends: Readonly<Record<ConsentEnd, EndPage>>;
-  /** The page that the browser opens to consent. */
-  authorizationUrl: (
-    channel: OpenChannel<Type>,
-    request: { redirectUri: string; state: string; verifier: string },
-  ) => string;
-  /** The account that was chosen, as the browser says. */
-  namedAccount: (query: Readonly<Record<string, string>>) => string | undefined;
-  /**
-   * The first tokens, and the account that they are for, as the provider says. Throws `ConsentRefused` and
-   * `ProviderUnavailable`.
-   */
-  exchange: (
-    channel: OpenChannel<Type>,
-    answer: { code: string; verifier: string },
-    egresses: Egresses,
-  ) => Promise<{ tokens: Tokens; account: string }>;
-  /** New tokens for a refresh token, which is used up. Throws as `exchange`. */
-  refresh: (channel: OpenChannel<Type>, refreshToken: string, egresses: Egresses) => Promise<Tokens>;
 }

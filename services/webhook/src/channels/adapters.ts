@@ -5,7 +5,8 @@ import type { ChannelState } from './channel.ts';
 import { generic } from './providers/generic.ts';
 import { slack, slackSettings } from './providers/slack.ts';
 import { telegram, telegramSettings } from './providers/telegram.ts';
-import { zalo, zaloSettings } from './providers/zalo.ts';
+import { zaloSettings } from './providers/zalo/zalo-oauth.ts';
+import { zalo } from './providers/zalo/zalo.ts';
 
 /** An adapter for each type of channel. */
 export type ChannelAdapters = { readonly [Type in ChannelType]: ChannelAdapter<Type> };
@@ -36,6 +37,6 @@ export function adapterOf(adapters: ChannelAdapters, type: ChannelType): Channel
 
 /** The status of a channel whose credentials are new. */
 export function firstStatus(adapters: ChannelAdapters, type: ChannelType): ChannelState['status'] {
-  const { consents, check } = adapterOf(adapters, type);
-  return consents !== undefined || check !== undefined ? 'pending' : 'connected';
+  const { needsConsent, check } = adapterOf(adapters, type);
+  return needsConsent === true || check !== undefined ? 'pending' : 'connected';
 }

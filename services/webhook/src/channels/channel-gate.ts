@@ -3,10 +3,10 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { VerifiableRequest } from '../signatures/signed.ts';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
-import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { OpenChannel } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
-import type { InboundChannel, SealedChannel } from './channel.ts';
+import { placeOf, type InboundChannel, type SealedChannel } from './channel.ts';
 
 export interface ChannelGateOptions {
   find: (id: string) => Promise<InboundChannel | null>;
@@ -14,11 +14,6 @@ export interface ChannelGateOptions {
   secrets: WebhookSecrets;
   refusals: Refusals;
   log: Logger;
-}
-
-/** The place of a channel's credentials. */
-export function placeOf({ tenantId, id }: { tenantId: string; id: string }): SecretPlace {
-  return { tenantId, table: 'channel_instances', column: 'credentials', id };
 }
 
 /** The parts of a channel that prove that a message is from its provider. */

@@ -1,4 +1,3 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import {
   maxChannelInstances,
   type ChannelCredentials,
@@ -7,7 +6,6 @@ import {
   type listChannelInstances,
   type PatchChannelInstance,
 } from '@gatehouse/contract/channel-instances';
-import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
@@ -17,18 +15,17 @@ import type { z } from 'zod';
 import {
   newSettings,
   patchedSettings,
+  placeOf,
   shaped,
   showChannel,
   type Channel,
   type SealedChannel,
 } from './channel.ts';
-import { placeOf } from './channel-gate.ts';
 import type { ChannelAccounts } from './adapter.ts';
 import { adapterOf, firstStatus, type ChannelAdapters } from './adapters.ts';
 import type { ChannelQueue } from './channel-queue-store.ts';
-import type { AgentClient } from '../clients/agent-client.ts';
+import type { Ground } from '../ground.ts';
 import { rotationOf, signedOverlapS } from '../secrets/rotation.ts';
-import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import {
   countChannels,
   deleteChannel,
@@ -44,14 +41,10 @@ type Patch = Call<PatchChannelInstance>;
 
 const what = 'channel';
 
-export interface ChannelDependencies {
+export interface ChannelDependencies extends Pick<Ground, 'agents' | 'guard' | 'secrets' | 'changes'> {
   channels: ChannelStore;
-  agents: AgentClient;
-  guard: Guard;
-  secrets: WebhookSecrets;
   adapters: ChannelAdapters;
   queue: ChannelQueue;
-  changes: Changes;
   /** The URL by which clients reach the gateway. */
   publicUrl: string;
 }
@@ -104,10 +97,10 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
         const before = orNotFound(await lockChannel(db, id), what);
         const settings = patchedSettings(before, call.body);
         const credentials = call.body.credentials;
-        const { accounts, consents, completed } = adapterOf(adapters, type);
+        const { accounts, needsConsent = false, completed } = adapterOf(adapters, type);
         const isOther = accounts !== undefined && isOtherAccount(accounts, before, settings);
         // A consent outlives new credentials.
-        const isKept = credentials === undefined || consents !== undefined;
+        const isKept = credentials === undefined || needsConsent;
         const state = isOther ? 'pending' : isKept ? null : firstStatus(adapters, type);
         // Those of another account prove nothing for this one.
         const overlapS = isOther ? 0 : call.body.overlap_seconds;

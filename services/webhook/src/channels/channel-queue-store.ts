@@ -1,13 +1,12 @@
-import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { channelTasks } from './channel-tasks.ts';
 import type { Ref } from '../shared/ref.ts';
+import type { WebhookJobs } from '../shared/tasks.ts';
 
 /** Queues work on channels, in the transaction of what causes it. */
 export class ChannelQueue {
-  readonly #jobs: Jobs<typeof channelTasks>;
+  readonly #jobs: WebhookJobs;
 
-  constructor(jobs: Jobs<typeof channelTasks>) {
+  constructor(jobs: WebhookJobs) {
     this.#jobs = jobs;
   }
 

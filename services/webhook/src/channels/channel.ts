@@ -10,6 +10,8 @@ import {
 } from '@gatehouse/contract/channel-instances';
 import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
+import type { SecretPlace } from '../secrets/webhook-secrets.ts';
+import type { Ref } from '../shared/ref.ts';
 
 /** Settings that are also the names of their columns. */
 export const settingNames = ['name', 'agent_id', 'enabled', 'history_tokens', 'replies', 'config'] as const;
@@ -51,6 +53,14 @@ export interface ConnectedChannel extends SealedChannel {
   accessToken: Buffer | null;
   /** Encrypted: those before the last change, while they sign replies too; null otherwise. */
   previousCredentials: Buffer | null;
+}
+
+/** The place of a channel's credentials, or of one of its tokens. */
+export function placeOf(
+  { tenantId, id }: Ref,
+  column: Extract<SecretPlace['column'], 'credentials' | 'access_token' | 'refresh_token'> = 'credentials',
+): SecretPlace {
+  return { tenantId, table: 'channel_instances', column, id };
 }
 
 /** Throws a 400 for a config that the type does not have. */

@@ -1,7 +1,8 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import type { Checked } from './adapter.ts';
-import type { TenantClient } from '../clients/tenant-client.ts';
+import type { Ground } from '../ground.ts';
+import type { Ref } from '../shared/ref.ts';
 import type { ChannelHealth } from './channel-health-store.ts';
 import type { OpenChannels, UsableChannel } from './open-channels.ts';
 
@@ -11,12 +12,11 @@ export function checkChannel({
   health,
   tenants,
   resumeChannel,
-}: {
+}: Pick<Ground, 'tenants'> & {
   channels: OpenChannels;
   health: ChannelHealth;
-  tenants: TenantClient;
   /** Goes on with what waits in the conversations of a channel. */
-  resumeChannel: (channel: { tenantId: string; id: string }) => Promise<void>;
+  resumeChannel: (channel: Ref) => Promise<void>;
 }): JobHandler<{ channelId: string }> {
   return async ({ channelId }, { tenantId, lastAttempt }) => {
     const usable = await channels.open(tenantId, channelId);
@@ -24,7 +24,7 @@ export function checkChannel({
     // Throws while the tenant is not active: this is tried again.
     await tenants.assertActive(tenantId);
     // Only a consent connects it.
-    if (usable.adapter.consents !== undefined)
+    if (usable.adapter.needsConsent === true)
       return usable.open.accessToken === null ? undefined : resumeChannel(usable.channel);
     const { channel } = usable;
     const checked = await check(usable);

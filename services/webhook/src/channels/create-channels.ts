@@ -1,19 +1,13 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import { AllowList } from '@gatehouse/egress/allow-list';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import { observeEgress } from '@gatehouse/egress/metrics';
-import type { Jobs } from '@gatehouse/jobs/jobs';
 import { batchedFinder } from '@gatehouse/kit/batched';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
-import type { WebhookConfig } from '../config.ts';
 import type { Hops } from '../deliveries/hops.ts';
-import type { AgentClient } from '../clients/agent-client.ts';
-import type { TenantClient } from '../clients/tenant-client.ts';
-import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import type { Guards } from '../shared/guards.ts';
+import type { Ground } from '../ground.ts';
 import type { RaiseEvent } from '../shared/raise-event.ts';
+import type { Ref } from '../shared/ref.ts';
 import { removeDeleted } from '../shared/removal-system-store.ts';
 import { cleaning } from '../shared/upkeep.ts';
 import type { EgressesOf } from './adapter.ts';
@@ -25,81 +19,61 @@ import { ChannelHealth } from './channel-health-store.ts';
 import { ChannelQueue } from './channel-queue-store.ts';
 import { ChannelStore } from './channel-store.ts';
 import { findSealedChannels, removableChannels } from './channel-system-store.ts';
-import type { channelTasks } from './channel-tasks.ts';
-import { ChannelTokens } from './channel-tokens.ts';
 import { checkChannel } from './check-channel-job.ts';
-import { createConsents } from './create-consents.ts';
 import { OpenChannels } from './open-channels.ts';
+import { createZalo } from './providers/zalo/create-zalo.ts';
 
-export interface ChannelsOptions {
-  config: WebhookConfig;
-  app: Pool;
-  system: Pool;
-  /** For requests that need no key. */
-  unauthenticatedPool: Pool;
-  jobs: Jobs<typeof channelTasks>;
-  agents: AgentClient;
-  tenants: TenantClient;
-  changes: Changes;
-  secrets: WebhookSecrets;
-  guards: Guards;
+export interface ChannelsOptions extends Ground {
   hops: Hops;
   raise: RaiseEvent;
   /** Goes on with what waits in the conversations of a channel. */
-  resumeChannel: (channel: { tenantId: string; id: string }) => Promise<void>;
+  resumeChannel: (channel: Ref) => Promise<void>;
 }
 
-/** Channels: their settings and credentials, and the egresses to their providers. */
+/** Channels: their settings and credentials, consents and tokens, and the egresses to their providers. */
 export function createChannels(shell: Shell, options: ChannelsOptions) {
-  const { config, app, system, unauthenticatedPool, jobs, agents, tenants, changes, secrets } = options;
-  const { guards, hops, raise, resumeChannel } = options;
+  const { config, app, system, unauthenticatedPool, secrets, hops, raise } = options;
   const { log } = shell;
-  const { guard, refusals } = guards;
   const { PUBLIC_URL: publicUrl } = config;
-  const { egressesOf, ...egresses } = createEgresses(shell, config, guards);
+  const { egressesOf, ...egresses } = createEgresses(shell, options);
   const adapters = channelAdapters(config, hops);
   const store = new ChannelStore(app);
-  const tokens = new ChannelTokens(secrets);
-  const queue = new ChannelQueue(jobs);
+  const queue = new ChannelQueue(options.jobs);
   const channels = new OpenChannels({
     find: (tenantId, id) => store.find(tenantId, id),
     findConnected: (tenantId, id) => store.open(tenantId, id),
-    ...{ secrets, adapters, tokens, egressesOf },
+    ...{ secrets, adapters, egressesOf },
   });
   const health = new ChannelHealth({ store, raise, log });
-  const consents = createConsents(shell, {
-    ...{ config, app, system, unauthenticatedPool, tenants, changes, guards, resumeChannel },
-    ...{ adapters, store, channels, tokens, health, queue, egresses: egressesOf(null) },
-  });
+  const { provider } = egressesOf(null);
+  const zalo = createZalo(shell, { ...options, store, channels, queue, health, provider });
   return {
     handlers: {
-      ...channelHandlers({
-        channels: store,
-        ...{ adapters, queue, agents, guard, secrets, changes, publicUrl },
-      }),
-      ...consents.handlers,
+      ...channelHandlers({ ...options, channels: store, adapters, queue, publicUrl }),
+      ...zalo.handlers,
     },
-    rawHandlers: consents.rawHandlers,
-    jobs: { check_channel: checkChannel({ channels, health, tenants, resumeChannel }), ...consents.jobs },
+    rawHandlers: zalo.rawHandlers,
+    jobs: { check_channel: checkChannel({ ...options, channels, health }), ...zalo.jobs },
     parts: [
       ...egresses.parts,
-      ...consents.parts,
+      ...zalo.parts,
       cleaning(log, 'remove deleted channels', (limit) => removeDeleted(system, removableChannels, limit)),
     ],
     channelGate: new ChannelGate({
+      ...options,
+      ...{ adapters, log },
       find: batchedFinder(
         (ids) => findSealedChannels(unauthenticatedPool, ids),
         ({ id }: InboundChannel) => id,
       ),
-      ...{ adapters, secrets, refusals, log },
     }),
-    renew: consents.renew,
+    renew: zalo.renew,
     ...{ adapters, channels, health },
   };
 }
 
 /** The egresses to providers, which the operator names, and to URLs of tenants. */
-function createEgresses({ registry }: Shell, config: WebhookConfig, { egress: tenants }: Guards) {
+function createEgresses({ registry }: Shell, { config, egress: tenants }: Ground) {
   const guard = new Guard(new AllowList(providerHosts(config)));
   const providers = new Egress({ guard });
   // Signs of typing may hang, and must not take the calls of replies.

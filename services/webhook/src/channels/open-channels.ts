@@ -1,15 +1,13 @@
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { ChannelAdapter, OpenChannel, Egresses, EgressesOf } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
-import type { Channel, ConnectedChannel } from './channel.ts';
-import type { ChannelTokens } from './channel-tokens.ts';
-import { placeOf } from './channel-gate.ts';
+import { placeOf, type Channel, type ConnectedChannel } from './channel.ts';
 
 /** A channel that can be used now. */
-export interface UsableChannel {
+export interface UsableChannel<Type extends Channel['type'] = Channel['type']> {
   channel: ConnectedChannel;
-  adapter: ChannelAdapter<Channel['type']>;
-  open: OpenChannel;
+  adapter: ChannelAdapter<Type>;
+  open: OpenChannel<Type>;
   egresses: Egresses;
 }
 
@@ -18,7 +16,6 @@ export interface OpenChannelsOptions {
   findConnected: (tenantId: string, id: string) => Promise<ConnectedChannel | null>;
   secrets: WebhookSecrets;
   adapters: ChannelAdapters;
-  tokens: ChannelTokens;
   egressesOf: EgressesOf;
 }
 
@@ -40,14 +37,14 @@ export class OpenChannels {
 
   /** Null if there is no such channel. */
   async open(tenantId: string, id: string): Promise<UsableChannel | null> {
-    const { findConnected, secrets, tokens, egressesOf } = this.#options;
+    const { findConnected, secrets, egressesOf } = this.#options;
     const channel = await findConnected(tenantId, id);
     if (channel === null) return null;
     const place = placeOf(channel);
     const credentials = secrets.open(place, channel.credentials);
     const previous = secrets.openOld(place, channel.previousCredentials);
     const { config, accessToken: sealed } = channel;
-    const accessToken = sealed === null ? null : tokens.open(channel, 'access_token', sealed);
+    const accessToken = sealed && secrets.open(placeOf(channel, 'access_token'), sealed);
     return {
       channel,
       adapter: this.adapterOf(channel),

@@ -3,7 +3,7 @@ import type { RpcClient } from '@gatehouse/grpc/client';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { platformId } from '../shared/platform.ts';
+import { platformId } from '../shared/ref.ts';
 
 /** The settings of a tenant that webhook reads. */
 export interface WebhookSettings {

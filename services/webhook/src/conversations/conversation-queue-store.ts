@@ -1,18 +1,17 @@
-import type { Jobs } from '@gatehouse/jobs/jobs';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { TenantClient } from '../clients/tenant-client.ts';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import type { Ground } from '../ground.ts';
 import { overdueMs, upkeepBatch } from '../shared/upkeep.ts';
-import type { conversationTasks } from './conversation-tasks.ts';
 import { noteWoken } from './message-store.ts';
 import { burst } from './burst.ts';
 import { findOverdueConversations } from './conversation-system-store.ts';
 import type { Ref } from '../shared/ref.ts';
+import type { WebhookJobs } from '../shared/tasks.ts';
 
 /** Queues work on conversations, in the transaction of what causes it. Work on one conversation is done in order. */
 export class ConversationQueue {
-  readonly #jobs: Jobs<typeof conversationTasks>;
+  readonly #jobs: WebhookJobs;
 
-  constructor(jobs: Jobs<typeof conversationTasks>) {
+  constructor(jobs: WebhookJobs) {
     this.#jobs = jobs;
   }
 
@@ -44,12 +43,7 @@ export async function wakeConversations({
   system,
   conversations,
   tenants,
-}: {
-  app: Pool;
-  system: Pool;
-  conversations: ConversationQueue;
-  tenants: TenantClient;
-}): Promise<boolean> {
+}: Pick<Ground, 'app' | 'system' | 'tenants'> & { conversations: ConversationQueue }): Promise<boolean> {
   const overdue = await findOverdueConversations(system, { seconds: overdueMs / 1_000, limit: upkeepBatch });
   for (const { tenantId, conversationId: id, answers, sends } of overdue) {
     const isActive = await tenants.isActive(tenantId);

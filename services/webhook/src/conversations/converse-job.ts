@@ -13,29 +13,23 @@ import type { Piece } from './reply-pieces.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { OpenChannels } from '../channels/open-channels.ts';
 import { showTyping } from './typing.ts';
-import type { CompletionClient } from '../clients/completion-client.ts';
-import type { TenantClient } from '../clients/tenant-client.ts';
+import type { Ground } from '../ground.ts';
+import type { Ref } from '../shared/ref.ts';
 import type { Conversation, EarlierMessage, PendingTurn, TurnEnd, TurnStore } from './turn-store.ts';
 import { isTemporary } from '../clients/completion.ts';
 
-export interface ConverseDependencies {
+export interface ConverseDependencies extends Pick<Ground, 'completions' | 'tenants'> {
   channels: OpenChannels;
   turns: TurnStore;
   texts: ChannelTexts;
   writer: ReplyWriter;
-  completions: CompletionClient;
-  tenants: TenantClient;
   metrics: Pick<ChannelMetrics, 'ended'>;
   /** Sends the replies of a conversation, once the transaction commits. */
-  send: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  send: (db: Queryable, conversation: Ref) => Promise<void>;
   /** Goes on with what waits where the conversation goes on. */
-  continueInMovedConversation: (conversation: {
-    tenantId: string;
-    id: string;
-    movedTo: string;
-  }) => Promise<void>;
+  continueInMovedConversation: (conversation: Ref & { movedTo: string }) => Promise<void>;
   /** Goes on with a conversation in a job of its own. */
-  requeue: (conversation: { tenantId: string; id: string }) => Promise<void>;
+  requeue: (conversation: Ref) => Promise<void>;
 }
 
 /** After so many attempts a limit is taken for one that lasts. */

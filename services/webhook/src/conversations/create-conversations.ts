@@ -1,7 +1,5 @@
-import type { Jobs } from '@gatehouse/jobs/jobs';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { withTenant } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ConnectedChannel } from '../channels/channel.ts';
 import type { ChannelGate } from '../channels/channel-gate.ts';
@@ -9,9 +7,8 @@ import type { ChannelHealth } from '../channels/channel-health-store.ts';
 import { ChannelStore } from '../channels/channel-store.ts';
 import type { OpenChannels } from '../channels/open-channels.ts';
 import type { Hops } from '../deliveries/hops.ts';
-import type { CompletionClient } from '../clients/completion-client.ts';
-import type { TenantClient } from '../clients/tenant-client.ts';
-import type { Guards } from '../shared/guards.ts';
+import type { Ground } from '../ground.ts';
+import type { Ref } from '../shared/ref.ts';
 import { QueueRoom } from '../shared/queue-room.ts';
 import { cleaning, overdueMs } from '../shared/upkeep.ts';
 import { channelMetrics } from './channel-metrics.ts';
@@ -24,7 +21,6 @@ import {
   deleteExpiredKeys,
   deleteExpiredMessages,
 } from './conversation-system-store.ts';
-import type { conversationTasks } from './conversation-tasks.ts';
 import { converse } from './converse-job.ts';
 import { messageHandlers } from './message-handlers.ts';
 import { MessageStore } from './message-store.ts';
@@ -33,14 +29,7 @@ import { ReplyWriter } from './reply-writer.ts';
 import { sendReplies } from './send-replies-job.ts';
 import { TurnStore } from './turn-store.ts';
 
-export interface ConversationsOptions {
-  app: Pool;
-  system: Pool;
-  jobs: Jobs<typeof conversationTasks>;
-  keyRing: KeyRing;
-  completions: CompletionClient;
-  tenants: TenantClient;
-  guards: Guards;
+export interface ConversationsOptions extends Ground {
   hops: Hops;
   channels: OpenChannels;
   channelGate: ChannelGate;
@@ -53,37 +42,41 @@ const emptyEveryMs = 600_000;
 
 /** Messages of people in channels, and the answers of agents. */
 export function createConversations({ log, registry }: Shell, options: ConversationsOptions) {
-  const { app, system, jobs, completions, tenants, guards, hops, channels, health, renew } = options;
+  const { app, system, tenants } = options;
   const store = new ChannelStore(app);
   const messages = new MessageStore(app);
   const moves = new ConversationMoveStore(app);
   const texts = new ChannelTexts(options.keyRing);
   const writer = new ReplyWriter(log);
   const metrics = channelMetrics(registry);
-  const conversations = new ConversationQueue(jobs);
+  const conversations = new ConversationQueue(options.jobs);
   const every = (task: string, everyMs: number, round: () => Promise<boolean>): PeriodicWork =>
     new PeriodicWork({ task, log, everyMs, round });
   return {
     handlers: conversationHandlers({ channels: store, messages, texts }),
     rawHandlers: messageHandlers({
+      ...options,
+      ...{ messages, moves, texts, metrics },
       findByConfig: (tenantId, type, config) => store.findByConfig(tenantId, type, config),
       gate: options.channelGate,
       room: new QueueRoom('messages', (tenantId, count) => messages.hasWaiting(tenantId, count)),
       resume: (db, conversation) => conversations.resume(db, [conversation]),
       queue: (db, conversation) => conversations.answer(db, conversation),
-      ...{ channels, tenants, messages, moves, texts, hops, guards, metrics },
     }),
     jobs: {
       converse: converse({
+        ...options,
+        ...{ texts, writer, metrics },
         turns: new TurnStore(app),
         send: (db, conversation) => conversations.send(db, conversation),
         continueInMovedConversation: (conversation) =>
           moves.continueMoved(conversation, (db, target) => conversations.resume(db, [target])),
         requeue: (conversation) =>
           withTenant(app, conversation.tenantId, (db) => conversations.answer(db, conversation, 0)),
-        ...{ channels, texts, writer, completions, tenants, metrics },
       }),
       send_replies: sendReplies({
+        ...options,
+        ...{ texts, metrics },
         replies: new ReplyStore(app),
         move: (reply, { from, to }) => {
           const { tenantId, instanceId } = reply;
@@ -94,7 +87,6 @@ export function createConversations({ log, registry }: Shell, options: Conversat
         },
         later: (conversation, afterS) =>
           withTenant(app, conversation.tenantId, (db) => conversations.send(db, conversation, afterS)),
-        ...{ channels, health, texts, tenants, metrics, renew },
       }),
     },
     parts: [
@@ -107,7 +99,7 @@ export function createConversations({ log, registry }: Shell, options: Conversat
       every('delete empty conversations', emptyEveryMs, () => deleteEmptyConversations({ app, system })),
     ],
     /** Goes on with what waits in the conversations of a channel. */
-    resumeChannel: (channel: { tenantId: string; id: string }): Promise<void> =>
+    resumeChannel: (channel: Ref): Promise<void> =>
       messages.resumeChannel(channel, (db, some) => conversations.resume(db, some)),
   };
 }

@@ -15,32 +15,30 @@ import { actingUserOf, type Channel, type SealedChannel } from '../channels/chan
 import type { ChannelGate } from '../channels/channel-gate.ts';
 import type { ChannelMetrics } from './channel-metrics.ts';
 import type { ChannelTexts } from './channel-texts.ts';
-import type { Guards } from '../shared/guards.ts';
+import type { Ground } from '../ground.ts';
+import type { Ref } from '../shared/ref.ts';
 import type { QueueRoom } from '../shared/queue-room.ts';
 import { hopsHeader, type Hops } from '../deliveries/hops.ts';
 import { channelIdOf } from '../shared/named-ids.ts';
 import { signedRequestOf } from '../signatures/signed.ts';
-import type { TenantClient } from '../clients/tenant-client.ts';
 import type { ConversationMoveStore } from './conversation-move-store.ts';
 import type { MessageStore } from './message-store.ts';
 
-export interface MessageDependencies {
+export interface MessageDependencies extends Pick<Ground, 'tenants' | 'anonymousBudget' | 'bodyBudget'> {
   /** The channel of a tenant and a type with a config. */
   findByConfig: (tenantId: string, type: Channel['type'], config: object) => Promise<Channel | null>;
   channels: OpenChannels;
   gate: ChannelGate;
-  tenants: TenantClient;
   messages: MessageStore;
   texts: ChannelTexts;
   hops: Hops;
   room: QueueRoom;
   moves: ConversationMoveStore;
   /** Goes on with a conversation that has moved, once the transaction commits. */
-  resume: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  resume: (db: Queryable, conversation: Ref) => Promise<void>;
   /** Answers the conversation, once the transaction commits. */
-  queue: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  queue: (db: Queryable, conversation: Ref) => Promise<void>;
   metrics: Pick<ChannelMetrics, 'taken'>;
-  guards: Guards;
 }
 
 const longestName = 255;
@@ -71,8 +69,7 @@ async function receive(
   response: ServerResponse,
   context: RawCall,
 ): Promise<MessageReceipt> {
-  const { gate, channels, tenants, metrics, moves, resume } = dependencies;
-  const { anonymousBudget, bodyBudget } = dependencies.guards;
+  const { gate, channels, tenants, metrics, moves, resume, anonymousBudget, bodyBudget } = dependencies;
   const address = clientIpOf(request);
   // Nothing is proved yet: a channel's id is no secret, so its tenant does not pay.
   const share = openAnonymousShare(anonymousBudget, address, request, response);

@@ -7,23 +7,23 @@ import type { ConnectedChannel } from '../channels/channel.ts';
 import type { ChannelMetrics } from './channel-metrics.ts';
 import type { ChannelTexts } from './channel-texts.ts';
 import type { OpenChannels, UsableChannel } from '../channels/open-channels.ts';
-import type { TenantClient } from '../clients/tenant-client.ts';
+import type { Ground } from '../ground.ts';
+import type { Ref } from '../shared/ref.ts';
 import type { ChannelHealth } from '../channels/channel-health-store.ts';
 import type { ClaimedReply, ReplyStore } from './reply-store.ts';
 
-export interface SendDependencies {
+export interface SendDependencies extends Pick<Ground, 'tenants'> {
   channels: OpenChannels;
   health: ChannelHealth;
   replies: ReplyStore;
   texts: ChannelTexts;
-  tenants: TenantClient;
   metrics: Pick<ChannelMetrics, 'attempted'>;
   /** Lets the conversation of a reply go on under another id, where the reply is due at once. Returns false if it does already. */
   move: (reply: ClaimedReply, to: Moved) => Promise<boolean>;
   /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
   renew: (channel: ConnectedChannel) => Promise<boolean>;
   /** Goes on with a conversation in some seconds. */
-  later: (conversation: { tenantId: string; id: string }, afterS: number) => Promise<void>;
+  later: (conversation: Ref, afterS: number) => Promise<void>;
 }
 
 /** Seconds after each failed attempt until the next one; the last is repeated. */
@@ -112,6 +112,6 @@ function nextS({ attempts }: ClaimedReply): number {
 
 /** Without the consent that it needs, a channel sends nothing. */
 function isUsable({ channel, adapter }: UsableChannel): boolean {
-  const isConnected = adapter.consents === undefined || channel.accessToken !== null;
+  const isConnected = adapter.needsConsent !== true || channel.accessToken !== null;
   return channel.enabled && !channel.closed && channel.status !== 'needs_reauth' && isConnected;
 }

@@ -1,11 +1,11 @@
-import type { Egress } from '@gatehouse/egress/egress';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
+import type { Ground } from '../ground.ts';
 import type { RaiseEvent } from '../shared/raise-event.ts';
-import { platformId } from '../shared/platform.ts';
+import { platformId } from '../shared/ref.ts';
 import { attempt } from './attempt-job.ts';
 import { verdictOf, type Attempt, type Delivery, type DueDelivery, type Verdict } from './delivery.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
@@ -15,11 +15,10 @@ import { Draining } from './draining.ts';
 import type { Hops } from './hops.ts';
 import type { Messages } from './messages.ts';
 
-export interface DeliverDependencies {
+export interface DeliverDependencies extends Pick<Ground, 'egress'> {
   deliveries: DeliveryStore;
   messages: Messages;
   hops: Hops;
-  egress: Pick<Egress, 'request'>;
   queue: DeliveryQueue;
   raise: RaiseEvent;
   metrics: DeliveryMetrics;

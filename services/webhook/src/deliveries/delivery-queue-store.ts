@@ -1,9 +1,8 @@
-import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { targetOf, type OriginTarget } from './delivery.ts';
 import { giveUpPending, insertDelivery, redirectPending, type DeliveryOrigin } from './delivery-store.ts';
-import type { deliveryTasks } from './delivery-tasks.ts';
+import type { WebhookJobs } from '../shared/tasks.ts';
 
 /** A subscription that receives an event. */
 export interface Subscriber {
@@ -13,9 +12,9 @@ export interface Subscriber {
 
 /** Queues deliveries, in the transaction of what they are about. */
 export class DeliveryQueue {
-  readonly #jobs: Jobs<typeof deliveryTasks>;
+  readonly #jobs: WebhookJobs;
 
-  constructor(jobs: Jobs<typeof deliveryTasks>) {
+  constructor(jobs: WebhookJobs) {
     this.#jobs = jobs;
   }
 

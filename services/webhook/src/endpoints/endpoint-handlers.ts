@@ -5,8 +5,6 @@ import {
   type PatchWebhookEndpoint,
   type RotateWebhookSecret,
 } from '@gatehouse/contract/webhook-endpoints';
-import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
@@ -17,9 +15,8 @@ import type { z } from 'zod';
 import { assertNetworks } from './networks.ts';
 import { newSettings, patchedSettings, showEndpoint } from './endpoint.ts';
 import { newStandardSecret, secretFor } from '../signatures/signing-secret.ts';
-import type { AgentClient } from '../clients/agent-client.ts';
+import type { Ground } from '../ground.ts';
 import { rotationOf } from '../secrets/rotation.ts';
-import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { Templates } from '../templates/templates.ts';
 import {
   countEndpoints,
@@ -39,13 +36,9 @@ type Rotate = Call<RotateWebhookSecret>;
 
 const what = 'webhook endpoint';
 
-export interface EndpointDependencies {
+export interface EndpointDependencies extends Pick<Ground, 'agents' | 'guard' | 'secrets' | 'changes'> {
   endpoints: EndpointStore;
-  agents: AgentClient;
-  guard: Guard;
-  secrets: WebhookSecrets;
   templates: Templates;
-  changes: Changes;
   /** Whether the operator allows the scheme `token`. */
   allowToken: boolean;
 }

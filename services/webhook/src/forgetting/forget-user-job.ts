@@ -1,17 +1,17 @@
 import type { DeletionInboxOptions } from '@gatehouse/shell/deletion-inbox';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { CallStore } from '../calls/call-store.ts';
+import { MessageStore } from '../conversations/message-store.ts';
 import { noteDeletedUser } from './deleted-user-store.ts';
-import type { CallStore } from '../calls/call-store.ts';
-import type { MessageStore } from '../conversations/message-store.ts';
 
 const batch = 500;
 
-/** Removes the calls that were for a user, and the messages of a user of a channel with the replies to them. */
-export function forgetUser(
-  app: Pool,
-  calls: CallStore,
-  messages: MessageStore,
-): DeletionInboxOptions['forgetUser'] {
+/**
+ * Removes the calls that were for a user, and the messages of a user of a channel with the replies to them. `app`: a pool
+ * of `webhook_app`.
+ */
+export function forgetUser(app: Pool): DeletionInboxOptions['forgetUser'] {
+  const [calls, messages] = [new CallStore(app), new MessageStore(app)];
   return async ({ tenantId, userId, requestedAt: before }) => {
     const user = { tenantId, userId, before };
     await withTenant(app, tenantId, (db) => noteDeletedUser(db, user));

@@ -1,20 +1,23 @@
-import type { Pool } from '@gatehouse/pg/pool';
-import { hasExpired, replacedTables } from './rotation-store.ts';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { upkeepBatch } from '../shared/upkeep.ts';
+import { forgetExpired, hasExpired, replacedTables } from './rotation-store.ts';
 import type { SecretPlace } from './webhook-secrets.ts';
 
-/** Up to `limit` rows of each table, of any tenant, with replaced secrets that are no longer used. */
-export async function findExpiredSecrets(
-  pool: Pool,
-  limit: number,
-): Promise<Pick<SecretPlace, 'tenantId' | 'table' | 'id'>[]> {
-  const { rows } = await pool.query<Pick<SecretPlace, 'tenantId' | 'table' | 'id'>>(
+/**
+ * Deletes secrets that were replaced, once they are no longer used beside the new ones. Returns whether there may be
+ * more.
+ */
+export async function forgetSecrets({ app, system }: { app: Pool; system: Pool }): Promise<boolean> {
+  const { rows: expired } = await system.query<Pick<SecretPlace, 'tenantId' | 'table' | 'id'>>(
     replacedTables
       .map(
         (table) => `(select tenant_id as "tenantId", '${table}' as "table", id from webhook.${table}
           where ${hasExpired(table)} limit $1)`,
       )
       .join(' union all '),
-    [limit],
+    [upkeepBatch],
   );
-  return rows;
+  for (const { tenantId, table, id } of expired)
+    await withTenant(app, tenantId, (db) => forgetExpired(db, table, id));
+  return expired.length >= upkeepBatch;
 }

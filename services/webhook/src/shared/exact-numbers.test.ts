@@ -1,34 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { withExactIntegers } from './exact-numbers.ts';
-
-const exact = (json: string): string => withExactIntegers(Buffer.from(json));
+import { parseExact } from './exact-numbers.ts';
 
 describe('integers in a payload', () => {
   it.each([
-    ['{"id":12345678901234567890}', '{"id":"12345678901234567890"}'],
-    [
-      '[-9007199254740993,9007199254740991,9007199254740992]',
-      '[-9007199254740993,9007199254740991,9007199254740992]',
-    ],
-    ['12345678901234567890', '"12345678901234567890"'],
-    ['\ufeff{"id":12345678901234567890}', '{"id":"12345678901234567890"}'],
-    ['\ufeff"\ufeff"', '"\ufeff"'],
+    ['{"id":12345678901234567890}', { id: '12345678901234567890' }],
+    ['[-9007199254740993,9007199254740991]', ['-9007199254740993', 9007199254740991]],
+    ['12345678901234567890', '12345678901234567890'],
+    ['{"a":"12345678901234567890","b":"\\"1"}', { a: '12345678901234567890', b: '"1' }],
+    ['[1234567890.12345678901234567890,1e400,0.1]', [1234567890.1234567, Infinity, 0.1]],
+    ['{"1234567890123456789":1}', { '1234567890123456789': 1 }],
+    ['no JSON', null],
   ])('that are not exact become texts: %s', (json, expected) => {
-    expect(exact(json)).toBe(
-      expected
-        .replace('-9007199254740993', '"-9007199254740993"')
-        .replace(',9007199254740992', ',"9007199254740992"'),
-    );
-  });
-
-  it.each([
-    '{"a":"12345678901234567890","b":"\\"12345678901234567890"}',
-    '[1234567890.12345678901234567890,1e400,0.1,-0,9007199254740991]',
-    '"ü 🦊 12345678901234567890 \\\\"',
-    '{"1234567890123456789":1}',
-  ])('and all others stay: %s', (json) => {
-    expect(exact(json)).toBe(json);
+    expect(parseExact(json)).toEqual(expected);
   });
 
   it('keep all digits, and are numbers wherever JavaScript holds them', () => {
@@ -36,7 +20,7 @@ describe('integers in a payload', () => {
     const integers = fc.array(fc.oneof(fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }), near));
     fc.assert(
       fc.property(integers, fc.constantFrom(',', ' ,\n'), (list, comma) => {
-        const read = JSON.parse(exact(`[${list.join(comma)}]`)) as unknown[];
+        const read = parseExact(`[${list.join(comma)}]`) as unknown[];
         expect(read.map(String)).toEqual(list.map(String));
         expect(read.map((each) => typeof each === 'number')).toEqual(
           list.map((each) => Number.isSafeInteger(Number(each))),
@@ -49,7 +33,7 @@ describe('integers in a payload', () => {
     fc.assert(
       fc.property(fc.json(), (json) => {
         fc.pre(!/\d{16}/.test(json));
-        expect(JSON.parse(exact(json))).toEqual(JSON.parse(json));
+        expect(parseExact(json)).toEqual(JSON.parse(json));
       }),
     );
   });

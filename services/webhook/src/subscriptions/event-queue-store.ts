@@ -9,7 +9,7 @@ import { hasPending } from '../deliveries/delivery-store.ts';
 import { insertEvent, markSent } from './event-store.ts';
 import { findSubscribers } from './subscription-store.ts';
 import { rateOf } from './event-rates.ts';
-import { platformId } from '../shared/platform.ts';
+import { platformId } from '../shared/ref.ts';
 
 /** Larger events are not sent. Those that services raise have some hundred bytes. */
 const maxBodyBytes = 64 * 1024;

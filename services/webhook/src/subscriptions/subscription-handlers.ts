@@ -4,8 +4,6 @@ import {
   type listWebhookSubscriptions,
   type PatchWebhookSubscription,
 } from '@gatehouse/contract/webhook-subscriptions';
-import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
@@ -14,12 +12,12 @@ import { newId } from '@gatehouse/kit/ids';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { z } from 'zod';
 import type { EventQueue } from './event-queue-store.ts';
-import { platformId } from '../shared/platform.ts';
+import { platformId } from '../shared/ref.ts';
 import { patched, showSubscription } from './subscription.ts';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import { newStandardSecret, secretFor } from '../signatures/signing-secret.ts';
 import { rotationOf } from '../secrets/rotation.ts';
-import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import type { Ground } from '../ground.ts';
 import { deliveryById } from '../deliveries/delivery-store.ts';
 import { readSecret } from '../secrets/rotation-store.ts';
 import {
@@ -38,13 +36,10 @@ type Patch = Call<PatchWebhookSubscription>;
 
 const what = 'webhook subscription';
 
-export interface SubscriptionDependencies {
+export interface SubscriptionDependencies extends Pick<Ground, 'guard' | 'secrets' | 'changes'> {
   subscriptions: SubscriptionStore;
   events: EventQueue;
   deliveries: DeliveryQueue;
-  guard: Guard;
-  secrets: WebhookSecrets;
-  changes: Changes;
   counts: MinuteCounts;
 }
 

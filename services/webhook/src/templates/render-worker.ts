@@ -1,4 +1,5 @@
 import { defaultOperators, Liquid, LiquidError, type Operators } from 'liquidjs';
+import { parseExact } from '../shared/exact-numbers.ts';
 import { cut, jsonExcerpt } from './json-excerpt.ts';
 
 /** A template, and the JSON that it reads; null only checks the template. */
@@ -75,7 +76,7 @@ export function render({ template, isCut, json, eventName }: Rendering): Rendere
   try {
     const parsed = engine.parse(template);
     if (json === null) return { text: '' };
-    const payload = JSON.parse(json) as unknown;
+    const payload = parseExact(json);
     const fields = typeof payload === 'object' && payload !== null && !Array.isArray(payload) ? payload : {};
     const text = String(engine.renderSync(parsed, { event_name: eventName, ...fields, payload }));
     if (text.length > maxOutputChars && isCut) return { text: cut(text, maxOutputChars - 1) };

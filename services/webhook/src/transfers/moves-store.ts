@@ -1,32 +1,16 @@
-import type { Jobs } from '@gatehouse/jobs/jobs';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
 import { decrypted, readRow, unhex } from '@gatehouse/transfers/store/rows';
 import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import { itemsOf, skippedOf, type Transfer } from '@gatehouse/transfers/transfer';
-import type { callTasks } from '../calls/call-tasks.ts';
-import type { CallTexts } from '../calls/call-texts.ts';
-import type { channelTasks } from '../channels/channel-tasks.ts';
-import type { conversationTasks } from '../conversations/conversation-tasks.ts';
-import type { ChannelTexts } from '../conversations/channel-texts.ts';
 import type { ConversationQueue } from '../conversations/conversation-queue-store.ts';
-import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { deleteOf, usersDeletedSince } from '../forgetting/deleted-user-store.ts';
-import {
-  asApp,
-  asSystem,
-  lockOwner,
-  moveCalls,
-  moveConversations,
-  moveMessages,
-  moveOwner,
-  moveTurn,
-  readCalls,
-  readMessages,
-  readTurns,
-} from './move-store.ts';
+import { sealedColumns } from '../sealed-columns.ts';
 import { forgetExpired } from '../secrets/rotation-store.ts';
+import type { WebhookJobs } from '../shared/tasks.ts';
 import {
   closeLocked,
   endpointsInUse,
@@ -37,10 +21,8 @@ import {
 } from './use-store.ts';
 
 export interface MovesOptions {
-  secrets: WebhookSecrets;
-  callTexts: CallTexts;
-  channelTexts: ChannelTexts;
-  jobs: Jobs<typeof callTasks & typeof channelTasks & typeof conversationTasks>;
+  keyRing: KeyRing;
+  jobs: WebhookJobs;
   conversations: ConversationQueue;
   log: Logger;
 }
@@ -49,24 +31,41 @@ export interface MovesOptions {
 const budgetMs = 2_000;
 /** Conversations; the upkeep finds others within seconds. */
 const maxResumed = 500;
-const beforeAll = { id: '00000000-0000-0000-0000-000000000000', sequence: '-1' };
+/** The most of one batch. */
+const maxRows = 500;
+const maxBytes = 8_000_000;
+const firstId = '00000000-0000-0000-0000-000000000000';
 
-/** The columns with secrets, and the places that they are encrypted for. */
-const secretColumns = {
-  endpoints: {
-    secret: 'secret',
-    previous_secret: 'secret',
-    callback_secret: 'callback_secret',
-    previous_callback_secret: 'callback_secret',
+/** The rows of an endpoint or channel that have texts, and the column of their order. */
+const parts = {
+  calls: { from: 'webhook.calls as t where t.endpoint_id = $1', order: 'id', first: firstId },
+  channel_messages: {
+    from: 'webhook.channel_messages as t where t.instance_id = $1',
+    order: 'sequence',
+    first: '-1',
   },
-  channel_instances: {
-    credentials: 'credentials',
-    previous_credentials: 'credentials',
-    access_token: 'access_token',
-    refresh_token: 'refresh_token',
+  // One in each conversation at most.
+  channel_turns: {
+    from: `webhook.channel_turns as t join webhook.conversations as c on c.id = t.conversation_id
+      where c.instance_id = $1`,
+    order: 'id',
+    first: firstId,
   },
-} as const satisfies Partial<Record<SecretPlace['table'], Record<string, SecretPlace['column']>>>;
-type Owner = keyof typeof secretColumns;
+} as const;
+type Part = keyof typeof parts;
+type Owner = 'endpoints' | 'channel_instances';
+
+/** A row with its encrypted texts. */
+interface MovingRow {
+  id: string;
+  /** Its place, as PostgreSQL writes it. */
+  at: string;
+  also: string | null;
+  texts: (Buffer | null)[];
+}
+
+const columnsOf = (table: Part | Owner): SealedColumn[] =>
+  sealedColumns.filter((column) => column.table === table);
 
 /**
  * Moves endpoints and channels with what belongs to them. While one is closed nothing of it is worked on; what arrives
@@ -100,10 +99,13 @@ export class Moves {
   /** Decrypts the secrets of an endpoint or channel. Throws if one can't be. */
   async assertReadable(db: Queryable, { sourceTenantId }: Transfer, table: Owner, id: string): Promise<void> {
     await forgetExpired(db, table, id);
-    await this.#resealed(db, { from: sourceTenantId, to: sourceTenantId }, table, id);
+    await this.#resealed(db, { sourceTenantId, targetTenantId: sourceTenantId }, table, id);
   }
 
-  /** Returns whether everything is moved. */
+  /**
+   * Returns whether everything is moved. Rows change hands as `webhook_system`, which spans both tenants; policies let no
+   * row do so without an open transfer.
+   */
   async move(db: Queryable, transfer: Transfer): Promise<boolean> {
     const [endpoints, channels] = owners(transfer);
     const until = monotonicMs() + budgetMs;
@@ -111,28 +113,23 @@ export class Moves {
     // Encrypted for the target, they would need their key.
     for (const id of endpoints) await forgetExpired(db, 'endpoints', id);
     for (const id of channels) await forgetExpired(db, 'channel_instances', id);
-    await asSystem(db);
-    for (const id of endpoints) if (!(await this.#moveCalls(db, transfer, id, until))) return false;
-    for (const id of channels) if (!(await this.#moveMessages(db, transfer, id, until))) return false;
-    for (const id of endpoints) await lockOwner(db, 'webhook.endpoints', id);
-    for (const id of channels) await lockOwner(db, 'webhook.channel_instances', id);
-    for (const id of endpoints) await this.#moveCalls(db, transfer, id);
+    await db.query('set local role webhook_system');
+    for (const id of endpoints)
+      if (!(await this.#moveRows(db, transfer, { table: 'calls', ownerId: id, until }))) return false;
+    for (const id of channels)
+      if (!(await this.#moveRows(db, transfer, { table: 'channel_messages', ownerId: id, until })))
+        return false;
+    for (const id of endpoints) await lockOwner(db, 'endpoints', id);
+    for (const id of channels) await lockOwner(db, 'channel_instances', id);
+    for (const id of endpoints) await this.#moveRows(db, transfer, { table: 'calls', ownerId: id });
     for (const id of channels) {
-      await this.#moveMessages(db, transfer, id);
-      await this.#moveTurns(db, transfer, id);
-      for (let after: string | null = beforeAll.id; after !== null;)
-        after = await moveConversations(db, transfer, { channelId: id, after });
+      await this.#moveRows(db, transfer, { table: 'channel_messages', ownerId: id });
+      await this.#moveRows(db, transfer, { table: 'channel_turns', ownerId: id });
+      await moveConversations(db, transfer, id);
     }
-    const sides = { from: transfer.sourceTenantId, to: transfer.targetTenantId };
-    for (const id of endpoints) {
-      const secrets = await this.#resealed(db, sides, 'endpoints', id);
-      await moveOwner(db, transfer, 'webhook.endpoints', { id, secrets });
-    }
-    for (const id of channels) {
-      const secrets = await this.#resealed(db, sides, 'channel_instances', id);
-      await moveOwner(db, transfer, 'webhook.channel_instances', { id, secrets });
-    }
-    await asApp(db);
+    for (const id of endpoints) await this.#moveOwner(db, transfer, 'endpoints', id);
+    for (const id of channels) await this.#moveOwner(db, transfer, 'channel_instances', id);
+    await db.query('set local role webhook_app');
     // Those that were requested since the call began.
     await this.#forgetDeleted(db, transfer, Infinity);
     await inTarget(db, transfer, async () => {
@@ -196,115 +193,145 @@ export class Moves {
     );
   }
 
-  /** Without `until`, to the end. Returns whether that is reached. */
-  async #moveCalls(
+  /** Moves rows with their texts, encrypted for the target. Without `until`, to the end. Returns whether that is reached. */
+  async #moveRows(
     db: Queryable,
     transfer: Transfer,
-    endpointId: string,
-    until = Infinity,
+    { table, ownerId, until = Infinity }: { table: Part; ownerId: string; until?: number },
   ): Promise<boolean> {
-    const { callTexts: texts } = this.#options;
-    const { sourceTenantId, targetTenantId } = transfer;
-    for (let after = beforeAll.id; ;) {
-      const calls = await readCalls(db, transfer, { endpointId, after });
-      const last = calls.at(-1);
+    const columns = columnsOf(table);
+    for (let after: string = parts[table].first; ;) {
+      const rows = await readRows(db, transfer, { table, ownerId, after });
+      const last = rows.at(-1);
       if (last === undefined) return true;
-      const moved = calls.map(({ id, request, result }) => {
-        const [from, to] = [
-          { tenantId: sourceTenantId, id },
-          { tenantId: targetTenantId, id },
-        ];
-        return {
-          id,
-          request: this.#again(request, (sealed) => texts.sealRequest(to, texts.openRequest(from, sealed))),
-          result: this.#again(result, (sealed) => texts.sealResult(to, texts.openResult(from, sealed))),
-        };
-      });
-      await moveCalls(db, transfer, moved);
+      const ids = rows.map(({ id }) => id);
+      const texts = columns.map((column, index) =>
+        rows.map((row) => this.#again(row.texts[index] ?? null, row, { column, transfer })),
+      );
+      const resealed = columns.map(
+        // A join might compare all texts with all rows.
+        ({ column }, index) => `, ${column} = ($${index + 3}::bytea[])[array_position($2::uuid[], id)]`,
+      );
+      await db.query(
+        `update webhook.${table} set tenant_id = $1${resealed.join('')} where id = any ($2::uuid[])`,
+        [transfer.targetTenantId, ids, ...texts],
+      );
+      if (table === 'calls') await moveDeliveries(db, transfer, ids);
       if (monotonicMs() > until) return false;
-      after = last.id;
-    }
-  }
-
-  /** Without `until`, to the end. Returns whether that is reached. */
-  async #moveMessages(
-    db: Queryable,
-    transfer: Transfer,
-    channelId: string,
-    until = Infinity,
-  ): Promise<boolean> {
-    const { channelTexts: texts } = this.#options;
-    const { sourceTenantId, targetTenantId } = transfer;
-    for (let after = beforeAll.sequence; ;) {
-      const messages = await readMessages(db, transfer, { channelId, after });
-      const last = messages.at(-1);
-      if (last === undefined) return true;
-      const again = messages.map(({ id, direction, text }) => {
-        const [from, to] = [
-          { tenantId: sourceTenantId, id },
-          { tenantId: targetTenantId, id },
-        ];
-        return this.#again(text, (sealed) =>
-          direction === 'in'
-            ? texts.sealText(to, texts.openText(from, sealed))
-            : texts.sealPiece(to, texts.openPiece(from, sealed)),
-        );
-      });
-      await moveMessages(db, transfer, messages, again);
-      if (monotonicMs() > until) return false;
-      after = last.sequence;
-    }
-  }
-
-  async #moveTurns(db: Queryable, transfer: Transfer, channelId: string): Promise<void> {
-    const { channelTexts: texts } = this.#options;
-    const { sourceTenantId, targetTenantId } = transfer;
-    for (;;) {
-      const turns = await readTurns(db, transfer, channelId);
-      if (turns.length === 0) return;
-      for (const { id, request } of turns) {
-        const [from, to] = [
-          { tenantId: sourceTenantId, id },
-          { tenantId: targetTenantId, id },
-        ];
-        const again = this.#again(request, (sealed) =>
-          texts.sealRequest(to, texts.openRequest(from, sealed)),
-        );
-        await moveTurn(db, transfer, { id, request: again });
-      }
+      after = last.at;
     }
   }
 
   /** A text encrypted again. One that can't be decrypted stays as it is: it would hold up the move for ever. */
-  #again(sealed: Buffer | null, reseal: (sealed: Buffer) => Buffer): Buffer | null {
-    if (sealed === null) return null;
+  #again(
+    sealed: Buffer | null,
+    row: Pick<MovingRow, 'id' | 'also'>,
+    { column, transfer }: { column: SealedColumn; transfer: Transfer },
+  ): Buffer | null {
     try {
-      return reseal(sealed);
+      return sealed && this.#reseal(sealed, row, column, transfer);
     } catch (error) {
       this.#options.log.error({ err: error }, 'failed to decrypt a text that moves to another tenant');
       return sealed;
     }
   }
 
-  /** The secrets of an endpoint or channel of `from`, encrypted for `to`. */
+  #reseal(
+    sealed: Buffer,
+    { id, also }: Pick<MovingRow, 'id' | 'also'>,
+    { context }: SealedColumn,
+    { sourceTenantId, targetTenantId }: Sides,
+  ): Buffer {
+    const { keyRing } = this.#options;
+    const plain = keyRing.open(sealed, context({ tenantId: sourceTenantId, id, also }));
+    return keyRing.seal(plain, context({ tenantId: targetTenantId, id, also }));
+  }
+
+  /** Changes the tenant of an endpoint or channel, and opens it. */
+  async #moveOwner(db: Queryable, transfer: Transfer, table: Owner, id: string): Promise<void> {
+    const secrets = await this.#resealed(db, transfer, table, id);
+    const columns = Object.keys(secrets).map((column, index) => `${column} = $${index + 3}, `);
+    await db.query(
+      `update webhook.${table} set tenant_id = $2, ${columns.join('')}locked_by = null, closed = false where id = $1`,
+      [id, transfer.targetTenantId, ...Object.values(secrets)],
+    );
+  }
+
+  /** The secrets of an endpoint or channel, encrypted for the target. */
   async #resealed(
     db: Queryable,
-    { from, to }: { from: string; to: string },
+    sides: Sides,
     table: Owner,
     id: string,
   ): Promise<Record<string, Buffer | null>> {
-    const { secrets } = this.#options;
     const row = await readRow(db, `webhook.${table}`, id);
-    const columns = Object.entries<SecretPlace['column']>(secretColumns[table]);
-    const entries: [string, Buffer | null][] = columns.map(([name, column]) => {
-      const sealed = row[name] ?? null;
-      if (sealed === null) return [name, null];
-      const place = { table, column, id };
-      const secret = decrypted(() => secrets.open({ ...place, tenantId: from }, unhex(sealed)));
-      return [name, secrets.seal({ ...place, tenantId: to }, secret)];
+    const entries = columnsOf(table).map((column) => {
+      const sealed = row[column.column] ?? null;
+      const again = (text: string): Buffer => this.#reseal(unhex(text), { id, also: null }, column, sides);
+      return [column.column, sealed === null ? null : decrypted(() => again(sealed))] as const;
     });
     return Object.fromEntries(entries);
   }
+}
+
+type Sides = Pick<Transfer, 'sourceTenantId' | 'targetTenantId'>;
+
+/** The next rows of an endpoint or channel that the source still has. */
+async function readRows(
+  db: Queryable,
+  { sourceTenantId }: Sides,
+  { table, ownerId, after }: { table: Part; ownerId: string; after: string },
+): Promise<MovingRow[]> {
+  const { from, order } = parts[table];
+  const columns = columnsOf(table);
+  const also = columns.find((column) => column.also !== undefined)?.also;
+  const texts = columns.map(({ column }) => `t.${column}`);
+  const size = texts.map((text) => `coalesce(octet_length(${text}), 0)`).join(' + ');
+  const { rows } = await db.query<MovingRow>(
+    `select id, sized.at::text as at, also, texts from (
+       select id, at, also, texts, sum(size) over (order by at) as bytes, row_number() over (order by at) as place from (
+         select t.id, t.${order} as at, ${also === undefined ? 'null' : `t.${also}`} as also, ${size} as size,
+           array[${texts.join(', ')}] as texts
+         from ${from} and t.tenant_id = $2 and t.${order} > $3 order by t.${order} limit ${maxRows}) as next) as sized
+     where place = 1 or bytes <= ${maxBytes} order by sized.at`,
+    [ownerId, sourceTenantId, after],
+  );
+  return rows;
+}
+
+/** Moves the deliveries of the results of calls. */
+async function moveDeliveries(
+  db: Queryable,
+  { targetTenantId }: Sides,
+  calls: readonly string[],
+): Promise<void> {
+  await db.query(
+    `with sent as (update webhook.deliveries set tenant_id = $1 where call_id = any ($2) returning id)
+     update webhook.delivery_attempts set tenant_id = $1 where delivery_id in (select id from sent)`,
+    [targetTenantId, calls],
+  );
+}
+
+async function moveConversations(
+  db: Queryable,
+  { sourceTenantId, targetTenantId }: Sides,
+  channelId: string,
+): Promise<void> {
+  for (let after: string | null = firstId; after !== null;) {
+    const moved: { rows: { last: string | null }[] } = await db.query<{ last: string | null }>(
+      `with next as (
+         select id from webhook.conversations where instance_id = $1 and tenant_id = $2 and id > $4 order by id limit 5000),
+       moved as (update webhook.conversations as c set tenant_id = $3 from next where c.id = next.id)
+       select max(id::text) as last from next`,
+      [channelId, sourceTenantId, targetTenantId, after],
+    );
+    after = moved.rows[0]?.last ?? null;
+  }
+}
+
+/** Locks an endpoint or channel against what is sent to it, until the transaction ends. */
+async function lockOwner(db: Queryable, table: Owner, id: string): Promise<void> {
+  await db.query(`select from webhook.${table} where id = $1 for update`, [id]);
 }
 
 /** The ids of endpoints and channels, in the order in which they are locked. */

@@ -1,10 +1,10 @@
 import type { EgressResponse } from '@gatehouse/egress/egress';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { retryAfterS } from '../../deliveries/delivery.ts';
 import type { Sent, Egresses } from '../adapter.ts';
 
 /** How long a provider may take. */
-const timeoutMs = 15_000;
+export const timeoutMs = 15_000;
 /** The pause for a provider that limits without saying for how long. */
 const pausedS = 5;
 
@@ -46,3 +46,18 @@ export function pausedBy({ headers }: EgressResponse, seconds?: number): Extract
     afterS: Math.max(1, seconds ?? retryAfterS(headers['retry-after'], new Date()) ?? pausedS),
   };
 }
+
+/**
+ * A member of an event that may be absent or of any other kind: providers send many events by one URL, whose members of
+ * the same name differ. Read as undefined unless it has the shape.
+ */
+export function lenient<Shape extends z.ZodType>(shape: Shape) {
+  return shape.optional().catch(undefined);
+}
+
+/** A setting: the address of a provider's API, without a slash at its end. */
+export const providerUrl = (url: string) =>
+  z
+    .url({ protocol: /^https?$/ })
+    .default(url)
+    .transform((address) => address.replace(/\/+$/, ''));

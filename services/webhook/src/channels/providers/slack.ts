@@ -2,9 +2,7 @@ import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Egresses } from '../adapter.ts';
-import { lenient } from './lenient.ts';
-import { pausedBy, postJson } from './provider-call.ts';
-import { providerUrl } from './provider-url.ts';
+import { lenient, pausedBy, postJson, providerUrl } from './provider-call.ts';
 
 /** https://api.slack.com/apis/events-api, https://api.slack.com/methods/chat.postMessage */
 

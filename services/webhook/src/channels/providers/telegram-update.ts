@@ -1,7 +1,7 @@
 import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import type { Inbound } from '../adapter.ts';
-import { lenient } from './lenient.ts';
+import { lenient } from './provider-call.ts';
 
 /** https://core.telegram.org/bots/api#update */
 

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { ChannelAdapter, Checked, OpenChannel, Sent, Egresses } from '../adapter.ts';
-import { lenient } from './lenient.ts';
-import { pausedBy, postJson } from './provider-call.ts';
-import { providerUrl } from './provider-url.ts';
+import { lenient, pausedBy, postJson, providerUrl } from './provider-call.ts';
 import { readUpdate } from './telegram-update.ts';
 
 /** https://core.telegram.org/bots/api */

@@ -2,12 +2,10 @@ import { createHash } from 'node:crypto';
 import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { sameText } from '@gatehouse/public-access/same-text';
-import type { ChannelAdapter, Sent } from '../adapter.ts';
-import { lenient } from './lenient.ts';
-import { pausedBy, postJson } from './provider-call.ts';
-import { providerUrl } from './provider-url.ts';
-import { zaloConsents } from './zalo-consents.ts';
-import { timestampOf } from './zalo-timestamp.ts';
+import type { ChannelAccounts, ChannelAdapter, Sent } from '../../adapter.ts';
+import { lenient, pausedBy, postJson } from '../provider-call.ts';
+import type { ZaloUrls } from './zalo-oauth.ts';
+import { timestampOf } from './timestamp.ts';
 
 /** https://developers.zalo.me/docs/official-account */
 
@@ -40,15 +38,12 @@ const longestAgeMs = 3 * 24 * 3_600_000;
 /** Zalo limits by the minute, and does not say for how long. */
 const limitedS = 60;
 
-export const zaloSettings = {
-  ZALO_API_URL: providerUrl('https://openapi.zalo.me'),
-  ZALO_OAUTH_URL: providerUrl('https://oauth.zaloapp.com'),
+export const zaloAccounts: ChannelAccounts<'zalo_oa'> = {
+  fieldsOf: ({ app_id: app, oa_id: account = null }) => ({ app, account }),
+  withAccount: (config, account) => ({ ...config, oa_id: account }),
 };
 
-export function zalo({
-  ZALO_API_URL: apiUrl,
-  ZALO_OAUTH_URL: oauthUrl,
-}: Record<keyof typeof zaloSettings, string>): ChannelAdapter<'zalo_oa'> {
+export function zalo({ ZALO_API_URL: apiUrl }: ZaloUrls): ChannelAdapter<'zalo_oa'> {
   return {
     verify: (request, { config, credentials }, nowS) => {
       const { body } = request;
@@ -64,11 +59,8 @@ export function zalo({
       return sameText(signature.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0 && isRecent;
     },
     hmacs: 1,
-    accounts: {
-      fieldsOf: ({ app_id: app, oa_id: account = null }) => ({ app, account }),
-      withAccount: (config, account) => ({ ...config, oa_id: account }),
-    },
-    consents: zaloConsents({ apiUrl, oauthUrl }),
+    accounts: zaloAccounts,
+    needsConsent: true,
     parse: (body) => {
       const { event_name: name, sender, recipient, message, timestamp } = validate(event, body, 'body');
       if (!written.test(name) || sender === undefined || recipient === undefined || message === undefined)

@@ -1,22 +1,20 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
 import { newId } from '@gatehouse/kit/ids';
-import type { ChannelHealth } from './channel-health-store.ts';
-import type { OpenChannels } from './open-channels.ts';
-import type { ChannelTokens } from './channel-tokens.ts';
-import { ConsentRefused, type Egresses } from './adapter.ts';
-import type { TenantClient } from '../clients/tenant-client.ts';
-import type { TokenStore } from './token-store.ts';
+import type { Ground } from '../../../ground.ts';
+import type { Ref } from '../../../shared/ref.ts';
+import { placeOf } from '../../channel.ts';
+import type { ChannelHealth } from '../../channel-health-store.ts';
+import type { OpenChannels, UsableChannel } from '../../open-channels.ts';
+import { ConsentRefused, type ZaloOAuth } from './zalo-oauth.ts';
+import { sealedTokens, type TokenStore } from './token-store.ts';
 
-export interface RefreshDependencies {
+export interface RefreshDependencies extends Pick<Ground, 'secrets' | 'tenants'> {
   channels: OpenChannels;
-  tokens: ChannelTokens;
   store: TokenStore;
-  tenants: TenantClient;
-  /** The platform's: a refresh must not wait for what a tenant sends. */
-  egresses: Egresses;
+  oauth: ZaloOAuth;
   health: ChannelHealth;
   /** Goes on with what waits in the conversations of a channel. */
-  resumeChannel: (channel: { tenantId: string; id: string }) => Promise<void>;
+  resumeChannel: (channel: Ref) => Promise<void>;
 }
 
 /** After a refresh that the provider could not be asked for. */
@@ -29,23 +27,22 @@ const suspendedS = 600;
  * asks, and its answer counts while no consent has come meanwhile.
  */
 export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ channelId: string }> {
-  const { channels, tokens, store, tenants, egresses, health, resumeChannel } = dependencies;
+  const { channels, secrets, store, tenants, oauth, health, resumeChannel } = dependencies;
   return async ({ channelId: id }, { tenantId, signal, log }) => {
     const usable = await channels.open(tenantId, id);
-    const consents = usable?.adapter.consents;
-    if (usable === null || consents === undefined || usable.channel.closed) return;
+    if (usable === null || usable.channel.type !== 'zalo_oa' || usable.channel.closed) return;
     const claim = newId();
     const sealed = await store.claimRefresh({ tenantId, id }, claim);
     if (sealed === null) return;
-    const { channel, open } = usable;
+    const { channel, open } = usable as UsableChannel<'zalo_oa'>;
     // The refresh token outlives a suspension of weeks.
     if (!(await tenants.isActive(tenantId))) return store.release({ tenantId, id }, claim, suspendedS);
     // After the deadline of the job, an answer could come when the claim is over and the token used elsewhere.
     signal.throwIfAborted();
     try {
-      const refreshToken = tokens.open({ tenantId, id }, 'refresh_token', sealed);
-      const fresh = await consents.refresh(open, refreshToken, egresses);
-      if (!(await store.refreshed({ tenantId, id }, claim, tokens.seal({ tenantId, id }, fresh)))) return;
+      const refreshToken = secrets.open(placeOf(channel, 'refresh_token'), sealed);
+      const fresh = sealedTokens(secrets, channel, await oauth.refresh(open, refreshToken));
+      if (!(await store.refreshed({ tenantId, id }, claim, fresh))) return;
       await health.note(channel, { status: 'connected', status_reason: null });
       await resumeChannel({ tenantId, id });
     } catch (error) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { timestampOf } from './zalo-timestamp.ts';
+import { timestampOf } from './timestamp.ts';
 import { zalo } from './zalo.ts';
 
 const of = (json: string): string => timestampOf(Buffer.from(json));

@@ -1,6 +1,27 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { SealedTokens } from './consent.ts';
-import type { Ref } from '../shared/ref.ts';
+import type { WebhookSecrets } from '../../../secrets/webhook-secrets.ts';
+import type { Ref } from '../../../shared/ref.ts';
+import { placeOf } from '../../channel.ts';
+import type { Tokens } from './zalo-oauth.ts';
+
+/** Tokens of a channel, encrypted. */
+interface SealedTokens {
+  accessToken: Buffer;
+  refreshToken: Buffer;
+  expiresInS: number;
+}
+
+export function sealedTokens(
+  secrets: WebhookSecrets,
+  channel: Ref,
+  { accessToken, refreshToken, expiresInS }: Tokens,
+): SealedTokens {
+  return {
+    accessToken: secrets.seal(placeOf(channel, 'access_token'), accessToken),
+    refreshToken: secrets.seal(placeOf(channel, 'refresh_token'), refreshToken),
+    expiresInS,
+  };
+}
 
 /** A younger access token that the provider refuses is not replaced by another one: a refresh would not help. */
 const youngS = 300;
