@@ -7,7 +7,8 @@ import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import type { As } from '@gatehouse/test/service-under-test';
 import { sealedColumns } from '../src/sealed-columns.ts';
-import { deleteOldCookies } from '../src/cookies/cookie-store.ts';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
+import { oldCookies } from '../src/cookies/cookie-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
@@ -183,7 +184,7 @@ describe('cookies of a user', () => {
     const system = createPool({
       ...{ url: agents.database.url, role: 'agent_system', max: 1, log: createLogger('test', 'silent') },
     });
-    expect(await deleteOldCookies(system, 500)).toBe(1);
+    expect(await deleteOldRows(system, oldCookies)).toBe(1);
     await system.end();
   });
 

@@ -5,7 +5,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
-import { deleteExpiredCalls } from '../src/calls/call-system-store.ts';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
+import { expiredCalls } from '../src/calls/call-system-store.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -147,7 +148,7 @@ it('removes calls with their endpoint, and after 30 days', async () => {
   await age(young.body.call_id, '29 days 23 hours');
   const log = createLogger('test', 'silent');
   const system = createPool({ url: webhooks.database.url, role: 'webhook_system', max: 1, log });
-  expect(await deleteExpiredCalls(system, 10)).toBe(1);
+  expect(await deleteOldRows(system, expiredCalls)).toBe(1);
   await system.end();
   expect((await getCall(old.body.call_id)).status).toBe(404);
   expect((await getCall(young.body.call_id)).status).toBe(200);

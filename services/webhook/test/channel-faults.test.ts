@@ -11,10 +11,11 @@ import { removableChannels } from '../src/channels/channel-system-store.ts';
 import { ConversationQueue } from '../src/conversations/conversation-queue-store.ts';
 import {
   deleteEmptyConversations,
-  deleteExpiredKeys,
-  deleteExpiredMessages,
+  expiredKeys,
+  expiredMessages,
   findOverdueConversations,
 } from '../src/conversations/conversation-system-store.ts';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { tasks } from '../src/shared/tasks.ts';
 import { deleteEmpty, MessageStore, noteWoken } from '../src/conversations/message-store.ts';
 import { removeDeleted } from '../src/shared/removal-system-store.ts';
@@ -293,8 +294,8 @@ describe('upkeep', () => {
     await webhooks.rows(`update webhook.channel_message_keys set expires_at = now() where instance_id = $1`, [
       channel.id,
     ]);
-    expect(await deleteExpiredMessages(system, 500)).toBe(2);
-    expect(await deleteExpiredKeys(system, 500)).toBe(1);
+    expect(await deleteOldRows(system, expiredMessages)).toBe(2);
+    expect(await deleteOldRows(system, expiredKeys)).toBe(1);
     expect(await messagesOf(webhooks, channel)).toEqual([]);
   });
 

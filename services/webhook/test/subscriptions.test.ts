@@ -3,17 +3,13 @@ import { topics } from '@gatehouse/contract/services';
 import { writeAlertEvent, type NewAlert } from '@gatehouse/events/alert-event';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { createPool } from '@gatehouse/pg/pool';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { oldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import { Webhook } from 'standardwebhooks';
-import {
-  deleteOldDeadLetters,
-  deleteOldEvents,
-  deleteOldMarks,
-} from '../src/subscriptions/event-system-store.ts';
+import { oldEvents } from '../src/subscriptions/event-system-store.ts';
 import { owner, WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -365,7 +361,7 @@ it('keeps dead letters and records of transfers for 30 days', async () => {
   }
   const { url } = webhooks.database;
   const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
-  expect(await deleteOldDeadLetters(system, 100)).toBe(1);
+  expect(await deleteOld('webhook.dead_letters', system)).toBe(1);
   expect(await deleteOldRows(system, oldTransfers('webhook'))).toBe(1);
   await system.end();
   for (const table of ['dead_letters', 'transfers'])
@@ -373,6 +369,12 @@ it('keeps dead letters and records of transfers for 30 days', async () => {
       await webhooks.rows(`select id from webhook.${table} where id = any ($1)`, [[old, recent]]),
     ).toEqual([{ id: recent }]);
 });
+
+function deleteOld(name: string, system: Pool): Promise<number> {
+  const rows = oldEvents.find(({ table }) => table === name);
+  if (rows === undefined) throw new Error(`nothing of ${name} is deleted`);
+  return deleteOldRows(system, rows);
+}
 
 it('deletes events and marks that are old', async () => {
   const { path } = await subscribe(['run.failed']);
@@ -389,8 +391,8 @@ it('deletes events and marks that are old', async () => {
   );
   const { url } = webhooks.database;
   const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
-  expect(await deleteOldEvents(system, 100)).toBe(1);
-  expect(await deleteOldMarks(system, 100)).toBe(1);
+  expect(await deleteOld('webhook.events', system)).toBe(1);
+  expect(await deleteOld('webhook.event_marks', system)).toBe(1);
   await system.end();
   expect(await webhooks.rows('select 1 from webhook.deliveries where tenant_id = $1', of)).toEqual([]);
 });

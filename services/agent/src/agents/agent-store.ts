@@ -6,8 +6,9 @@ import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import { only } from '@gatehouse/pg/rows';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { allRows, firstRow, only } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { isAgentRef, settingShapes, type Agent, type AgentSettings, type AgentSummary } from './agent.ts';
 import type { Viewer } from './viewer.ts';
 
@@ -45,51 +46,40 @@ function sight({
 }
 
 /** The agents of one tenant at a time. An agent that the viewer may not see is treated as missing. */
-export class AgentStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `agent_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class AgentStore extends Store {
   /** Newest first. */
-  async list(viewer: Viewer, filter: AgentFilter): Promise<PageRows<Agent>> {
-    return withTenant(this.#pool, viewer.tenantId, (db) =>
-      readPage<Agent>(db, {
-        columns,
-        from: `agent.agents
+  list(viewer: Viewer, filter: AgentFilter): Promise<PageRows<Agent>> {
+    return readPage<Agent>(this.tenant(viewer.tenantId), {
+      columns,
+      from: `agent.agents
          where ${visible}
            and ($4::text is null or status = $4)
            and ($5::text is null or strpos(key, lower($5)) > 0 or strpos(lower(name), lower($5)) > 0
              or strpos(lower(description), lower($5)) > 0)
            and ($6::uuid is null or id < $6)`,
-        order: 'id desc',
-        size: sizeOf('system_prompt', 'description', 'parameters::text', 'tools::text', 'metadata::text'),
-        limit: filter.limit,
-        values: [...sight(viewer), filter.status, filter.q, filter.before],
-      }),
-    );
-  }
-
-  /** Active ones, newest first, below the id `before`; one more than `limit` when there are more. */
-  async listActive(
-    viewer: Viewer,
-    { limit, before }: Pick<AgentFilter, 'limit' | 'before'>,
-  ): Promise<AgentSummary[]> {
-    return withTenant(this.#pool, viewer.tenantId, async (db) => {
-      const { rows } = await db.query<AgentSummary>(
-        `select id, key, created_at as "createdAt" from agent.agents
-         where ${visible} and status = 'active' and ($4::uuid is null or id < $4) order by id desc limit $5`,
-        [...sight(viewer), before, limit + 1],
-      );
-      return rows;
+      order: 'id desc',
+      size: sizeOf('system_prompt', 'description', 'parameters::text', 'tools::text', 'metadata::text'),
+      limit: filter.limit,
+      values: [...sight(viewer), filter.status, filter.q, filter.before],
     });
   }
 
+  /** Active ones, newest first, below the id `before`; one more than `limit` when there are more. */
+  listActive(
+    viewer: Viewer,
+    { limit, before }: Pick<AgentFilter, 'limit' | 'before'>,
+  ): Promise<AgentSummary[]> {
+    return allRows<AgentSummary>(
+      this.tenant(viewer.tenantId),
+      `select id, key, created_at as "createdAt" from agent.agents
+        where ${visible} and status = 'active' and ($4::uuid is null or id < $4) order by id desc limit $5`,
+      [...sight(viewer), before, limit + 1],
+    );
+  }
+
   /** By id or key. */
-  async find(viewer: Viewer, ref: string): Promise<Agent | null> {
-    return withTenant(this.#pool, viewer.tenantId, (db) => selectAgent(db, viewer, ref));
+  find(viewer: Viewer, ref: string): Promise<Agent | null> {
+    return withTenant(this.pool, viewer.tenantId, (db) => selectAgent(db, viewer, ref));
   }
 }
 
@@ -112,13 +102,13 @@ async function selectAgent(
   // Such a text may contain characters that PostgreSQL does not accept.
   if (!isAgentRef(ref)) return null;
   // A key may have the form of an id; then the agent with that id comes first.
-  const { rows } = await db.query<Agent>(
+  return firstRow<Agent>(
+    db,
     `select ${columns} from agent.agents
      where ${visible} and (id = $4::uuid or key = $5)
      order by (id = $4::uuid) desc nulls last limit 1 ${lock}`,
     [...sight(viewer), isUuid(ref) ? ref : null, ref],
   );
-  return rows[0] ?? null;
 }
 
 /**

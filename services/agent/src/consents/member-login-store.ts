@@ -1,5 +1,6 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { allRows, firstRow } from '@gatehouse/pg/rows';
 import type { EndedLogin } from '../logins/login.ts';
 
 /** A user of a tenant. */
@@ -33,14 +34,15 @@ const sameConnection = 'l.server_id = s.id and l.connection_id = s.connection_id
  * The servers where each user has a login, with that of a user: the newest first, below the id `before`, up to one more
  * than `limit`. Disabled ones only with a login. `app` acts as `agent_app`.
  */
-export async function listServersWithLogin(
+export function listServersWithLogin(
   app: Pool,
   { tenantId, userId }: LoginUser,
   { limit, before }: PageRequest,
 ): Promise<ServerWithLogin[]> {
   return withTenant(app, tenantId, async (db) => {
     // A login that an older release stored, perhaps in the place of another one, is as old as its link.
-    const { rows } = await db.query<ServerWithLogin>(
+    return allRows<ServerWithLogin>(
+      db,
       `select s.id, s.name, s.url, greatest(l.logged_in_at, l.created_at) as "loggedInAt",
          case when l.refresh_due_at is null then l.expires_at end as "expiresAt",
          coalesce(l.lost_at is not null or (l.refresh_due_at is null and l.expires_at <= now()), false) as "isLost"
@@ -50,7 +52,6 @@ export async function listServersWithLogin(
        order by s.id desc limit $4`,
       [tenantId, userId, before, limit + 1],
     );
-    return rows;
   });
 }
 
@@ -68,12 +69,12 @@ export async function deleteLogin(
     serverId,
     userId,
   ]);
-  const { rows } = await db.query<EndedMemberLogin>(
+  return firstRow<EndedMemberLogin>(
+    db,
     `delete from agent.mcp_logins as l using agent.mcp_servers as s
      where l.server_id = $1 and l.user_id = $2 and s.id = l.server_id
      returning l.id, l.tenant_id as "tenantId", l.server_id as "serverId", l.user_id as "userId", l.secrets,
        s.name as "serverName", l.connection_id as "connectionId"`,
     [serverId, userId],
   );
-  return rows[0] ?? null;
 }

@@ -1,7 +1,9 @@
 import type { PageRows } from '@gatehouse/kit/page';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { allRows, oneRow, rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { placeOf, type Cookie, type CookieOwner } from './cookie.ts';
 
 /** A cookie to store. */
@@ -33,73 +35,58 @@ interface User {
 const retentionDays = 400;
 
 /** Cookies that users give to agents, of one tenant at a time. */
-export class CookieStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `agent_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class CookieStore extends Store {
   /** The newest first, below the id `before`. */
-  async list(
+  list(
     { tenantId, userId }: User,
     { agentId, limit, before }: { agentId: string | null; limit: number; before: string | null },
   ): Promise<PageRows<StoredCookie>> {
-    return withTenant(this.#pool, tenantId, (db) =>
-      readPage<StoredCookie>(db, {
-        columns: `id, agent_id as "agentId", name, domain, host_only as "hostOnly", path, secure,
+    return readPage<StoredCookie>(this.tenant(tenantId), {
+      columns: `id, agent_id as "agentId", name, domain, host_only as "hostOnly", path, secure,
           http_only as "httpOnly", same_site as "sameSite", partition_key as "partitionKey",
           expires_at as "expiresAt", source, created_at as "createdAt", updated_at as "updatedAt"`,
-        from: `agent.cookies where tenant_id = $1 and user_id = $2 and kept_until > now()
+      from: `agent.cookies where tenant_id = $1 and user_id = $2 and kept_until > now()
           and ($3::uuid is null or agent_id = $3) and ($4::uuid is null or id < $4)`,
-        order: 'id desc',
-        size: sizeOf('name', 'domain', 'path', 'partition_key', 'source'),
-        limit,
-        values: [tenantId, userId, agentId, before],
-      }),
-    );
+      order: 'id desc',
+      size: sizeOf('name', 'domain', 'path', 'partition_key', 'source'),
+      limit,
+      values: [tenantId, userId, agentId, before],
+    });
   }
 
   /** The cookies of an owner for some domains, encrypted. */
-  async findOf(
+  findOf(
     { tenantId, userId, agentId }: CookieOwner,
     domains: readonly string[],
   ): Promise<(NewCookie & { createdAt: Date })[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<NewCookie & { createdAt: Date }>(
-        `select id, name, value, domain, host_only as "hostOnly", path, secure, http_only as "httpOnly",
-           same_site as "sameSite", partition_key as "partitionKey", expires_at as "expiresAt",
-           created_at as "createdAt"
-         from agent.cookies where tenant_id = $1 and user_id = $2 and agent_id = $3 and domain = any ($4)
-           and kept_until > now() and (expires_at is null or expires_at > now())`,
-        [tenantId, userId, agentId, domains],
-      );
-      return rows;
-    });
+    return allRows<NewCookie & { createdAt: Date }>(
+      this.tenant(tenantId),
+      `select id, name, value, domain, host_only as "hostOnly", path, secure, http_only as "httpOnly",
+          same_site as "sameSite", partition_key as "partitionKey", expires_at as "expiresAt",
+          created_at as "createdAt"
+        from agent.cookies where tenant_id = $1 and user_id = $2 and agent_id = $3 and domain = any ($4)
+          and kept_until > now() and (expires_at is null or expires_at > now())`,
+      [tenantId, userId, agentId, domains],
+    );
   }
 
   /** Deletes cookies of a user. */
   async delete({ tenantId, userId }: User, { agentId, domain }: CookieFilter): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `delete from agent.cookies where tenant_id = $1 and user_id = $2
-           and ($3::uuid is null or agent_id = $3) and ($4::text is null or domain = $4)`,
-        [tenantId, userId, agentId, domain],
-      ),
+    await this.tenant(tenantId).query(
+      `delete from agent.cookies where tenant_id = $1 and user_id = $2
+        and ($3::uuid is null or agent_id = $3) and ($4::text is null or domain = $4)`,
+      [tenantId, userId, agentId, domain],
     );
   }
 
   /** Deletes up to `limit` cookies of a user from before a time; returns how many. */
   async forget({ tenantId, userId, before }: User & { before: Date }, limit: number): Promise<number> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `delete from agent.cookies where id = any (array(
-           select id from agent.cookies where tenant_id = $1 and user_id = $2 and updated_at <= $3 limit $4))`,
-        [tenantId, userId, before, limit],
-      );
-      return rowCount ?? 0;
-    });
+    return rowCount(
+      this.tenant(tenantId),
+      `delete from agent.cookies where id = any (array(
+        select id from agent.cookies where tenant_id = $1 and user_id = $2 and updated_at <= $3 limit $4))`,
+      [tenantId, userId, before, limit],
+    );
   }
 }
 
@@ -152,11 +139,10 @@ export async function syncCookies(
       column(placeOf),
     ],
   );
-  const { count } = only(
-    await db.query<{ count: number }>(
-      'select count(*)::integer as count from agent.cookies where tenant_id = $1 and user_id = $2',
-      [tenantId, userId],
-    ),
+  const { count } = await oneRow<{ count: number }>(
+    db,
+    'select count(*)::integer as count from agent.cookies where tenant_id = $1 and user_id = $2',
+    [tenantId, userId],
   );
   return { deleted, remaining: count };
 }
@@ -167,20 +153,16 @@ async function deleteOthers(
   { cookies, expired, replace }: { cookies: readonly Cookie[]; expired: readonly Cookie[]; replace: boolean },
 ): Promise<number> {
   if (expired.length === 0 && !replace) return 0;
-  const { rowCount } = await db.query(
+  return rowCount(
+    db,
     `delete from agent.cookies where tenant_id = $1 and user_id = $2 and agent_id = $3
-       and case when $4 then encode(place, 'hex') <> all ($5) else encode(place, 'hex') = any ($5) end`,
+      and case when $4 then encode(place, 'hex') <> all ($5) else encode(place, 'hex') = any ($5) end`,
     [tenantId, userId, agentId, replace, (replace ? cookies : expired).map(placeOf)],
   );
-  return rowCount ?? 0;
 }
 
-/** Deletes up to `limit` cookies whose time is over, of any tenant; returns how many. */
-export async function deleteOldCookies(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from agent.cookies where id = any (array(
-       select id from agent.cookies where kept_until <= now() order by kept_until limit $1))`,
-    [limit],
-  );
-  return rowCount ?? 0;
-}
+export const oldCookies: OldRows = {
+  table: 'agent.cookies',
+  where: 'kept_until <= now()',
+  order: 'kept_until',
+};

@@ -1,14 +1,12 @@
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Shell } from '@gatehouse/shell/shell';
 import { AgentStore } from '../agents/agent-store.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../shared/ground.ts';
 import { cookieHandlers } from './cookie-handlers.ts';
-import { CookieStore, deleteOldCookies } from './cookie-store.ts';
+import { CookieStore, oldCookies } from './cookie-store.ts';
 import type { CookieOwner } from './cookie.ts';
 import type { OpenCookie } from './fetch-cookies.ts';
-
-const cleanup = { everyMs: 600_000, batch: 500 };
 
 /** Cookies that users give to agents. */
 export function createCookies({ log }: Shell, { config, app, system, rpc }: Ground) {
@@ -17,14 +15,7 @@ export function createCookies({ log }: Shell, { config, app, system, rpc }: Grou
   const rpcStore = new CookieStore(rpc);
   return {
     handlers: cookieHandlers({ agents: new AgentStore(app), cookies, app, values }),
-    parts: [
-      new PeriodicWork({
-        task: 'delete old cookies',
-        log,
-        everyMs: cleanup.everyMs,
-        round: async () => (await deleteOldCookies(system, cleanup.batch)) === cleanup.batch,
-      }),
-    ],
+    parts: cleanUp(log, system, [oldCookies]),
     /** The cookies of an owner for some domains, decrypted. */
     openCookies: async (owner: CookieOwner, domains: readonly string[]): Promise<OpenCookie[]> =>
       (await rpcStore.findOf(owner, domains)).map((cookie) => ({

@@ -2,7 +2,8 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
+import { allRows, firstRow, hasRow, oneRow, only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Listed, UserLists } from '../mcp/mcp-registry.ts';
 import type { McpServerHead } from '../mcp/mcp-server.ts';
@@ -41,39 +42,34 @@ const times = (seconds: string, renewable: string): string =>
      then clock_timestamp() + make_interval(secs => ${seconds}::float8 * ${refreshAfter}) end`;
 
 /** Logins at MCP servers, of one tenant at a time. */
-export class LoginStore implements LoginRecord, UserLists {
-  readonly #pool: Pool;
+export class LoginStore extends Store implements LoginRecord, UserLists {
   readonly #raise: RaiseAlert;
 
   /** `pool` acts as `agent_app`; `raise` gets lost logins, and tools that have changed. */
   constructor(pool: Pool, raise: RaiseAlert) {
-    this.#pool = pool;
+    super(pool);
     this.#raise = raise;
   }
 
   /** The login of an owner for the server's connection as it is now. */
-  async findOf({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<Login | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Login>(
-        `select ${columns} from agent.mcp_logins where server_id = $1 and connection_id = $2 and user_id = $3`,
-        [serverId, connectionId, userId],
-      );
-      return rows[0] ?? null;
-    });
+  findOf({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<Login | null> {
+    return firstRow<Login>(
+      this.tenant(tenantId),
+      `select ${columns} from agent.mcp_logins where server_id = $1 and connection_id = $2 and user_id = $3`,
+      [serverId, connectionId, userId],
+    );
   }
 
   /** Returns the list that the server gave a user; null without a login. */
-  async findList(server: McpServerHead, user: string): Promise<LoginList | null> {
+  findList(server: McpServerHead, user: string): Promise<LoginList | null> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<LoginList>(
-        `select tools, accepted, ${isStale}
-         from agent.mcp_logins
-         where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
-        [serverId, connectionId, userId],
-      );
-      return rows[0] ?? null;
-    });
+    return firstRow<LoginList>(
+      this.tenant(tenantId),
+      `select tools, accepted, ${isStale}
+        from agent.mcp_logins
+        where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
+      [serverId, connectionId, userId],
+    );
   }
 
   /** Heads of the lists of a user, by the ids of servers, as far as the user has logins for their connections. */
@@ -81,12 +77,10 @@ export class LoginStore implements LoginRecord, UserLists {
     { tenantId, user }: { tenantId: string; user: string },
     servers: readonly { id: string; connectionId: string }[],
   ): Promise<Map<string, ListHead>> {
-    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
-      db.query<ListHead & { serverId: string; connectionId: string }>(
-        `select server_id as "serverId", connection_id as "connectionId", ${listRevision} as revision, ${isStale}
-         from agent.mcp_logins where server_id = any ($1) and user_id = $2 and lost_at is null`,
-        [servers.map(({ id }) => id), user],
-      ),
+    const { rows } = await this.tenant(tenantId).query<ListHead & { serverId: string; connectionId: string }>(
+      `select server_id as "serverId", connection_id as "connectionId", ${listRevision} as revision, ${isStale}
+        from agent.mcp_logins where server_id = any ($1) and user_id = $2 and lost_at is null`,
+      [servers.map(({ id }) => id), user],
     );
     const connections = new Map(servers.map(({ id, connectionId }) => [id, connectionId]));
     const current = rows.filter(({ serverId, connectionId }) => connections.get(serverId) === connectionId);
@@ -94,23 +88,21 @@ export class LoginStore implements LoginRecord, UserLists {
   }
 
   /** The list of a server for a user, unparsed; null without a login. */
-  async findTexts(server: McpServerHead, user: string): Promise<ListTexts | null> {
+  findTexts(server: McpServerHead, user: string): Promise<ListTexts | null> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<ListTexts>(
-        `select ${listRevision} as revision, tools::text, accepted::text from agent.mcp_logins
-         where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
-        [serverId, connectionId, userId],
-      );
-      return rows[0] ?? null;
-    });
+    return firstRow<ListTexts>(
+      this.tenant(tenantId),
+      `select ${listRevision} as revision, tools::text, accepted::text from agent.mcp_logins
+        where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
+      [serverId, connectionId, userId],
+    );
   }
 
   /** Stores what a server listed for a user, and returns the tools that may be used. */
-  async setList(server: McpServerHead, user: string, { tools, ttlMs }: Listed): Promise<McpTool[]> {
+  setList(server: McpServerHead, user: string, { tools, ttlMs }: Listed): Promise<McpTool[]> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
     const { trust } = server;
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       const owner = [serverId, connectionId, userId];
       const { rows } = await db.query<{
         tools: McpTool[] | null;
@@ -139,17 +131,16 @@ export class LoginStore implements LoginRecord, UserLists {
     });
   }
 
-  async find({ tenantId, id }: LoginRef): Promise<Login | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Login>(`select ${columns} from agent.mcp_logins where id = $1`, [id]);
-      return rows[0] ?? null;
-    });
+  find({ tenantId, id }: LoginRef): Promise<Login | null> {
+    return firstRow<Login>(this.tenant(tenantId), `select ${columns} from agent.mcp_logins where id = $1`, [
+      id,
+    ]);
   }
 
   /** Stores a login unless there is one meanwhile, and returns the one that is there. */
-  async putFirst(login: NewLogin): Promise<LoginRef> {
+  putFirst(login: NewLogin): Promise<LoginRef> {
     const { tenantId, serverId, userId } = login;
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       await insertLogin(
         db,
         login,
@@ -164,17 +155,15 @@ export class LoginStore implements LoginRecord, UserLists {
   }
 
   /** Claims the refresh of a login whose secrets are still these. False if it is another's, or no longer needed. */
-  async claimRefresh({ tenantId, id, secrets }: Login, claim: string): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `update agent.mcp_logins
-         set refresh_claim = $3, refresh_claimed_until = clock_timestamp() + make_interval(secs => ${claimS})
-         where id = $1 and secrets = $2 and lost_at is null
-           and (refresh_claimed_until is null or refresh_claimed_until < clock_timestamp())`,
-        [id, secrets, claim],
-      );
-      return rowCount === 1;
-    });
+  claimRefresh({ tenantId, id, secrets }: Login, claim: string): Promise<boolean> {
+    return hasRow(
+      this.tenant(tenantId),
+      `update agent.mcp_logins
+        set refresh_claim = $3, refresh_claimed_until = clock_timestamp() + make_interval(secs => ${claimS})
+        where id = $1 and secrets = $2 and lost_at is null
+          and (refresh_claimed_until is null or refresh_claimed_until < clock_timestamp())`,
+      [id, secrets, claim],
+    );
   }
 
   /**
@@ -187,37 +176,31 @@ export class LoginStore implements LoginRecord, UserLists {
     { secrets, expiresInS, isRenewable }: Pick<NewLogin, 'secrets' | 'expiresInS' | 'isRenewable'>,
   ): Promise<boolean> {
     const stored = async () =>
-      withTenant(this.#pool, tenantId, async (db) => {
-        const { rowCount } = await db.query(
-          `update agent.mcp_logins set secrets = $3, (expires_at, refresh_due_at) = row(${times('$4', '$5')}),
+      hasRow(
+        this.tenant(tenantId),
+        `update agent.mcp_logins set secrets = $3, (expires_at, refresh_due_at) = row(${times('$4', '$5')}),
            refresh_claim = null, refresh_claimed_until = null
          where id = $1 and refresh_claim = $2`,
-          [id, claim, secrets, expiresInS, isRenewable],
-        );
-        return rowCount === 1;
-      });
+        [id, claim, secrets, expiresInS, isRenewable],
+      );
     return patiently(stored);
   }
 
   /** Gives a claim up, so that another attempt may follow in `afterS`. */
   async release({ tenantId, id }: LoginRef, claim: string, afterS: number): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update agent.mcp_logins set refresh_claimed_until = clock_timestamp() + make_interval(secs => $3)
-         where id = $1 and refresh_claim = $2`,
-        [id, claim, afterS],
-      ),
+    await this.tenant(tenantId).query(
+      `update agent.mcp_logins set refresh_claimed_until = clock_timestamp() + make_interval(secs => $3)
+        where id = $1 and refresh_claim = $2`,
+      [id, claim, afterS],
     );
   }
 
   /** Forgets that the gateway is registered, because the authorization server has: the next link registers it again. */
   async forgetClient({ tenantId, serverId }: Pick<Login, 'tenantId' | 'serverId'>): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update agent.mcp_servers set secrets = null
-         where id = $1 and auth ->> 'type' = 'oauth' and auth ->> 'clientId' is null`,
-        [serverId],
-      ),
+    await this.tenant(tenantId).query(
+      `update agent.mcp_servers set secrets = null
+        where id = $1 and auth ->> 'type' = 'oauth' and auth ->> 'clientId' is null`,
+      [serverId],
     );
   }
 
@@ -226,19 +209,17 @@ export class LoginStore implements LoginRecord, UserLists {
     { tenantId, id, connectionId }: McpServerHead,
     { before, after }: { before: Buffer | null; after: Buffer | null },
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update agent.mcp_servers set secrets = $4
-         where id = $1 and connection_id = $2 and secrets is not distinct from $3`,
-        [id, connectionId, before, after],
-      ),
+    await this.tenant(tenantId).query(
+      `update agent.mcp_servers set secrets = $4
+        where id = $1 and connection_id = $2 and secrets is not distinct from $3`,
+      [id, connectionId, before, after],
     );
   }
 
   /** Notes that the login is of no use any more. */
   async lose(login: Login, claim: string): Promise<void> {
     const { tenantId, id } = login;
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update agent.mcp_logins set lost_at = clock_timestamp(), refresh_claim = null, refresh_claimed_until = null
          where id = $1 and refresh_claim = $2`,
@@ -252,41 +233,39 @@ export class LoginStore implements LoginRecord, UserLists {
    * Whether a user has a login at a server, or at another one by the same client of the tenant. So does one that all users
    * share, since it may be with the account of this one.
    */
-  async isGrantInUse(
+  isGrantInUse(
     { tenantId, serverId, userId }: Omit<LoginOf, 'connectionId'>,
     clientId: string,
   ): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query(
-        `select from agent.mcp_logins as l join agent.mcp_servers as s on s.id = l.server_id
-         where l.tenant_id = $1 and l.user_id in ($2, '') and l.lost_at is null
-           and (l.server_id = $3 or s.auth ->> 'clientId' = $4) limit 1`,
-        [tenantId, userId, serverId, clientId],
-      );
-      return rows.length > 0;
-    });
+    return hasRow(
+      this.tenant(tenantId),
+      `select from agent.mcp_logins as l join agent.mcp_servers as s on s.id = l.server_id
+        where l.tenant_id = $1 and l.user_id in ($2, '') and l.lost_at is null
+          and (l.server_id = $3 or s.auth ->> 'clientId' = $4) limit 1`,
+      [tenantId, userId, serverId, clientId],
+    );
   }
 
   /**
    * Removes up to `limit` logins of a user, and the links that were made for the user, so that a consent under way
    * stores nothing afterwards. Returns the logins.
    */
-  async forget(
+  forget(
     { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
     limit: number,
   ): Promise<EndedLogin[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       await db.query(
         `delete from agent.consent_tickets where tenant_id = $1 and asked_by ->> 'user_id' = $2 and created_at <= $3`,
         [tenantId, userId, before],
       );
-      const { rows } = await db.query<EndedLogin>(
+      return allRows<EndedLogin>(
+        db,
         `delete from agent.mcp_logins where id = any (array(
            select id from agent.mcp_logins where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))
          returning ${ended}`,
         [tenantId, userId, before, limit],
       );
-      return rows;
     });
   }
 }
@@ -313,33 +292,33 @@ async function insertLogin(db: Queryable, login: NewLogin, where: string): Promi
 }
 
 /** Whether any user has a login for the connection of a server. */
-export async function hasLogin(
+export function hasLogin(
   db: Queryable,
   { id, connectionId }: { id: string; connectionId: string },
 ): Promise<boolean> {
-  const { rows } = await db.query(
+  return hasRow(
+    db,
     `select from agent.mcp_logins where server_id = $1 and connection_id = $2 and lost_at is null limit 1`,
     [id, connectionId],
   );
-  return rows.length > 0;
 }
 
 /**
  * Deletes the logins of a server that are for another connection; all if it is null. Returns as many of them as may wait
  * to be revoked.
  */
-export async function deleteLoginsBut(
+export function deleteLoginsBut(
   db: Queryable,
   serverId: string,
   connectionId: string | null,
 ): Promise<EndedLogin[]> {
-  const { rows } = await db.query<EndedLogin>(
+  return allRows<EndedLogin>(
+    db,
     `with ended as (
        delete from agent.mcp_logins where server_id = $1 and connection_id is distinct from $2 returning ${ended})
      select id, "tenantId", "serverId", "userId", secrets from ended limit ${maxRevocations}`,
     [serverId, connectionId],
   );
-  return rows;
 }
 
 /** Raises the alert that a user has to log in again. A login that all users share shows in the status of the server. */
@@ -349,9 +328,9 @@ async function raiseLost(
   raise: RaiseAlert,
 ): Promise<void> {
   if (userId === '') return;
-  const { name } = only(
-    await db.query<{ name: string }>('select name from agent.mcp_servers where id = $1', [serverId]),
-  );
+  const { name } = await oneRow<{ name: string }>(db, 'select name from agent.mcp_servers where id = $1', [
+    serverId,
+  ]);
   const reason = 'The authorization server did not renew the login.';
   const data = { mcp_server_id: serverId, name, user_id: userId, reason };
   await raise(db, { id: newId(), tenant_id: tenantId, type: 'mcp.needs_auth', data });

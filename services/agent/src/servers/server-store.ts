@@ -5,7 +5,8 @@ import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
+import { allRows, firstRow, hasRow, oneRow, only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Listed, ServerRecord } from '../mcp/mcp-registry.ts';
 import type { KnownHead, KnownServer, McpServer, McpServerHead, McpSettings } from '../mcp/mcp-server.ts';
@@ -50,28 +51,25 @@ const valuesOf = (settings: McpSettings): unknown[] =>
 const longestRetryS = 300;
 
 /** The MCP servers of one tenant at a time. */
-export class ServerStore implements ServerRecord {
-  readonly #pool: Pool;
+export class ServerStore extends Store implements ServerRecord {
   readonly #raise: RaiseAlert;
 
   /** `pool` acts as `agent_app`; `raise` gets servers that need a login or other secrets. */
   constructor(pool: Pool, raise: RaiseAlert) {
-    this.#pool = pool;
+    super(pool);
     this.#raise = raise;
   }
 
   /** Newest first, below the id `before`. */
-  async list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<McpServer>> {
-    return withTenant(this.#pool, tenantId, (db) =>
-      readPage<McpServer>(db, {
-        columns,
-        from: `agent.mcp_servers where tenant_id = $1 and ($2::uuid is null or id < $2)`,
-        order: 'id desc',
-        size: sizeOf('tools::text', 'accepted::text', 'tool_filter::text', 'url'),
-        limit,
-        values: [tenantId, before],
-      }),
-    );
+  list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<McpServer>> {
+    return readPage<McpServer>(this.tenant(tenantId), {
+      columns,
+      from: `agent.mcp_servers where tenant_id = $1 and ($2::uuid is null or id < $2)`,
+      order: 'id desc',
+      size: sizeOf('tools::text', 'accepted::text', 'tool_filter::text', 'url'),
+      limit,
+      values: [tenantId, before],
+    });
   }
 
   async find(tenantId: string, id: string): Promise<KnownServer | null> {
@@ -103,29 +101,25 @@ export class ServerStore implements ServerRecord {
     tenantId,
     id,
   }: Pick<McpServerHead, 'tenantId' | 'id'>): Promise<(ListTexts & { toolFilter: string }) | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<ListTexts & { toolFilter: string }>(
-        `select coalesce(tools_revision::text, '') as revision, tools::text, accepted::text,
-           tool_filter::text as "toolFilter"
-         from agent.mcp_servers where id = $1`,
-        [id],
-      );
-      return rows[0] ?? null;
-    });
+    return firstRow<ListTexts & { toolFilter: string }>(
+      this.tenant(tenantId),
+      `select coalesce(tools_revision::text, '') as revision, tools::text, accepted::text,
+          tool_filter::text as "toolFilter"
+        from agent.mcp_servers where id = $1`,
+      [id],
+    );
   }
 
-  async isNameTaken(tenantId: string, name: string): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query(
-        'select 1 as one from agent.mcp_servers where tenant_id = $1 and name = $2',
-        [tenantId, name],
-      );
-      return rows.length > 0;
-    });
+  isNameTaken(tenantId: string, name: string): Promise<boolean> {
+    return hasRow(
+      this.tenant(tenantId),
+      'select 1 as one from agent.mcp_servers where tenant_id = $1 and name = $2',
+      [tenantId, name],
+    );
   }
 
-  async setTools(server: McpServerHead, listed: Listed): Promise<McpTool[]> {
-    return withTenant(this.#pool, server.tenantId, async (db) => {
+  setTools(server: McpServerHead, listed: Listed): Promise<McpTool[]> {
+    return withTenant(this.pool, server.tenantId, async (db) => {
       const noted = await noteTools(db, server, listed);
       if (noted === null) return [];
       for (const alert of changedToolAlerts(server, null, noted.changes)) await this.#raise(db, alert);
@@ -137,7 +131,7 @@ export class ServerStore implements ServerRecord {
     { tenantId, id, connectionId }: McpServerHead,
     { status, reason }: { status: 'error' | 'needs_auth'; reason: string },
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const { rows } = await db.query<{ name: string; was: McpServer['status'] }>(
         `with before as (select id, status from agent.mcp_servers
            where id = $1 and connection_id = $2 and enabled for update)
@@ -154,17 +148,15 @@ export class ServerStore implements ServerRecord {
   }
 
   async setConnected({ tenantId, id, connectionId }: McpServerHead): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update agent.mcp_servers set status = 'connected', status_reason = null, failures = 0, retry_at = null
-         where id = $1 and connection_id = $2 and enabled and other_issuer is null`,
-        [id, connectionId],
-      ),
+    await this.tenant(tenantId).query(
+      `update agent.mcp_servers set status = 'connected', status_reason = null, failures = 0, retry_at = null
+        where id = $1 and connection_id = $2 and enabled and other_issuer is null`,
+      [id, connectionId],
     );
   }
 
   async expireTools({ tenantId, id }: McpServerHead): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       for (const [table, column] of [
         ['mcp_servers', 'id'],
         ['mcp_logins', 'server_id'],
@@ -175,19 +167,17 @@ export class ServerStore implements ServerRecord {
     });
   }
 
-  async #select<Row extends KnownHead>(
+  #select<Row extends KnownHead>(
     tenantId: string,
     where: string,
     values: unknown[],
     selected = columns,
   ): Promise<Row[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Row>(
-        `select ${selected}, ${health} from agent.mcp_servers where ${where}`,
-        values,
-      );
-      return rows;
-    });
+    return allRows<Row>(
+      this.tenant(tenantId),
+      `select ${selected}, ${health} from agent.mcp_servers where ${where}`,
+      values,
+    );
   }
 }
 
@@ -206,11 +196,10 @@ export async function lockMcpServer(db: Queryable, id: string): Promise<McpServe
 /** The servers of a tenant so far. Others that add one wait until the transaction ends. */
 export async function countMcpServers(db: Queryable, tenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`mcp servers of ${tenantId}`]);
-  const { count } = only(
-    await db.query<{ count: number }>(
-      'select count(*)::integer as count from agent.mcp_servers where tenant_id = $1',
-      [tenantId],
-    ),
+  const { count } = await oneRow<{ count: number }>(
+    db,
+    'select count(*)::integer as count from agent.mcp_servers where tenant_id = $1',
+    [tenantId],
   );
   return count;
 }
@@ -308,11 +297,10 @@ export async function acceptTool(
       'limit_reached',
       `The definitions of ${maxAccepted} tools of a server can be accepted.`,
     );
-  return only(
-    await db.query<McpServer>(
-      `update agent.mcp_servers set accepted = $2, updated_at = clock_timestamp() where id = $1 returning ${columns}`,
-      [id, JSON.stringify([...others, tool])],
-    ),
+  return oneRow<McpServer>(
+    db,
+    `update agent.mcp_servers set accepted = $2, updated_at = clock_timestamp() where id = $1 returning ${columns}`,
+    [id, JSON.stringify([...others, tool])],
   );
 }
 

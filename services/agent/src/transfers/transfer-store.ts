@@ -1,4 +1,6 @@
-import { type Pool, type Queryable, withTenant } from '@gatehouse/pg/pool';
+import { type Queryable, withTenant } from '@gatehouse/pg/pool';
+import { allRows, firstRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
 
 /** Reads for transfers of resources between tenants, one tenant at a time. */
@@ -50,33 +52,24 @@ const maxUses = 1_000;
 /** Room for a number at the end of a name of 64 characters. */
 const maxBase = 58;
 
-export class AgentTransferStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `agent_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class AgentTransferStore extends Store {
   /** Those of these agents and servers that the tenant has. */
-  async find(
+  find(
     tenantId: string,
     { agents, servers }: { agents: readonly string[]; servers: readonly string[] },
   ): Promise<Transferable[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Transferable>(
-        `select 'agent' as type, id, key as name, ${revisionOf['agent.agents']} as revision, false as "hasSecrets",
-           array_prepend(model, model_fallbacks) as models
-         from agent.agents as r where tenant_id = $1 and id = any ($2)
-         union all
-         select 'mcp_server', id, name,
-           ${revisionOf['agent.mcp_servers']},
-           secrets is not null, '{}'
-         from agent.mcp_servers as r where tenant_id = $1 and id = any ($3)`,
-        [tenantId, agents, servers],
-      );
-      return rows;
-    });
+    return allRows<Transferable>(
+      this.tenant(tenantId),
+      `select 'agent' as type, id, key as name, ${revisionOf['agent.agents']} as revision, false as "hasSecrets",
+          array_prepend(model, model_fallbacks) as models
+        from agent.agents as r where tenant_id = $1 and id = any ($2)
+        union all
+        select 'mcp_server', id, name,
+          ${revisionOf['agent.mcp_servers']},
+          secrets is not null, '{}'
+        from agent.mcp_servers as r where tenant_id = $1 and id = any ($3)`,
+      [tenantId, agents, servers],
+    );
   }
 
   /** Servers that agents name: all of these agents, and some that other agents use of these servers. */
@@ -89,7 +82,7 @@ export class AgentTransferStore {
         cross join json_array_elements_text(a.tools->'mcp_servers') as ref
         join agent.mcp_servers as s on s.tenant_id = $1 and s.name = split_part(ref, '/', 1)
       where a.tenant_id = $1`;
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       const agentUses = await db.query<ServerUse>(`${uses} and a.id = any ($2)`, [tenantId, agents]);
       const others = await db.query<ServerUse>(
         `${uses} and s.id = any ($2) and a.id <> all ($3) order by 2, 3 limit $4`,
@@ -100,23 +93,24 @@ export class AgentTransferStore {
   }
 
   /** Those whose names a tenant has already. A free name is none of the other resources either. */
-  async findTaken(
-    tenantId: string,
-    resources: readonly (TransferRef & { name: string })[],
-  ): Promise<TakenName[]> {
-    return withTenant(this.#pool, tenantId, async (db) => [
+  findTaken(tenantId: string, resources: readonly (TransferRef & { name: string })[]): Promise<TakenName[]> {
+    return withTenant(this.pool, tenantId, async (db) => [
       ...(await takenIn(db, tenantId, 'agent', resources)),
       ...(await takenIn(db, tenantId, 'mcp_server', resources)),
     ]);
   }
 
-  async countServers(tenantId: string): Promise<number> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ count: number }>(
-        'select count(*)::integer as count from agent.mcp_servers where tenant_id = $1',
-        [tenantId],
+  countServers(tenantId: string): Promise<number> {
+    return withTenant(this.pool, tenantId, async (db) => {
+      return (
+        (
+          await firstRow<{ count: number }>(
+            db,
+            'select count(*)::integer as count from agent.mcp_servers where tenant_id = $1',
+            [tenantId],
+          )
+        )?.count ?? 0
       );
-      return rows[0]?.count ?? 0;
     });
   }
 }
@@ -138,7 +132,7 @@ async function takenIn(
   const bases = rows.map((row) => row.name.slice(0, maxBase));
   const alike = await db.query<{ name: string }>(
     `select ${name} as name from ${table} where tenant_id = $1 and ${name} ~ '-[0-9]+$'
-       and regexp_replace(${name}, '-[0-9]+$', '') = any ($2)`,
+      and regexp_replace(${name}, '-[0-9]+$', '') = any ($2)`,
     [tenantId, bases],
   );
   const taken = new Set([...alike.rows, ...refs].map((each) => each.name));
@@ -188,13 +182,13 @@ export interface TransferredLogin {
 }
 
 /** The login that all users of a server share, if it has one. */
-export async function readSharedLogin(db: Queryable, serverId: string): Promise<TransferredLogin | null> {
-  const { rows } = await db.query<TransferredLogin>(
+export function readSharedLogin(db: Queryable, serverId: string): Promise<TransferredLogin | null> {
+  return firstRow<TransferredLogin>(
+    db,
     `select id, secrets from agent.mcp_logins
      where server_id = $1 and user_id = '' and lost_at is null`,
     [serverId],
   );
-  return rows[0] ?? null;
 }
 
 export async function deleteRow(db: Queryable, table: TransferTable, id: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { firstRow, hasRow, oneRow, only, rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { CallError, NewCall, StoredCall } from './call.ts';
 
 const callColumns = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_id as "agentId",
@@ -34,61 +35,47 @@ export interface CallClaim {
 }
 
 /** Calls of one tenant at a time. */
-export class CallStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class CallStore extends Store {
   /** Newest first, below the id `before`. */
-  async list(
+  list(
     { tenantId, endpointId }: { tenantId: string; endpointId: string },
     { limit, before }: PageRequest,
   ): Promise<PageRows<StoredCall>> {
-    return withTenant(this.#pool, tenantId, (db) =>
-      readPage<StoredCall>(db, {
-        columns: `${callColumns}, null as request, null as result`,
-        from: 'webhook.calls where endpoint_id = $1 and ($2::uuid is null or id < $2)',
-        order: 'id desc',
-        size: sizeOf('metadata::text', 'callback_url', 'user_id', 'session_id', 'error::text'),
-        limit,
-        values: [endpointId, before],
-      }),
-    );
+    return readPage<StoredCall>(this.tenant(tenantId), {
+      columns: `${callColumns}, null as request, null as result`,
+      from: 'webhook.calls where endpoint_id = $1 and ($2::uuid is null or id < $2)',
+      order: 'id desc',
+      size: sizeOf('metadata::text', 'callback_url', 'user_id', 'session_id', 'error::text'),
+      limit,
+      values: [endpointId, before],
+    });
   }
 
-  async find(tenantId: string, id: string): Promise<StoredCall | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<StoredCall>(
-        `select ${columns} from webhook.calls as c where id = $1
-           and exists (select from webhook.endpoints as e where e.id = c.endpoint_id and e.deleted_at is null)`,
-        [id],
-      );
-      return rows[0] ?? null;
-    });
+  find(tenantId: string, id: string): Promise<StoredCall | null> {
+    return firstRow<StoredCall>(
+      this.tenant(tenantId),
+      `select ${columns} from webhook.calls as c where id = $1
+        and exists (select from webhook.endpoints as e where e.id = c.endpoint_id and e.deleted_at is null)`,
+      [id],
+    );
   }
 
   /**
    * Counts a request of an endpoint in the current minute. Returns the number of them, and when the minute ends.
    */
-  async countRequest(endpoint: {
+  countRequest(endpoint: {
     tenantId: string;
     endpointId: string;
   }): Promise<{ count: number; endsInMs: number }> {
-    return withTenant(this.#pool, endpoint.tenantId, async (db) =>
-      only(
-        await db.query<{ count: number; endsInMs: number }>(
-          `insert into webhook.delivery_rates as known (endpoint_id, minute, deliveries)
-           values ($1, date_trunc('minute', now()), 1)
-           on conflict (endpoint_id) do update set minute = greatest(known.minute, excluded.minute),
-             deliveries = case when known.minute >= excluded.minute then known.deliveries + 1 else 1 end
-           returning deliveries as count,
-             extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
-          [endpoint.endpointId],
-        ),
-      ),
+    return oneRow<{ count: number; endsInMs: number }>(
+      this.tenant(endpoint.tenantId),
+      `insert into webhook.delivery_rates as known (endpoint_id, minute, deliveries)
+        values ($1, date_trunc('minute', now()), 1)
+        on conflict (endpoint_id) do update set minute = greatest(known.minute, excluded.minute),
+          deliveries = case when known.minute >= excluded.minute then known.deliveries + 1 else 1 end
+        returning deliveries as count,
+          extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
+      [endpoint.endpointId],
     );
   }
 
@@ -104,7 +91,7 @@ export class CallStore {
   ): Promise<StoredCall | 'closed' | null> {
     for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
       try {
-        await withTenant(this.#pool, call.tenantId, async (db) => {
+        await withTenant(this.pool, call.tenantId, async (db) => {
           const inserted = await insertCall(db, call, claim);
           if (inserted !== 'done') throw new NotInserted(inserted);
           await also(db);
@@ -121,39 +108,35 @@ export class CallStore {
   }
 
   /** Whether so many `async` calls of the tenant have not finished. */
-  async hasQueued(tenantId: string, count: number): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query(
-        `select 1 from webhook.calls where tenant_id = $1 and status = 'queued' offset $2 limit 1`,
-        [tenantId, count - 1],
-      );
-      return rows.length > 0;
-    });
+  hasQueued(tenantId: string, count: number): Promise<boolean> {
+    return hasRow(
+      this.tenant(tenantId),
+      `select 1 from webhook.calls where tenant_id = $1 and status = 'queued' offset $2 limit 1`,
+      [tenantId, count - 1],
+    );
   }
 
   /** The earlier call that one of the keys belongs to. */
   findKnown(tenantId: string, keyed: Keyed): Promise<StoredCall | null> {
-    return withTenant(this.#pool, tenantId, (db) => knownCall(db, keyed));
+    return withTenant(this.pool, tenantId, (db) => knownCall(db, keyed));
   }
 
   /** Deletes up to `limit` calls that were for a user, from before a time. Returns how many. */
-  async forget(
+  forget(
     { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
     limit: number,
   ): Promise<number> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `delete from webhook.calls where id = any (array(
-           select id from webhook.calls where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))`,
-        [tenantId, userId, before, limit],
-      );
-      return rowCount ?? 0;
-    });
+    return rowCount(
+      this.tenant(tenantId),
+      `delete from webhook.calls where id = any (array(
+        select id from webhook.calls where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))`,
+      [tenantId, userId, before, limit],
+    );
   }
 
   /** Throws `resource_locked` while the endpoint is about to move to another tenant. */
   async assertOpen({ tenantId, endpointId }: StoredCall): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const { rows } = await db.query('select from webhook.endpoints where id = $1 and closed', [endpointId]);
       if (rows.length > 0)
         throw new AppError('resource_locked', 'The endpoint is about to move to another tenant.');
@@ -161,47 +144,48 @@ export class CallStore {
   }
 
   /** Takes over a call that no process works on any more. Returns its request; null if it is not free. */
-  async claim(
+  claim(
     { tenantId, id }: Pick<StoredCall, 'tenantId' | 'id'>,
     { claimId, seconds }: CallClaim,
   ): Promise<Buffer | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ request: Buffer | null }>(
-        `with open as (
+    return withTenant(this.pool, tenantId, async (db) => {
+      return (
+        (
+          await firstRow<{ request: Buffer | null }>(
+            db,
+            `with open as (
            select e.id from webhook.endpoints as e join webhook.calls as c on c.endpoint_id = e.id
            where c.id = $1 and not e.closed for share of e)
          update webhook.calls as c set claim_id = $2, claimed_until = now() + make_interval(secs => $3) from open
          where c.id = $1 and c.endpoint_id = open.id and c.status = 'running' and c.claimed_until <= now()
          returning c.request`,
-        [id, claimId, seconds],
+            [id, claimId, seconds],
+          )
+        )?.request ?? null
       );
-      return rows[0]?.request ?? null;
     });
   }
 
   /** The end of a call, if it has one. */
-  async progressOf({
+  progressOf({
     tenantId,
     id,
   }: Pick<StoredCall, 'tenantId' | 'id'>): Promise<Pick<
     StoredCall,
     'id' | 'tenantId' | 'result' | 'error'
   > | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>>(
-        `select id, tenant_id as "tenantId", result, error from webhook.calls where id = $1`,
-        [id],
-      );
-      return rows[0] ?? null;
-    });
+    return firstRow<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>>(
+      this.tenant(tenantId),
+      `select id, tenant_id as "tenantId", result, error from webhook.calls where id = $1`,
+      [id],
+    );
   }
 
   /** Gives up a claim without a result: a repeat takes the call over. */
   async release({ tenantId }: { tenantId: string }, claimId: string): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(`update webhook.calls set claimed_until = now() where claim_id = $1 and status = 'running'`, [
-        claimId,
-      ]),
+    await this.tenant(tenantId).query(
+      `update webhook.calls set claimed_until = now() where claim_id = $1 and status = 'running'`,
+      [claimId],
     );
   }
 
@@ -211,7 +195,7 @@ export class CallStore {
     result: Buffer,
     also: (db: Queryable) => Promise<unknown> = nothing,
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update webhook.calls set status = 'succeeded', result = $2, request = null, claimed_until = null,
            finished_at = clock_timestamp()
@@ -228,7 +212,7 @@ export class CallStore {
     error: CallError,
     also: (db: Queryable) => Promise<unknown> = nothing,
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update webhook.calls set status = 'failed', error = $2, request = null, claimed_until = null,
            finished_at = clock_timestamp()
@@ -245,11 +229,12 @@ export class CallStore {
 /** Locks a call against other redeliveries, and counts the deliveries of its result. */
 export async function countDeliveries(db: Queryable, callId: string): Promise<number> {
   await db.query('select from webhook.calls where id = $1 for no key update', [callId]);
-  return only(
-    await db.query<{ count: number }>(
+  return (
+    await oneRow<{ count: number }>(
+      db,
       'select count(*)::integer as count from webhook.deliveries where call_id = $1',
       [callId],
-    ),
+    )
   ).count;
 }
 
@@ -257,18 +242,18 @@ export async function countDeliveries(db: Queryable, callId: string): Promise<nu
 type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {
-  const { rows } = await db.query<StoredCall>(
+  return firstRow<StoredCall>(
+    db,
     // An id comes before a body. Large columns are read once the answer is awaited: senders may repeat a request often.
     `select ${callColumns}, null as request, null as result from webhook.calls where id = (
-       select known.call_id from unnest($2::text[], $3::bytea[]) as given (kind, digest)
-       cross join lateral (
-         select call_id from webhook.call_keys
-         where endpoint_id = $1 and kind = given.kind and digest = given.digest and expires_at > now() limit 1
-       ) as known
-       order by given.kind desc limit 1)`,
+      select known.call_id from unnest($2::text[], $3::bytea[]) as given (kind, digest)
+      cross join lateral (
+        select call_id from webhook.call_keys
+        where endpoint_id = $1 and kind = given.kind and digest = given.digest and expires_at > now() limit 1
+      ) as known
+      order by given.kind desc limit 1)`,
     [endpointId, keys.map(({ kind }) => kind), keys.map(({ digest }) => digest)],
   );
-  return rows[0] ?? null;
 }
 
 /**

@@ -1,4 +1,6 @@
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 
 /** Prolongs claims that this process holds. `pool` acts as `webhook_system`. */
 export async function prolongClaims(pool: Pool, claimIds: readonly string[], seconds: number): Promise<void> {
@@ -9,22 +11,18 @@ export async function prolongClaims(pool: Pool, claimIds: readonly string[], sec
   );
 }
 
-/** Deletes up to `limit` calls whose time is over; returns how many. */
-export async function deleteExpiredCalls(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from webhook.calls where expires_at <= now() and id = any (array(
-       select id from webhook.calls where expires_at <= now() order by expires_at limit $1))`,
-    [limit],
-  );
-  return rowCount ?? 0;
-}
+export const expiredCalls: OldRows = {
+  table: 'webhook.calls',
+  where: 'expires_at <= now()',
+  order: 'expires_at',
+};
 
 /** Up to `limit` calls of any tenant that should have ended long ago: the last attempt for them was lost. */
-export async function findLostCalls(pool: Pool, limit: number): Promise<{ tenantId: string; id: string }[]> {
-  const { rows } = await pool.query<{ tenantId: string; id: string }>(
+export function findLostCalls(pool: Pool, limit: number): Promise<{ tenantId: string; id: string }[]> {
+  return allRows<{ tenantId: string; id: string }>(
+    pool,
     `select tenant_id as "tenantId", id from webhook.calls
      where status = 'queued' and created_at < now() - interval '2 days' limit $1`,
     [limit],
   );
-  return rows;
 }

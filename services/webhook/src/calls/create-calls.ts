@@ -1,4 +1,5 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
@@ -8,11 +9,10 @@ import type { EndpointGate } from '../endpoints/endpoint-gate.ts';
 import { EndpointStore } from '../endpoints/endpoint-store.ts';
 import type { Ground } from '../ground.ts';
 import { QueueRoom } from '../shared/queue-room.ts';
-import { cleaning } from '../shared/upkeep.ts';
 import type { Templates } from '../templates/templates.ts';
 import { callHandlers } from './call-handlers.ts';
 import { CallStore } from './call-store.ts';
-import { deleteExpiredCalls, prolongClaims } from './call-system-store.ts';
+import { expiredCalls, prolongClaims } from './call-system-store.ts';
 import { CallTexts } from './call-texts.ts';
 import { Claims } from './claims.ts';
 import { llmHandlers } from './llm-handlers.ts';
@@ -63,7 +63,7 @@ export function createCalls({ log }: Shell, options: CallsOptions) {
         everyMs: lostEveryMs,
         round: () => failLost({ system, calls, queue }),
       }),
-      cleaning(log, 'delete expired calls', (limit) => deleteExpiredCalls(system, limit)),
+      ...cleanUp(log, system, [expiredCalls]),
     ],
     resultOf: resultReader((tenantId, id) => calls.find(tenantId, id), texts),
   };

@@ -1,8 +1,9 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { firstRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import {
   settingNames,
   type Channel,
@@ -27,66 +28,51 @@ const valuesOf = (settings: ChannelSettings): unknown[] =>
   settingNames.map((name) => (isJson.has(name) ? JSON.stringify(settings[name]) : settings[name]));
 
 /** The channels of one tenant at a time. */
-export class ChannelStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class ChannelStore extends Store {
   /** Newest first, below the id `before`. */
-  async list(
+  list(
     tenantId: string,
     { limit, before, type }: { limit: number; before: string | null; type: ChannelType | null },
   ): Promise<PageRows<Channel>> {
-    return withTenant(this.#pool, tenantId, (db) =>
-      readPage<Channel>(db, {
-        columns,
-        from: `webhook.channel_instances where tenant_id = $1 and deleted_at is null
+    return readPage<Channel>(this.tenant(tenantId), {
+      columns,
+      from: `webhook.channel_instances where tenant_id = $1 and deleted_at is null
           and ($2::uuid is null or id < $2) and ($3::text is null or type = $3)`,
-        order: 'id desc',
-        size: sizeOf('replies::text', 'config::text'),
-        limit,
-        values: [tenantId, before, type],
-      }),
+      order: 'id desc',
+      size: sizeOf('replies::text', 'config::text'),
+      limit,
+      values: [tenantId, before, type],
+    });
+  }
+
+  find(tenantId: string, id: string): Promise<Channel | null> {
+    return firstRow<Channel>(
+      this.tenant(tenantId),
+      `select ${columns} from webhook.channel_instances where id = $1 and deleted_at is null`,
+      [id],
     );
   }
 
-  async find(tenantId: string, id: string): Promise<Channel | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Channel>(
-        `select ${columns} from webhook.channel_instances where id = $1 and deleted_at is null`,
-        [id],
-      );
-      return rows[0] ?? null;
-    });
-  }
-
   /** The first channel of a type with all members of a config. */
-  async findByConfig(tenantId: string, type: ChannelType, config: object): Promise<Channel | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Channel>(
-        `select ${columns} from webhook.channel_instances
-         where tenant_id = $1 and deleted_at is null and type = $2 and config::jsonb @> $3::jsonb
-         order by id limit 1`,
-        [tenantId, type, JSON.stringify(config)],
-      );
-      return rows[0] ?? null;
-    });
+  findByConfig(tenantId: string, type: ChannelType, config: object): Promise<Channel | null> {
+    return firstRow<Channel>(
+      this.tenant(tenantId),
+      `select ${columns} from webhook.channel_instances
+        where tenant_id = $1 and deleted_at is null and type = $2 and config::jsonb @> $3::jsonb
+        order by id limit 1`,
+      [tenantId, type, JSON.stringify(config)],
+    );
   }
 
   /** With its secrets. */
-  async open(tenantId: string, id: string): Promise<ConnectedChannel | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<ConnectedChannel>(
-        `select ${columns}, credentials, access_token as "accessToken",
-           case when previous_credentials_expire_at > now() then previous_credentials end as "previousCredentials"
-         from webhook.channel_instances where id = $1 and deleted_at is null`,
-        [id],
-      );
-      return rows[0] ?? null;
-    });
+  open(tenantId: string, id: string): Promise<ConnectedChannel | null> {
+    return firstRow<ConnectedChannel>(
+      this.tenant(tenantId),
+      `select ${columns}, credentials, access_token as "accessToken",
+          case when previous_credentials_expire_at > now() then previous_credentials end as "previousCredentials"
+        from webhook.channel_instances where id = $1 and deleted_at is null`,
+      [id],
+    );
   }
 
   /**
@@ -98,7 +84,7 @@ export class ChannelStore {
     { status, status_reason: reason }: ChannelState,
     also: (db: Queryable) => Promise<unknown>,
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update webhook.channel_instances set status = $2, status_reason = $3
          where id = $1 and (status, status_reason) is distinct from ($2, $3)
@@ -140,13 +126,12 @@ export async function insertChannel(
   },
 ): Promise<Channel> {
   const { id, tenantId, type, settings, credentials, status } = channel;
-  return only(
-    await db.query<Channel>(
-      `insert into webhook.channel_instances (id, tenant_id, type, credentials, status, ${settingNames.join(', ')})
+  return oneRow<Channel>(
+    db,
+    `insert into webhook.channel_instances (id, tenant_id, type, credentials, status, ${settingNames.join(', ')})
        values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
        returning ${columns}`,
-      [id, tenantId, type, credentials, status, ...valuesOf(settings)],
-    ),
+    [id, tenantId, type, credentials, status, ...valuesOf(settings)],
   );
 }
 
@@ -179,9 +164,9 @@ export async function updateChannel(
   },
 ): Promise<Channel> {
   // Not now(): the transaction may have begun before the change that it waited for.
-  return only(
-    await db.query<Channel>(
-      `update webhook.channel_instances
+  return oneRow<Channel>(
+    db,
+    `update webhook.channel_instances
        set ${settingNames.map((name, index) => `${name} = $${index + 6}`).join(', ')}, ${rotatingCredentials},
          previous_credentials_accepted_until = case when $4::float8 = 0 then null
            when $2::bytea is not null then statement_timestamp() + make_interval(secs => $4)
@@ -196,8 +181,7 @@ export async function updateChannel(
          -- A refresh under way is of no use any more.
          refresh_claim = case when $5 = 'pending' then null else refresh_claim end
        where id = $1 returning ${columns}`,
-      [id, rotation.sealed, rotation.overlapS, acceptedS, state, ...valuesOf(settings)],
-    ),
+    [id, rotation.sealed, rotation.overlapS, acceptedS, state, ...valuesOf(settings)],
   );
 }
 

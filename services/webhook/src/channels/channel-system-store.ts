@@ -1,4 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 import type { Removable } from '../shared/removal-system-store.ts';
 import { settingNames, type InboundChannel } from './channel.ts';
 
@@ -9,8 +10,9 @@ export const removableChannels: Removable = {
 };
 
 /** Those of these channels that there are, of whatever tenants. `pool` acts as `webhook_system`. */
-export async function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<InboundChannel[]> {
-  const { rows } = await pool.query<InboundChannel>(
+export function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<InboundChannel[]> {
+  return allRows<InboundChannel>(
+    pool,
     `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason, credentials,
        previous_credentials_accepted_until as "previousSecretExpiresAt",
        case when previous_credentials_accepted_until > now() then previous_credentials end as "previousCredentials",
@@ -18,19 +20,15 @@ export async function findSealedChannels(pool: Pool, ids: readonly string[]): Pr
      from webhook.channel_instances where id = any ($1) and deleted_at is null`,
     [ids],
   );
-  return rows;
 }
 
 /** Channels of any tenant whose tokens are to be refreshed. */
-export async function findDueRefreshes(
-  pool: Pool,
-  limit: number,
-): Promise<{ tenantId: string; id: string }[]> {
-  const { rows } = await pool.query<{ tenantId: string; id: string }>(
+export function findDueRefreshes(pool: Pool, limit: number): Promise<{ tenantId: string; id: string }[]> {
+  return allRows<{ tenantId: string; id: string }>(
+    pool,
     `select tenant_id as "tenantId", id from webhook.channel_instances
      where refresh_due_at <= now() and deleted_at is null and status <> 'needs_reauth'
        and (refresh_claimed_until is null or refresh_claimed_until < now()) limit $1`,
     [limit],
   );
-  return rows;
 }

@@ -1,5 +1,5 @@
 import { channelTypes, type ChannelType } from '@gatehouse/contract/channel-instances';
-import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Sent } from '../channels/adapter.ts';
 
 const taken = ['accepted', 'duplicate', 'ignored'] as const;
@@ -9,24 +9,24 @@ const attempts: readonly Sent['kind'][] = ['sent', 'retry', 'paused', 'moved', '
 export type ChannelMetrics = ReturnType<typeof channelMetrics>;
 
 export function channelMetrics(registry: Registry) {
-  const messages = new Counter({
-    name: 'gatehouse_channel_messages_total',
-    help: 'Genuine messages of channels by outcome',
-    labelNames: ['type', 'outcome'],
-    registers: [registry],
-  });
-  const turns = new Counter({
-    name: 'gatehouse_channel_turns_total',
-    help: 'Turns of conversations that have ended: answered by the agent, or failed',
-    labelNames: ['type', 'status'],
-    registers: [registry],
-  });
-  const replies = new Counter({
-    name: 'gatehouse_channel_replies_total',
-    help: 'Attempts to send replies by outcome',
-    labelNames: ['type', 'outcome'],
-    registers: [registry],
-  });
+  const messages = counter(
+    registry,
+    'gatehouse_channel_messages_total',
+    'Genuine messages of channels by outcome',
+    ['type', 'outcome'],
+  );
+  const turns = counter(
+    registry,
+    'gatehouse_channel_turns_total',
+    'Turns of conversations that have ended: answered by the agent, or failed',
+    ['type', 'status'],
+  );
+  const replies = counter(
+    registry,
+    'gatehouse_channel_replies_total',
+    'Attempts to send replies by outcome',
+    ['type', 'outcome'],
+  );
   // An alert compares outcomes, so each must have a series before it happens.
   for (const type of channelTypes) {
     for (const outcome of taken) messages.inc({ type, outcome }, 0);

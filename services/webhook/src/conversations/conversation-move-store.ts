@@ -1,6 +1,7 @@
 import { newId } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 
 /** A group's conversation that has another id at its provider from now on. */
 export interface ConversationMove {
@@ -21,14 +22,7 @@ interface Row {
  * replies, and follows `moved_to`: so a move waits for what is being stored, and what is stored later goes to where the
  * conversation goes on.
  */
-export class ConversationMoveStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class ConversationMoveStore extends Store {
   /**
    * Lets a conversation go on under its new id, and does `also` in the same transaction, with the id of the conversation
    * that it goes on in. If messages were stored under the new id before, both become one: the older one goes on. Returns
@@ -40,7 +34,7 @@ export class ConversationMoveStore {
   ): Promise<boolean> {
     for (;;) {
       try {
-        return await withTenant(this.#pool, move.tenantId, async (db) => {
+        return await withTenant(this.pool, move.tenantId, async (db) => {
           const id = await moveOrJoin(db, move);
           if (id === null) return false;
           await also(db, { tenantId: move.tenantId, id });
@@ -61,7 +55,7 @@ export class ConversationMoveStore {
     { tenantId, id, movedTo }: { tenantId: string; id: string; movedTo: string },
     also: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<unknown>,
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       await giveMessages(db, { from: id, to: movedTo });
       await also(db, { tenantId, id: movedTo });
     });

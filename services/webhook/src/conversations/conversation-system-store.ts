@@ -1,4 +1,6 @@
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 import { upkeepBatch } from '../shared/upkeep.ts';
 import { deleteEmpty } from './message-store.ts';
 
@@ -6,16 +8,17 @@ import { deleteEmpty } from './message-store.ts';
  * Conversations with messages that should have been worked on `seconds` ago, of any tenant; each once a minute, and
  * those first that were not woken for the longest time, so that none keeps others from being found.
  */
-export async function findOverdueConversations(
+export function findOverdueConversations(
   pool: Pool,
   { seconds, limit }: { seconds: number; limit: number },
 ): Promise<{ tenantId: string; conversationId: string; answers: boolean; sends: boolean }[]> {
-  const { rows } = await pool.query<{
+  return allRows<{
     tenantId: string;
     conversationId: string;
     answers: boolean;
     sends: boolean;
   }>(
+    pool,
     `select c.tenant_id as "tenantId", c.id as "conversationId",
        bool_or(m.direction = 'in') as answers, bool_or(m.direction = 'out') as sends
      from webhook.channel_messages as m join webhook.channel_instances as i on i.id = m.instance_id
@@ -26,41 +29,29 @@ export async function findOverdueConversations(
      group by c.id order by c.woken_at nulls first limit $2`,
     [seconds, limit],
   );
-  return rows;
 }
 
-/** Deletes up to `limit` messages whose time is over; returns how many. */
-export async function deleteExpiredMessages(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from webhook.channel_messages where id = any (array(
-       select id from webhook.channel_messages where expires_at <= now() order by expires_at limit $1))`,
-    [limit],
-  );
-  return rowCount ?? 0;
-}
+export const expiredMessages: OldRows = {
+  table: 'webhook.channel_messages',
+  where: 'expires_at <= now()',
+  order: 'expires_at',
+};
+
+/** Keys of messages. */
+export const expiredKeys: OldRows = { table: 'webhook.channel_message_keys', where: 'expires_at <= now()' };
 
 /** Up to `limit` conversations without messages in which nothing has happened for a day, of any tenant. */
-export async function findEmptyConversations(
+export function findEmptyConversations(
   pool: Pool,
   limit: number,
 ): Promise<{ tenantId: string; id: string }[]> {
-  const { rows } = await pool.query<{ tenantId: string; id: string }>(
+  return allRows<{ tenantId: string; id: string }>(
+    pool,
     `select tenant_id as "tenantId", id from webhook.conversations as c
      where last_message_at < now() - interval '1 day'
        and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null limit $1`,
     [limit],
   );
-  return rows;
-}
-
-/** Deletes up to `limit` keys of messages whose time is over; returns how many. */
-export async function deleteExpiredKeys(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from webhook.channel_message_keys where ctid = any (array(
-       select ctid from webhook.channel_message_keys where expires_at <= now() limit $1))`,
-    [limit],
-  );
-  return rowCount ?? 0;
 }
 
 /** Deletes conversations without messages in which nothing has happened for long. Returns whether there may be more. */

@@ -1,4 +1,5 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { withTenant } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ConnectedChannel } from '../channels/channel.ts';
@@ -10,17 +11,13 @@ import type { Hops } from '../deliveries/hops.ts';
 import type { Ground } from '../ground.ts';
 import type { Ref } from '../shared/ref.ts';
 import { QueueRoom } from '../shared/queue-room.ts';
-import { cleaning, overdueMs } from '../shared/upkeep.ts';
+import { overdueMs } from '../shared/upkeep.ts';
 import { channelMetrics } from './channel-metrics.ts';
 import { ChannelTexts } from './channel-texts.ts';
 import { conversationHandlers } from './conversation-handlers.ts';
 import { ConversationMoveStore } from './conversation-move-store.ts';
 import { ConversationQueue, wakeConversations } from './conversation-queue-store.ts';
-import {
-  deleteEmptyConversations,
-  deleteExpiredKeys,
-  deleteExpiredMessages,
-} from './conversation-system-store.ts';
+import { deleteEmptyConversations, expiredKeys, expiredMessages } from './conversation-system-store.ts';
 import { converse } from './converse-job.ts';
 import { messageHandlers } from './message-handlers.ts';
 import { MessageStore } from './message-store.ts';
@@ -94,8 +91,7 @@ export function createConversations({ log, registry }: Shell, options: Conversat
       every('queue overdue conversations', overdueMs, () =>
         wakeConversations({ app, system, conversations, tenants }),
       ),
-      cleaning(log, 'delete expired messages', (limit) => deleteExpiredMessages(system, limit)),
-      cleaning(log, 'delete old keys of messages', (limit) => deleteExpiredKeys(system, limit)),
+      ...cleanUp(log, system, [expiredMessages, expiredKeys]),
       every('delete empty conversations', emptyEveryMs, () => deleteEmptyConversations({ app, system })),
     ],
     /** Goes on with what waits in the conversations of a channel. */

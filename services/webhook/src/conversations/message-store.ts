@@ -1,6 +1,8 @@
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { firstRow, hasRow, rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { burst } from './burst.ts';
 
 /** A message that a provider has sent. */
@@ -50,14 +52,7 @@ const keysKeptDays = 7;
 class MessageTaken extends Error {}
 
 /** Conversations and their messages, of one tenant at a time. */
-export class MessageStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class MessageStore extends Store {
   /**
    * Stores a message unless it is a duplicate, and does `also` in the same transaction. Returns the id of the stored
    * message; null if the tenant has the channel no more.
@@ -69,7 +64,7 @@ export class MessageStore {
     const { tenantId, id } = message;
     for (;;) {
       try {
-        return await withTenant(this.#pool, tenantId, async (db) => {
+        return await withTenant(this.pool, tenantId, async (db) => {
           const known = await findByKeys(db, message);
           if (known !== null) return { id: known, isDuplicate: true };
           const conversation = await upsertConversation(db, message);
@@ -86,15 +81,13 @@ export class MessageStore {
   }
 
   /** Whether at least `count` messages of the tenant wait for an answer. */
-  async hasWaiting(tenantId: string, count: number): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query(
-        `select from webhook.channel_messages where tenant_id = $1 and status = 'received'
-         offset $2 limit 1`,
-        [tenantId, count - 1],
-      );
-      return rows.length === 1;
-    });
+  hasWaiting(tenantId: string, count: number): Promise<boolean> {
+    return hasRow(
+      this.tenant(tenantId),
+      `select from webhook.channel_messages where tenant_id = $1 and status = 'received'
+        offset $2 limit 1`,
+      [tenantId, count - 1],
+    );
   }
 
   /** Calls `resume` with up to 500 conversations of a channel in which something waits; for others see the upkeep. */
@@ -102,7 +95,7 @@ export class MessageStore {
     { tenantId, id }: { tenantId: string; id: string },
     resume: (db: Queryable, waiting: { tenantId: string; id: string }[]) => Promise<void>,
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const { rows } = await db.query<{ tenantId: string; id: string }>(
         `select distinct tenant_id as "tenantId", conversation_id as id from webhook.channel_messages
          where instance_id = $1 and status in ('received', 'queued') limit 500`,
@@ -113,64 +106,58 @@ export class MessageStore {
   }
 
   /** The newest first, below the id `before`. */
-  async listConversations(
+  listConversations(
     { tenantId, instanceId }: { tenantId: string; instanceId: string },
     { limit, before }: PageRequest,
   ): Promise<PageRows<StoredConversation>> {
-    return withTenant(this.#pool, tenantId, (db) =>
-      readPage<StoredConversation>(db, {
-        columns: `id, external_id as "externalId", is_group as "isGroup", user_id as "userId",
+    return readPage<StoredConversation>(this.tenant(tenantId), {
+      columns: `id, external_id as "externalId", is_group as "isGroup", user_id as "userId",
           last_message_at as "lastMessageAt"`,
-        from: 'webhook.conversations where instance_id = $1 and moved_to is null and ($2::uuid is null or id < $2)',
-        order: 'id desc',
-        size: sizeOf('external_id'),
-        limit,
-        values: [instanceId, before],
-      }),
-    );
-  }
-
-  async hasConversation(
-    { tenantId, instanceId }: { tenantId: string; instanceId: string },
-    id: string,
-  ): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query(
-        'select from webhook.conversations where id = $1 and instance_id = $2 and moved_to is null',
-        [id, instanceId],
-      );
-      return rows.length === 1;
+      from: 'webhook.conversations where instance_id = $1 and moved_to is null and ($2::uuid is null or id < $2)',
+      order: 'id desc',
+      size: sizeOf('external_id'),
+      limit,
+      values: [instanceId, before],
     });
   }
 
+  hasConversation(
+    { tenantId, instanceId }: { tenantId: string; instanceId: string },
+    id: string,
+  ): Promise<boolean> {
+    return hasRow(
+      this.tenant(tenantId),
+      'select from webhook.conversations where id = $1 and instance_id = $2 and moved_to is null',
+      [id, instanceId],
+    );
+  }
+
   /** The newest first, below the id `before`. A reply is in the list once it was sent, or was given up. */
-  async listMessages(
+  listMessages(
     { tenantId, conversationId }: { tenantId: string; conversationId: string },
     { limit, before }: PageRequest,
   ): Promise<PageRows<StoredMessage>> {
-    return withTenant(this.#pool, tenantId, (db) =>
-      readPage<StoredMessage>(db, {
-        columns: `id, external_id as "externalId", direction, text, status, run_id as "runId",
+    return readPage<StoredMessage>(this.tenant(tenantId), {
+      columns: `id, external_id as "externalId", direction, text, status, run_id as "runId",
           created_at as "createdAt"`,
-        from: `webhook.channel_messages
+      from: `webhook.channel_messages
           where conversation_id = $1 and status <> 'queued' and ($2::uuid is null or id < $2)`,
-        order: 'id desc',
-        size: sizeOf('text'),
-        limit,
-        values: [conversationId, before],
-      }),
-    );
+      order: 'id desc',
+      size: sizeOf('text'),
+      limit,
+      values: [conversationId, before],
+    });
   }
 
   /**
    * Removes up to `limit` messages of a user from before a time, with the replies to them, and what is left empty;
    * returns how many.
    */
-  async forget(
+  forget(
     { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
     limit: number,
   ): Promise<number> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       // With their turns: what an agent is asked holds the same texts.
       const { rowCount } = await db.query(
         `with gone as (
@@ -184,7 +171,7 @@ export class MessageStore {
       );
       const { rows: inserted } = await db.query<{ id: string }>(
         `select id from webhook.conversations where tenant_id = $1 and user_id = $2 and not exists (
-           select from webhook.channel_messages as m where m.conversation_id = conversations.id)`,
+          select from webhook.channel_messages as m where m.conversation_id = conversations.id)`,
         [tenantId, userId],
       );
       await deleteEmpty(
@@ -197,11 +184,15 @@ export class MessageStore {
 }
 
 async function findByKeys(db: Queryable, { instanceId, keys }: NewMessage): Promise<string | null> {
-  const { rows } = await db.query<{ id: string }>(
-    `select message_id as id from webhook.channel_message_keys where instance_id = $1 and key = any ($2) limit 1`,
-    [instanceId, keys],
+  return (
+    (
+      await firstRow<{ id: string }>(
+        db,
+        `select message_id as id from webhook.channel_message_keys where instance_id = $1 and key = any ($2) limit 1`,
+        [instanceId, keys],
+      )
+    )?.id ?? null
   );
-  return rows[0]?.id ?? null;
 }
 
 /** The row of a conversation. */
@@ -213,7 +204,8 @@ interface ConversationRow {
 /** The channel can't change hands until the transaction ends. */
 async function upsertConversation(db: Queryable, message: NewMessage): Promise<ConversationRow | null> {
   const { tenantId, instanceId, conversation, userId } = message;
-  const { rows } = await db.query<ConversationRow>(
+  return firstRow<ConversationRow>(
+    db,
     `with channel as (select id from webhook.channel_instances where id = $3 for key share)
      insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
      select $1, $2, channel.id, $4, $5, $6 from channel
@@ -224,7 +216,6 @@ async function upsertConversation(db: Queryable, message: NewMessage): Promise<C
       conversation.group ? null : userId,
     ],
   );
-  return rows[0] ?? null;
 }
 
 /** The conversation that one with an old id goes on in. It can't move on until the transaction ends. */
@@ -290,10 +281,10 @@ export async function deleteEmpty(db: Queryable, conversationIds: readonly strin
   await db.query('select from webhook.conversations where id = any ($1) order by id for update', [
     conversationIds,
   ]);
-  const { rowCount } = await db.query(
+  return rowCount(
+    db,
     `delete from webhook.conversations as c where id = any ($1)
-       and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null`,
+      and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null`,
     [conversationIds],
   );
-  return rowCount ?? 0;
 }

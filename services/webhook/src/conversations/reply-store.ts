@@ -1,5 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { firstRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 
 /** A reply that waits to be sent. */
 export interface QueuedReply {
@@ -36,40 +38,31 @@ const claimS = 20;
 const attemptS = 15;
 
 /** Replies that are not sent yet, of one tenant at a time. */
-export class ReplyStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class ReplyStore extends Store {
   /** The first reply of a conversation that is not sent; null without one. Later ones wait for it. */
-  async next(tenantId: string, conversationId: string): Promise<QueuedReply | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<QueuedReply>(
-        `select r.id, r.tenant_id as "tenantId", r.instance_id as "instanceId",
-           r.conversation_id as "conversationId", c.external_id as conversation, r.text, r.hops, r.attempts,
-           extract(epoch from clock_timestamp() - r.created_at)::float8 as "ageS",
-           greatest(extract(epoch from r.due_at - clock_timestamp()), 0)::float8 as "waitS",
-           array(select m.external_id from webhook.channel_messages as m
-                 where m.turn_id = r.turn_id and m.direction = 'in' order by m.position nulls last, m.sequence)
-             as "inReplyTo"
-         from webhook.channel_messages as r join webhook.conversations as c on c.id = r.conversation_id
-         where r.conversation_id = $1 and r.status = 'queued' order by r.sequence limit 1`,
-        [conversationId],
-      );
-      return rows[0] ?? null;
-    });
+  next(tenantId: string, conversationId: string): Promise<QueuedReply | null> {
+    return firstRow<QueuedReply>(
+      this.tenant(tenantId),
+      `select r.id, r.tenant_id as "tenantId", r.instance_id as "instanceId",
+          r.conversation_id as "conversationId", c.external_id as conversation, r.text, r.hops, r.attempts,
+          extract(epoch from clock_timestamp() - r.created_at)::float8 as "ageS",
+          greatest(extract(epoch from r.due_at - clock_timestamp()), 0)::float8 as "waitS",
+          array(select m.external_id from webhook.channel_messages as m
+                where m.turn_id = r.turn_id and m.direction = 'in' order by m.position nulls last, m.sequence)
+            as "inReplyTo"
+        from webhook.channel_messages as r join webhook.conversations as c on c.id = r.conversation_id
+        where r.conversation_id = $1 and r.status = 'queued' order by r.sequence limit 1`,
+      [conversationId],
+    );
   }
 
   /**
    * Claims a reply that is due, so that no other attempt to send it begins meanwhile: a job that was taken for lost, because
    * its process stood still, runs beside its successor. Null if another attempt has it, or it is sent.
    */
-  async claim(reply: QueuedReply): Promise<ClaimedReply | null> {
+  claim(reply: QueuedReply): Promise<ClaimedReply | null> {
     const sendBeforeMs = monotonicMs() + (claimS - attemptS) * 1_000;
-    return withTenant(this.#pool, reply.tenantId, async (db) => {
+    return withTenant(this.pool, reply.tenantId, async (db) => {
       const { rows } = await db.query<{ claim: string }>(
         `update webhook.channel_messages set due_at = clock_timestamp() + make_interval(secs => ${claimS})
          where id = $1 and status = 'queued' and due_at <= clock_timestamp() returning due_at::text as claim`,
@@ -119,7 +112,7 @@ export class ReplyStore {
   }
 
   async #update(tenantId: string, work: (db: Queryable) => Promise<unknown>): Promise<void> {
-    await withTenant(this.#pool, tenantId, work);
+    await withTenant(this.pool, tenantId, work);
   }
 }
 

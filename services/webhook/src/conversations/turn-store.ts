@@ -1,4 +1,6 @@
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { WaitingMessage } from './burst.ts';
 
 /** A conversation that is worked on. */
@@ -62,55 +64,44 @@ const maxWaiting = 100;
 const maxEarlier = 200;
 
 /** Turns of conversations: one at a time in each. */
-export class TurnStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
-  async findConversation(tenantId: string, id: string): Promise<Conversation | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Conversation>(
-        `select id, tenant_id as "tenantId", instance_id as "instanceId", external_id as "externalId",
-           is_group as "isGroup", moved_to as "movedTo"
-         from webhook.conversations where id = $1`,
-        [id],
-      );
-      return rows[0] ?? null;
-    });
+export class TurnStore extends Store {
+  findConversation(tenantId: string, id: string): Promise<Conversation | null> {
+    return firstRow<Conversation>(
+      this.tenant(tenantId),
+      `select id, tenant_id as "tenantId", instance_id as "instanceId", external_id as "externalId",
+          is_group as "isGroup", moved_to as "movedTo"
+        from webhook.conversations where id = $1`,
+      [id],
+    );
   }
 
   /** The turn of a conversation that is not answered yet, or what waits for the next one, in order. */
-  async open({ tenantId, id }: Ref): Promise<{ turn: PendingTurn | null; waiting: WaitingMessage[] }> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+  open({ tenantId, id }: Ref): Promise<{ turn: PendingTurn | null; waiting: WaitingMessage[] }> {
+    return withTenant(this.pool, tenantId, async (db) => {
       const turn = await findTurn(db, id);
       return { turn, waiting: turn === null ? await readWaiting(db, id) : [] };
     });
   }
 
   /** The messages before a turn, newest first, while those after each have less than `maxBytes` of text. */
-  async earlier({ tenantId, id }: Ref, maxBytes: number): Promise<EarlierMessage[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<EarlierMessage>(
-        `select id, direction, "senderName", text from (
-           select id, direction, sender_name as "senderName", text, sequence,
-             coalesce(sum(text_bytes) over (order by sequence desc rows between unbounded preceding and 1 preceding), 0)
-               as newer
-           from webhook.channel_messages
-           where conversation_id = $1 and status <> 'received' and text is not null
-           order by sequence desc limit ${maxEarlier}) as newest
-         where newer < $2 order by sequence desc`,
-        [id, maxBytes],
-      );
-      return rows;
-    });
+  earlier({ tenantId, id }: Ref, maxBytes: number): Promise<EarlierMessage[]> {
+    return allRows<EarlierMessage>(
+      this.tenant(tenantId),
+      `select id, direction, "senderName", text from (
+          select id, direction, sender_name as "senderName", text, sequence,
+            coalesce(sum(text_bytes) over (order by sequence desc rows between unbounded preceding and 1 preceding), 0)
+              as newer
+          from webhook.channel_messages
+          where conversation_id = $1 and status <> 'received' and text is not null
+          order by sequence desc limit ${maxEarlier}) as newest
+        where newer < $2 order by sequence desc`,
+      [id, maxBytes],
+    );
   }
 
   /** The encrypted texts of messages, by their ids. */
-  async texts({ tenantId }: Ref, ids: readonly string[]): Promise<Map<string, Buffer | null>> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+  texts({ tenantId }: Ref, ids: readonly string[]): Promise<Map<string, Buffer | null>> {
+    return withTenant(this.pool, tenantId, async (db) => {
       const { rows } = await db.query<{ id: string; text: Buffer | null }>(
         'select id, text from webhook.channel_messages where id = any ($1)',
         [ids],
@@ -120,8 +111,8 @@ export class TurnStore {
   }
 
   /** Begins a turn. Returns false if another one was begun meanwhile, or the messages are no longer there. */
-  async begin({ tenantId, id: conversationId }: Ref, turn: NewTurn): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+  begin({ tenantId, id: conversationId }: Ref, turn: NewTurn): Promise<boolean> {
+    return withTenant(this.pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, request, has_attachment,
            hops)
@@ -153,7 +144,7 @@ export class TurnStore {
     { status, runId, replies, retentionDays: retentionDays }: TurnEnd,
     also: (db: Queryable, conversationId: string) => Promise<unknown>,
   ): Promise<void> {
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const place = await lockPlace(db, conversationId);
       const { rowCount } = await db.query('delete from webhook.channel_turns where id = $1', [id]);
       if (rowCount !== 1) return;
@@ -189,39 +180,42 @@ export class TurnStore {
   }
 
   /** Whether it may be said again in a conversation that a limit is reached: once an hour at most. */
-  async mayRefuse({ tenantId, id }: Ref): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `update webhook.conversations set refused_at = now()
-         where id = $1 and (refused_at is null or refused_at < now() - interval '1 hour')`,
-        [id],
-      );
-      return rowCount === 1;
-    });
+  mayRefuse({ tenantId, id }: Ref): Promise<boolean> {
+    return hasRow(
+      this.tenant(tenantId),
+      `update webhook.conversations set refused_at = now()
+        where id = $1 and (refused_at is null or refused_at < now() - interval '1 hour')`,
+      [id],
+    );
   }
 }
 
 /** The conversation that this one goes on in, which can't move until the transaction ends. */
 async function lockPlace(db: Queryable, conversationId: string): Promise<string> {
-  const { rows } = await db.query<{ id: string }>(
-    'select coalesce(moved_to, id) as id from webhook.conversations where id = $1 for key share',
-    [conversationId],
+  return (
+    (
+      await firstRow<{ id: string }>(
+        db,
+        'select coalesce(moved_to, id) as id from webhook.conversations where id = $1 for key share',
+        [conversationId],
+      )
+    )?.id ?? conversationId
   );
-  return rows[0]?.id ?? conversationId;
 }
 
 async function findTurn(db: Queryable, conversationId: string): Promise<PendingTurn | null> {
-  const { rows } = await db.query<PendingTurn>(
+  return firstRow<PendingTurn>(
+    db,
     `select id, tenant_id as "tenantId", conversation_id as "conversationId", user_id as "userId",
        agent_id as "agentId", request, has_attachment as "hasAttachment", hops
      from webhook.channel_turns where conversation_id = $1`,
     [conversationId],
   );
-  return rows[0] ?? null;
 }
 
 async function readWaiting(db: Queryable, conversationId: string): Promise<WaitingMessage[]> {
-  const { rows } = await db.query<WaitingMessage>(
+  return allRows<WaitingMessage>(
+    db,
     `select id, user_id as "userId", sender_name as "senderName", text_bytes as "textBytes",
        has_attachment as "hasAttachment", hops,
        extract(epoch from clock_timestamp() - created_at)::float8 as "ageS"
@@ -229,5 +223,4 @@ async function readWaiting(db: Queryable, conversationId: string): Promise<Waiti
      order by position nulls last, sequence limit ${maxWaiting}`,
     [conversationId],
   );
-  return rows;
 }

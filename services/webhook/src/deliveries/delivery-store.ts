@@ -1,6 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { allRows, firstRow, hasRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import {
   maxInFlight,
   type Attempt,
@@ -52,23 +53,27 @@ export async function redirectPending(
   db: Queryable,
   { subscriptionId, url, target }: { subscriptionId: string; url: string; target: string },
 ): Promise<Date | null> {
-  const { rows } = await db.query<{ at: Date | null }>(
-    `with moved as (
+  return (
+    (
+      await firstRow<{ at: Date | null }>(
+        db,
+        `with moved as (
        update webhook.deliveries set url = $2, target = $3 where subscription_id = $1 and status = 'pending'
        returning due_at)
      select min(due_at) as at from moved`,
-    [subscriptionId, url, target],
+        [subscriptionId, url, target],
+      )
+    )?.at ?? null
   );
-  return rows[0]?.at ?? null;
 }
 
 /** Whether so many deliveries of a subscription are pending. */
-export async function hasPending(db: Queryable, subscriptionId: string, count: number): Promise<boolean> {
-  const { rows } = await db.query(
+export function hasPending(db: Queryable, subscriptionId: string, count: number): Promise<boolean> {
+  return hasRow(
+    db,
     `select 1 from webhook.deliveries where subscription_id = $1 and status = 'pending' offset $2 limit 1`,
     [subscriptionId, count - 1],
   );
-  return rows.length > 0;
 }
 
 /** Ends what is pending of a subscription. */
@@ -81,18 +86,11 @@ export async function giveUpPending(db: Queryable, subscriptionId: string): Prom
 }
 
 /** Deliveries of one tenant at a time. */
-export class DeliveryStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class DeliveryStore extends Store {
   /** Claims the delivery of a target that has been due longest, unless `maxInFlight` of the target are in flight. */
-  async claimDue(target: OriginTarget): Promise<DueDelivery | null> {
+  claimDue(target: OriginTarget): Promise<DueDelivery | null> {
     const sendBeforeMs = monotonicMs() + (claimS - attemptS) * 1_000;
-    return withTenant(this.#pool, target.tenantId, async (db) => {
+    return withTenant(this.pool, target.tenantId, async (db) => {
       // Counting needs the lock: two claims at once would each see room for one more.
       await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
         `webhook.deliveries ${target.tenantId} ${target.target}`,
@@ -123,28 +121,30 @@ export class DeliveryStore {
   }
 
   /** When a delivery of a target can be claimed next; null if none waits, but for those of an endpoint that is closed. */
-  async nextDue({ tenantId, target }: OriginTarget): Promise<Date | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ at: Date | null }>(
-        `select case when count(*) filter (where claimed_until > now()) >= $3
+  nextDue({ tenantId, target }: OriginTarget): Promise<Date | null> {
+    return withTenant(this.pool, tenantId, async (db) => {
+      return (
+        (
+          await firstRow<{ at: Date | null }>(
+            db,
+            `select case when count(*) filter (where claimed_until > now()) >= $3
            then min(claimed_until) filter (where claimed_until > now())
            else min(greatest(due_at, claimed_until)) end as at
          from webhook.deliveries where tenant_id = $1 and target = $2 and status = 'pending' and not exists (
            select from webhook.endpoints as e where e.id = endpoint_id and e.closed)`,
-        [tenantId, target, maxInFlight],
+            [tenantId, target, maxInFlight],
+          )
+        )?.at ?? null
       );
-      return rows[0]?.at ?? null;
     });
   }
 
   /** Gives up a claim without an attempt, unless another process has one by now: an attempt is made in some seconds. */
   async postpone({ tenantId, id, claim }: DueDelivery): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update webhook.deliveries set claimed_until = null, due_at = now() + make_interval(secs => $3)
-         where id = $1 and claimed_until = $2::timestamptz and status = 'pending'`,
-        [id, claim, postponedS],
-      ),
+    await this.tenant(tenantId).query(
+      `update webhook.deliveries set claimed_until = null, due_at = now() + make_interval(secs => $3)
+        where id = $1 and claimed_until = $2::timestamptz and status = 'pending'`,
+      [id, claim, postponedS],
     );
   }
 
@@ -157,7 +157,7 @@ export class DeliveryStore {
     { attempt, verdict }: { attempt: Attempt; verdict: Verdict },
     onDisabled: (db: Queryable) => Promise<void>,
   ): Promise<void> {
-    await withTenant(this.#pool, delivery.tenantId, async (db) => {
+    await withTenant(this.pool, delivery.tenantId, async (db) => {
       // Before the delivery, as changes of the source do: otherwise two transactions could wait for each other.
       await lockSource(db, delivery.source);
       const { rowCount } = await db.query(
@@ -200,7 +200,7 @@ export class DeliveryStore {
 
   /** The deliveries of a call with their attempts, the newest first. */
   listByCall(tenantId: string, callId: string): Promise<LoggedDelivery[]> {
-    return withTenant(this.#pool, tenantId, (db) => deliveriesOf(db, callId));
+    return withTenant(this.pool, tenantId, (db) => deliveriesOf(db, callId));
   }
 }
 
@@ -219,17 +219,15 @@ const logged = `d.id, d.url, d.status, d.due_at as "dueAt", d.created_at as "cre
     from webhook.delivery_attempts a where a.delivery_id = d.id), '[]') as attempts`;
 
 async function deliveriesOf(db: Queryable, callId: string): Promise<LoggedDelivery[]> {
-  const { rows } = await db.query<LoggedDelivery>(
+  return allRows<LoggedDelivery>(
+    db,
     `select ${logged} from webhook.deliveries d where d.call_id = $1 order by d.id desc limit 50`,
     [callId],
   );
-  return rows;
 }
 
-export async function deliveryById(db: Queryable, id: string): Promise<LoggedDelivery> {
-  return only(
-    await db.query<LoggedDelivery>(`select ${logged} from webhook.deliveries d where d.id = $1`, [id]),
-  );
+export function deliveryById(db: Queryable, id: string): Promise<LoggedDelivery> {
+  return oneRow<LoggedDelivery>(db, `select ${logged} from webhook.deliveries d where d.id = $1`, [id]);
 }
 
 function dueDelivery({
@@ -264,13 +262,17 @@ async function noteEndpoint(
     return false;
   }
   if (verdict.kind === 'failed' && verdict.because === 'hops') return false;
-  const { rows } = await db.query<{ disabled: boolean }>(
-    `update webhook.endpoints set failing_since = coalesce(failing_since, now()), enabled = ${stillEnabled}
+  return (
+    (
+      await firstRow<{ disabled: boolean }>(
+        db,
+        `update webhook.endpoints set failing_since = coalesce(failing_since, now()), enabled = ${stillEnabled}
      where id = $1 and callback_url = $4 and enabled
      returning not enabled as disabled`,
-    [id, meaningOf(verdict), failingDays, url],
+        [id, meaningOf(verdict), failingDays, url],
+      )
+    )?.disabled ?? false
   );
-  return rows[0]?.disabled ?? false;
 }
 
 /** Returns whether it was disabled; what is pending is given up then. Failures of an earlier URL don't count. */

@@ -1,15 +1,16 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 import type { OriginTarget } from './delivery.ts';
 
 /** Up to `limit` targets of any tenant with deliveries that no process has taken although they are due. */
-export async function findOverdueTargets(pool: Pool, limit: number): Promise<OriginTarget[]> {
-  const { rows } = await pool.query<OriginTarget>(
+export function findOverdueTargets(pool: Pool, limit: number): Promise<OriginTarget[]> {
+  return allRows<OriginTarget>(
+    pool,
     `select distinct tenant_id as "tenantId", target from (
-       select tenant_id, target from webhook.deliveries
-       where status = 'pending' and due_at < now() - interval '30 seconds'
-         and (claimed_until is null or claimed_until < now())
-       order by due_at limit $1) as overdue`,
+      select tenant_id, target from webhook.deliveries
+      where status = 'pending' and due_at < now() - interval '30 seconds'
+        and (claimed_until is null or claimed_until < now())
+      order by due_at limit $1) as overdue`,
     [limit],
   );
-  return rows;
 }

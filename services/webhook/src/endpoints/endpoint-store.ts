@@ -1,9 +1,10 @@
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import { withTenant, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Changed, type Queryable } from '@gatehouse/pg/pool';
+import { firstRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import { lockAndCount } from '../shared/count-store.ts';
-import { only } from '@gatehouse/pg/rows';
 import type { Rotation } from '../secrets/rotation.ts';
 import { rotating } from '../secrets/rotation-store.ts';
 import { settingNames, type Endpoint, type EndpointSettings, type SealedSecrets } from './endpoint.ts';
@@ -28,30 +29,21 @@ const rotatingCallbackSecret = rotating(
 );
 
 /** The webhook endpoints of one tenant at a time, without their secrets. */
-export class EndpointStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class EndpointStore extends Store {
   /** Newest first, below the id `before`. */
-  async list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<Endpoint>> {
-    return withTenant(this.#pool, tenantId, (db) =>
-      readPage<Endpoint>(db, {
-        columns,
-        from: 'webhook.endpoints where tenant_id = $1 and deleted_at is null and ($2::uuid is null or id < $2)',
-        order: 'id desc',
-        size: sizeOf('template', 'callback_url', 'allowed_cidrs::text'),
-        limit,
-        values: [tenantId, before],
-      }),
-    );
+  list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<Endpoint>> {
+    return readPage<Endpoint>(this.tenant(tenantId), {
+      columns,
+      from: 'webhook.endpoints where tenant_id = $1 and deleted_at is null and ($2::uuid is null or id < $2)',
+      order: 'id desc',
+      size: sizeOf('template', 'callback_url', 'allowed_cidrs::text'),
+      limit,
+      values: [tenantId, before],
+    });
   }
 
-  async find(tenantId: string, id: string): Promise<Endpoint | null> {
-    return withTenant(this.#pool, tenantId, (db) => selectEndpoint(db, id, ''));
+  find(tenantId: string, id: string): Promise<Endpoint | null> {
+    return withTenant(this.pool, tenantId, (db) => selectEndpoint(db, id, ''));
   }
 }
 
@@ -63,11 +55,11 @@ export async function lockEndpoint(db: Queryable, id: string): Promise<Endpoint 
 }
 
 async function selectEndpoint(db: Queryable, id: string, lock: '' | 'for update'): Promise<Endpoint | null> {
-  const { rows } = await db.query<Endpoint>(
+  return firstRow<Endpoint>(
+    db,
     `select ${columns} from webhook.endpoints where id = $1 and deleted_at is null ${lock}`,
     [id],
   );
-  return rows[0] ?? null;
 }
 
 /** The endpoints of a tenant so far. Others that add one wait until the transaction ends. */
@@ -86,20 +78,19 @@ export async function insertEndpoint(
   },
 ): Promise<Endpoint> {
   const { id, tenantId, scheme, settings, secrets } = endpoint;
-  return only(
-    await db.query<Endpoint>(
-      `insert into webhook.endpoints (id, tenant_id, scheme, secret, callback_secret, ${settingNames.join(', ')})
+  return oneRow<Endpoint>(
+    db,
+    `insert into webhook.endpoints (id, tenant_id, scheme, secret, callback_secret, ${settingNames.join(', ')})
        values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
        returning ${columns}`,
-      [
-        id,
-        tenantId,
-        scheme,
-        secrets.secret,
-        secrets.callbackSecret,
-        ...settingNames.map((name) => settings[name]),
-      ],
-    ),
+    [
+      id,
+      tenantId,
+      scheme,
+      secrets.secret,
+      secrets.callbackSecret,
+      ...settingNames.map((name) => settings[name]),
+    ],
   );
 }
 
@@ -110,16 +101,15 @@ export async function updateEndpoint(
   { sealed, overlapS }: Rotation,
 ): Promise<Endpoint> {
   // Not now(): the transaction may have begun before the change that it waited for.
-  return only(
-    await db.query<Endpoint>(
-      `update webhook.endpoints set ${settingNames.map((name, index) => `${name} = $${index + 2}`).join(', ')},
+  return oneRow<Endpoint>(
+    db,
+    `update webhook.endpoints set ${settingNames.map((name, index) => `${name} = $${index + 2}`).join(', ')},
          updated_at = clock_timestamp(),
          -- Enabled again, or with another URL, it has not failed yet.
          failing_since = case when enabled and callback_url is not distinct from ${callbackUrl} then failing_since end,
          ${rotatingCallbackSecret}
        where id = $1 returning ${columns}`,
-      [id, ...settingNames.map((name) => settings[name]), sealed, overlapS],
-    ),
+    [id, ...settingNames.map((name) => settings[name]), sealed, overlapS],
   );
 }
 
@@ -130,14 +120,13 @@ export async function replaceSecret(
 ): Promise<Changed<Endpoint> | null> {
   const before = await lockEndpoint(db, id);
   if (before === null) return null;
-  const after = only(
-    await db.query<Endpoint>(
-      `update webhook.endpoints set secret = $2, updated_at = clock_timestamp(),
-         previous_secret = case when $3 > 0 then secret end,
-         previous_secret_expires_at = case when $3 > 0 then clock_timestamp() + make_interval(secs => $3) end
-       where id = $1 returning ${columns}`,
-      [id, secret, overlapSeconds],
-    ),
+  const after = await oneRow<Endpoint>(
+    db,
+    `update webhook.endpoints set secret = $2, updated_at = clock_timestamp(),
+        previous_secret = case when $3 > 0 then secret end,
+        previous_secret_expires_at = case when $3 > 0 then clock_timestamp() + make_interval(secs => $3) end
+      where id = $1 returning ${columns}`,
+    [id, secret, overlapSeconds],
   );
   return { before, after };
 }

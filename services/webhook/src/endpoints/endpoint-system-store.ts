@@ -1,4 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 import type { Removable } from '../shared/removal-system-store.ts';
 import { settingNames, type SealedEndpoint } from './endpoint.ts';
 
@@ -9,13 +10,13 @@ export const removableEndpoints: Removable = {
 };
 
 /** The existing endpoints with these ids, of any tenant. `pool` acts as `webhook_system`. */
-export async function findSealedEndpoints(pool: Pool, ids: readonly string[]): Promise<SealedEndpoint[]> {
-  const { rows } = await pool.query<SealedEndpoint>(
+export function findSealedEndpoints(pool: Pool, ids: readonly string[]): Promise<SealedEndpoint[]> {
+  return allRows<SealedEndpoint>(
+    pool,
     `select id, tenant_id as "tenantId", scheme, closed, secret,
        case when previous_secret_expires_at > now() then previous_secret end as "previousSecret",
        ${settingNames.join(', ')}
      from webhook.endpoints where id = any ($1) and deleted_at is null`,
     [ids],
   );
-  return rows;
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 
 const retentionDays = 30;
 
@@ -31,13 +32,13 @@ export interface DeletedUser {
 }
 
 /** Users whose data were deleted in the tenant of the transaction since a transfer began. */
-export async function usersDeletedSince(db: Queryable, transferId: string): Promise<DeletedUser[]> {
-  const { rows } = await db.query<DeletedUser>(
+export function usersDeletedSince(db: Queryable, transferId: string): Promise<DeletedUser[]> {
+  return allRows<DeletedUser>(
+    db,
     `select d.user_hash as hash, d.requested_at as "requestedAt"
      from webhook.deleted_users as d join webhook.transfers as t on t.id = $1 and d.noted_at >= t.created_at`,
     [transferId],
   );
-  return rows;
 }
 
 /** The most that one statement deletes: 100,000 calls with their keys and deliveries took 2.3 s. */

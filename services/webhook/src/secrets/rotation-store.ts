@@ -1,5 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { oneRow } from '@gatehouse/pg/rows';
 import type { SecretPlace } from './webhook-secrets.ts';
 
 type Table = SecretPlace['table'];
@@ -9,10 +9,10 @@ export async function readSecret(
   db: Queryable,
   { table, column, id }: Omit<SecretPlace, 'tenantId'>,
 ): Promise<Buffer> {
-  const { sealed } = only(
-    await db.query<{ sealed: Buffer }>(`select ${column} as sealed from webhook.${table} where id = $1`, [
-      id,
-    ]),
+  const { sealed } = await oneRow<{ sealed: Buffer }>(
+    db,
+    `select ${column} as sealed from webhook.${table} where id = $1`,
+    [id],
   );
   return sealed;
 }

@@ -1,5 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { oneRow } from '@gatehouse/pg/rows';
 
 /** The rows of a tenant so far. Others that count the same wait until the transaction ends. */
 export async function lockAndCount(
@@ -8,10 +8,11 @@ export async function lockAndCount(
   tenantId: string,
 ): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${table} ${tenantId}`]);
-  return only(
-    await db.query<{ count: number }>(
+  return (
+    await oneRow<{ count: number }>(
+      db,
       `select count(*)::integer as count from ${table} where tenant_id = $1 ${table === 'webhook.subscriptions' ? '' : 'and deleted_at is null'}`,
       [tenantId],
-    ),
+    )
   ).count;
 }

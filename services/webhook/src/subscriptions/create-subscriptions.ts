@@ -1,19 +1,14 @@
 import { topics } from '@gatehouse/contract/services';
 import { EventIntake } from '@gatehouse/events/intake';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import { consumeTopic } from '@gatehouse/shell/topic-consumer';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import type { Ground } from '../ground.ts';
 import type { RaiseEvent } from '../shared/raise-event.ts';
-import { cleaning } from '../shared/upkeep.ts';
 import { EventQueue, readEvent } from './event-queue-store.ts';
-import {
-  deleteOldDeadLetters,
-  deleteOldEvents,
-  deleteOldMarks,
-  insertDeadLetter,
-} from './event-system-store.ts';
+import { insertDeadLetter, oldEvents } from './event-system-store.ts';
 import { subscriptionHandlers } from './subscription-handlers.ts';
 import { SubscriptionStore } from './subscription-store.ts';
 
@@ -38,11 +33,7 @@ export function createSubscriptions(shell: Shell, options: Ground & { deliveryQu
       subscriptions: new SubscriptionStore(app),
       counts: new MinuteCounts(app, 'webhook'),
     }),
-    parts: [
-      cleaning(log, 'delete old events', (limit) => deleteOldEvents(system, limit)),
-      cleaning(log, 'delete old marks of events', (limit) => deleteOldMarks(system, limit)),
-      cleaning(log, 'delete old dead letters', (limit) => deleteOldDeadLetters(system, limit)),
-    ],
+    parts: cleanUp(log, system, oldEvents),
     raise,
   };
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
+import { hasRow } from '@gatehouse/pg/rows';
 
 export interface NewEvent {
   id: string;
@@ -8,24 +9,24 @@ export interface NewEvent {
 }
 
 /** Stores an event. Returns false if it is stored already. */
-export async function insertEvent(db: Queryable, { id, tenantId, type, body }: NewEvent): Promise<boolean> {
-  const { rowCount } = await db.query(
+export function insertEvent(db: Queryable, { id, tenantId, type, body }: NewEvent): Promise<boolean> {
+  return hasRow(
+    db,
     `insert into webhook.events (id, tenant_id, type, body) values ($1, $2, $3, $4) on conflict do nothing`,
     [id, tenantId, type, body],
   );
-  return rowCount === 1;
 }
 
 /** Marks that an event is sent now; false if the last one about the same subject is less than `everyS` ago. */
-export async function markSent(
+export function markSent(
   db: Queryable,
   { tenantId, subject, everyS }: { tenantId: string; subject: string; everyS: number },
 ): Promise<boolean> {
-  const { rowCount } = await db.query(
+  return hasRow(
+    db,
     `insert into webhook.event_marks as known (tenant_id, subject, at) values ($1, $2, now())
      on conflict (tenant_id, subject) do update set at = excluded.at
        where known.at <= now() - make_interval(secs => $3)`,
     [tenantId, subject, everyS],
   );
-  return rowCount === 1;
 }

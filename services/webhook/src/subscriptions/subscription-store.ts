@@ -1,7 +1,8 @@
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { Subscription, SubscriptionSettings } from './subscription.ts';
 import type { Rotation } from '../secrets/rotation.ts';
 import { lockAndCount } from '../shared/count-store.ts';
@@ -19,30 +20,21 @@ const rotatingSecret = rotating(
 );
 
 /** The subscriptions of one tenant at a time, or of the owner, without their secrets. */
-export class SubscriptionStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class SubscriptionStore extends Store {
   /** Newest first, below the id `before`. */
-  async list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<Subscription>> {
-    return withTenant(this.#pool, tenantId, (db) =>
-      readPage<Subscription>(db, {
-        columns,
-        from: 'webhook.subscriptions where tenant_id = $1 and ($2::uuid is null or id < $2)',
-        order: 'id desc',
-        size: sizeOf('url', 'event_types::text'),
-        limit,
-        values: [tenantId, before],
-      }),
-    );
+  list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<Subscription>> {
+    return readPage<Subscription>(this.tenant(tenantId), {
+      columns,
+      from: 'webhook.subscriptions where tenant_id = $1 and ($2::uuid is null or id < $2)',
+      order: 'id desc',
+      size: sizeOf('url', 'event_types::text'),
+      limit,
+      values: [tenantId, before],
+    });
   }
 
-  async find(tenantId: string, id: string): Promise<Subscription | null> {
-    return withTenant(this.#pool, tenantId, (db) => selectSubscription(db, { tenantId, id }, ''));
+  find(tenantId: string, id: string): Promise<Subscription | null> {
+    return withTenant(this.pool, tenantId, (db) => selectSubscription(db, { tenantId, id }, ''));
   }
 }
 
@@ -62,11 +54,11 @@ async function selectSubscription(
   { tenantId, id }: SubscriptionKey,
   lock: '' | 'for update',
 ): Promise<Subscription | null> {
-  const { rows } = await db.query<Subscription>(
+  return firstRow<Subscription>(
+    db,
     `select ${columns} from webhook.subscriptions where id = $1 and tenant_id = $2 ${lock}`,
     [id, tenantId],
   );
-  return rows[0] ?? null;
 }
 
 /** The subscriptions of a tenant so far. Others that add one wait until the transaction ends. */
@@ -79,30 +71,28 @@ export async function insertSubscription(
   { tenantId, id, settings, secret }: SubscriptionKey & { settings: SubscriptionSettings; secret: Buffer },
 ): Promise<Subscription> {
   const { url, event_types: types, enabled } = settings;
-  return only(
-    await db.query<Subscription>(
-      `insert into webhook.subscriptions (id, tenant_id, url, event_types, enabled, secret)
-       values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
-      [id, tenantId, url, types, enabled, secret],
-    ),
+  return oneRow<Subscription>(
+    db,
+    `insert into webhook.subscriptions (id, tenant_id, url, event_types, enabled, secret)
+      values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
+    [id, tenantId, url, types, enabled, secret],
   );
 }
 
-export async function updateSubscription(
+export function updateSubscription(
   db: Queryable,
   id: string,
   { url, event_types: types, enabled }: SubscriptionSettings,
   { sealed, overlapS }: Rotation,
 ): Promise<Subscription> {
-  return only(
-    await db.query<Subscription>(
-      `update webhook.subscriptions set url = $2, event_types = $3, enabled = $4, updated_at = clock_timestamp(),
-         -- Enabled again, or with another URL, it has not failed yet.
-         failing_since = case when enabled and url = $2 then failing_since end,
-         ${rotatingSecret}
-       where id = $1 returning ${columns}`,
-      [id, url, types, enabled, sealed, overlapS],
-    ),
+  return oneRow<Subscription>(
+    db,
+    `update webhook.subscriptions set url = $2, event_types = $3, enabled = $4, updated_at = clock_timestamp(),
+        -- Enabled again, or with another URL, it has not failed yet.
+        failing_since = case when enabled and url = $2 then failing_since end,
+        ${rotatingSecret}
+      where id = $1 returning ${columns}`,
+    [id, url, types, enabled, sealed, overlapS],
   );
 }
 
@@ -119,10 +109,10 @@ export async function findSubscribers(
   tenantId: string,
   type: string,
 ): Promise<{ id: string; url: string }[]> {
-  const { rows } = await db.query<{ id: string; url: string }>(
+  return allRows<{ id: string; url: string }>(
+    db,
     `select id, url from webhook.subscriptions where tenant_id = $1 and enabled and $2 = any (event_types)
      order by id for share`,
     [tenantId, type],
   );
-  return rows;
 }

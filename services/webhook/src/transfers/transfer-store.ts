@@ -1,7 +1,7 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { allRows, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
-import { only } from '@gatehouse/pg/rows';
 
 /** Reads of transfers between tenants, one tenant at a time. */
 
@@ -41,89 +41,73 @@ export interface SharedApp {
 /** Resources that use agents which move away, and are shown. */
 const maxUses = 1_000;
 
-export class WebhookTransferStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class WebhookTransferStore extends Store {
   /** Those of these endpoints and channels that the tenant has. */
-  async find(tenantId: string, { endpoints, channels }: Ids): Promise<Transferable[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Transferable>(
-        `select 'webhook_endpoint' as type, id, name, agent_id as "agentId",
-           ${revisionOf['webhook.endpoints']}
-             as revision,
-           json_build_object('calls',
-             (select count(*) from webhook.calls as c where c.endpoint_id = e.id)) as counts
-         from webhook.endpoints as e where tenant_id = $1 and deleted_at is null and id = any ($2)
-         union all
-         select 'channel_instance', id, name, agent_id,
-           ${revisionOf['webhook.channel_instances']},
-           json_build_object(
-             'conversations', (select count(*) from webhook.conversations as c where c.instance_id = i.id and c.moved_to is null),
-             'messages', (select count(*) from webhook.channel_messages as m where m.instance_id = i.id))
-         from webhook.channel_instances as i where tenant_id = $1 and deleted_at is null and id = any ($3)`,
-        [tenantId, endpoints, channels],
-      );
-      return rows;
-    });
+  find(tenantId: string, { endpoints, channels }: Ids): Promise<Transferable[]> {
+    return allRows<Transferable>(
+      this.tenant(tenantId),
+      `select 'webhook_endpoint' as type, id, name, agent_id as "agentId",
+          ${revisionOf['webhook.endpoints']}
+            as revision,
+          json_build_object('calls',
+            (select count(*) from webhook.calls as c where c.endpoint_id = e.id)) as counts
+        from webhook.endpoints as e where tenant_id = $1 and deleted_at is null and id = any ($2)
+        union all
+        select 'channel_instance', id, name, agent_id,
+          ${revisionOf['webhook.channel_instances']},
+          json_build_object(
+            'conversations', (select count(*) from webhook.conversations as c where c.instance_id = i.id and c.moved_to is null),
+            'messages', (select count(*) from webhook.channel_messages as m where m.instance_id = i.id))
+        from webhook.channel_instances as i where tenant_id = $1 and deleted_at is null and id = any ($3)`,
+      [tenantId, endpoints, channels],
+    );
   }
 
   /** The other endpoints and channels that use these agents. */
-  async findUses(
+  findUses(
     tenantId: string,
     agents: readonly string[],
   ): Promise<Omit<Transferable, 'counts' | 'revision'>[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Omit<Transferable, 'counts' | 'revision'>>(
-        `select 'webhook_endpoint' as type, id, name, agent_id as "agentId" from webhook.endpoints
-         where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
-         union all
-         select 'channel_instance', id, name, agent_id from webhook.channel_instances
-         where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
-         order by 1, 2 limit $3`,
-        [tenantId, agents, maxUses],
-      );
-      return rows;
-    });
+    return allRows<Omit<Transferable, 'counts' | 'revision'>>(
+      this.tenant(tenantId),
+      `select 'webhook_endpoint' as type, id, name, agent_id as "agentId" from webhook.endpoints
+        where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
+        union all
+        select 'channel_instance', id, name, agent_id from webhook.channel_instances
+        where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
+        order by 1, 2 limit $3`,
+      [tenantId, agents, maxUses],
+    );
   }
 
   /**
    * Pairs of these channels and others of the same app that take each other's messages: an app of these types has one
    * URL, and its messages name their account.
    */
-  async findShared(
+  findShared(
     tenantId: string,
     channels: readonly string[],
     types: readonly ChannelType[],
   ): Promise<SharedApp[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<SharedApp>(
-        `select i.id, i.name, o.id as "otherId" from webhook.channel_instances as i
-           join webhook.channel_instances as o on o.type = i.type and o.id <> i.id and o.tenant_id = i.tenant_id
-             and o.config->>'app_id' = i.config->>'app_id' and o.deleted_at is null
-         where i.tenant_id = $1 and i.id = any ($2) and i.type = any ($4) and i.deleted_at is null
-         order by 1, 3 limit $3`,
-        [tenantId, channels, maxUses, types],
-      );
-      return rows;
-    });
+    return allRows<SharedApp>(
+      this.tenant(tenantId),
+      `select i.id, i.name, o.id as "otherId" from webhook.channel_instances as i
+          join webhook.channel_instances as o on o.type = i.type and o.id <> i.id and o.tenant_id = i.tenant_id
+            and o.config->>'app_id' = i.config->>'app_id' and o.deleted_at is null
+        where i.tenant_id = $1 and i.id = any ($2) and i.type = any ($4) and i.deleted_at is null
+        order by 1, 3 limit $3`,
+      [tenantId, channels, maxUses, types],
+    );
   }
 
-  async count(tenantId: string): Promise<{ endpoints: number; channels: number }> {
-    return withTenant(this.#pool, tenantId, async (db) =>
-      only(
-        await db.query<{ endpoints: number; channels: number }>(
-          `select
-             (select count(*) from webhook.endpoints where tenant_id = $1 and deleted_at is null)::integer as endpoints,
-             (select count(*) from webhook.channel_instances
-               where tenant_id = $1 and deleted_at is null)::integer as channels`,
-          [tenantId],
-        ),
-      ),
+  count(tenantId: string): Promise<{ endpoints: number; channels: number }> {
+    return oneRow<{ endpoints: number; channels: number }>(
+      this.tenant(tenantId),
+      `select
+        (select count(*) from webhook.endpoints where tenant_id = $1 and deleted_at is null)::integer as endpoints,
+        (select count(*) from webhook.channel_instances
+          where tenant_id = $1 and deleted_at is null)::integer as channels`,
+      [tenantId],
     );
   }
 }

@@ -1,18 +1,15 @@
 import type { Queryable } from '@gatehouse/pg/pool';
+import { hasRow } from '@gatehouse/pg/rows';
 
 /** How endpoints and channels of a tenant are in use, and by which agent. The tenant of the transaction decides which rows are seen. */
 
 /** Begins no more work on what a transfer has locked. Returns whether some of it was still open. */
-export async function closeLocked(
+export function closeLocked(
   db: Queryable,
   table: 'webhook.endpoints' | 'webhook.channel_instances',
   transferId: string,
 ): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update ${table} set closed = true where locked_by = $1 and not closed`,
-    [transferId],
-  );
-  return rowCount !== 0;
+  return hasRow(db, `update ${table} set closed = true where locked_by = $1 and not closed`, [transferId]);
 }
 
 export async function openLocked(
@@ -24,14 +21,14 @@ export async function openLocked(
 }
 
 /** Whether a replica answers a sender of one of these endpoints, or sends a result of a call. */
-export async function endpointsInUse(db: Queryable, ids: readonly string[]): Promise<boolean> {
-  const { rows } = await db.query(
+export function endpointsInUse(db: Queryable, ids: readonly string[]): Promise<boolean> {
+  return hasRow(
+    db,
     `select from webhook.calls where endpoint_id = any ($1) and status = 'running' and claimed_until > now()
      union all
      select from webhook.deliveries where endpoint_id = any ($1) and status = 'pending' and claimed_until > now() limit 1`,
     [ids],
   );
-  return rows.length > 0;
 }
 
 /** The `async` calls of endpoints that have not finished; at most as many as a tenant may have. */

@@ -1,4 +1,6 @@
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { firstRow, hasRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { WebhookSecrets } from '../../../secrets/webhook-secrets.ts';
 import type { Ref } from '../../../shared/ref.ts';
 import { placeOf } from '../../channel.ts';
@@ -29,51 +31,44 @@ const youngS = 300;
 const claimS = 60;
 
 /** Tokens that providers give for a time, of one tenant at a time. */
-export class TokenStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `webhook_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class TokenStore extends Store {
   /** Claims a refresh that is due. Null if none is, or another replica is at it. */
-  async claimRefresh({ tenantId, id }: Ref, claim: string): Promise<Buffer | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ refreshToken: Buffer }>(
-        `update webhook.channel_instances
+  claimRefresh({ tenantId, id }: Ref, claim: string): Promise<Buffer | null> {
+    return withTenant(this.pool, tenantId, async (db) => {
+      return (
+        (
+          await firstRow<{ refreshToken: Buffer }>(
+            db,
+            `update webhook.channel_instances
          set refresh_claim = $2, refresh_claimed_until = now() + make_interval(secs => ${claimS})
          where id = $1 and deleted_at is null and status <> 'needs_reauth'
            and refresh_due_at <= now()
            and (refresh_claimed_until is null or refresh_claimed_until < now())
          returning refresh_token as "refreshToken"`,
-        [id, claim],
+            [id, claim],
+          )
+        )?.refreshToken ?? null
       );
-      return rows[0]?.refreshToken ?? null;
     });
   }
 
   /** Stores refreshed tokens. Returns false if the claim is no longer this one: a consent came meanwhile. */
-  async refreshed({ tenantId, id }: Ref, claim: string, tokens: SealedTokens): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `update webhook.channel_instances set access_token = $3, refresh_token = $4,
-           refresh_due_at = now() + make_interval(secs => $5), token_at = now(), refresh_claim = null, refresh_claimed_until = null
-         where id = $1 and refresh_claim = $2`,
-        [id, claim, tokens.accessToken, tokens.refreshToken, dueInS(tokens)],
-      );
-      return rowCount === 1;
-    });
+  refreshed({ tenantId, id }: Ref, claim: string, tokens: SealedTokens): Promise<boolean> {
+    return hasRow(
+      this.tenant(tenantId),
+      `update webhook.channel_instances set access_token = $3, refresh_token = $4,
+          refresh_due_at = now() + make_interval(secs => $5), token_at = now(), refresh_claim = null, refresh_claimed_until = null
+        where id = $1 and refresh_claim = $2`,
+      [id, claim, tokens.accessToken, tokens.refreshToken, dueInS(tokens)],
+    );
   }
 
   /** Gives a claim up, so that another attempt may follow in `afterS`. */
   async release({ tenantId, id }: Ref, claim: string, afterS: number): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update webhook.channel_instances set refresh_claimed_until = now() + make_interval(secs => $3)
-         where id = $1 and refresh_claim = $2`,
-        [id, claim, afterS],
-      ),
+    await this.tenant(tenantId).query(
+      `update webhook.channel_instances set refresh_claimed_until = now() + make_interval(secs => $3)
+        where id = $1 and refresh_claim = $2`,
+      [id, claim, afterS],
     );
   }
 
@@ -82,7 +77,7 @@ export class TokenStore {
    * is due now, or nothing helps.
    */
   async refused({ tenantId, id }: Ref, refused: Buffer): Promise<'replaced' | 'refresh' | 'lost'> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       const { rows } = await db.query<{ isSame: boolean; isYoung: boolean }>(
         `update webhook.channel_instances
          set refresh_due_at = case when access_token = $2 and token_at < now() - make_interval(secs => ${youngS})
