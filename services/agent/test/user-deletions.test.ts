@@ -7,8 +7,9 @@ import {
 } from '@gatehouse/events/deletion-event';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
-import { DeletionInboxStore } from '@gatehouse/shell/deletion-inbox-store';
+import { oldDeletions } from '@gatehouse/shell/deletion-inbox-store';
 import { columnsWith } from '@gatehouse/test/columns-with';
 import { eventually } from '@gatehouse/test/eventually';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
@@ -169,7 +170,7 @@ describe('a deletion of the data of a user that a service has taken', () => {
     const { url } = agents.database;
     const pool = createPool({ url, role: 'agent_system', max: 1, log: createLogger('test', 'silent') });
     try {
-      await new DeletionInboxStore(pool, 'agent').deleteOld(1_000);
+      await deleteOldRows(pool, oldDeletions('agent'));
     } finally {
       await pool.end();
     }

@@ -1,4 +1,3 @@
-import type { Pool } from '@gatehouse/pg/pool';
 import { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -6,7 +5,7 @@ import type { Logins } from '../logins/logins.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { OAuthClient } from '../mcp/mcp-oauth.ts';
 import type { ServerStore } from '../servers/server-store.ts';
-import type { Ground } from '../shared/ground.ts';
+import type { Ground } from '../ground.ts';
 import { consentLinkHandlers, consentPageHandlers } from './consent-handlers.ts';
 import { storeLogin } from './consent-store.ts';
 import { loginHandlers } from './login-handlers.ts';
@@ -16,8 +15,6 @@ import { McpConsents } from './mcp-consents.ts';
 export function createConsents(
   { log }: Shell,
   options: Ground & {
-    /** A pool of `agent_system` for requests without a key. */
-    unauthenticatedPool: Pool;
     logins: { logins: Logins; oauth: OAuthClient };
     servers: { servers: ServerStore; registry: McpRegistry };
   },

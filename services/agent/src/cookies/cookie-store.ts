@@ -161,8 +161,10 @@ async function deleteOthers(
   );
 }
 
+/** `agent_system` can't read all columns, so not by `ctid`. */
 export const oldCookies: OldRows = {
   table: 'agent.cookies',
   where: 'kept_until <= now()',
   order: 'kept_until',
+  key: 'id',
 };

@@ -2,7 +2,7 @@ import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Shell } from '@gatehouse/shell/shell';
 import { AgentStore } from '../agents/agent-store.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
-import type { Ground } from '../shared/ground.ts';
+import type { Ground } from '../ground.ts';
 import { cookieHandlers } from './cookie-handlers.ts';
 import { CookieStore, oldCookies } from './cookie-store.ts';
 import type { CookieOwner } from './cookie.ts';

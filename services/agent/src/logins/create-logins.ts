@@ -1,7 +1,7 @@
 import type { Shell } from '@gatehouse/shell/shell';
 import { OAuthClient } from '../mcp/mcp-oauth.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
-import type { Ground } from '../shared/ground.ts';
+import type { Ground } from '../ground.ts';
 import { accessOf } from './login-access.ts';
 import { clientIssuers } from './client-issuer-store.ts';
 import { LoginRevocations } from './login-revocations.ts';

@@ -5,7 +5,7 @@ import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { observeMcp } from '../mcp/mcp-metrics.ts';
 import { McpRegistry, type McpRegistryOptions, type UserLists } from '../mcp/mcp-registry.ts';
 import type { OAuthClient } from '../mcp/mcp-oauth.ts';
-import type { Ground } from '../shared/ground.ts';
+import type { Ground } from '../ground.ts';
 import { serverHandlers } from './server-handlers.ts';
 import { ServerStore } from './server-store.ts';
 import { Verification } from './verification.ts';

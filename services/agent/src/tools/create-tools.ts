@@ -2,7 +2,7 @@ import { AgentStore } from '../agents/agent-store.ts';
 import { LoginStore } from '../logins/login-store.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import { ServerStore } from '../servers/server-store.ts';
-import type { Ground } from '../shared/ground.ts';
+import type { Ground } from '../ground.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
 import { callTool } from './call-tool-rpc.ts';
 import { listTools } from './list-tools-rpc.ts';

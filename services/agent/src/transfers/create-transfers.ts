@@ -3,7 +3,7 @@ import { runStep } from '@gatehouse/transfers/run-step';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { oldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import { SealedColumn } from '../secrets/sealed-column.ts';
-import type { Ground } from '../shared/ground.ts';
+import type { Ground } from '../ground.ts';
 import { describeTransfer } from './describe-transfer-rpc.ts';
 import { AgentSteps } from './run-step-rpc.ts';
 import { AgentTransferStore } from './transfer-store.ts';

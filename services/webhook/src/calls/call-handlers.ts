@@ -8,10 +8,9 @@ import type { z } from 'zod';
 import { showCall, type StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
 import type { Ground } from '../ground.ts';
-import type { LoggedDelivery } from '../deliveries/delivery.ts';
+import { type LoggedDelivery, showDelivery } from '../deliveries/delivery.ts';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import { countDeliveries, type CallStore } from './call-store.ts';
-import { showDelivery } from '../deliveries/delivery-view.ts';
 import { deliveryById, type DeliveryStore } from '../deliveries/delivery-store.ts';
 import { lockEndpoint, type EndpointStore } from '../endpoints/endpoint-store.ts';
 

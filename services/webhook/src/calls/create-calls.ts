@@ -13,11 +13,10 @@ import type { Templates } from '../templates/templates.ts';
 import { callHandlers } from './call-handlers.ts';
 import { CallStore } from './call-store.ts';
 import { expiredCalls, prolongClaims } from './call-system-store.ts';
-import { CallTexts } from './call-texts.ts';
+import { CallTexts, resultReader } from './call-texts.ts';
 import { Claims } from './claims.ts';
 import { llmHandlers } from './llm-handlers.ts';
 import { EndpointWait } from './patience.ts';
-import { resultReader } from './result-body.ts';
 import { failLost, runCall } from './run-call-job.ts';
 import { SyncCalls } from './sync-calls-handlers.ts';
 

@@ -21,7 +21,7 @@ import type { QueueRoom } from '../shared/queue-room.ts';
 import type { SyncCalls } from './sync-calls-handlers.ts';
 import { hopsHeader, type Hops } from '../deliveries/hops.ts';
 import { endpointIdOf } from '../shared/named-ids.ts';
-import { signedRequestOf } from '../signatures/signed.ts';
+import { signedRequestOf } from '../signatures/schemes.ts';
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';
 import type { EndpointGate } from '../endpoints/endpoint-gate.ts';
 import type { HandshakeAnswer } from './handshake.ts';

@@ -5,7 +5,7 @@ import type {
   PatchChannelInstance,
 } from '@gatehouse/contract/channel-instances';
 import type { EgressRequest, EgressResponse } from '@gatehouse/egress/egress';
-import type { VerifiableRequest } from '../signatures/signed.ts';
+import type { VerifiableRequest } from '../signatures/schemes.ts';
 
 /** A message as its provider sends it. */
 export interface InboundMessage {

@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import type { VerifiableRequest } from '../signatures/signed.ts';
+import type { VerifiableRequest } from '../signatures/schemes.ts';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { OpenChannel } from './adapter.ts';

@@ -8,8 +8,7 @@ import type { Hops } from '../deliveries/hops.ts';
 import type { Ground } from '../ground.ts';
 import type { RaiseEvent } from '../shared/raise-event.ts';
 import type { Ref } from '../shared/ref.ts';
-import { removeDeleted } from '../shared/removal-system-store.ts';
-import { cleaning } from '../shared/upkeep.ts';
+import { removal } from '../shared/removal-system-store.ts';
 import type { EgressesOf } from './adapter.ts';
 import { channelAdapters, providerHosts } from './adapters.ts';
 import type { InboundChannel } from './channel.ts';
@@ -54,11 +53,7 @@ export function createChannels(shell: Shell, options: ChannelsOptions) {
     },
     rawHandlers: zalo.rawHandlers,
     jobs: { check_channel: checkChannel({ ...options, channels, health }), ...zalo.jobs },
-    parts: [
-      ...egresses.parts,
-      ...zalo.parts,
-      cleaning(log, 'remove deleted channels', (limit) => removeDeleted(system, removableChannels, limit)),
-    ],
+    parts: [...egresses.parts, ...zalo.parts, removal(log, system, removableChannels)],
     channelGate: new ChannelGate({
       ...options,
       ...{ adapters, log },

@@ -20,7 +20,7 @@ import type { Ref } from '../shared/ref.ts';
 import type { QueueRoom } from '../shared/queue-room.ts';
 import { hopsHeader, type Hops } from '../deliveries/hops.ts';
 import { channelIdOf } from '../shared/named-ids.ts';
-import { signedRequestOf } from '../signatures/signed.ts';
+import { signedRequestOf } from '../signatures/schemes.ts';
 import type { ConversationMoveStore } from './conversation-move-store.ts';
 import type { MessageStore } from './message-store.ts';
 

@@ -6,7 +6,7 @@ import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { retryAfterS, type Attempt, type DueDelivery } from './delivery.ts';
 import type { Hops } from './hops.ts';
 import type { DeliveryMessage, Messages } from './messages.ts';
-import { standardHeaders } from '../signatures/standard-headers.ts';
+import { standardHeaders } from '../signatures/signing-secret.ts';
 
 const timeoutMs = 15_000;
 

@@ -1,9 +1,8 @@
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { withTenant } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Ground } from '../ground.ts';
 import type { RaiseEvent } from '../shared/raise-event.ts';
-import { overdueMs, upkeepBatch } from '../shared/upkeep.ts';
+import { queueOverdue } from '../shared/upkeep.ts';
 import { deliver } from './deliver-job.ts';
 import { deliveryMetrics } from './delivery-metrics.ts';
 import { DeliveryQueue } from './delivery-queue-store.ts';
@@ -35,16 +34,10 @@ export function createDeliveries({ log, registry }: Shell, options: DeliveriesOp
       }),
     },
     parts: [
-      new PeriodicWork({
-        task: 'queue overdue deliveries',
-        log,
-        everyMs: overdueMs,
-        // Their job was lost, or was not added because one with its key was just ending.
-        round: async () => {
-          for (const target of await findOverdueTargets(system, upkeepBatch))
-            await withTenant(app, target.tenantId, (db) => queue.wakeLost(db, target));
-          return false;
-        },
+      queueOverdue({
+        ...{ what: 'overdue deliveries', app, log },
+        find: (limit) => findOverdueTargets(system, limit),
+        add: (db, target) => queue.wakeLost(db, target),
       }),
     ],
     ...{ deliveryQueue: queue, hops },

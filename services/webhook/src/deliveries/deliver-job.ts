@@ -7,11 +7,17 @@ import type { Ground } from '../ground.ts';
 import type { RaiseEvent } from '../shared/raise-event.ts';
 import { platformId } from '../shared/ref.ts';
 import { attempt } from './attempt-job.ts';
-import { verdictOf, type Attempt, type Delivery, type DueDelivery, type Verdict } from './delivery.ts';
+import {
+  type Attempt,
+  type Delivery,
+  type DueDelivery,
+  type Verdict,
+  maxInFlight,
+  verdictOf,
+} from './delivery.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
 import type { DeliveryQueue } from './delivery-queue-store.ts';
 import type { DeliveryStore } from './delivery-store.ts';
-import { Draining } from './draining.ts';
 import type { Hops } from './hops.ts';
 import type { Messages } from './messages.ts';
 
@@ -104,5 +110,42 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
     const data = { resource_type: type, resource_id: id, url, reason } as const;
     // The owner gets no event: no type of the platform's is about that.
     if (tenantId !== platformId) await raise(db, tenantId, { id: newId(), type: 'endpoint.disabled', data });
+  }
+}
+
+/** Takes what is due and sends it, several at a time. Each that is taken lets another one be looked for. */
+class Draining<Due> {
+  readonly #take: () => Promise<Due | null>;
+  readonly #send: (due: Due) => Promise<void>;
+  readonly #active = new Set<Promise<void>>();
+  #failures: unknown[] = [];
+
+  constructor(take: () => Promise<Due | null>, send: (due: Due) => Promise<void>) {
+    this.#take = take;
+    this.#send = send;
+  }
+
+  /** Looks for what is due now. */
+  add(): void {
+    if (this.#active.size >= maxInFlight) return;
+    const drain = this.#drain()
+      .catch((error: unknown) => {
+        this.#failures.push(error);
+      })
+      .finally(() => this.#active.delete(drain));
+    this.#active.add(drain);
+  }
+
+  /** Resolves when all that was taken is sent and nothing more is due. Throws the first failure then. */
+  async ended(): Promise<void> {
+    while (this.#active.size > 0) await Promise.all(this.#active);
+    if (this.#failures.length > 0) throw this.#failures[0];
+  }
+
+  async #drain(): Promise<void> {
+    for (let due = await this.#take(); due !== null; due = await this.#take()) {
+      this.add();
+      await this.#send(due);
+    }
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { WebhookDelivery } from '@gatehouse/contract/webhook-calls';
 
 /** The content of a delivery, and the object whose secret signs it. */
 export type DeliverySource =
@@ -110,4 +111,23 @@ export function retryAfterS(header: string | undefined, now: Date): number | nul
 /** Deliveries of a tenant to one origin wait for each other. */
 export function targetOf(url: string): string {
   return createHash('sha256').update(new URL(url).origin).digest('hex').slice(0, 32);
+}
+
+/** A delivery as clients see it. */
+export function showDelivery({
+  id,
+  url,
+  status,
+  dueAt,
+  createdAt,
+  attempts,
+}: LoggedDelivery): WebhookDelivery {
+  return {
+    id,
+    url,
+    status,
+    next_attempt_at: dueAt?.toISOString() ?? null,
+    created_at: createdAt.toISOString(),
+    attempts: attempts.map(({ at, ...attempt }) => ({ ...attempt, at: new Date(at).toISOString() })),
+  };
 }

@@ -1,8 +1,7 @@
 import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Ground } from '../ground.ts';
-import { removeDeleted } from '../shared/removal-system-store.ts';
-import { cleaning } from '../shared/upkeep.ts';
+import { removal } from '../shared/removal-system-store.ts';
 import { Templates } from '../templates/templates.ts';
 import type { SealedEndpoint } from './endpoint.ts';
 import { EndpointGate } from './endpoint-gate.ts';
@@ -17,10 +16,7 @@ export function createEndpoints({ log }: Shell, ground: Ground) {
   const templates = new Templates();
   return {
     handlers: endpointHandlers({ ...ground, endpoints: new EndpointStore(app), templates, allowToken }),
-    parts: [
-      { stop: () => templates.stop() },
-      cleaning(log, 'remove deleted endpoints', (limit) => removeDeleted(system, removableEndpoints, limit)),
-    ],
+    parts: [{ stop: () => templates.stop() }, removal(log, system, removableEndpoints)],
     endpointGate: new EndpointGate({
       ...ground,
       ...{ allowToken, log },

@@ -4,7 +4,7 @@ import type { SealedEndpoint } from './endpoint.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { maySend } from './networks.ts';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import type { VerifiableRequest } from '../signatures/signed.ts';
+import type { VerifiableRequest } from '../signatures/schemes.ts';
 import { sameText } from '@gatehouse/public-access/same-text';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import { verify, type Genuine } from '../signatures/verify.ts';

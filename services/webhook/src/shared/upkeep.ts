@@ -1,18 +1,28 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 
 /** The most rows of one round. */
 export const upkeepBatch = 500;
 /** A job that was added while another one of its target ended is missing at times. */
 export const overdueMs = 15_000;
-const cleaningMs = 600_000;
 
-/** Deletes what is no longer needed, every ten minutes, in batches until there is no more. */
-export function cleaning(
-  log: Logger,
-  task: string,
-  remove: (limit: number) => Promise<number>,
-): PeriodicWork {
-  const round = async (): Promise<boolean> => (await remove(upkeepBatch)) === upkeepBatch;
-  return new PeriodicWork({ task, log, everyMs: cleaningMs, round });
+interface Overdue<Row> {
+  /** As the log names its failure: `failed to queue <what>`. */
+  what: string;
+  /** A pool of `webhook_app`. */
+  app: Pool;
+  log: Logger;
+  find: (limit: number) => Promise<Row[]>;
+  add: (db: Queryable, row: Row) => Promise<void>;
+}
+
+/** Queues work that waits for longer than it should, because its job was lost. */
+export function queueOverdue<Row extends { tenantId: string }>(options: Overdue<Row>): PeriodicWork {
+  const { what, app, log, find, add } = options;
+  const round = async (): Promise<boolean> => {
+    for (const row of await find(upkeepBatch)) await withTenant(app, row.tenantId, (db) => add(db, row));
+    return false;
+  };
+  return new PeriodicWork({ task: `queue ${what}`, log, everyMs: overdueMs, round });
 }

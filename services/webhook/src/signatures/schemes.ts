@@ -1,5 +1,5 @@
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
-import type { VerifiableRequest } from './signed.ts';
+import type { IncomingMessage } from 'node:http';
 
 /** Signatures of a request, what they must be signatures of, and when it was signed. */
 export interface SignatureClaim {
@@ -186,3 +186,15 @@ export const schemes: Readonly<Record<Exclude<WebhookScheme, 'token'>, Scheme>> 
   github: bodyScheme('x-hub-signature-256', { prefix: 'sha256=', id: 'x-github-delivery' }),
   sentry: { ...bodyScheme('sentry-hook-signature', { id: 'request-id' }), takesSecret: true },
 };
+
+/** The parts of a request that prove that it is genuine. */
+export interface VerifiableRequest {
+  /** All values of a header, in lower case, as they were sent; none if it was not. */
+  header(name: string): readonly string[];
+  /** As they came. */
+  body: Buffer;
+}
+
+export function signedRequestOf(request: IncomingMessage, body: Buffer): VerifiableRequest {
+  return { header: (name) => request.headersDistinct[name] ?? [], body };
+}

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import { AppError } from '@gatehouse/kit/errors';
-import { schemes } from './schemes.ts';
+import { schemes, standardKey } from './schemes.ts';
 
 const secretBytes = 32;
 
@@ -35,4 +35,24 @@ function newSecret(scheme: WebhookScheme): string {
     `Senders of the scheme ${scheme} make their own secrets: send it as secret.`,
     { param: 'secret' },
   );
+}
+
+/**
+ * The headers of Standard Webhooks 1.0.0, with a signature by each of `secrets`. `id` stays the same over attempts, `at` is the time of this
+ * one.
+ */
+export function standardHeaders(
+  secrets: readonly string[],
+  { id, at, body }: { id: string; at: Date; body: string },
+): Record<string, string> {
+  const timestamp = String(Math.floor(at.getTime() / 1_000));
+  const signatures = secrets.map((secret) =>
+    createHmac('sha256', standardKey(secret)).update(`${id}.${timestamp}.${body}`).digest('base64'),
+  );
+  return {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures.map((signature) => `v1,${signature}`).join(' '),
+  };
 }

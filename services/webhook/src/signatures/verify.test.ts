@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
-import type { VerifiableRequest } from './signed.ts';
+import type { VerifiableRequest } from './schemes.ts';
 import { verify } from './verify.ts';
 
 type Signed = Exclude<WebhookScheme, 'token'>;

@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
-import { schemes, type SignatureClaim } from './schemes.ts';
-import type { VerifiableRequest } from './signed.ts';
+import { type SignatureClaim, type VerifiableRequest, schemes } from './schemes.ts';
 
 /** How far the time of a signature may be from ours. */
 const toleranceS = 300;

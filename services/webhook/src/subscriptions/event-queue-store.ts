@@ -3,13 +3,13 @@ import { readAlertEvent, type Alert as RaisedEvent, type NewAlert } from '@gateh
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { type Pool, type Queryable, withTenant } from '@gatehouse/pg/pool';
 import type { DeliveryQueue, Subscriber } from '../deliveries/delivery-queue-store.ts';
 import { hasPending } from '../deliveries/delivery-store.ts';
-import { insertEvent, markSent } from './event-store.ts';
 import { findSubscribers } from './subscription-store.ts';
 import { rateOf } from './event-rates.ts';
 import { platformId } from '../shared/ref.ts';
+import { hasRow } from '@gatehouse/pg/rows';
 
 /** Larger events are not sent. Those that services raise have some hundred bytes. */
 const maxBodyBytes = 64 * 1024;
@@ -84,4 +84,34 @@ export function readEvent(text: string): RaisedEvent | null {
 function bodyOf({ at, type, data }: Pick<RaisedEvent, 'at' | 'type' | 'data'>): string {
   const event: WebhookEvent = { type, timestamp: at, data };
   return JSON.stringify(event);
+}
+
+interface NewEvent {
+  id: string;
+  tenantId: string;
+  type: string;
+  body: string;
+}
+
+/** Stores an event. Returns false if it is stored already. */
+function insertEvent(db: Queryable, { id, tenantId, type, body }: NewEvent): Promise<boolean> {
+  return hasRow(
+    db,
+    `insert into webhook.events (id, tenant_id, type, body) values ($1, $2, $3, $4) on conflict do nothing`,
+    [id, tenantId, type, body],
+  );
+}
+
+/** Marks that an event is sent now; false if the last one about the same subject is less than `everyS` ago. */
+function markSent(
+  db: Queryable,
+  { tenantId, subject, everyS }: { tenantId: string; subject: string; everyS: number },
+): Promise<boolean> {
+  return hasRow(
+    db,
+    `insert into webhook.event_marks as known (tenant_id, subject, at) values ($1, $2, now())
+     on conflict (tenant_id, subject) do update set at = excluded.at
+       where known.at <= now() - make_interval(secs => $3)`,
+    [tenantId, subject, everyS],
+  );
 }

@@ -28,7 +28,7 @@ import {
   updateSubscription,
   type SubscriptionStore,
 } from './subscription-store.ts';
-import { showDelivery } from '../deliveries/delivery-view.ts';
+import { showDelivery } from '../deliveries/delivery.ts';
 
 type List = Call<unknown, z.output<typeof listWebhookSubscriptions>>;
 type Create = Call<CreateWebhookSubscription>;

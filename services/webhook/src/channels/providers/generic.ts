@@ -2,8 +2,7 @@ import { genericMessage } from '@gatehouse/contract/channel-messages';
 import { validate } from '@gatehouse/kit/validate';
 import { retryAfterS } from '../../deliveries/delivery.ts';
 import type { Hops } from '../../deliveries/hops.ts';
-import { newStandardSecret, secretFor } from '../../signatures/signing-secret.ts';
-import { standardHeaders } from '../../signatures/standard-headers.ts';
+import { newStandardSecret, secretFor, standardHeaders } from '../../signatures/signing-secret.ts';
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter } from '../adapter.ts';
 

@@ -1,10 +1,9 @@
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { withTenant } from '@gatehouse/pg/pool';
 import { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Ground } from '../../../ground.ts';
 import type { Ref } from '../../../shared/ref.ts';
-import { overdueMs, upkeepBatch } from '../../../shared/upkeep.ts';
+import { queueOverdue } from '../../../shared/upkeep.ts';
 import type { Egresses } from '../../adapter.ts';
 import type { ConnectedChannel } from '../../channel.ts';
 import type { ChannelHealth } from '../../channel-health-store.ts';
@@ -42,15 +41,10 @@ export function createZalo({ log }: Shell, options: ZaloOptions) {
     jobs: { refresh_tokens: refreshTokens({ ...options, store: tokens, oauth }) },
     parts: [
       tickets,
-      new PeriodicWork({
-        task: 'queue refreshes of tokens',
-        log,
-        everyMs: overdueMs,
-        round: async () => {
-          for (const channel of await findDueRefreshes(system, upkeepBatch))
-            await withTenant(app, channel.tenantId, (db) => queue.refreshDue(db, channel));
-          return false;
-        },
+      queueOverdue({
+        ...{ what: 'refreshes of tokens', app, log },
+        find: (limit) => findDueRefreshes(system, limit),
+        add: (db, channel) => queue.refreshDue(db, channel),
       }),
     ],
     /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
