@@ -2,8 +2,14 @@ import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { forOnePayer } from '../catalogue/payer.ts';
-import { agentRef, modelNotFound, modelTarget, type Choosing, type Target } from '../catalogue/target.ts';
+import {
+  forOnePayer,
+  agentRef,
+  modelNotFound,
+  modelTarget,
+  type Choosing,
+  type Target,
+} from '../catalogue/target.ts';
 import type { CompletionRequest, Operation, Rewrite } from '@gatehouse/dialects/dialect';
 import { mostTokens } from '../limits/bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';

@@ -6,7 +6,7 @@ import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answ
 import type { Dialect } from '@gatehouse/dialects/dialect';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { Interruption } from '../providers/provider-failure.ts';
-import type { AnswerSink, TurnFailure } from '../turns/answer-sink.ts';
+import type { AnswerSink, TurnFailure } from '../turns/turn.ts';
 import { headerText } from './client-headers.ts';
 import { ClientStream, keepAliveMs } from './client-stream-handlers.ts';
 

@@ -10,7 +10,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { passedHeaders, sessionOf } from './client-headers.ts';
 import { HttpSink } from './client-sink-handlers.ts';
 import type { Admission } from '../limits/admission.ts';
-import type { Dialect, Operation, RequestInPath } from '@gatehouse/dialects/dialect';
+import type { Dialect, Operation } from '@gatehouse/dialects/dialect';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { requestActor } from '../shared/actor.ts';
@@ -30,79 +30,58 @@ export interface CompletionDependencies extends TurnDependencies, ReaderDependen
   silenceMs?: number | undefined;
 }
 
+/** A route of completions or embeddings, beside its dialect. */
+interface Entrance {
+  operation?: Operation;
+  /** The parameter of the path that names the model: of Google's API, and of deployments of Azure OpenAI. */
+  modelIn?: string;
+  /** Whether the path asks for a stream. In Google's API it is an array unless the client asks for events. */
+  stream?: boolean;
+  isBatch?: boolean;
+  /** Whether the path asks for a summary of the conversation. */
+  isCompaction?: boolean;
+}
+
+const embeddings: Entrance = { operation: 'embeddings' };
+const googleMethods: Readonly<Record<string, Entrance>> = {
+  generateContent: {},
+  streamGenerateContent: { stream: true },
+  embedContent: embeddings,
+  batchEmbedContents: { ...embeddings, isBatch: true },
+};
+
 /** Completions in each dialect, and embeddings: the routes whose bodies pass through unparsed. */
 export function completionHandlers(dependencies: CompletionDependencies): Record<string, RawHandler> {
-  const completing =
-    (api: ApiName, operation: Operation): RawHandler =>
+  const entrance =
+    (api: ApiName, options: Entrance = {}): RawHandler =>
     (request, response, call) =>
-      complete(dependencies, request, response, { ...call, dialect: dialects[api], operation });
+      complete(dependencies, request, response, { ...call, dialect: dialects[api], ...options });
+  const methods = ['gemini', 'gemini.v1'].flatMap((prefix) =>
+    Object.entries(googleMethods).map(
+      ([method, options]) =>
+        [`${prefix}.${method}`, entrance('gemini', { ...options, modelIn: 'id' })] as const,
+    ),
+  );
   return {
-    'chat.completions': completing('chat', 'chat'),
-    'embeddings.create': completing('chat', 'embeddings'),
-    'messages.create': completing('messages', 'chat'),
-    'responses.create': completing('responses', 'chat'),
-    'responses.compact': (request, response, call) =>
-      complete(dependencies, request, response, {
-        ...{ ...call, dialect: dialects.responses, operation: 'chat' },
-        isCompaction: true,
-      }),
-    'azure.responses': completing('responses', 'chat'),
-    'azure.v1.responses': completing('responses', 'chat'),
-    'azure.v1.chat': completing('chat', 'chat'),
-    'azure.v1.embeddings': completing('chat', 'embeddings'),
-    'azure.deployments.chat': completingAtDeployment(dependencies, 'chat'),
-    'azure.deployments.embeddings': completingAtDeployment(dependencies, 'embeddings'),
-    ...methodsInPath(dependencies, 'gemini'),
-    ...methodsInPath(dependencies, 'gemini.v1'),
-  };
-}
-
-function methodsInPath(dependencies: CompletionDependencies, prefix: string): Record<string, RawHandler> {
-  return {
-    [`${prefix}.generateContent`]: completingInPath(dependencies, 'chat'),
-    [`${prefix}.streamGenerateContent`]: completingInPath(dependencies, 'chat', { stream: true }),
-    [`${prefix}.embedContent`]: completingInPath(dependencies, 'embeddings'),
-    [`${prefix}.batchEmbedContents`]: completingInPath(dependencies, 'embeddings', { isBatch: true }),
-  };
-}
-
-/** Clients of Azure OpenAI have the model in the path; the body may name it, too. */
-function completingAtDeployment(dependencies: CompletionDependencies, operation: Operation): RawHandler {
-  return (request, response, call) =>
-    complete(dependencies, request, response, {
-      ...{ ...call, dialect: dialects.chat, operation },
-      inPath: { model: call.params['model'] ?? '', stream: false, isBatch: false },
-    });
-}
-
-/** Google's API has the model in the path. A stream is an array unless the client asks for events. */
-function completingInPath(
-  dependencies: CompletionDependencies,
-  operation: Operation,
-  { stream = false, isBatch = false } = {},
-): RawHandler {
-  return (request, response, call) => {
-    const [, query] = (request.url ?? '').split('?', 2);
-    return complete(dependencies, request, response, {
-      ...{ ...call, dialect: dialects.gemini, operation },
-      inPath: { model: call.params['id'] ?? '', stream, isBatch },
-      asArray: stream && new URLSearchParams(query).get('alt') !== 'sse',
-    });
+    'chat.completions': entrance('chat'),
+    'embeddings.create': entrance('chat', embeddings),
+    'messages.create': entrance('messages'),
+    'responses.create': entrance('responses'),
+    'responses.compact': entrance('responses', { isCompaction: true }),
+    'azure.responses': entrance('responses'),
+    'azure.v1.responses': entrance('responses'),
+    'azure.v1.chat': entrance('chat'),
+    'azure.v1.embeddings': entrance('chat', embeddings),
+    'azure.deployments.chat': entrance('chat', { modelIn: 'model' }),
+    'azure.deployments.embeddings': entrance('chat', { ...embeddings, modelIn: 'model' }),
+    ...Object.fromEntries(methods),
   };
 }
 
 /** The greatest age of settings when a request is accepted. */
 const settingsGoodMs = 1_000;
 
-type CompletionCall = Omit<RawCall, 'dialect'> & {
-  dialect: Dialect & { name: ApiName };
-  operation: Operation;
-  inPath?: RequestInPath;
-  /** Whether the client gets a stream as a JSON array. */
-  asArray?: boolean;
-  /** Whether the path asks for a summary of the conversation. */
-  isCompaction?: boolean;
-};
+type CompletionCall = Omit<RawCall, 'dialect'> & Entrance & { dialect: Dialect & { name: ApiName } };
 
 /** Checks limits that need no body before the body is read, and all others afterwards. */
 async function complete(
@@ -122,7 +101,8 @@ async function complete(
   );
   const { runId, traceId, limitHeaders } = turn;
   const { answers, log, silenceMs } = dependencies;
-  const { requestId, dialect, asArray } = call;
+  const { requestId, dialect, stream = false } = call;
+  const query = new URLSearchParams((incoming.url ?? '').split('?', 2)[1]);
   await turn.complete(
     new HttpSink({
       response,
@@ -135,7 +115,7 @@ async function complete(
       wasCut: () => wasCutByStop(response),
       answers,
       log,
-      asArray,
+      asArray: stream && query.get('alt') !== 'sse',
       silenceMs,
     }),
   );
@@ -175,14 +155,11 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   return startTurn(dependencies, turn, { facts, text, share });
 }
 
-function parserOf({
-  dialect,
-  operation,
-  inPath,
-  isCompaction = false,
-}: CompletionCall): RequestBody['parse'] {
+function parserOf(call: CompletionCall): RequestBody['parse'] {
+  const { dialect, operation = 'chat', modelIn, stream = false, isBatch = false, isCompaction } = call;
+  const inPath = modelIn === undefined ? undefined : { model: call.params[modelIn] ?? '', stream, isBatch };
   return (text, parsed) =>
-    (isCompaction ? dialect.readCompaction?.(text, parsed) : undefined) ??
+    (isCompaction === true ? dialect.readCompaction?.(text, parsed) : undefined) ??
     dialect.readRequest(operation, text, parsed, inPath);
 }
 

@@ -90,18 +90,16 @@ describe('turns for memory', () => {
     expect([calls, await outcomes(registry)]).toEqual([1, { failed: 1 }]);
   });
 
-  it('beyond a number or a size are dropped and counted, and fit again once others are sent', async () => {
+  it('beyond a number are dropped and counted, and fit again once others are sent', async () => {
     const gate = Promise.withResolvers<boolean>();
-    const { queue, registry } = setUp(() => gate.promise, { maxItems: 3, maxChars: 1_000 });
-    queue.add(makeTurn({ input: 'x'.repeat(900) }));
-    queue.add(makeTurn({ input: 'x'.repeat(900) }));
-    for (let n = 0; n < 3; n += 1) queue.add(makeTurn());
-    expect(await outcomes(registry)).toEqual({ dropped: 2 });
+    const { queue, registry } = setUp(() => gate.promise, { maxWaitingOfAll: 2 });
+    for (let n = 0; n < 8; n += 1) queue.add(makeTurn());
+    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 2 }));
     gate.resolve(true);
-    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 3 }));
-    queue.add(makeTurn({ input: 'x'.repeat(900) }));
+    await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 6 }));
+    queue.add(makeTurn());
     await queue.stop();
-    expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 4 });
+    expect(await outcomes(registry)).toEqual({ dropped: 2, stored: 7 });
   });
 
   it('of one tenant take neither all places nor all senders', async () => {
@@ -109,13 +107,9 @@ describe('turns for memory', () => {
     const [busy, other] = [newId(), newId()];
     const { queue, registry } = setUp(
       ({ tenantId }) => (tenantId === busy ? gate.promise : Promise.resolve(true)),
-      {
-        maxOfTenant: 5,
-        maxCharsOfTenant: 100,
-      },
+      { maxWaiting: 3 },
     );
-    queue.add(makeTurn({ tenantId: busy, input: 'x'.repeat(101) }));
-    for (let n = 0; n < 7; n += 1) queue.add(makeTurn({ tenantId: busy }));
+    for (let n = 0; n < 8; n += 1) queue.add(makeTurn({ tenantId: busy }));
     for (let n = 0; n < 5; n += 1) queue.add(makeTurn({ tenantId: other }));
     await eventually(async () => expect(await outcomes(registry)).toEqual({ dropped: 3, stored: 5 }));
     gate.resolve(true);

@@ -1,5 +1,5 @@
 import { jittered } from '@gatehouse/kit/background-loop';
-import { settledWithin, sleep } from '@gatehouse/kit/clock';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
 import { counter, type Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
@@ -19,16 +19,14 @@ export interface RememberQueueOptions {
   limits?: Partial<typeof defaults>;
 }
 
+/** A turn has 64 Ki characters at most. */
 const defaults = {
-  maxItems: 2_000,
-  /** UTF-16 units of all texts. */
-  maxChars: 16 * 1024 * 1024,
-  /** The part of `maxItems` and `maxChars` that one tenant may use. */
-  maxOfTenant: 500,
-  maxCharsOfTenant: 4 * 1024 * 1024,
-  atOnce: 4,
-  /** The part of `atOnce` that one tenant may use. */
-  atOnceOfTenant: 2,
+  /** Turns that are sent at once, and the part that one tenant may use. */
+  slots: 4,
+  perKey: 2,
+  /** Turns that wait, and the part of one tenant. */
+  maxWaitingOfAll: 1_000,
+  maxWaiting: 250,
   tries: 4,
   /** Before the second try; doubles each time. */
   retryMs: 500,
@@ -43,16 +41,13 @@ export class RememberQueue {
   readonly #limits: typeof defaults;
   readonly #turns: Counter<'outcome'>;
   readonly #stopping = new AbortController();
-  readonly #idle = new Set<() => void>();
   readonly #queue: FairQueue;
-  readonly #held = noShare();
-  readonly #tenantShares = new Map<string, TenantShare>();
 
   constructor(options: RememberQueueOptions) {
     this.#options = options;
     this.#limits = { ...defaults, ...options.limits };
-    const { atOnceOfTenant: perKey, atOnce: slots } = this.#limits;
-    this.#queue = new FairQueue({ perKey, slots, maxWaiting: Infinity });
+    const queue = new FairQueue(this.#limits);
+    this.#queue = queue;
     const { registry } = options;
     this.#turns = counter(
       registry,
@@ -62,59 +57,32 @@ export class RememberQueue {
     );
     // From 0, so that the first one counts as an increase.
     for (const outcome of ['stored', 'skipped', 'dropped', 'failed']) this.#turns.inc({ outcome }, 0);
-    const held = (): number => this.#held.turns;
     new Gauge({
       name: 'gatehouse_memory_turns_waiting',
-      help: 'Finished turns that wait to be sent to memory; beyond 2,000, or 16 Mi characters, they are dropped',
+      help: 'Finished turns that wait to be sent to memory; beyond 1,000, or 250 of a tenant, they are dropped',
       registers: [registry],
       collect() {
-        this.set(held());
+        this.set(queue.waiting);
       },
     });
   }
 
   add(turn: RememberRequest): void {
-    const { maxItems, maxChars, maxOfTenant, maxCharsOfTenant } = this.#limits;
-    const size = sizeOf(turn);
-    const tenantShare = this.#tenantShares.get(turn.tenantId) ?? noShare();
-    const isFull = this.#held.turns >= maxItems || this.#held.chars + size > maxChars;
-    const hasEnough = tenantShare.turns >= maxOfTenant || tenantShare.chars + size > maxCharsOfTenant;
-    if (isFull || hasEnough || this.#stopping.signal.aborted) {
-      this.#turns.inc({ outcome: 'dropped' });
-      return;
-    }
-    this.#tenantShares.set(turn.tenantId, tenantShare);
-    for (const share of [tenantShare, this.#held]) {
-      share.turns += 1;
-      share.chars += size;
-    }
-    void this.#sendInTurn(turn, tenantShare, size);
+    // Fails when too many wait, and when the queue stops.
+    void this.#queue
+      .run(turn.tenantId, () => this.#send(turn), this.#stopping.signal)
+      .catch((): Outcome => 'dropped')
+      .then((outcome) => this.#turns.inc({ outcome }));
   }
 
   /** Sends what waits for as long as the service may take to stop, and drops the rest. */
   async stop(): Promise<void> {
-    const empty = new Promise<void>((resolve) => {
-      if (this.#held.turns === 0) resolve();
-      else this.#idle.add(resolve);
-    });
-    await settledWithin(empty, this.#options.drainMs);
+    const end = monotonicMs() + this.#options.drainMs;
+    while (this.#queue.size > 0 && monotonicMs() < end) await sleep(10);
     const dropped = this.#queue.waiting;
     this.#stopping.abort();
     if (dropped > 0)
       this.#options.log.warn({ turns: dropped }, 'stopped before all finished turns were sent to memory');
-  }
-
-  async #sendInTurn(turn: RememberRequest, tenantShare: TenantShare, size: number): Promise<void> {
-    const send = (): Promise<Outcome> => this.#send(turn);
-    // Fails only when the queue stops.
-    const sent = this.#queue.run(turn.tenantId, send, this.#stopping.signal);
-    this.#turns.inc({ outcome: await sent.catch((): Outcome => 'dropped') });
-    for (const share of [tenantShare, this.#held]) {
-      share.turns -= 1;
-      share.chars -= size;
-    }
-    if (tenantShare.turns === 0) this.#tenantShares.delete(turn.tenantId);
-    if (this.#held.turns === 0) for (const resolve of this.#idle) resolve();
   }
 
   async #send(turn: RememberRequest): Promise<Outcome> {
@@ -139,17 +107,3 @@ export class RememberQueue {
 }
 
 type Outcome = 'stored' | 'skipped' | 'dropped' | 'failed';
-
-/** Turns that wait or are being sent: all, or those of one tenant. */
-interface TenantShare {
-  turns: number;
-  chars: number;
-}
-
-function noShare(): TenantShare {
-  return { turns: 0, chars: 0 };
-}
-
-function sizeOf({ input, output }: RememberRequest): number {
-  return input.length + output.length;
-}

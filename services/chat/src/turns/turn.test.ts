@@ -19,8 +19,7 @@ import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../recording/active-run.ts';
 import { RunTelemetry } from '../recording/run-telemetry.ts';
-import type { AnswerSink, TurnFailure } from './answer-sink.ts';
-import { Turn } from './turn.ts';
+import { Turn, type AnswerSink, type TurnFailure } from './turn.ts';
 import { turnContext, type TurnStage } from './turn-stage.ts';
 
 let fixture: ProviderFixture;

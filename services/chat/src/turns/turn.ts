@@ -1,13 +1,40 @@
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { ProviderChain, type ObjectAnswer } from '../providers/provider-chain.ts';
+import { ProviderChain, type AnswerReceiver, type ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
-import type { RunEnd } from '../runs/run.ts';
+import type { FrameSink } from '@gatehouse/dialects/dialect';
+import type { RunEnd, StoreAnswer } from '../runs/run.ts';
+import type { Model } from '../catalogue/catalogue.ts';
 import { ToolLoop, type LoopedStream } from '../tools/tool-loop.ts';
-import type { AnswerSink } from './answer-sink.ts';
 import type { AnswerStage, StartedTurn, TurnStage } from './turn-stage.ts';
+
+/**
+ * Takes the answer of a turn to the one that asked for it: an HTTP client, or a caller that collects the answer. A turn
+ * calls `sendObject`, or `openStream` and `endStream`, or `fail`, and last of all `close`.
+ */
+export interface AnswerSink extends AnswerReceiver {
+  /** Stores a whole answer in the transaction that ends its run. */
+  readonly stored?: StoreAnswer | undefined;
+  /** Delivers a whole answer. Its run has ended. */
+  sendObject(answer: ObjectAnswer): void;
+  /** The receiver of the chunks of a streamed answer. */
+  openStream(model: Model): FrameSink;
+  /** Completes the stream with these frames. Its run has ended. */
+  endStream(lastFrames: readonly Buffer[]): void;
+  /** Reports an error. Throws it if nothing was sent yet and the receiver is there: the caller answers with it then. */
+  fail(error: AppError, failure: TurnFailure): void;
+  /** The turn is over. */
+  close(): void;
+}
+
+export interface TurnFailure {
+  /** The value that was thrown. */
+  cause: unknown;
+  /** Whether a provider was called, so that there is a run. */
+  hasRun: boolean;
+}
 
 export interface AnswerDependencies {
   stages: readonly TurnStage[];

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
-import { affinityOf } from './affinity.ts';
+import { affinityOf } from './find-target.ts';
 
 /** The affinity of a request without a session in each API. */
 function affinities(system: string, texts: readonly string[], tenantId = 'tenant'): (string | null)[] {
