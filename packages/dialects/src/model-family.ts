@@ -1,4 +1,5 @@
 import type { ModelFacts } from './translation/api.ts';
+import { maxOriginChars } from './bounds.ts';
 
 /** Models that take more than the common part of Converse, each in fields of its own. */
 export type ModelFamily = 'claude' | 'nova' | 'gpt' | 'other';
@@ -17,7 +18,5 @@ export function familyOf({ name }: Pick<ModelFacts, 'name'>): ModelFamily {
 /** The origin of a model's thoughts. Anthropic's are the same in each of its APIs; others are read by their model alone. */
 export function originOf(facts: Pick<ModelFacts, 'name'>): string {
   if (familyOf(facts) === 'claude') return 'anthropic';
-  return `converse=${encodeURIComponent(facts.name).replaceAll('.', '%2E').slice(0, maxNameChars)}`;
+  return `converse=${encodeURIComponent(facts.name).replaceAll('.', '%2E').slice(0, maxOriginChars)}`;
 }
-
-const maxNameChars = 150;

@@ -11,9 +11,7 @@ import type { Thinking } from './request-fields.ts';
 import { SampleBuilder, type TextSample } from './usage/token-estimate.ts';
 import { jsonPieces } from './wire/json-pieces.ts';
 import type { Share } from './wire/request-text.ts';
-
-/** More than any client sends before the first message of its user. */
-const maxFirst = 64;
+import { maxFirstTexts } from './bounds.ts';
 
 /** A request whose types have been checked, in any dialect. */
 export abstract class ReadRequest implements CompletionRequest {
@@ -50,7 +48,7 @@ export abstract class ReadRequest implements CompletionRequest {
   get firstTexts(): readonly string[] {
     const { messages } = this;
     const end = messages.findIndex((message) => this.isOfUser(message)) + 1;
-    const first = messages.slice(Math.max(0, end - maxFirst), end);
+    const first = messages.slice(Math.max(0, end - maxFirstTexts), end);
     return first.length === 0 ? [] : [...this.system, ...first.map((message) => this.textOf(message))];
   }
 

@@ -1,4 +1,6 @@
-import { maxFrameBytes } from './wire/sse-frames.ts';
+import { maxFrameBytes } from './bounds.ts';
+import { colon, quote } from '@gatehouse/kit/json-bytes';
+import { maxSearchedBytes, maxSearchedMembers, maxSearchedIds, pieceBytes } from './bounds.ts';
 
 /** Signatures of reasoning in the answers of providers, whose bytes clients get and send back as they are. */
 
@@ -18,20 +20,12 @@ export interface SignatureFormat {
   readonly members: readonly Buffer[];
 }
 
-/** Longer texts are not searched: more than a request may have, with all that it goes on from, and more than answers have. */
-const maxBytes = 64 * 1024 * 1024;
-/** More than any conversation has. */
-const maxIds = 8_192;
-/** Members without a signature count as well: images have `data`. */
-const maxMembers = 65_536;
 /** More than JSON has between a name and its value. */
 const maxSpaces = 64;
 const idChars = 32;
 /** Each character may be an escape. */
 const idBytes = idChars * 6;
 
-const quote = 0x22;
-const colon = 0x3a;
 const space = 0x20;
 
 /** Names a signature by its last characters, which are encrypted: streams may have it in pieces. Null for a text that is none. */
@@ -51,17 +45,17 @@ export function signatureIdsIn(members: readonly Buffer[], frame: Buffer): strin
 
 /** The same for a request and a whole answer, which may be larger, in steps of a few milliseconds. */
 export function* signatureSteps(beginnings: readonly Buffer[], text: Buffer): Generator<undefined, string[]> {
-  if (text.length > maxBytes) return [];
+  if (text.length > maxSearchedBytes) return [];
   const ids: string[] = [];
   let members = 0;
   for (const beginning of beginnings)
-    for (let from = 0; from < text.length; from += stepBytes) {
-      const piece = text.subarray(from, from + stepBytes + beginning.length - 1);
+    for (let from = 0; from < text.length; from += pieceBytes) {
+      const piece = text.subarray(from, from + pieceBytes + beginning.length - 1);
       for (let at = piece.indexOf(beginning); at >= 0; at = piece.indexOf(beginning, at + 1)) {
         const id = idBehind(text, text.indexOf(quote, from + at + 1) + 1);
         if (id !== null) ids.push(id);
         members += 1;
-        if (ids.length === maxIds || members === maxMembers) return ids;
+        if (ids.length === maxSearchedIds || members === maxSearchedMembers) return ids;
         if (members % membersOfStep === 0) yield;
       }
       yield;
@@ -69,7 +63,6 @@ export function* signatureSteps(beginnings: readonly Buffer[], text: Buffer): Ge
   return ids;
 }
 
-const stepBytes = 1024 * 1024;
 const membersOfStep = 500;
 
 /** The id of the text that is the value behind a name. */

@@ -4,9 +4,7 @@ import type { ToolCall } from './dialect.ts';
 import type { IdRule } from './translation/call-ids.ts';
 import { assertReadable } from './wire/readable.ts';
 import { textOf } from './translation/fields.ts';
-
-/** Safety limit of the calls in one answer. */
-export const maxCalls = 128;
+import { maxCalls } from './bounds.ts';
 
 /** Reads the calls of an answer. Throws at too many. */
 export function readCalls(

@@ -1,3 +1,4 @@
+import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
@@ -15,6 +16,7 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { plainText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { isEmpty } from '../translation/ordered-turns.ts';
+import { parsedBytes } from '../bounds.ts';
 
 /** The blocks of a part. Other providers' thoughts have none. */
 export function blockOf(part: Part, dropped: DroppedFields): Fields[] {
@@ -47,17 +49,12 @@ export function inputOf(argumentsText: string): RawJson {
   return new RawJson(argumentsObject(argumentsText) ?? writeJson({ arguments: argumentsText }));
 }
 
-/** Texts up to this size are parsed within 3 ms. */
-const smallChars = 64 * 1024;
-/** One long text of this size is parsed in 40 ms. */
-const mostChars = 12 * 1024 * 1024;
-
 /** The same for a request: it throws a 400 for arguments that take more than 50 ms to read. */
 export function deferredInput({ id, argumentsText }: CallPart): DeferredText {
   const parsed = new DeferredText(() => inputOf(argumentsText));
   return new DeferredText(() => {
-    if (argumentsText.length <= smallChars) return inputOf(argumentsText);
-    if (argumentsText.length > mostChars || JsonScan.exceeds(Buffer.from(argumentsText), parsedAtOnce))
+    if (argumentsText.length <= smallBytes) return inputOf(argumentsText);
+    if (argumentsText.length > parsedBytes || JsonScan.exceeds(Buffer.from(argumentsText), parsedAtOnce))
       throw new AppError('invalid_value', `The arguments of the call ${id} are too much JSON to be read.`);
     return parsed;
   });

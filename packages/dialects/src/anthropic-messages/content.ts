@@ -1,11 +1,9 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { isText } from '../file-types.ts';
 import { textOf } from '../translation/fields.ts';
+import { maxDepth } from '../bounds.ts';
 
 /** Contents of messages: a text, or blocks. Newer kinds of blocks count as nothing. */
-
-/** Deeper than blocks are nested: a document in the result of a tool. */
-const maxDepth = 4;
 
 /** The blocks of a content. */
 export function blocksOf(content: unknown): Fields[] {

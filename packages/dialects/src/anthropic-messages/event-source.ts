@@ -9,10 +9,7 @@ import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf } from './response.ts';
 import { thinkingPart } from './content-reader.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
-
-/** All blocks together: signatures come in one piece or a few. */
-const maxSignatureChars = 4 * 1024 * 1024;
-const maxBlocks = 4_096;
+import { maxParts, maxWaitingChars } from '../bounds.ts';
 
 interface OpenBlock {
   /** Written where no piece of the input comes. */
@@ -78,7 +75,7 @@ export class MessageSource extends AnswerSource {
     if (!isFields(block) || this.#blocks.has(index)) return [];
     const part = openPart(block);
     if (part === null) return [];
-    if (this.#blocks.size >= maxBlocks) throw new Error('the answer has too many blocks');
+    if (this.#blocks.size >= maxParts) throw new Error('the answer has too many blocks');
     const opening = part.kind === 'thinking' ? thinkingPart(block).signature : null;
     const input = part.kind === 'call' ? inputOf(frame) : null;
     this.#blocks.set(index, { input, signature: '', opening });
@@ -93,7 +90,7 @@ export class MessageSource extends AnswerSource {
       const piece = textOf(signature);
       block.signature += piece;
       this.#signatureChars += piece.length;
-      if (this.#signatureChars > maxSignatureChars)
+      if (this.#signatureChars > maxWaitingChars)
         throw new Error('the signatures of the answer are too long');
       return [];
     }

@@ -24,8 +24,7 @@ import { thinkingPart } from './content-reader.ts';
 import { inputOf } from './content-writer.ts';
 import { partsOf, type Usage } from '../usage/usage.ts';
 import { writeUsage as writeChatUsage } from '../openai-chat/usage.ts';
-
-const maxBlocks = 4_096;
+import { maxParts } from '../bounds.ts';
 
 /** Members beside the content that say what an answer is. */
 const memberNames = [
@@ -41,7 +40,7 @@ export async function readWhole(
   const whole = AnswerJson.whole(bytes, tenantId);
   const answer = await whole.fields(memberNames);
   if (answer === null) throw new NoAnswer(null);
-  const blocks = (await (await whole.member('content'))?.elements(maxBlocks)) ?? null;
+  const blocks = (await (await whole.member('content'))?.elements(maxParts)) ?? null;
   const error = publicErrorIn(answer);
   if (blocks === null || (error !== null && blocks.length === 0)) throw new NoAnswer(error);
   const meter = new AnswerMeter(keepsText);

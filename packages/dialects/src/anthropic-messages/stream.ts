@@ -9,6 +9,7 @@ import type { Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { StreamMeter } from '../stream-meter.ts';
 import { contentText, spokenText } from './content.ts';
+import { maxHeadBytes } from '../bounds.ts';
 
 /** An event of a stream. */
 export interface MessageEvent {
@@ -124,7 +125,7 @@ export class EventReader extends StreamMeter implements StreamReader {
     switch (type) {
       case 'message_start':
         // It is kept until the first block comes.
-        if (frame.length > maxStartBytes) throw new Error('the start of the message is too large');
+        if (frame.length > maxHeadBytes) throw new Error('the start of the message is too large');
         this.#readStart(fields['message']);
         return 'chunk';
       case 'content_block_start':
@@ -184,5 +185,3 @@ export class EventReader extends StreamMeter implements StreamReader {
     if (typeof text === 'string') this.addText(text, text);
   }
 }
-
-const maxStartBytes = 32 * 1024;

@@ -1,7 +1,8 @@
+import { maxCalls } from '../bounds.ts';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { AssistantMessage, ToolCall, ToolStream } from '../dialect.ts';
 import { JsonSource, RawJson, writeJson } from '../wire/json-text.ts';
-import { argumentsObjects, maxCalls, readCalls, withNewIds } from '../tool-arguments.ts';
+import { argumentsObjects, readCalls, withNewIds } from '../tool-arguments.ts';
 import { messagesIds } from '../translation/call-ids.ts';
 import { JoinedAnswers } from '../joined-answers.ts';
 import { latestReport, sumReports } from '../usage/reported-usage.ts';
@@ -9,6 +10,7 @@ import { frameData } from '../wire/sse-frames.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { MessageProgress, callsTools, eventOf, frameOf, stopFrame } from './stream.ts';
 import { textOf } from '../translation/fields.ts';
+import { charsEach, maxParts, maxReadChars } from '../bounds.ts';
 
 /** A block, and the input of a call as it was written; empty where the block has it. */
 interface WrittenBlock {
@@ -108,11 +110,6 @@ export function exactInput(block: unknown, sourceOf: () => JsonSource | null): u
   return input === null ? block : { ...block, input: new RawJson(input) };
 }
 
-/** All texts of a message, and as many for each of its pieces: put together and read within 50 ms. */
-const maxChars = 2 * 1024 * 1024;
-const charsEach = 8;
-const maxBlocks = 4_096;
-
 interface OpenBlock {
   fields: Fields;
   /** The input of a call of a tool, as it comes in pieces. */
@@ -133,7 +130,7 @@ export class ContentBuilder {
     this.#blocks.set(index, { fields: { ...fields }, json: [], citations: [] });
     this.#calls += isCall(fields) ? 1 : 0;
     if (this.#calls > maxCalls) throw new Error('the answer has too many calls of tools');
-    if (this.#blocks.size > maxBlocks) throw new Error('the answer has too many blocks');
+    if (this.#blocks.size > maxParts) throw new Error('the answer has too many blocks');
   }
 
   /** A `content_block_delta`. Throws at more than an answer may have. */
@@ -166,7 +163,7 @@ export class ContentBuilder {
     for (const value of values)
       this.#chars +=
         charsEach + (typeof value === 'string' ? value.length : JSON.stringify(value ?? null).length);
-    if (this.#chars > maxChars) throw new Error('the answer is too large to be put together');
+    if (this.#chars > maxReadChars) throw new Error('the answer is too large to be put together');
   }
 }
 

@@ -8,11 +8,7 @@ import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, isMedia, isOwn, signatureOf, tierOf } from './response.ts';
 import { exceptionIn } from './errors.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
-
-const maxSignatureChars = 4 * 1024 * 1024;
-/** Overhead of a piece. */
-const charsEach = 64;
-const maxBlocks = 4_096;
+import { maxParts, maxWaitingChars } from '../bounds.ts';
 
 interface ConverseBlock {
   kind: OpenPart['kind'];
@@ -106,9 +102,9 @@ export class ConverseSource extends AnswerSource {
     const [signed, redacted] = [textOf(signature), textOf(redactedContent)];
     const chars = signed.length + redacted.length;
     if (chars === 0) return events;
-    this.#signatureChars += chars + charsEach;
-    if (this.#signatureChars > maxSignatureChars)
-      throw new Error('the signatures of the answer are too long');
+    // Each piece takes memory of its own.
+    this.#signatureChars += chars + 64;
+    if (this.#signatureChars > maxWaitingChars) throw new Error('the signatures of the answer are too long');
     block.signature += signed;
     if (redacted !== '') block.redacted.push(redacted);
     return events;
@@ -129,7 +125,7 @@ export class ConverseSource extends AnswerSource {
   }
 
   #open(index: number, part: OpenPart): StreamEvent[] {
-    if (this.#blocks.size >= maxBlocks) throw new Error('the answer has too many blocks');
+    if (this.#blocks.size >= maxParts) throw new Error('the answer has too many blocks');
     this.#blocks.set(index, { kind: part.kind, isBegun: false, signature: '', redacted: [] });
     return this.sequence.open(String(index), part);
   }

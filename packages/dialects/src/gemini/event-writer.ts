@@ -5,9 +5,7 @@ import { writeJson } from '../wire/json-text.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
 import { callPart, finishReasons, signatureOf, writeUsage } from './response.ts';
-
-/** Calls are whole in one frame. */
-const maxArgumentChars = 16 * 1024 * 1024;
+import { maxBuiltChars } from '../bounds.ts';
 
 /** Writes the frames of Gemini. */
 export class GeminiWriter implements EventWriter {
@@ -53,7 +51,7 @@ export class GeminiWriter implements EventWriter {
       case 'call':
         this.#pieces.push(text);
         this.#chars += text.length;
-        if (this.#chars > maxArgumentChars) throw new Error('the arguments of a call are too large');
+        if (this.#chars > maxBuiltChars) throw new Error('the arguments of a call are too large');
         return [];
       case undefined:
         return [];

@@ -2,6 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { JsonSource } from '../wire/json-text.ts';
 import { kindOf, wrongType, type FieldTypes } from '../request-fields.ts';
+import { maxMembers } from '../bounds.ts';
 
 /** Fields of Google's JSON. Each has two spellings, camelCase and snake_case, and a list of one may stand without its brackets. */
 
@@ -47,9 +48,6 @@ export function numberOf(value: unknown): number | null {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   return typeof number === 'number' && !Number.isNaN(number) ? number : null;
 }
-
-/** More than Google's API has. Each provider call goes through all of them. */
-const maxMembers = 1_000;
 
 /**
  * Checks the names and types of an object's fields; null passes for each. A field that is there in both spellings, or in

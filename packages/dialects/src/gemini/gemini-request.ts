@@ -11,9 +11,7 @@ import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content
 import { numberOf, objectIn, objectsIn, valueOf } from './fields.ts';
 import { parameterNames, rewriteRequest } from './request-rewrite.ts';
 import { textOf } from '../translation/fields.ts';
-
-/** More than any provider gives. */
-const maxChoices = 1e9;
+import { mostChoices } from '../bounds.ts';
 
 /** A request whose types have been checked. */
 export class GeminiRequest extends ReadRequest {
@@ -23,7 +21,7 @@ export class GeminiRequest extends ReadRequest {
   constructor(body: Buffer, fields: Fields, { model, stream }: RequestInPath) {
     const config = objectIn(fields, 'generationConfig');
     const count = numberOf(valueOf(config, 'candidateCount')) ?? 1;
-    super(body, fields, { model, stream, choices: Math.min(maxChoices, Math.max(1, count)) });
+    super(body, fields, { model, stream, choices: Math.min(mostChoices, Math.max(1, count)) });
     this.#config = config;
   }
 

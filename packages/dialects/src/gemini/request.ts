@@ -10,6 +10,7 @@ import { applyChanges, type Edit } from '../wire/json-edits.ts';
 import type { Member } from '../wire/json-members.ts';
 import { named, renameModel, rewriteRequest } from './request-rewrite.ts';
 import { Pieces } from '../wire/pieces.ts';
+import { maxInputs } from '../bounds.ts';
 
 /**
  * Types of the fields of a request for content. Only types are checked; the provider checks values, and other fields pass
@@ -50,9 +51,6 @@ const embeddingTypes: FieldTypes = {
   taskType: ['string', 'number'],
   title: ['string'],
 };
-
-/** Google takes 100. Each is rewritten for each provider call. */
-const maxRequests = 2_048;
 
 /** See `RequestFormat`. The model stands in the path. */
 export function readRequest(
@@ -97,8 +95,8 @@ function checkEmbeddings(fields: Fields, isBatch: boolean): void {
   const { requests } = fields;
   if (requests === undefined || requests === null) throw missing('requests');
   const all = Array.isArray(requests) ? requests : [requests];
-  if (all.length === 0 || all.length > maxRequests)
-    throw new AppError('invalid_value', `requests must have 1 to ${maxRequests} elements.`, {
+  if (all.length === 0 || all.length > maxInputs)
+    throw new AppError('invalid_value', `requests must have 1 to ${maxInputs} elements.`, {
       param: 'requests',
     });
   for (const [index, request] of all.entries()) {

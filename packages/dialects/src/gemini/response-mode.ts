@@ -8,6 +8,7 @@ import { objectsIn } from './fields.ts';
 import { publicErrorIn } from './errors.ts';
 import { candidatesIn, frameOf, hasFinished, isBlocked, responseIn } from './stream.ts';
 import { PartsBuilder, exactResponse } from './tools.ts';
+import { maxChoices } from '../bounds.ts';
 
 /** The one frame of a unary response, which stays as it is but for line ends. Throws if it is no answer. */
 export function streamFrames(bytes: Buffer): Buffer[] {
@@ -31,9 +32,6 @@ interface OpenCandidate {
   /** Its fields beside the content. */
   others: Fields;
 }
-
-/** Safety limit on candidates. */
-const maxCandidates = 128;
 
 /** Builds a unary response of frames. */
 export class GeminiAnswerBuilder extends FrameJoiner {
@@ -73,7 +71,7 @@ export class GeminiAnswerBuilder extends FrameJoiner {
   #addCandidate(index: number, { content, index: _index, ...others }: Fields): void {
     const candidate = this.#candidates.get(index) ?? { parts: new PartsBuilder(), content: {}, others: {} };
     this.#candidates.set(index, candidate);
-    if (this.#candidates.size > maxCandidates) throw new Error('there are too many candidates');
+    if (this.#candidates.size > maxChoices) throw new Error('there are too many candidates');
     if (isFields(content)) {
       const { parts: _parts, ...contentFields } = content;
       Object.assign(candidate.content, knownFields(contentFields));

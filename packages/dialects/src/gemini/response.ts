@@ -25,9 +25,7 @@ import { metadataNames, searchCalls, searchesIn } from './grounding.ts';
 import { hasFinished, isBlocked } from './stream.ts';
 import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
 import { readSignature } from './content-reader.ts';
-
-const maxCandidates = 128;
-const maxParts = 4_096;
+import { maxChoices, maxParts } from '../bounds.ts';
 
 /** Members beside the candidates that say what an answer is. */
 const memberNames = [
@@ -48,7 +46,7 @@ export async function readWhole(
   if (answer === null) throw new NoAnswer(errorInArray(await whole.value()));
   const meter = new AnswerMeter(keepsText);
   const searches: number[] = [];
-  for (const candidate of await elementsOf(whole, 'candidates', maxCandidates)) {
+  for (const candidate of await elementsOf(whole, 'candidates', maxChoices)) {
     const metadata = await candidate.fields(metadataNames);
     if (metadata === null) continue;
     await meterCandidate(candidate, searches.length, meter);

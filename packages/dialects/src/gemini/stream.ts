@@ -13,6 +13,7 @@ import { objectIn, objectsIn } from './fields.ts';
 import { callIn, partsOf, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './errors.ts';
 import { searchCalls, searchesIn } from './grounding.ts';
+import { maxChoices } from '../bounds.ts';
 
 /** Responses: each frame of a stream is a whole one, with the pieces of its candidates that are new. */
 
@@ -32,16 +33,13 @@ export function frameOf(response: Fields): Buffer {
   return Buffer.from(`data: ${writeJson(response)}\n\n`);
 }
 
-/** More than any model answers with. */
-const maxCandidates = 128;
-
 /** The candidates of a response, each with its index. Throws at too many. */
 export function candidatesIn(response: Fields): { index: number; candidate: Fields }[] {
   const candidates = objectsIn(response, 'candidates').map((candidate) => {
     const { index } = candidate;
     return { index: typeof index === 'number' ? index : 0, candidate };
   });
-  if (candidates.length > maxCandidates) throw new Error('there are too many candidates');
+  if (candidates.length > maxChoices) throw new Error('there are too many candidates');
   return candidates;
 }
 
@@ -115,13 +113,13 @@ export class ResponseReader extends StreamMeter implements StreamReader {
   #readCandidate(index: number, candidate: Fields): void {
     const searches = searchesIn(candidate);
     if (searches > 0) this.#searches.set(index, searches);
-    if (this.#searches.size > maxCandidates) throw new Error('there are too many candidates');
+    if (this.#searches.size > maxChoices) throw new Error('there are too many candidates');
     const parts = partsOf(candidate['content']);
     const isFinished = hasFinished(candidate);
     if (parts.length === 0 && !isFinished && !this.#finished.has(index)) return;
     this.begun = true;
     this.#finished.set(index, isFinished || this.#finished.get(index) === true);
-    if (this.#finished.size > maxCandidates) throw new Error('there are too many candidates');
+    if (this.#finished.size > maxChoices) throw new Error('there are too many candidates');
     const isFirst = index === 0;
     this.callsTools ||= isFirst && parts.some((part) => callIn(part) !== null);
     this.addText(partsText(parts), isFirst ? spokenText(parts) : '');

@@ -1,8 +1,9 @@
+import { maxCalls } from '../bounds.ts';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { JsonSource, RawJson, writeJson } from '../wire/json-text.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import type { AssistantMessage, ToolCall, ToolStream } from '../dialect.ts';
-import { maxCalls, readCalls, withNewIds } from '../tool-arguments.ts';
+import { readCalls, withNewIds } from '../tool-arguments.ts';
 import type { IdRule } from '../translation/call-ids.ts';
 import { JoinedAnswers } from '../joined-answers.ts';
 import { latestReport, sumReports } from '../usage/reported-usage.ts';
@@ -12,6 +13,7 @@ import { callIn, calledName, isSigned, partsOf } from './content.ts';
 import { memberIn, objectIn, objectsIn } from './fields.ts';
 import { frameOf, hasFinished, isBlocked, responseIn } from './stream.ts';
 import { textOf } from '../translation/fields.ts';
+import { charsEach, maxParts, maxReadChars, parsedBytes } from '../bounds.ts';
 
 const callIds: IdRule = { fits: (id) => /^[\x21-\x7e]{1,256}$/.test(id), prefix: 'call_' };
 
@@ -108,13 +110,6 @@ function argumentsText(args: unknown): string {
 /** All others say that the model broke off. */
 const wholeReasons = new Set(['STOP', 'FINISH_REASON_UNSPECIFIED']);
 
-/** All parts of an answer, and as many characters for each of its pieces: put together and read within 50 ms. */
-const maxChars = 2 * 1024 * 1024;
-const charsEach = 8;
-/** Pictures and sounds, each of which is one long text. */
-const maxDataChars = 12 * 1024 * 1024;
-const maxParts = 4_096;
-
 /** Puts the parts of a streamed content together. */
 export class PartsBuilder {
   readonly #parts: Fields[] = [];
@@ -141,7 +136,7 @@ export class PartsBuilder {
     const dataChars = typeof data === 'string' ? data.length : 0;
     this.#dataChars += dataChars;
     this.#chars += charsEach + Math.max(0, chars - dataChars);
-    if (this.#chars > maxChars || this.#dataChars > maxDataChars)
+    if (this.#chars > maxReadChars || this.#dataChars > parsedBytes)
       throw new Error('the answer is too large to be put together');
     this.#calls += callIn(part) === null ? 0 : 1;
     if (this.#calls > maxCalls) throw new Error('the answer has too many calls of tools');

@@ -1,7 +1,5 @@
 import { elementRanges, isParsable, memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
-
-/** More than any model has, and little enough that 64 vectors fit in one message of gRPC. */
-const maxDimensions = 8_192;
+import { maxDimensions } from '../bounds.ts';
 
 /**
  * The vectors of an embeddings answer, in the order of its texts. Null unless there is one vector for each text, all of

@@ -1,3 +1,4 @@
+import { maxCalls } from '../bounds.ts';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { messageText } from './message-text.ts';
 import {
@@ -10,11 +11,7 @@ import {
   plainCall,
   ChatAssistantMessage,
 } from './tool-calls.ts';
-import { maxCalls } from '../tool-arguments.ts';
-
-/** All texts of a message, and as many for each of its pieces. */
-const maxChars = 16 * 1024 * 1024;
-const charsEach = 8;
+import { charsEach, maxBuiltChars } from '../bounds.ts';
 
 function piecesIn(delta: Fields): number {
   return Object.values(delta).reduce<number>(
@@ -43,7 +40,7 @@ export class MessageBuilder {
   add(delta: Fields): { place: number; call: Fields }[] {
     const { tool_calls: _calls, function_call: _old, ...others } = delta;
     this.#chars += messageText(delta).length + charsEach * piecesIn(delta);
-    if (this.#chars > maxChars) throw new Error('the answer is too large to be put together');
+    if (this.#chars > maxBuiltChars) throw new Error('the answer is too large to be put together');
     merge(this.#message, others);
     const pieces = callsIn(delta);
     return pieces.map((piece, at) => {

@@ -1,9 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { maxDepth } from '../bounds.ts';
 
 /** Texts in messages, however a provider writes them: OpenAI's text, or lists of parts. */
-
-/** Deeper than any provider nests the parts of a content. */
-const maxDepth = 4;
 
 /** Returns what a reader sees: a content's text, or the texts of its parts without thoughts. */
 export function spokenText(content: unknown): string {

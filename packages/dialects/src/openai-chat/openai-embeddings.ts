@@ -14,6 +14,7 @@ import { Pieces } from '../wire/pieces.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
 import type { UpstreamApi } from '../upstream-api.ts';
+import { maxHintChars, maxHints, maxInputs } from '../bounds.ts';
 
 /** A request for embeddings, which models of Google's API and of Bedrock can answer, too. */
 export class OpenAiEmbeddings extends OpenAiRequest {
@@ -96,15 +97,13 @@ export class OpenAiEmbeddings extends OpenAiRequest {
   get #hints(): readonly string[] {
     const present = Object.entries(this.fields).filter(([, value]) => value !== null);
     const names = present
-      .map(([name]) => name.slice(0, maxNameChars))
+      .map(([name]) => name.slice(0, maxHintChars))
       .filter((name) => !translated.has(name));
     return names.slice(0, maxHints);
   }
 }
 
 const translated: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format']);
-const maxHints = 64;
-const maxNameChars = 100;
 
 /** As for any field, null is like none. */
 function isOneOf(values: readonly unknown[], value: unknown): boolean {
@@ -139,9 +138,6 @@ const close = Buffer.from(']}');
 function textOf(body: Buffer, { valueStart, valueEnd }: Member): string {
   return body.toString('latin1', valueStart, valueEnd);
 }
-
-/** The most texts of a request, as OpenAI has it. */
-const maxInputs = 2_048;
 
 /** Names of the members of an answer in another API. */
 interface Shape {

@@ -5,6 +5,7 @@ import type { RequestedAmounts } from '../dialect.ts';
 import { isTextFile } from '../file-types.ts';
 import { limitNames } from '../request-additions.ts';
 import { effortIn, type Thinking } from '../request-fields.ts';
+import { mostChoices } from '../bounds.ts';
 
 /** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */
 const thinkingPaths = [
@@ -49,13 +50,10 @@ function* toolsIn(fields: Fields, defaults: Fields): Generator {
       yield { type: 'web_search' };
 }
 
-/** More than any provider gives. */
-const maxChoices = 1e9;
-
 export function choicesIn(fields: Fields, defaults: Fields): number {
   const n = requestValue(fields, defaults, 'n');
   // JSON's 1e999 is Infinity.
-  return typeof n === 'number' ? Math.min(maxChoices, Math.max(1, n)) : 1;
+  return typeof n === 'number' ? Math.min(mostChoices, Math.max(1, n)) : 1;
 }
 
 export function thinkingIn(fields: Fields, defaults: Fields): Thinking {

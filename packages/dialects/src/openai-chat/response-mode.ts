@@ -16,6 +16,7 @@ import {
 import { MessageBuilder } from './message-builder.ts';
 import { callsIn, plainCall, type ChatAssistantMessage } from './tool-calls.ts';
 import { writeUsage } from './usage.ts';
+import { maxChoices } from '../bounds.ts';
 
 /**
  * The frames of a unary response. One without choices, or with an error in place of a message, is one frame. Throws if it is
@@ -67,9 +68,6 @@ interface OpenChoice {
   /** Its finish reason, and its fields beside the message. */
   others: Fields;
 }
-
-/** Safety limit on `n`. */
-const maxChoices = 128;
 
 /** Builds a unary response of chunks. */
 export class ChatAnswerBuilder extends FrameJoiner {

@@ -1,6 +1,8 @@
+import { maxCalls } from '../bounds.ts';
+import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { AssistantMessage, ToolCall } from '../dialect.ts';
-import { argumentsObject, argumentsText, maxCalls, readCalls, withNewIds } from '../tool-arguments.ts';
+import { argumentsObject, argumentsText, readCalls, withNewIds } from '../tool-arguments.ts';
 import type { IdRule } from '../translation/call-ids.ts';
 import { textOf } from '../translation/fields.ts';
 
@@ -88,13 +90,10 @@ function functionCalls(calls: readonly Fields[]): FunctionCall[] {
   });
 }
 
-/** Longer arguments come in pieces of one call. */
-const maxWholeChars = 64 * 1024;
-
 /** Whether the arguments of a call are complete. */
 export function isWhole(call: Fields): boolean {
   const text = argumentsOf(call);
-  return text.length <= maxWholeChars && text.trimEnd().endsWith('}') && argumentsObject(text) !== null;
+  return text.length <= smallBytes && text.trimEnd().endsWith('}') && argumentsObject(text) !== null;
 }
 
 /** Some servers number ids. */

@@ -22,8 +22,7 @@ import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { chatOrigin } from '../translation/signatures.ts';
 import { callOf, thoughtsOf } from './message-reader.ts';
-
-const maxChoices = 256;
+import { maxChoices } from '../bounds.ts';
 
 /** Members beside choices that say what an answer is. */
 const memberNames = [

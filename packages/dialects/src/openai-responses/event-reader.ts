@@ -1,3 +1,4 @@
+import { maxParts } from '../bounds.ts';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { laterUsage, withToolCalls, type Usage } from '../usage/usage.ts';
@@ -16,15 +17,9 @@ import {
   type ResponseEvent,
 } from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
-import { maxItems } from './item-builder.ts';
 import { addItem, isCall, spokenText } from './items.ts';
 import { textOf } from '../translation/fields.ts';
-
-/**
- * The most of the beginning of a response for which another provider can still answer. It repeats the instructions and
- * tools of its request, and is held until its first item.
- */
-const maxHeadBytes = 64 * 1024;
+import { maxHeadBytes } from '../bounds.ts';
 
 /** Reads usage, text and the end from the events of a stream. Unknown events pass. */
 export class EventReader extends StreamMeter implements StreamReader {
@@ -123,6 +118,6 @@ export class EventReader extends StreamMeter implements StreamReader {
 
   #note(index: number): void {
     this.#read.add(index);
-    if (this.#read.size > maxItems) throw new Error('the answer has too many items');
+    if (this.#read.size > maxParts) throw new Error('the answer has too many items');
   }
 }

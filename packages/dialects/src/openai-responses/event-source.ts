@@ -8,8 +8,7 @@ import { endingOf, partsOf } from './whole-answer.ts';
 import { callOf } from './input-reader.ts';
 import { textsByDelta } from './item-events.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
-
-const maxItems = 4_096;
+import { maxParts } from '../bounds.ts';
 
 /** Reads the events of responses. */
 export class ResponseSource extends AnswerSource {
@@ -60,7 +59,7 @@ export class ResponseSource extends AnswerSource {
   #itemAt(index: number): { isDone: boolean; hasText: boolean; summary: number | null } {
     const state = this.#items.get(index) ?? { isDone: false, hasText: false, summary: null };
     this.#items.set(index, state);
-    if (this.#items.size > maxItems) throw new Error('the answer has too many items');
+    if (this.#items.size > maxParts) throw new Error('the answer has too many items');
     return state;
   }
 

@@ -8,10 +8,7 @@ import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
 import { idOf, itemId, itemOf, responseHead, statusOf, writeUsage } from './answer-writer.ts';
 import { begunItem, itemTexts, type ItemEvent, type ItemText } from './item-events.ts';
-
-/** The last event repeats the whole answer, so that it must be kept. */
-const maxChars = 16 * 1024 * 1024;
-const maxItems = 4_096;
+import { maxBuiltChars, maxParts } from '../bounds.ts';
 
 /** Writes the events of responses. */
 export class ResponseWriter implements EventWriter {
@@ -78,7 +75,7 @@ export class ResponseWriter implements EventWriter {
   }
 
   #opened(part: OpenPart): Buffer[] {
-    if (this.#output.length >= maxItems) throw new Error('the answer has too many parts');
+    if (this.#output.length >= maxParts) throw new Error('the answer has too many parts');
     this.#open = part.kind === 'call' ? { ...part, argumentsText: '' } : begun(part.kind);
     this.#refuses ||= part.kind === 'refusal';
     this.#pieces = [];
@@ -97,7 +94,7 @@ export class ResponseWriter implements EventWriter {
     if (part === null) return [];
     this.#pieces.push(text);
     this.#chars += text.length;
-    if (this.#chars > maxChars) throw new Error('the answer is too large to be put together');
+    if (this.#chars > maxBuiltChars) throw new Error('the answer is too large to be put together');
     // An item of reasoning may have a signature alone, so that its summary begins with its first text.
     const begun = this.#text === null ? this.#textBegun(itemTexts(this.#itemWith(part, text))) : [];
     if (this.#text !== null) begun.push(this.#textEvent(this.#text.delta(text)));

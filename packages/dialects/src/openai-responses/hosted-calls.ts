@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { BilledTool, ToolCalls } from '../usage/usage.ts';
 import { billedAs } from '../usage/fee-tools.ts';
-import { maxItems } from './item-builder.ts';
+import { maxParts } from '../bounds.ts';
 
 /** Items that are calls of the provider's own tools, with the tool that each is billed as. */
 const billedItems: ReadonlyMap<unknown, BilledTool> = new Map([
@@ -64,7 +64,7 @@ export class HostedCalls {
   /** A call has begun. */
   begin(item: Fields, place: number): void {
     if (billedItems.has(item['type']) && !this.#ended.has(place)) this.#begun.set(place, item);
-    if (this.#begun.size > maxItems) throw new Error('the answer has too many items');
+    if (this.#begun.size > maxParts) throw new Error('the answer has too many items');
   }
 
   /** A call has ended. `place`: its own in an answer that repeats it. */

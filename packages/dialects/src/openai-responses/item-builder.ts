@@ -2,11 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { indexOf, type ResponseEvent } from './events.ts';
 import { textsByDelta, type PartList } from './item-events.ts';
 import { textOf } from '../translation/fields.ts';
-
-/** All items of the responses that become one, and as many for each of their pieces. Most texts come twice. */
-const maxChars = 16 * 1024 * 1024;
-const charsEach = 8;
-export const maxItems = 4_096;
+import { charsEach, maxBuiltChars, maxParts } from '../bounds.ts';
 
 /** Puts the items of a streamed response together. An item that has ended counts as it then is. */
 export class ItemBuilder {
@@ -31,7 +27,7 @@ export class ItemBuilder {
       if (!isFields(whole)) return;
       this.#count(bytes);
       this.#items.set(index, { ...whole });
-      if (this.#items.size > maxItems) throw new Error('the answer has too many items');
+      if (this.#items.size > maxParts) throw new Error('the answer has too many items');
       return;
     }
     const item = this.#items.get(index);
@@ -53,7 +49,7 @@ export class ItemBuilder {
 
   #count(chars: number): void {
     this.#chars += chars + charsEach;
-    if (this.#chars > maxChars) throw new Error('the answer is too large to be put together');
+    if (this.#chars > maxBuiltChars) throw new Error('the answer is too large to be put together');
   }
 }
 

@@ -27,9 +27,7 @@ import { encryptedReasoning, parameterNames, rewriteRequest } from './request-re
 import { textOf } from '../translation/fields.ts';
 import { newId } from '@gatehouse/kit/ids';
 import { memberRanges, smallMembers, wholeOf } from '../wire/json-parts.ts';
-
-/** Deeper than tools are nested: those of a namespace. */
-const maxToolDepth = 3;
+import { maxDepth } from '../bounds.ts';
 
 /** A request whose types have been checked. */
 export class ResponsesRequest extends ReadRequest {
@@ -219,7 +217,7 @@ export class ResponsesRequest extends ReadRequest {
 
 /** A tool, and those in its namespace. */
 function toolsIn(tool: unknown, depth = 0): unknown[] {
-  if (!isFields(tool) || depth > maxToolDepth) return [];
+  if (!isFields(tool) || depth > maxDepth) return [];
   return [tool, ...listOf(tool['tools']).flatMap((inner) => toolsIn(inner, depth + 1))];
 }
 

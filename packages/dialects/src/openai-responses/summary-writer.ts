@@ -4,6 +4,7 @@ import type { SealSummary } from '../translation/api.ts';
 import type { EventWriter, WrittenEvent } from '../translation/stream-events.ts';
 import { idOf, writeResponse } from './answer-writer.ts';
 import { ResponseWriter } from './event-writer.ts';
+import { maxWaitingChars } from '../bounds.ts';
 
 /** The response whose only item is a summary. Throws if the model has written none. */
 export function writeSummary(answer: Answer, seal: SealSummary): string {
@@ -15,9 +16,6 @@ export function writeSummary(answer: Answer, seal: SealSummary): string {
 function summaryItem(id: string, sealed: string): Fields {
   return { id: `cmp_${id.slice('resp_'.length)}`, type: 'compaction', encrypted_content: sealed };
 }
-
-/** More than any model writes. */
-const maxChars = 4 * 1024 * 1024;
 
 /** Writes the events of a response whose only item is a summary, once all of it has arrived. */
 export class SummaryWriter implements EventWriter {
@@ -55,7 +53,7 @@ export class SummaryWriter implements EventWriter {
 
   #add(text: string): void {
     this.#chars += text.length;
-    if (this.#chars > maxChars) throw new Error('the summary is too large');
+    if (this.#chars > maxWaitingChars) throw new Error('the summary is too large');
     this.#pieces.push(text);
   }
 

@@ -10,6 +10,7 @@ import { SummaryWriter, writeSummary } from './summary-writer.ts';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { CutTexts } from '../wire/cut-texts.ts';
 import { RawJson, type JsonSource } from '../wire/json-text.ts';
+import { maxEchoedBytes } from '../bounds.ts';
 
 const counted = [
   ...['model', 'input', 'instructions', 'reasoning', 'text'],
@@ -37,16 +38,13 @@ const echoed = [
   ...['max_output_tokens', 'reasoning', 'text', 'metadata', 'truncation', 'user', 'top_logprobs'],
 ];
 
-/** Limit of all echoed fields: a stream has them three times. */
-const maxBytes = 256 * 1024;
-
 /**
  * The fields of a request that its response echoes, as the client wrote them. `text` gets the default format if it has
  * none. A field that exceeds the limit together with those before it is shown with its default.
  */
 function echoedFields(fields: Fields, source: JsonSource, texts: CutTexts): Fields {
   const values: Fields = {};
-  let left = maxBytes;
+  let left = maxEchoedBytes;
   for (const name of echoed) {
     if ((fields[name] ?? null) === null) continue;
     const text = texts.uncutJson(source.textOf(name) ?? 'null', left);

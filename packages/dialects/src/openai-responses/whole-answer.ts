@@ -6,13 +6,13 @@ import { AnswerJson } from '../wire/answer-json.ts';
 import { NoAnswer, type ReadOptions, type WholeAnswer, type ProviderError } from '../dialect.ts';
 import { responseError } from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
-import { maxItems } from './item-builder.ts';
 import { addItem, isCall, spokenText } from './items.ts';
 import { endingIn, type Answer, type AnswerPart, type Ending } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { callOf, thinkingParts } from './input-reader.ts';
+import { maxParts } from '../bounds.ts';
 
 /** Members beside the output that say what an answer is. */
 const memberNames = [
@@ -29,7 +29,7 @@ export async function readWhole(
   const whole = AnswerJson.whole(bytes, tenantId);
   const answer = await whole.fields(memberNames);
   if (answer === null) throw new NoAnswer(null);
-  const items = (await (await whole.member('output'))?.elements(maxItems)) ?? null;
+  const items = (await (await whole.member('output'))?.elements(maxParts)) ?? null;
   const error = responseError(answer);
   if (items === null || (error !== null && items.length === 0)) throw new NoAnswer(error);
   const meter = new AnswerMeter(keepsText);

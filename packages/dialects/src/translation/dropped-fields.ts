@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { wrongType } from '../request-fields.ts';
+import { maxHintChars, maxHints } from '../bounds.ts';
 
 /** Fields of a conversation by the names that a client's API has for them. */
 export type FieldNames = Readonly<Record<NamedField, string>>;
@@ -32,10 +33,6 @@ export const usualNames: FieldNames = {
   ...{ reasoning: 'reasoning', strict: 'tools.strict' },
 };
 
-/** More than any client sends; the header that names them stays short. */
-const maxNames = 64;
-const maxNameChars = 100;
-
 /** Values of members by their names; undefined where an object has none, or null. */
 export type Members<Name extends string> = Readonly<Partial<Record<Name, unknown>>>;
 
@@ -58,7 +55,7 @@ export class DroppedFields {
 
   /** Leaves out a hint, by the client's name. */
   ignore(name: string): void {
-    if (this.#ignored.size < maxNames) this.#ignored.add(headerName(name));
+    if (this.#ignored.size < maxHints) this.#ignored.add(headerName(name));
     else if (!this.#ignored.has(headerName(name))) this.#ignored.add('...');
   }
 
@@ -109,6 +106,6 @@ export class DroppedFields {
 
 /** A name as it stands in a header. */
 function headerName(name: string): string {
-  const cut = name.length > maxNameChars ? `${name.slice(0, maxNameChars)}...` : name;
+  const cut = name.length > maxHintChars ? `${name.slice(0, maxHintChars)}...` : name;
   return cut.toWellFormed().replaceAll(/[^\w.[\]-]+/g, (other) => encodeURIComponent(other));
 }

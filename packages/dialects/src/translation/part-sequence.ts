@@ -1,12 +1,7 @@
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import type { ReasoningSignature } from './conversation.ts';
 import type { OpenPart, StreamEvent } from './stream-events.ts';
-
-/** Text that waits for other parts to end. Longer answers are none. */
-const maxHeldChars = 4 * 1024 * 1024;
-const charsEach = 16;
-/** Parts that are open, or wait, at the same time: models answer with some dozens. */
-const maxParts = 4_096;
+import { charsEach, maxParts, maxWaitingChars } from '../bounds.ts';
 
 interface HeldPart {
   key: string;
@@ -98,6 +93,6 @@ export class PartSequence {
 
   #hold({ length }: string): void {
     this.#held += length + charsEach;
-    if (this.#held > maxHeldChars) throw new Error('the answer has too many parts at the same time');
+    if (this.#held > maxWaitingChars) throw new Error('the answer has too many parts at the same time');
   }
 }

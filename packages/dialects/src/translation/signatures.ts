@@ -4,6 +4,7 @@ import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { isMarked, signatureMark } from '../marked-signatures.ts';
 import type { Part, ReasoningSignature, Turn } from './conversation.ts';
+import { maxOriginChars } from '../bounds.ts';
 
 /**
  * Signatures of reasoning in the dialects of clients. One that was translated is marked with its origin, so that it goes back to
@@ -113,7 +114,5 @@ export function turnsAt(turns: Turn[], account: string | null): Turn[] {
 
 /** The name for thoughts without signature of a model that is reached by chat completions. */
 export function chatOrigin(model: string): string {
-  return `chat=${encodeURIComponent(model).replaceAll('.', '%2E').slice(0, maxNameChars)}`;
+  return `chat=${encodeURIComponent(model).replaceAll('.', '%2E').slice(0, maxOriginChars)}`;
 }
-
-const maxNameChars = 150;

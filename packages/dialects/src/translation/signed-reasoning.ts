@@ -2,6 +2,7 @@ import type { AnswerPart } from './answer.ts';
 import { fittingId, type IdRule } from './call-ids.ts';
 import type { Part, ReasoningSignature, ThinkingPart, Turn } from './conversation.ts';
 import type { WrittenEvent } from './stream-events.ts';
+import { maxReasoningChars, maxReasoningParts } from '../bounds.ts';
 
 /**
  * Thoughts with signatures beside the answers of an API that has no place for signatures. Each is known by the call of a tool that it
@@ -24,10 +25,6 @@ export interface CallReasoning {
 
 /** Thoughts by the ids of calls. */
 export type KnownReasoning = ReadonlyMap<string, readonly SignedReasoning[]>;
-
-/** Answers with more have none: models think about 100,000 characters at most, and sign as many. */
-const maxChars = 1024 * 1024;
-const maxThoughts = 1_000;
 
 /** Collects the thoughts of one answer that came before its calls. */
 export class ReasoningCollector {
@@ -76,7 +73,7 @@ export class ReasoningCollector {
   }
 
   #isFull(): boolean {
-    return this.#chars > maxChars || this.#count > maxThoughts;
+    return this.#chars > maxReasoningChars || this.#count > maxReasoningParts;
   }
 
   #thought({ text, signature }: ThinkingPart): void {

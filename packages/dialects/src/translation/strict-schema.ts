@@ -1,8 +1,6 @@
 import { isFields, listOf } from '@gatehouse/kit/fields';
 import type { DroppedFields, NamedField } from './dropped-fields.ts';
-
-const maxDepth = 32;
-const maxObjects = 2_000;
+import { maxSchemaDepth, maxSchemaObjects } from '../bounds.ts';
 
 /** Whether a schema is written as a strict one; `field` is left out where it can't be. */
 export function strictIn(schemaJson: string, field: NamedField, dropped: DroppedFields): boolean {
@@ -19,7 +17,7 @@ function canBeStrict(schemaJson: string): boolean {
   let objects = 0;
   const isStrict = (schema: unknown, depth: number): boolean => {
     objects += 1;
-    if (depth > maxDepth || objects > maxObjects) return false;
+    if (depth > maxSchemaDepth || objects > maxSchemaObjects) return false;
     if (!isFields(schema)) return true;
     const { properties, required, additionalProperties } = schema;
     const names = Object.keys(isFields(properties) ? properties : {});

@@ -5,6 +5,7 @@ import type { DroppedFields } from './dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { OpenStreamCall, WrittenEvent } from './stream-events.ts';
 import { fittingId } from './call-ids.ts';
+import { maxWaitingChars } from '../bounds.ts';
 
 const inputSchema =
   '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}';
@@ -109,9 +110,6 @@ function inputIn(argumentsText: string): string {
   return argumentsText;
 }
 
-/** The input of a freeform tool is put together, since it comes as JSON. */
-const maxInputChars = 4 * 1024 * 1024;
-
 /** Gives the calls in a stream what the client knows of them. */
 export class CallRestorer {
   readonly #names: ToolNames;
@@ -131,7 +129,8 @@ export class CallRestorer {
     if (this.#input === null) return [event];
     if (event.type === 'delta') {
       this.#chars += event.text.length;
-      if (this.#chars > maxInputChars) throw new Error('the input of a tool is too large to be put together');
+      if (this.#chars > maxWaitingChars)
+        throw new Error('the input of a tool is too large to be put together');
       this.#input.push(event.text);
       return [];
     }

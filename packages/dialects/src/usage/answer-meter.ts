@@ -1,6 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
+import { maxMemoryChars } from '../bounds.ts';
 
 /** Meters an answer, whole or streamed: the model that it names, a sample of its text, and its beginning for memory. */
 export class AnswerMeter {
@@ -49,9 +50,6 @@ export class AnswerMeter {
     this.#memory?.add(text);
   }
 }
-
-/** UTF-16 units: the most of a question, and of an answer, that memory gets. */
-export const maxMemoryChars = 32 * 1024;
 
 /** The beginning of an answer's text for the user, for memory. */
 class MemoryText {

@@ -1,5 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { BilledTool, ToolCalls, Usage } from './usage.ts';
+import { mostToolCalls, usualToolCalls } from '../bounds.ts';
 
 /** A tool that a request offers, and the provider carries out itself for a fee. */
 export interface FeeTool {
@@ -26,9 +27,6 @@ const billedTypes: readonly (readonly [RegExp, BilledTool])[] = [
 const withoutFee =
   /^(function|custom|namespace|mcp|mcp_toolset|tool_search|local_shell|shell|apply_patch|computer|computer_use_preview)$|^(bash|text_editor|computer|memory|web_fetch)_\d|^tool_search_tool_/;
 
-/** Calls of one answer where the request has no bound. */
-const usualCalls = 5;
-const mostCalls = 1_000;
 const maxTypeChars = 64;
 
 /** The tools of a list that have a fee, each price once. */
@@ -71,7 +69,7 @@ function boundIn({ max_uses: most }: Fields): number | null {
 
 /** A bound of calls; null otherwise. */
 export function callsOf(value: unknown): number | null {
-  return typeof value === 'number' && value >= 0 ? Math.min(mostCalls, Math.ceil(value)) : null;
+  return typeof value === 'number' && value >= 0 ? Math.min(mostToolCalls, Math.ceil(value)) : null;
 }
 
 function sumOf(a: number | null, b: number | null): number | null {
@@ -82,7 +80,7 @@ function sumOf(a: number | null, b: number | null): number | null {
 export function reservedCalls(tools: readonly FeeTool[]): ToolCalls {
   const calls: ToolCalls = {};
   for (const { billed, most } of tools)
-    if (billed !== null) calls[billed] = (calls[billed] ?? 0) + (most ?? usualCalls);
+    if (billed !== null) calls[billed] = (calls[billed] ?? 0) + (most ?? usualToolCalls);
   return calls;
 }
 
@@ -101,7 +99,7 @@ export function uncountedTools<Tool extends Pick<FeeTool, 'counted'>>(
 export function sumTools(sum: readonly FeeTool[], tools: readonly FeeTool[]): FeeTool[] {
   const byKind = new Map(sum.map((tool) => [tool.billed, tool]));
   for (const tool of tools) {
-    const most = (byKind.get(tool.billed)?.most ?? 0) + (tool.most ?? usualCalls);
+    const most = (byKind.get(tool.billed)?.most ?? 0) + (tool.most ?? usualToolCalls);
     byKind.set(tool.billed, { ...tool, most, isHint: false });
   }
   return [...byKind.values()];

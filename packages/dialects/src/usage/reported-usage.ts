@@ -1,11 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { maxUsageEntries, maxUsageNames, maxUsageChars } from '../bounds.ts';
 
 /** Usage as providers write it: objects of figures, some of them in an object or a list by modality of their own. */
-
-/** More names and modalities than any usage has, and longer than any of its texts. */
-const maxNames = 64;
-const maxModalities = 32;
-const maxTextChars = 256;
 
 /** Adds the figures of two reports, member by member: the first 64 of each, whatever servers send. */
 export function sumReports(one: unknown, other: unknown): unknown {
@@ -14,7 +10,7 @@ export function sumReports(one: unknown, other: unknown): unknown {
   if (!isFields(one) || !isFields(other)) return one ?? other;
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return Object.fromEntries(
-    [...names].slice(0, maxNames).map((name) => [name, sumReports(one[name], other[name])]),
+    [...names].slice(0, maxUsageNames).map((name) => [name, sumReports(one[name], other[name])]),
   );
 }
 
@@ -30,14 +26,14 @@ function sumModalities(...lists: readonly unknown[]): Fields[] | null {
 /**
  * The usage of a stream after a further report. Reports are cumulative, and the newest figures count, but for zeros: some
  * servers report input at the beginning and output at the end, or zeros in the last event. Other lists, long texts and names
- * beyond `maxNames` are left out, so that no number of reports makes it large.
+ * beyond `maxUsageNames` are left out, so that no number of reports makes it large.
  */
 export function latestReport(before: Fields, now: unknown, isNested = false): Fields {
   if (!isFields(now)) return before;
   const merged = new Map(Object.entries(before));
   for (const [name, value] of Object.entries(now)) {
     const known = merged.get(name);
-    if (name === '__proto__' || (known === undefined && merged.size >= maxNames)) continue;
+    if (name === '__proto__' || (known === undefined && merged.size >= maxUsageNames)) continue;
     if (isFields(value) && !isNested)
       merged.set(name, latestReport(isFields(known) ? known : {}, value, true));
     else if (Array.isArray(value) && modalitiesIn(value).length > 0) merged.set(name, modalitiesIn(value));
@@ -50,7 +46,7 @@ export function latestReport(before: Fields, now: unknown, isNested = false): Fi
 /** Google's `ModalityTokenCount`s, by which tokens have prices. */
 function modalitiesIn(value: unknown): Fields[] {
   return listOf(value)
-    .slice(0, maxModalities)
+    .slice(0, maxUsageEntries)
     .filter(isFields)
     .filter(
       ({ modality, tokenCount }) =>
@@ -61,6 +57,6 @@ function modalitiesIn(value: unknown): Fields[] {
 
 function isFigure(value: unknown): boolean {
   return typeof value === 'string'
-    ? value.length <= maxTextChars
+    ? value.length <= maxUsageChars
     : typeof value !== 'object' || value === null;
 }

@@ -1,15 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { cutText } from '@gatehouse/events/cut-text';
 import { toTokens } from './tokens.ts';
+import { sampleChars } from '../bounds.ts';
 
 /** The beginning of a text, and the length of the whole. */
 export interface TextSample {
   beginning: string;
   chars: number;
 }
-
-/** The rest is counted by the ratio of this beginning, which takes 5 ms of English and 125 ms of random CJK. */
-const sampleChars = 50_000;
 
 /** A text that has as many tokens as it is repeated. */
 const oneToken = ' a';

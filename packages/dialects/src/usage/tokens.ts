@@ -1,5 +1,4 @@
-/** More than any call can come to. A sum of as many calls as a run may have stays a safe integer. */
-const mostTokens = 1e12;
+import { mostTokens } from '../bounds.ts';
 
 /**
  * A count of tokens: an integer from 0 to 10^12, whatever a provider, a client or an estimate makes of it. A fraction is

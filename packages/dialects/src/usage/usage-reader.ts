@@ -1,5 +1,6 @@
 import { isTokens } from './tokens.ts';
 import { toUsage, withToolCalls, type Media, type ToolCalls, type Usage } from './usage.ts';
+import { maxUsageEntries } from '../bounds.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -21,7 +22,7 @@ export function readUsage(value: unknown): Usage | null {
 
 /** The usage in an answer or a chunk: Groq has it in `x_groq`, Moonshot in a choice. */
 export function usageIn(answer: Fields): Usage | null {
-  const choices = Array.isArray(answer['choices']) ? answer['choices'].slice(0, mostChoices) : [];
+  const choices = Array.isArray(answer['choices']) ? answer['choices'].slice(0, maxUsageEntries) : [];
   const places = [answer, objectOf(answer['x_groq']), ...choices.map(objectOf)];
   for (const place of places) {
     const usage = readUsage(place?.['usage']);
@@ -29,9 +30,6 @@ export function usageIn(answer: Fields): Usage | null {
   }
   return readUsage(answer['usageMetadata']);
 }
-
-/** Choices among which usage is looked for. */
-const mostChoices = 8;
 
 /** The service tier that a call was served in: OpenAI puts it beside `usage`, Anthropic into it. */
 export function readServiceTier(answer: Fields): string | null {
@@ -207,14 +205,11 @@ function readBedrockUsage(fields: Fields): Usage | null {
 function hourlyWrites(details: unknown): number {
   if (!Array.isArray(details)) return 0;
   const [hourly] = details
-    .slice(0, maxTimes)
+    .slice(0, maxUsageEntries)
     .map(objectOf)
     .filter((entry) => entry?.['ttl'] === '1h');
   return detail(hourly ?? null, 'inputTokens');
 }
-
-/** More than there are times. */
-const maxTimes = 8;
 
 const noMedia: Media = { audio: 0, image: 0, video: 0 };
 
@@ -235,14 +230,11 @@ const modalities: ReadonlyMap<unknown, keyof Media> = new Map([
   ['VIDEO', 'video'],
 ]);
 
-/** More than there are modalities. */
-const mostModalities = 32;
-
 function modalitiesOf(...lists: readonly unknown[]): Media {
   const media = { ...noMedia };
   for (const list of lists) {
     if (!Array.isArray(list)) continue;
-    for (const entry of list.slice(0, mostModalities)) {
+    for (const entry of list.slice(0, maxUsageEntries)) {
       const fields = objectOf(entry);
       const kind = modalities.get(fields?.['modality']);
       if (kind !== undefined) media[kind] += detail(fields, 'tokenCount');

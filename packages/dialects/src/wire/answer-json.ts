@@ -1,8 +1,8 @@
+import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import {
   elementRanges,
   isParsable,
-  maxMemberBytes,
   memberRanges,
   parsedPart,
   smallMembers,
@@ -49,7 +49,7 @@ export class AnswerJson {
   get beginning(): string {
     const { from } = this.#range;
     return this.#bytes
-      .toString('utf8', from, from + maxMemberBytes)
+      .toString('utf8', from, from + smallBytes)
       .trimStart()
       .slice(1);
   }

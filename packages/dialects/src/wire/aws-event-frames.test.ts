@@ -1,9 +1,10 @@
+import { maxFrameBytes, maxFrameLines } from '../bounds.ts';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import { EventStreamCodec, type MessageHeaders } from '@smithy/eventstream-codec';
 import fc from 'fast-check';
 import { AwsEventSplitter, serverSentFrame, type AwsEvent } from './aws-event-frames.ts';
-import { frameData, frameEvent, maxFrameBytes, maxFrameLines } from './sse-frames.ts';
+import { frameData, frameEvent } from './sse-frames.ts';
 
 const codec = new EventStreamCodec(
   (bytes) => Buffer.from(bytes as Uint8Array).toString(),

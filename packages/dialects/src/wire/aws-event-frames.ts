@@ -1,7 +1,8 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { isFields } from '@gatehouse/kit/fields';
 import { EventStreamCodec } from '@smithy/eventstream-codec';
-import { assertFewLines, maxFrameBytes } from './sse-frames.ts';
+import { assertFewLines } from './sse-frames.ts';
+import { maxFrameBytes } from '../bounds.ts';
 
 /** An event of a stream in AWS's event-stream encoding, which Bedrock answers in. */
 export interface AwsEvent {

@@ -3,15 +3,10 @@ import { backslash, escapeBytes, largeBytes } from '@gatehouse/kit/json-bytes';
 import { JsonScan } from '@gatehouse/kit/json-scan';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { Pieces } from './pieces.ts';
+import { longTextBytes, pieceBytes, textHeadBytes } from '../bounds.ts';
 
-/** Longer texts are cut. */
-const longBytes = 1024;
-/** So much of the beginning stays, by which addresses, marks and types of files are known. */
-const headBytes = 512;
 /** The longest character: a surrogate pair of two escapes. */
 const longestChar = 12;
-/** A piece that is scanned in 5 ms. */
-const pieceBytes = 1024 * 1024;
 
 /** Members that are looked into or compared as a whole. */
 const wholeNames = /(?:id|name|namespace|type|role|model|arguments|definition|signature|encrypted_content)$/i;
@@ -104,7 +99,7 @@ export class CutTexts {
   }
 
   *#cut(json: Pieces): Steps<void> {
-    const scan = new JsonScan({ longBytes });
+    const scan = new JsonScan({ longBytes: longTextBytes });
     let place = 0;
     for (const piece of json.all)
       for (let from = 0; from < piece.length; from += pieceBytes) {
@@ -118,7 +113,7 @@ export class CutTexts {
     for (const { from, until } of scan.longTexts) {
       chunks.push(...reader.until(from));
       const name = nameBefore(chunks);
-      const begin = Buffer.concat(reader.until(from + 1 + headBytes + longestChar));
+      const begin = Buffer.concat(reader.until(from + 1 + textHeadBytes + longestChar));
       const end = headEnd(begin);
       const head = begin.subarray(0, end);
       const rest = [begin.subarray(end), ...reader.until(until)];
@@ -203,7 +198,7 @@ const blankEscapes = new Set(Buffer.from('nrt'));
 /** The end of the last whole character in the first bytes of a text, with its quote. `begin` has the next character as well. */
 function headEnd(begin: Buffer): number {
   let end = 1;
-  for (let next = 1; next <= 1 + headBytes; next += charBytes(begin, next)) end = next;
+  for (let next = 1; next <= 1 + textHeadBytes; next += charBytes(begin, next)) end = next;
   return end;
 }
 

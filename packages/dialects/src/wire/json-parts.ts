@@ -7,9 +7,11 @@ import {
   openBrace,
   openBracket,
   quote,
+  smallBytes,
 } from '@gatehouse/kit/json-bytes';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { maxMembers, parsedBytes, pieceBytes } from '../bounds.ts';
 
 /** The place of a value in its JSON text. */
 export interface Range {
@@ -17,14 +19,7 @@ export interface Range {
   until: number;
 }
 
-/** A piece that is scanned in 5 ms. */
-const pieceBytes = 1024 * 1024;
 const maxNameBytes = 256;
-
-/** Parts up to this size are read at once, which takes up to 3 ms. */
-const smallBytes = 64 * 1024;
-/** One long text of this size is parsed in 40 ms. */
-const parsedBytes = 12 * 1024 * 1024;
 
 export function wholeOf({ length }: Buffer): Range {
   return { from: 0, until: length };
@@ -77,9 +72,6 @@ export async function memberRanges(
   return members;
 }
 
-/** Each is parsed by itself in an answer that is too large. */
-export const maxMemberBytes = 64 * 1024;
-
 /** The values of those members that are small enough to be parsed, by their names. */
 export async function smallMembers(
   json: Buffer,
@@ -89,7 +81,7 @@ export async function smallMembers(
   const values: Record<string, unknown> = {};
   for (const name of names) {
     const range = members?.get(name);
-    if (range !== undefined && range.until - range.from <= maxMemberBytes)
+    if (range !== undefined && range.until - range.from <= smallBytes)
       values[name] = await parsedPart(json, range, tenantId);
   }
   return values;
@@ -111,9 +103,6 @@ interface JsonPart extends Range {
   nameUntil: number;
   colonAt: number;
 }
-
-/** OpenAI's objects have about ten members. */
-const maxMembers = 1_000;
 
 /** Finds what lies between the commas of the object or array, in turns of the tenant at the event loop. */
 async function scanned(

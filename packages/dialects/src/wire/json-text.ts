@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import { elementsOf, objectMembers } from './json-members.ts';
+import { maxElements, maxInnerMembers } from '../bounds.ts';
 
 /**
  * JSON text that is written as it stands. Parsing and printing it again would lose big numbers, equal names and the order
@@ -35,10 +36,6 @@ export function writeJson(value: unknown): string {
     .map(([name, each]) => `${JSON.stringify(name)}:${writeJson(each)}`);
   return `{${members.join(',')}}`;
 }
-
-/** More than any object and any list have that are looked into. */
-const maxMembers = 10_000;
-const maxElements = 50_000;
 
 /**
  * A value in the text of a valid JSON document, to find the text of values inside it. It splits its text once, however often
@@ -82,9 +79,9 @@ export class JsonSource {
   #readMembers(): ReadonlyMap<string, JsonSource> {
     // White space may come before the document.
     if (this.#from !== 0 && this.#json[this.#from] !== openBrace) return new Map();
-    const members = objectMembers(this.#json, { from: this.#from, max: maxMembers });
-    if (members.length > maxMembers)
-      throw new AppError('invalid_value', `An object has more than ${maxMembers} members.`);
+    const members = objectMembers(this.#json, { from: this.#from, max: maxInnerMembers });
+    if (members.length > maxInnerMembers)
+      throw new AppError('invalid_value', `An object has more than ${maxInnerMembers} members.`);
     return new Map(
       members.map(({ name, valueStart, valueEnd }) => [
         name,

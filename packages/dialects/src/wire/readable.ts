@@ -1,7 +1,7 @@
+import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { JsonScan, type JsonLimits } from '@gatehouse/kit/json-scan';
+import { maxTranslatedBytes } from '../bounds.ts';
 
-/** Texts up to this size are read within 3 ms. */
-const smallBytes = 64 * 1024;
 /** Limits on others, which are read within 50 ms. Frames with pictures have one long text. */
 const limits: JsonLimits = {
   values: 100_000,
@@ -13,11 +13,11 @@ const limits: JsonLimits = {
 
 /** Texts of a frame that is translated are written several times: 100,000 escapes take 40 ms, and so do 4 MiB. */
 const translated: JsonLimits = { ...limits, values: 20_000, texts: 20_000, escapes: 100_000 };
-const translatedBytes = 4 * 1024 * 1024;
 
 /** Throws unless a frame is read and translated within 50 ms. */
 export function assertTranslatable(frame: Buffer): void {
-  if (frame.length > translatedBytes) throw new Error('a frame of the stream is too large to be translated');
+  if (frame.length > maxTranslatedBytes)
+    throw new Error('a frame of the stream is too large to be translated');
   assertReadable(frame, translated);
 }
 

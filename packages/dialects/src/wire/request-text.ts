@@ -1,9 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { objectMembers, type Member } from './json-members.ts';
 import type { Pieces } from './pieces.ts';
-
-/** APIs have about forty. Each provider call goes through all of them. */
-const maxMembers = 1_000;
+import { maxMembers } from '../bounds.ts';
 
 const maxNameChars = 64;
 

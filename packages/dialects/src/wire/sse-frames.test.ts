@@ -1,6 +1,7 @@
+import { maxFrameBytes, maxFrameLines } from '../bounds.ts';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { frameData, FrameSplitter, hasData, maxFrameBytes, maxFrameLines } from './sse-frames.ts';
+import { frameData, FrameSplitter, hasData } from './sse-frames.ts';
 
 /** Frames of a stream that arrives in these pieces, and what is left at its end. */
 function split(pieces: readonly Buffer[]): { frames: string[]; rest: string } {

@@ -1,5 +1,6 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { withoutMark } from './answer-kind.ts';
+import { maxFrameBytes, maxFrameLines } from '../bounds.ts';
 
 /**
  * Splits a server-sent event stream into frames without touching their bytes: a frame is everything up to and
@@ -84,10 +85,6 @@ const nothing: Buffer = Buffer.alloc(0);
 
 /** A blank line that is not complete yet is at most these many bytes: `\n\r`. */
 const tailBytes = 2;
-
-export const maxFrameBytes = 16 * 1024 * 1024;
-/** Providers write a few lines. So many are split in 3 ms: 2 million took 375. */
-export const maxFrameLines = 10_000;
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;

@@ -1,3 +1,4 @@
+import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { parseBody, readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
@@ -6,7 +7,6 @@ import type { Rewrite } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import {
   elementRanges,
-  maxMemberBytes,
   memberRanges,
   parsedPart,
   smallMembers,
@@ -149,7 +149,7 @@ export class MessageRequests {
       const completion = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
       // A model that was found only now has no signatures looked up.
       if (this.#sum === null)
-        throw new AppError('invalid_value', `model takes more than ${maxMemberBytes} bytes.`, {
+        throw new AppError('invalid_value', `model takes more than ${smallBytes} bytes.`, {
           param: 'model',
         });
       this.#sum.add(completion, messagesUrl, isFields(parsed) ? parsed : {});

@@ -1,7 +1,7 @@
+import { maxMemoryChars } from '@gatehouse/dialects/bounds';
 import { cutText } from '@gatehouse/events/cut-text';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
-import { maxMemoryChars } from '@gatehouse/dialects/usage/answer-meter';
 import { SampleBuilder } from '@gatehouse/dialects/usage/token-estimate';
 import type { Target } from '../catalogue/target.ts';
 import { maxIdChars } from '../bounds.ts';

@@ -1,7 +1,8 @@
+import { maxFrameBytes } from '@gatehouse/dialects/bounds';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { answerKind, withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { assertReadable } from '@gatehouse/dialects/wire/readable';
-import { FrameSplitter, hasData, maxFrameBytes } from '@gatehouse/dialects/wire/sse-frames';
+import { FrameSplitter, hasData } from '@gatehouse/dialects/wire/sse-frames';
 import type { AnswerOrigin, EncodedStream, ResponseHeaders, StreamSplitter } from './provider-kind.ts';
 import { ProviderFailure } from './provider-failure.ts';
 

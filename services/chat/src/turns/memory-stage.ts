@@ -1,7 +1,7 @@
+import { maxMemoryChars } from '@gatehouse/dialects/bounds';
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
-import { maxMemoryChars } from '@gatehouse/dialects/usage/answer-meter';
 import type { RecallStep } from '../memory/recall.ts';
 import type { RememberQueue } from '../memory/remember-queue.ts';
 import type { TurnContext, TurnStage } from './turn-stage.ts';
