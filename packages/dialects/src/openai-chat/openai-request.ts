@@ -32,6 +32,13 @@ export class OpenAiRequest extends ReadRequest {
     return this.messages.flatMap((message) => listOf(message['tool_calls']).filter(isFields).map(idOf));
   }
 
+  /** Only the newest message of the user counts, also one without text. */
+  override lastUserText(): { index: number; text: string } | null {
+    const last = super.lastUserText();
+    const newest = this.messages.findLastIndex((message) => this.isOfUser(message));
+    return last?.index === newest ? last : null;
+  }
+
   override choicesWith(defaults: Fields): number {
     return choicesIn(this.fields, defaults);
   }

@@ -215,27 +215,10 @@ export function hasPool(entry: Provider): boolean {
   return entry.kind !== 'vertex' && entry.keys !== undefined;
 }
 
-/** The environment variables with secrets that a provider names. */
-export function secretsOf(entry: Provider): string[] {
-  return namesOf(entry).filter((named) => named !== undefined);
-}
-
-function namesOf(entry: Provider): (string | undefined)[] {
-  const pool = entry.kind === 'vertex' ? [] : (entry.keys ?? []).map(({ env }) => env);
-  return [...pool, ...soleNamesOf(entry)];
-}
-
-function soleNamesOf(entry: Provider): (string | undefined)[] {
-  switch (entry.kind) {
-    case 'vertex':
-      return [];
-    case 'azure':
-      return [entry.api_key_env, entry.entra?.client_secret_env];
-    case 'bedrock': {
-      const { id_env: id, secret_env: secret, session_token_env: token } = entry.access_key ?? {};
-      return [entry.api_key_env, id, secret, token];
-    }
-    default:
-      return [entry.api_key_env];
-  }
+/** The environment variables with secrets that a provider names: in members such as `api_key_env`, also of others. */
+export function secretsOf(entry: object): string[] {
+  return Object.entries(entry).flatMap(([member, value]: [string, unknown]) => {
+    if (typeof value === 'object' && value !== null) return secretsOf(value);
+    return /^(?:.*_)?env$/.test(member) && typeof value === 'string' ? [value] : [];
+  });
 }

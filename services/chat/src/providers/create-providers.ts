@@ -8,7 +8,6 @@ import type { ChatConfig } from '../config.ts';
 import type { Peers } from '../shared/peers.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { checkProviderKey } from './check-provider-key-rpc.ts';
-import { ownerModelHandlers } from './owner-model-handlers.ts';
 import { TenantKeyUses } from './tenant-key-uses-job.ts';
 import { providerHandlers } from './provider-handlers.ts';
 import { ProviderReports } from './provider-report-job.ts';
@@ -46,10 +45,7 @@ export function createProviders(
   return {
     rpcs: { checkProviderKey: checkProviderKey({ catalogue, providers, settings, keyRing }) },
     providers,
-    handlers: {
-      ...providerHandlers(providers, reports),
-      ...ownerModelHandlers({ catalogue, pricing, reports }),
-    },
+    handlers: providerHandlers({ catalogue, pricing, registry: providers, reports }),
     answers: answerBudget(registry),
     parts: [
       { stop: () => providers.close() },

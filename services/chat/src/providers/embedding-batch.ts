@@ -1,7 +1,7 @@
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { CallRoom, ProviderCall } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import type { BatchPart, EmbeddingBatch, PartVectors, UnaryResponse } from './provider-kind.ts';
+import type { AnswerText, BatchPart, EmbeddingBatch, PartVectors, UnaryResponse } from './provider-kind.ts';
 import { SharedRoom } from './shared-room.ts';
 
 /** Requests of one call that are under way at the same time. */
@@ -49,7 +49,7 @@ export async function completeBatch(
   const [failure] = failures;
   const isUnsent = answered.length === 0 && failures.every(({ details }) => details.isUnsent === true);
   if (failure !== undefined) throw batchFailure(failure, { answered, isUnsent });
-  return batch.join?.(answered) ?? joined(answered);
+  return joined(answered, batch.text ?? openAiText);
 }
 
 /** Tokens of answers that are lost with those that failed are to be paid for. `isUnsent`: whether no request was sent. */
@@ -62,22 +62,28 @@ function batchFailure(
   return new ProviderFailure(kind, provider, { ...details, ...usage, isUnsent });
 }
 
-function joined(answered: readonly PartVectors[]): Buffer {
-  const pieces: Buffer[] = [];
-  for (const { vectors } of answered)
-    for (const vector of vectors)
-      pieces.push(Buffer.from(`${pieces.length === 0 ? '{"data":[' : ','}{"embedding":`), vector, close);
-  return Buffer.concat([...pieces, Buffer.from(`]${usageText(answered)}}`)]);
+const openAiText: AnswerText = {
+  ...{ head: '{"data":[', before: '{"embedding":', end: ']' },
+  usage: (tokens) => `,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}`,
+};
+
+/** The answers as one. It has usage if every answer says how many tokens it has. */
+function joined(answered: readonly PartVectors[], { head, before, end, usage }: AnswerText): Buffer {
+  const vectors = answered.flatMap((part) => part.vectors);
+  const pieces = vectors.flatMap((vector, index) => [
+    Buffer.from(`${index === 0 ? '' : ','}${before}`),
+    vector,
+    close,
+  ]);
+  const tokens = answered.reduce<number | null>(
+    (sum, { inputTokens }) => (sum === null || inputTokens === null ? null : sum + inputTokens),
+    0,
+  );
+  return Buffer.concat([
+    Buffer.from(head),
+    ...pieces,
+    Buffer.from(`${end}${tokens === null ? '' : usage(tokens)}}`),
+  ]);
 }
 
 const close = Buffer.from('}');
-
-/** Empty unless every answer says how many tokens it has. */
-function usageText(answered: readonly PartVectors[]): string {
-  let tokens = 0;
-  for (const { inputTokens } of answered) {
-    if (inputTokens === null) return '';
-    tokens += inputTokens;
-  }
-  return `,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
-}

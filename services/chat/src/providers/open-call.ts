@@ -14,44 +14,40 @@ const unknownTokensPerMs = 1;
 type CallHead = Pick<CallScope, 'operation' | 'tenantId'> & { choices: number };
 type BegunAnswer = Omit<MeteredAnswer, 'responseModel'>;
 
+interface OpenCallOptions {
+  breaker: Breaker;
+  calls: DeploymentCalls;
+  record: AttemptRecord;
+  /** The secrets that the call was sent with. */
+  secrets: () => readonly string[];
+}
+
 const nothing = { beginning: '', chars: 0 };
 
 /** A provider call under way. Its outcome counts for its deployment and the breaker of that, and is recorded. */
 export class OpenCall {
   readonly #call: CallHead;
-  readonly #breaker: Breaker;
-  readonly #calls: DeploymentCalls;
-  readonly #record: AttemptRecord;
+  readonly #options: OpenCallOptions;
   readonly #startedAt = monotonicMs();
-  readonly #secrets: () => readonly string[];
   #firstByteMs: number | null = null;
 
-  constructor(
-    call: CallHead,
-    { breaker, calls }: { breaker: Breaker; calls: DeploymentCalls },
-    record: AttemptRecord,
-    /** The secrets that the call was sent with. */
-    secrets: () => readonly string[],
-  ) {
-    this.#secrets = secrets;
+  constructor(call: CallHead, options: OpenCallOptions) {
     this.#call = call;
-    this.#breaker = breaker;
-    this.#calls = calls;
-    this.#record = record;
+    this.#options = options;
   }
 
   /** The first good byte arrived. */
   answered(): void {
     this.#firstByteMs ??= monotonicMs() - this.#startedAt;
-    this.#breaker.answered(this.#call);
-    this.#record.noteFirstToken();
+    this.#options.breaker.answered(this.#call);
+    this.#options.record.noteFirstToken();
   }
 
   succeeded({ responseModel, usage, serviceTier, answer }: MeteredAnswer): Promise<void> {
     const generated = this.#generated;
-    this.#breaker.succeeded(this.#call);
+    this.#options.breaker.succeeded(this.#call);
     this.#ended({ error: null, isCancelled: false, outputTokens: usage?.outputTokens ?? null });
-    return this.#record.endAttempt({
+    return this.#options.record.endAttempt({
       status: 'ok',
       httpStatus: 200,
       responseModel,
@@ -65,24 +61,24 @@ export class OpenCall {
   /** Returns the failure; rethrows any other error. `begun`: what came of the answer, if it has begun. */
   async failed(thrown: unknown, begun: BegunAnswer | null): Promise<ProviderFailure> {
     if (!(thrown instanceof ProviderFailure)) throw thrown;
-    const error = thrown.without(this.#secrets());
-    if (error.blame !== null) this.#breaker.failed(this.#call, error.blame);
+    const error = thrown.without(this.#options.secrets());
+    if (error.blame !== null) this.#options.breaker.failed(this.#call, error.blame);
     const isCancelled = error.kind === 'aborted' || error.kind === 'interrupted';
     this.#ended({ error: isCancelled ? null : error.toAppError().code, isCancelled, outputTokens: null });
     const { usage } = error.details;
     const paid = usage === undefined ? null : { usage, serviceTier: null, answer: nothing };
-    await this.#record.failAttempt(error, begun ?? paid, this.#generated);
+    await this.#options.record.failAttempt(error, begun ?? paid, this.#generated);
     return error;
   }
 
   /** Tokens that the deployment makes in the time of the call, for all of its answers. */
   get #generated(): number {
-    const pace = this.#calls.tokensPerMs ?? unknownTokensPerMs;
+    const pace = this.#options.calls.tokensPerMs ?? unknownTokensPerMs;
     return toTokens(this.#call.choices * pace * (monotonicMs() - this.#startedAt));
   }
 
   #ended(end: Pick<EndedCall, 'error' | 'isCancelled' | 'outputTokens'>): void {
     const durationMs = monotonicMs() - this.#startedAt;
-    this.#calls.ended({ ...end, durationMs, firstByteMs: this.#firstByteMs }, this.#call.choices);
+    this.#options.calls.ended({ ...end, durationMs, firstByteMs: this.#firstByteMs }, this.#call.choices);
   }
 }

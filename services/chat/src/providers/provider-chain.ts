@@ -346,7 +346,8 @@ export class ProviderChain {
   #openCall(model: Model, calling: Calling): OpenCall {
     const { tenantId, providers, record, request } = this.#options;
     const call = { operation: calling.operation, tenantId, choices: request.choices };
-    return new OpenCall(call, providers.get(model), record, () => calling.sent?.secrets ?? []);
+    const { breaker, calls } = providers.get(model);
+    return new OpenCall(call, { breaker, calls, record, secrets: () => calling.sent?.secrets ?? [] });
   }
 
   /** Returns false if the answer is no longer wanted. */

@@ -25,8 +25,18 @@ export interface EmbeddingBatch {
   parts: Generator<BatchPart>;
   /** Reads the answer to one. Throws if it can't be read. */
   read(answer: BatchAnswer): Promise<PartVectors>;
-  /** The answers as one of the call's API; absent where that is OpenAI's, but for what a view adds. */
-  join?(answered: readonly PartVectors[]): Buffer;
+  /** The text of an answer in the call's API; absent where that is OpenAI's, but for what a view adds. */
+  text?: AnswerText;
+}
+
+/** The text of an answer around its vectors. */
+export interface AnswerText {
+  head: string;
+  /** Before each vector, which an object ends. */
+  before: string;
+  /** The end of a list of vectors. */
+  end: string;
+  usage: (tokens: number) => string;
 }
 
 export interface BatchPart {

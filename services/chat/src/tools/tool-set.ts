@@ -24,10 +24,10 @@ export interface ToolDefinitions {
   sample: TextSample;
 }
 
-interface Part extends ServerTool {
-  /** The place of its definition in the text. */
-  from: number;
-  until: number;
+interface Part {
+  tool: ServerTool;
+  /** Its definition. */
+  text: Buffer;
 }
 
 /** Memory of one tool beside its definition. */
@@ -40,53 +40,35 @@ export class ToolSet {
   readonly definitions: ToolDefinitions;
   readonly #parts: readonly Part[];
 
-  private constructor(parts: readonly Part[], definitions: ToolDefinitions) {
+  private constructor(parts: readonly Part[]) {
     this.#parts = parts;
-    this.definitions = definitions;
-    this.byName = new Map(parts.map((part) => [part.name, part]));
+    this.byName = new Map(parts.map(({ tool }) => [tool.name, tool]));
+    const text = Buffer.concat(
+      parts.flatMap((part, index) => (index === 0 ? part.text : [comma, part.text])),
+    );
+    const { beginning, chars } = sampleOf(text.toString());
+    // A copy: a part of a string keeps all of it in memory.
+    this.definitions = { text, sample: { beginning: Buffer.from(beginning).toString(), chars } };
   }
 
   static forDialect(tools: readonly Tool[], { toolText }: ToolDialect): ToolSet {
-    const parts: Part[] = [];
-    const texts: string[] = [];
-    let at = 0;
-    for (const { schemaJson, description, ...tool } of tools) {
-      const text = toolText({ name: tool.name, description, schemaJson });
-      const until = at + Buffer.byteLength(text);
-      parts.push({ ...tool, from: at, until });
-      texts.push(text);
-      at = until + comma.length;
-    }
-    const text = texts.join(',');
-    return new ToolSet(parts, definitionsOf(Buffer.from(text)));
+    return new ToolSet(
+      tools.map(({ schemaJson, description, ...tool }) => ({
+        tool,
+        text: Buffer.from(toolText({ name: tool.name, description, schemaJson })),
+      })),
+    );
   }
 
   /** Bytes in memory. */
   get bytes(): number {
-    return this.definitions.text.length + this.#parts.length * toolBytes;
+    return 2 * this.definitions.text.length + this.#parts.length * toolBytes;
   }
 
   /** The tools with other names. */
   without(names: readonly unknown[]): ToolSet {
     const others = new Set(names);
-    const left = this.#parts.filter(({ name }) => !others.has(name));
-    if (left.length === this.#parts.length) return this;
-    const texts: Buffer[] = [];
-    const parts: Part[] = [];
-    let at = 0;
-    for (const part of left) {
-      if (at > 0) texts.push(comma);
-      const from = at === 0 ? 0 : at + comma.length;
-      texts.push(this.definitions.text.subarray(part.from, part.until));
-      at = from + part.until - part.from;
-      parts.push({ ...part, from, until: at });
-    }
-    return new ToolSet(parts, definitionsOf(Buffer.concat(texts)));
+    const left = this.#parts.filter(({ tool }) => !others.has(tool.name));
+    return left.length === this.#parts.length ? this : new ToolSet(left);
   }
-}
-
-function definitionsOf(text: Buffer): ToolDefinitions {
-  const { beginning, chars } = sampleOf(text.toString());
-  // A copy: a part of a string keeps all of it in memory.
-  return { text, sample: { beginning: Buffer.from(beginning).toString(), chars } };
 }

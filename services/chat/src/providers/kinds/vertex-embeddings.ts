@@ -13,7 +13,12 @@ export function vertexBatch({ model, isBatch }: ApiCall, body: Buffer, provider:
   return {
     parts: partsOf(body, { isBatch: isBatch === true, textsPerCall, provider }),
     read: readPredictions,
-    join: (answered) => joined(answered, isBatch === true),
+    // As Google's API has it.
+    text: {
+      ...(isBatch === true ? { head: '{"embeddings":[', end: ']' } : { head: '{"embedding":', end: '' }),
+      before: '{"values":',
+      usage: (tokens) => `,"usageMetadata":{"promptTokenCount":${tokens}}`,
+    },
   };
 }
 
@@ -119,23 +124,3 @@ async function readPredictions({ bytes, texts, tenantId }: BatchAnswer): Promise
   }
   return { vectors, inputTokens };
 }
-
-/** The answers as Google's API has them. */
-function joined(answered: readonly PartVectors[], isBatch: boolean): Buffer {
-  const vectors = answered.flatMap((part) => part.vectors);
-  const pieces = vectors.flatMap((vector, index) => [
-    Buffer.from(`${index === 0 ? '' : ','}{"values":`),
-    vector,
-    close,
-  ]);
-  const counts = answered.map(({ inputTokens }) => inputTokens);
-  const tokens = counts.reduce<number | null>(
-    (sum, count) => (sum === null || count === null ? null : sum + count),
-    0,
-  );
-  const usage = tokens === null ? '' : `,"usageMetadata":{"promptTokenCount":${tokens}}`;
-  const [head, end] = isBatch ? ['{"embeddings":[', ']'] : ['{"embedding":', ''];
-  return Buffer.concat([Buffer.from(head), ...pieces, Buffer.from(`${end}${usage}}`)]);
-}
-
-const close = Buffer.from('}');
