@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
-import { pageBytes, type PageRows } from '@gatehouse/kit/page';
+import { pageBytes, type PageRequest, type PageRows } from '@gatehouse/kit/page';
 
 /** One page of a list, as the API returns it. */
 export interface Page<Item> {
@@ -59,6 +59,15 @@ export function pageOf<Row extends { id: string }, Item>(
     has_more: hasMore,
     next_cursor: hasMore && last !== undefined ? encodeCursor(last.id) : null,
   };
+}
+
+/** The reply of a handler that lists rows: the page that its query asks for. See {@link pageOf}. */
+export async function pageReply<Row extends { id: string }, Item>(
+  { query: { limit, cursor } }: { query: { limit: number; cursor?: string | undefined } },
+  read: (page: PageRequest) => Promise<PageRows<Row> | Row[]>,
+  show: (row: Row) => Item,
+): Promise<{ body: Page<Item> }> {
+  return { body: pageOf(await read({ limit, before: decodeCursor(cursor) }), limit, show) };
 }
 
 export function encodeCursor(id: string): string {

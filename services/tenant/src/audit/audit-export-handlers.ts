@@ -5,15 +5,10 @@ import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { ExportTurns } from '@gatehouse/http/export-turns';
 import { doorHeaders } from '@gatehouse/http/reply';
 import { sendPieces } from '@gatehouse/http/streamed-reply';
-import type { PageRows } from '@gatehouse/kit/page';
+import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import type { z } from 'zod';
-import {
-  filterOf,
-  showEntry,
-  withoutOwnersAddress,
-  type AuditLogDependencies,
-} from './audit-log-handlers.ts';
-import type { AuditFilter, StoredEntry } from './audit-log-store.ts';
+import { filterOf, showEntry, showToTenant, type AuditLogDependencies } from './audit-log-handlers.ts';
+import { readTenantLog, type StoredEntry } from './audit-log-store.ts';
 
 type OwnerCall = RawCall<z.output<typeof exportAuditLog>>;
 type TenantExportCall = RawCall<z.output<typeof exportOwnAuditLog>>;
@@ -22,51 +17,41 @@ const pageSize = 200;
 /** Exports that a replica sends at a time. Those of owners have slots of their own. */
 const slots = { ofOwners: 1, ofTenants: 4 };
 
-interface ExportCall {
-  request: IncomingMessage;
-  response: ServerResponse;
-  call: RawCall;
-}
-
-type Page = Pick<AuditFilter, 'limit' | 'before'>;
-
 /** Entries of an export, and how they are shown until the client has left. */
 interface Entries {
-  read: (page: Page) => Promise<PageRows<StoredEntry>>;
+  read: (page: PageRequest) => Promise<PageRows<StoredEntry>>;
   show: (entry: StoredEntry) => object;
   left: AbortSignal;
 }
 
 /** `/v1/audit-log/export`, and the one of owners. A connection is used for a page at a time. */
-export function auditExportHandlers({
-  auditLog,
-  tenantLog: tenantLog,
-}: AuditLogDependencies): Record<string, RawHandler> {
+export function auditExportHandlers({ auditLog, app }: AuditLogDependencies): Record<string, RawHandler> {
   const ownerExports = new ExportTurns(slots.ofOwners);
   const tenantExports = new ExportTurns(slots.ofTenants);
   return {
     'owner.audit-log.export': (request, response, call: OwnerCall) => {
       const filter = { ...filterOf(call.query), tenantId: call.query.tenant_id ?? null };
-      const read = (page: Page) => auditLog.list({ ...filter, ...page });
+      const read = (page: PageRequest) => auditLog.list({ ...filter, ...page });
       return ownerExports.run(null, response, (left) =>
-        sendEntries({ request, response, call }, { read, left, show: showEntry }),
+        sendEntries(request, response, call, { read, left, show: showEntry }),
       );
     },
 
     'audit-log.export': (request, response, call: TenantExportCall) => {
       const { tenantId } = tenantOf(call);
       const filter = { ...filterOf(call.query), tenantId };
-      const read = (page: Page) => tenantLog.list({ ...filter, ...page });
-      const show = (entry: StoredEntry) => withoutOwnersAddress(showEntry(entry));
+      const read = (page: PageRequest) => readTenantLog(app, { ...filter, ...page });
       return tenantExports.run(tenantId, response, (left) =>
-        sendEntries({ request, response, call }, { read, left, show }),
+        sendEntries(request, response, call, { read, left, show: showToTenant }),
       );
     },
   };
 }
 
 async function sendEntries(
-  { request, response, call }: ExportCall,
+  request: IncomingMessage,
+  response: ServerResponse,
+  call: RawCall,
   { read, show, left }: Entries,
 ): Promise<void> {
   // Before the head, so that an outage has a status.

@@ -1,11 +1,11 @@
 import type { AuditEntry, listAuditLog, listOwnAuditLog } from '@gatehouse/contract/audit';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { pageReply } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';
+import type { Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
-import type { AuditFilter, StoredEntry } from './audit-log-store.ts';
+import { readTenantLog, type AuditFilter, type StoredEntry } from './audit-log-store.ts';
 import type { AuditLogSystemStore } from './audit-log-system-store.ts';
-import type { TenantAuditLogStore } from './tenant-audit-log-store.ts';
 
 type Query = z.output<typeof listOwnAuditLog>;
 type Filtered = Omit<Query, 'limit' | 'cursor'>;
@@ -14,26 +14,21 @@ type List = Call<unknown, z.output<typeof listAuditLog>>;
 
 export interface AuditLogDependencies {
   auditLog: AuditLogSystemStore;
-  tenantLog: TenantAuditLogStore;
+  /** A pool of `tenant_app`. */
+  app: Pool;
 }
 
 /** The administrative changes in all services, with the key that made each: of all tenants, and of the caller's. */
-export function auditLogHandlers({
-  auditLog,
-  tenantLog: tenantLog,
-}: AuditLogDependencies): Record<string, Handler> {
+export function auditLogHandlers({ auditLog, app }: AuditLogDependencies): Record<string, Handler> {
   return {
-    'owner.audit-log.list': async ({ query }: List) => {
-      const filter = { ...filterOf(query), ...pageIn(query), tenantId: query.tenant_id ?? null };
-      const rows = await auditLog.list(filter);
-      return { body: pageOf(rows, query.limit, showEntry) };
+    'owner.audit-log.list': async (call: List) => {
+      const filter = { ...filterOf(call.query), tenantId: call.query.tenant_id ?? null };
+      return pageReply(call, (page) => auditLog.list({ ...filter, ...page }), showEntry);
     },
 
     'audit-log.list': async (call: TenantList) => {
-      const { query } = call;
-      const { tenantId } = tenantOf(call);
-      const rows = await tenantLog.list({ ...filterOf(query), ...pageIn(query), tenantId });
-      return { body: pageOf(rows, query.limit, (entry) => withoutOwnersAddress(showEntry(entry))) };
+      const filter = { ...filterOf(call.query), tenantId: tenantOf(call).tenantId };
+      return pageReply(call, (page) => readTenantLog(app, { ...filter, ...page }), showToTenant);
     },
   };
 }
@@ -47,15 +42,12 @@ export function filterOf(query: Filtered): Omit<AuditFilter, 'tenantId' | 'limit
   return { actor, action, from, to };
 }
 
-function pageIn({ limit, cursor }: Query): Pick<AuditFilter, 'limit' | 'before'> {
-  return { limit, before: decodeCursor(cursor) };
-}
-
 export function showEntry({ at, ...entry }: StoredEntry): AuditEntry {
   return { ...entry, at: at.toISOString() };
 }
 
 /** Tenants see what an owner changed for them, not where the owner was. */
-export function withoutOwnersAddress(entry: AuditEntry): AuditEntry {
+export function showToTenant(stored: StoredEntry): AuditEntry {
+  const entry = showEntry(stored);
   return entry.actor.role === 'owner' ? { ...entry, client_ip: null } : entry;
 }

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import type { Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 
 export interface AuditFilter extends PageRequest {
   tenantId: string | null;
@@ -36,4 +36,12 @@ export async function readEntries(db: Queryable, filter: AuditFilter): Promise<P
     limit: filter.limit,
     values: [filter.tenantId, filter.actor, filter.action, filter.from, filter.to, filter.before],
   });
+}
+
+/** The log of one tenant, newest first. `app` acts as `tenant_app`. */
+export function readTenantLog(
+  app: Pool,
+  filter: AuditFilter & { tenantId: string },
+): Promise<PageRows<StoredEntry>> {
+  return withTenant(app, filter.tenantId, (db) => readEntries(db, filter));
 }

@@ -1,17 +1,18 @@
 import { Changes } from '@gatehouse/audited-changes/changes';
+import { topics } from '@gatehouse/contract/services';
 import { readAuditEvent } from '@gatehouse/events/audit-event';
 import { EventIntake } from '@gatehouse/events/intake';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import type { Pool } from '@gatehouse/pg/pool';
+import { publishOutbox } from '@gatehouse/shell/outbox-publisher';
 import type { Shell } from '@gatehouse/shell/shell';
+import { consumeTopic } from '@gatehouse/shell/topic-consumer';
 import type { TenantConfig } from '../config.ts';
 import { auditExportHandlers } from './audit-export-handlers.ts';
 import { auditLogHandlers } from './audit-log-handlers.ts';
 import { AuditLogSystemStore } from './audit-log-system-store.ts';
 import { auditRetention } from './audit-retention-job.ts';
-import { shareAuditTopic } from './audit-consumer.ts';
 import { changeRecorder } from './change-store.ts';
-import { TenantAuditLogStore } from './tenant-audit-log-store.ts';
 
 export interface AuditOptions {
   config: TenantConfig;
@@ -32,10 +33,12 @@ export function createAudit(shell: Shell, { config, app, system }: AuditOptions)
     log,
     registry,
   });
-  shareAuditTopic(shell, { config, outbox, intake });
+  // Entries of this service are in the log already, so they are skipped when they come back from Kafka.
+  publishOutbox(shell, { source: outbox.source, outbox, config, topic: topics.audit, watermarks: false });
+  consumeTopic(shell, { topic: topics.audit, config, take: (events) => intake.take(events) });
   const keyRing = config.SECRETS_KEYRING;
   const changes = new Changes({ service: 'tenant', app, system, keyRing, record: recordChange, log });
-  const logs = { auditLog: entries, tenantLog: new TenantAuditLogStore(app) };
+  const logs = { auditLog: entries, app };
   return {
     handlers: auditLogHandlers(logs),
     rawHandlers: auditExportHandlers(logs),

@@ -1,7 +1,7 @@
 import type { CreateApiKey, listApiKeys, rotateApiKey } from '@gatehouse/contract/keys';
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
@@ -24,11 +24,13 @@ const what = 'API key';
 /** `/v1/api-keys*`: a tenant's admin manages the tenant's own keys. */
 export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<string, Handler> {
   return {
-    'api-keys.list': async (call: List) => {
-      const { limit, cursor, user_id: userId = null } = call.query;
-      const page = { limit, before: decodeCursor(cursor), userId };
-      const rows = await apiKeys.list(tenantOf(call).tenantId, page);
-      return { body: pageOf(rows, limit, showApiKey) };
+    'api-keys.list': (call: List) => {
+      const { user_id: userId = null } = call.query;
+      return pageReply(
+        call,
+        (page) => apiKeys.list(tenantOf(call).tenantId, { ...page, userId }),
+        showApiKey,
+      );
     },
 
     'api-keys.create': async (call: Create) => {

@@ -2,12 +2,13 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { rotateApiKey } from '@gatehouse/contract/keys';
 import type { CreatePersonalKey, listOwn } from '@gatehouse/contract/personal-keys';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { PageRequest } from '@gatehouse/kit/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import { replaceSecret, revokeApiKey } from './api-key-store.ts';
@@ -37,11 +38,10 @@ const what = 'own API key';
 export function personalKeyHandlers({ app, changes }: PersonalKeyDependencies): Record<string, Handler> {
   return {
     'me.api-keys.list': async (call: List) => {
-      const { limit, cursor } = call.query;
       const user = userOf(call);
-      const page = { limit, before: decodeCursor(cursor) };
-      const rows = await withTenant(app, user.tenantId, (db) => listPersonalKeys(db, user, page));
-      return { body: pageOf(rows, limit, showOwnKey) };
+      const read = (page: PageRequest) =>
+        withTenant(app, user.tenantId, (db) => listPersonalKeys(db, user, page));
+      return pageReply(call, read, showOwnKey);
     },
 
     'me.api-keys.create': async (call: Call<CreatePersonalKey>) => {

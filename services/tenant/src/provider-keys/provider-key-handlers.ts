@@ -1,9 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { Change } from '@gatehouse/audited-changes/audit-entry';
+import { resourceReplies } from '@gatehouse/audited-changes/resource';
 import type { CreateProviderKey, listProviderKeys } from '@gatehouse/contract/provider-keys';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { newId } from '@gatehouse/kit/ids';
@@ -18,12 +16,11 @@ import {
   insertProviderKey,
   type ProviderKeyStore,
 } from './provider-key-store.ts';
-import { prefixOf, showProviderKey, type ProviderKey } from './provider-key.ts';
+import { prefixOf, showProviderKey } from './provider-key.ts';
 
 type List = Call<unknown, z.output<typeof listProviderKeys>>;
 type Create = Call<CreateProviderKey>;
 
-const what = 'provider key';
 /** Keys of a tenant: each call of chat for its settings carries all of them. */
 const maxKeys = 100;
 /** New keys of a tenant. The provider is asked about each, from the address of the platform. */
@@ -46,12 +43,12 @@ export function providerKeyHandlers({
   changes,
 }: ProviderKeyDependencies): Record<string, Handler> {
   const checking = new FairQueue(checksInFlight);
+  const replies = resourceReplies({
+    ...{ what: 'provider key', type: 'provider_key' as const, show: showProviderKey, changes },
+  });
   return {
-    'provider-keys.list': async (call: List) => {
-      const { limit, cursor } = call.query;
-      const rows = await keys.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
-      return { body: pageOf(rows, limit, showProviderKey) };
-    },
+    'provider-keys.list': (call: List) =>
+      replies.list(call, (page) => keys.list(tenantOf(call).tenantId, page)),
 
     'provider-keys.create': async (call: Create) => {
       const { tenantId, boundUser } = tenantOf(call);
@@ -65,25 +62,14 @@ export function providerKeyHandlers({
       await countCheck(keys, tenantId);
       await checking.run(tenantId, () => check(call, { id, provider, sealed, models }));
       const newKey = { id, tenantId, provider, prefix: prefixOf(text), models, userId, sealed };
-      return changes.change(call, async (db) => {
+      return replies.create(call, async (db) => {
         if ((await countProviderKeys(db, tenantId)) >= maxKeys)
           throw new AppError('limit_reached', `A tenant has at most ${maxKeys} provider keys. Delete some.`);
-        const key = await insertProviderKey(db, newKey);
-        return {
-          body: showProviderKey(key),
-          headers: { location: `/v1/provider-keys/${id}` },
-          changes: [changeOf('provider_key.created', key)],
-        };
+        return insertProviderKey(db, newKey);
       });
     },
 
-    'provider-keys.delete': async (call: Call) => {
-      const id = resourceId(call.params, what);
-      return changes.change(call, async (db) => {
-        const key = orNotFound(await deleteProviderKey(db, id), what);
-        return { changes: [changeOf('provider_key.deleted', key)] };
-      });
-    },
+    'provider-keys.delete': (call: Call) => replies.delete(call, deleteProviderKey),
   };
 }
 
@@ -94,10 +80,4 @@ async function countCheck(keys: ProviderKeyStore, tenantId: string): Promise<voi
     throw new AppError('rate_limit_exceeded', `A tenant gives at most ${checksPerMinute} keys a minute.`, {
       headers: retryAfterHeaders(endsInMs),
     });
-}
-
-function changeOf(action: 'provider_key.created' | 'provider_key.deleted', key: ProviderKey): Change {
-  const view = showProviderKey(key);
-  const isNew = action === 'provider_key.created';
-  return { action, id: key.id, before: isNew ? null : view, after: isNew ? view : null };
 }

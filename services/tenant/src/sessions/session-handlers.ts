@@ -3,9 +3,10 @@ import type { listOwn, MemberSession } from '@gatehouse/contract/personal-keys';
 import type { listSessions } from '@gatehouse/contract/sessions';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
+import type { PageRequest } from '@gatehouse/kit/page';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import { endSession, endSessionOfKey, type SessionStore } from './session-store.ts';
@@ -28,7 +29,7 @@ export interface SessionDependencies {
 /** `/v1/session`, `/v1/sessions*` and `/v1/me/sessions*` */
 export function sessionHandlers({
   sessions,
-  systemStore: systemStore,
+  systemStore,
   changes,
   forget,
 }: SessionDependencies): Record<string, Handler> {
@@ -55,26 +56,19 @@ export function sessionHandlers({
       return { body: showCurrent(session) };
     },
 
-    'sessions.list': async (call: List) => {
-      const { limit, cursor } = call.query;
-      const rows = await sessions.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
-      return { body: pageOf(rows, limit, showSession) };
-    },
+    'sessions.list': (call: List) =>
+      pageReply(call, (page) => sessions.list(tenantOf(call).tenantId, page), showSession),
 
-    'sessions.delete': async (call: Call) => end(call, (db, id) => endSession(db, id)),
+    'sessions.delete': (call: Call) => end(call, endSession),
 
-    'me.sessions.list': async (call: MemberList) => {
-      const { limit, cursor } = call.query;
+    'me.sessions.list': (call: MemberList) => {
       const { keyId, tenantId, sessionId } = call.principal;
-      const page = { limit, before: decodeCursor(cursor) };
-      const rows =
-        tenantId === null
-          ? await systemStore.listOfKey(keyId, page)
-          : await sessions.listOfKey(tenantId, keyId, page);
-      return { body: pageOf(rows, limit, (one) => showOwn(one, sessionId)) };
+      const read = (page: PageRequest) =>
+        tenantId === null ? systemStore.listOfKey(keyId, page) : sessions.listOfKey(tenantId, keyId, page);
+      return pageReply(call, read, (one) => showOwn(one, sessionId));
     },
 
-    'me.sessions.delete': async (call: Call) =>
+    'me.sessions.delete': (call: Call) =>
       end(call, (db, id) => endSessionOfKey(db, id, call.principal.keyId)),
   };
 }

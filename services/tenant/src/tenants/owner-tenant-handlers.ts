@@ -1,7 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { CreateTenant, listTenants, PatchTenant } from '@gatehouse/contract/tenants';
 import type { Call, Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
@@ -21,14 +21,9 @@ const what = 'tenant';
 /** `/internal/v1/owner/tenants*`: an owner creates, limits, suspends and archives tenants. */
 export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes): Record<string, Handler> {
   return {
-    'owner.tenants.list': async ({ query }: List) => {
-      const rows = await tenants.list({
-        status: query.status ?? null,
-        q: query.q ?? null,
-        limit: query.limit,
-        before: decodeCursor(query.cursor),
-      });
-      return { body: pageOf(rows, query.limit, showTenant) };
+    'owner.tenants.list': (call: List) => {
+      const { status = null, q = null } = call.query;
+      return pageReply(call, (page) => tenants.list({ ...page, status, q }), showTenant);
     },
 
     'owner.tenants.create': async (call: Call<CreateTenant>) => {

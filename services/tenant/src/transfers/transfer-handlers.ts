@@ -1,10 +1,11 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { CreateTransfer, listTransfers as listShape } from '@gatehouse/contract/transfers';
 import type { Call, Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError, isErrorCode } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { PageRequest } from '@gatehouse/kit/page';
 import type { z } from 'zod';
 import { findPreview } from './preview-store.ts';
 import { findTransfer, insertTransfer, listTransfers, type TransferJobs } from './transfer-store.ts';
@@ -83,18 +84,14 @@ export function transferHandlers({
 
     'transfers.get': async ({ principal, params }: Call) => {
       const id = resourceId(params, what);
-      return {
-        body: showTransfer(
-          orNotFound(await read(principal, (db) => findTransfer(db, id)), what),
-          principal.tenantId,
-        ),
-      };
+      const transfer = orNotFound(await read(principal, (db) => findTransfer(db, id)), what);
+      return { body: showTransfer(transfer, principal.tenantId) };
     },
 
-    'transfers.list': async ({ principal, query: { limit, cursor } }: List) => {
-      const page = { limit, before: decodeCursor(cursor) };
-      const rows = await read(principal, (db) => listTransfers(db, page));
-      return { body: pageOf(rows, limit, (transfer) => showTransfer(transfer, principal.tenantId)) };
+    'transfers.list': (call: List) => {
+      const { principal } = call;
+      const rows = (page: PageRequest) => read(principal, (db) => listTransfers(db, page));
+      return pageReply(call, rows, (transfer) => showTransfer(transfer, principal.tenantId));
     },
   };
 }

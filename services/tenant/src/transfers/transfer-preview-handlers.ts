@@ -51,12 +51,8 @@ export function transferPreviewHandlers({
 
     'transfers.previews.get': async ({ principal, params }: Call) => {
       const id = resourceId(params, what);
-      return {
-        body: showPreview(
-          orNotFound(await read(principal, (db) => findPreview(db, id)), what),
-          principal.tenantId,
-        ),
-      };
+      const preview = orNotFound(await read(principal, (db) => findPreview(db, id)), what);
+      return { body: showPreview(preview, principal.tenantId) };
     },
 
     'transfers.previews.accept': async (call: Call) => {

@@ -1,3 +1,4 @@
+import { resourceReplies } from '@gatehouse/audited-changes/resource';
 import {
   maxChannelInstances,
   type ChannelCredentials,
@@ -7,10 +8,10 @@ import {
   type PatchChannelInstance,
 } from '@gatehouse/contract/channel-instances';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import {
   newSettings,
@@ -53,11 +54,11 @@ export interface ChannelDependencies extends Pick<Ground, 'agents' | 'guard' | '
 export function channelHandlers(dependencies: ChannelDependencies): Record<string, Handler> {
   const { channels, secrets, adapters, queue, changes, publicUrl } = dependencies;
   const show = (channel: Channel) => showChannel(channel, publicUrl);
+  const replies = resourceReplies({ what, type: 'channel_instance', show, changes });
   return {
-    'channels.instances.list': async (call: List) => {
-      const { limit, cursor, type = null } = call.query;
-      const page = { limit, before: decodeCursor(cursor), type };
-      return { body: pageOf(await channels.list(tenantOf(call).tenantId, page), limit, show) };
+    'channels.instances.list': (call: List) => {
+      const { type = null } = call.query;
+      return replies.list(call, (page) => channels.list(tenantOf(call).tenantId, { ...page, type }));
     },
 
     'channels.instances.create': async (call: Create) => {
@@ -67,33 +68,26 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
       const credentials = credentialsOf(adapters, type, call.body.credentials);
       await assertUsable(call, call.body, dependencies);
       const sealed = secrets.seal(placeOf({ tenantId, id }), JSON.stringify(credentials));
-      return changes.change(call, async (db) => {
+      const insert = async (db: Queryable) => {
         if ((await countChannels(db, tenantId)) >= maxChannelInstances)
           throw new AppError('limit_reached', `There may be ${maxChannelInstances} channels.`);
         const status = firstStatus(adapters, type);
-        const made = show(
-          await insertChannel(db, { id, tenantId, type, settings, credentials: sealed, status }),
-        );
+        const made = await insertChannel(db, { id, tenantId, type, settings, credentials: sealed, status });
         await queue.check(db, { tenantId, id });
-        return {
-          body: { ...made, ...(adapterOf(adapters, type).completed !== undefined && credentials) },
-          headers: { location: `/v1/channels/instances/${id}` },
-          changes: [{ action: 'channel_instance.created', id, before: null, after: made }],
-        };
-      });
+        return made;
+      };
+      return replies.create(call, insert, adapterOf(adapters, type).completed && credentials);
     },
 
-    'channels.instances.get': async (call: Call) => {
-      const channel = await channels.find(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: show(orNotFound(channel, what)) };
-    },
+    'channels.instances.get': (call: Call) =>
+      replies.get(call, (id) => channels.find(tenantOf(call).tenantId, id)),
 
     'channels.instances.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const { type } = orNotFound(await channels.find(tenantId, id), what);
       // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, { ...call.body, type }, dependencies);
-      return changes.change(call, async (db) => {
+      return replies.change(call, async (db) => {
         const before = orNotFound(await lockChannel(db, id), what);
         const settings = patchedSettings(before, call.body);
         const credentials = call.body.credentials;
@@ -113,19 +107,16 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
         const after = await updateChannel(db, id, { settings, rotation, acceptedS, state });
         // Credentials may be valid again, and what waits may go on.
         await queue.check(db, { tenantId, id });
-        const [old, body] = [show(before), show(after)];
-        return { body, changes: [{ action: 'channel_instance.updated', id, before: old, after: body }] };
+        return { before, after };
       });
     },
 
-    'channels.instances.delete': async (call: Call) => {
-      const id = resourceId(call.params, what);
-      return changes.change(call, async (db) => {
-        const before = show(orNotFound(await lockChannel(db, id), what));
-        await deleteChannel(db, id);
-        return { changes: [{ action: 'channel_instance.deleted', id, before, after: null }] };
-      });
-    },
+    'channels.instances.delete': (call: Call) =>
+      replies.delete(call, async (db, id) => {
+        const before = await lockChannel(db, id);
+        if (before !== null) await deleteChannel(db, id);
+        return before;
+      }),
   };
 }
 

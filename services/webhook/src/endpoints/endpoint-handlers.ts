@@ -5,12 +5,13 @@ import {
   type PatchWebhookEndpoint,
   type RotateWebhookSecret,
 } from '@gatehouse/contract/webhook-endpoints';
+import { resourceReplies } from '@gatehouse/audited-changes/resource';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import { assertNetworks } from './networks.ts';
 import { newSettings, patchedSettings, showEndpoint } from './endpoint.ts';
@@ -45,13 +46,11 @@ export interface EndpointDependencies extends Pick<Ground, 'agents' | 'guard' | 
 
 /** `/v1/webhooks/endpoints*` */
 export function endpointHandlers(dependencies: EndpointDependencies): Record<string, Handler> {
-  const { endpoints, secrets, changes, allowToken } = dependencies;
+  const { endpoints, secrets, allowToken } = dependencies;
+  const replies = repliesOf(dependencies);
   return {
-    'webhooks.endpoints.list': async (call: List) => {
-      const { limit, cursor } = call.query;
-      const rows = await endpoints.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
-      return { body: pageOf(rows, limit, showEndpoint) };
-    },
+    'webhooks.endpoints.list': (call: List) =>
+      replies.list(call, (page) => endpoints.list(tenantOf(call).tenantId, page)),
 
     'webhooks.endpoints.create': async (call: Create) => {
       const { tenantId } = tenantOf(call);
@@ -69,24 +68,16 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
         secret: secrets.seal({ ...place, column: 'secret' }, secret),
         callbackSecret: secrets.seal({ ...place, column: 'callback_secret' }, callbackSecret),
       };
-      return changes.change(call, async (db) => {
+      const insert = async (db: Queryable) => {
         if ((await countEndpoints(db, tenantId)) >= maxEndpoints)
           throw new AppError('limit_reached', `There may be ${maxEndpoints} endpoints.`);
-        const endpoint = showEndpoint(
-          await insertEndpoint(db, { id, tenantId, scheme, settings, secrets: sealed }),
-        );
-        return {
-          body: { ...endpoint, secret, callback_secret: callbackSecret },
-          headers: { location: `/v1/webhooks/endpoints/${id}` },
-          changes: [{ action: 'webhook_endpoint.created', id, before: null, after: endpoint }],
-        };
-      });
+        return insertEndpoint(db, { id, tenantId, scheme, settings, secrets: sealed });
+      };
+      return replies.create(call, insert, { secret, callback_secret: callbackSecret });
     },
 
-    'webhooks.endpoints.get': async (call: Call) => {
-      const endpoint = await endpoints.find(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: showEndpoint(orNotFound(endpoint, what)) };
-    },
+    'webhooks.endpoints.get': (call: Call) =>
+      replies.get(call, (id) => endpoints.find(tenantOf(call).tenantId, id)),
 
     'webhooks.endpoints.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
@@ -97,64 +88,40 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
       const place = { tenantId, table: 'endpoints', column: 'callback_secret', id } as const;
       // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, call.body, dependencies);
-      return changes.change(call, async (db) => {
+      return replies.change(call, async (db) => {
         const before = orNotFound(await lockEndpoint(db, id), what);
         const current = await readSecret(db, place);
         const rotation = rotationOf(secrets, place, { current, next: callbackSecret, overlapS });
         const after = await updateEndpoint(db, before, patchedSettings(before, call.body), rotation);
-        return {
-          body: showEndpoint(after),
-          changes: [
-            {
-              action: 'webhook_endpoint.updated',
-              id,
-              before: showEndpoint(before),
-              after: showEndpoint(after),
-            },
-          ],
-        };
+        return { before, after };
       });
     },
 
-    'webhooks.endpoints.delete': async (call: Call) => {
-      const id = resourceId(call.params, what);
-      return changes.change(call, async (db) => {
-        const endpoint = orNotFound(await lockEndpoint(db, id), what);
-        await deleteEndpoint(db, id);
-        return {
-          changes: [{ action: 'webhook_endpoint.deleted', id, before: showEndpoint(endpoint), after: null }],
-        };
-      });
-    },
+    'webhooks.endpoints.delete': (call: Call) =>
+      replies.delete(call, async (db, id) => {
+        const endpoint = await lockEndpoint(db, id);
+        if (endpoint !== null) await deleteEndpoint(db, id);
+        return endpoint;
+      }),
 
     'webhooks.endpoints.rotate-secret': (call: Rotate) => rotateSecret(call, dependencies),
   };
 }
 
-async function rotateSecret(
-  call: Rotate,
-  { endpoints, secrets, changes }: EndpointDependencies,
-): Promise<Reply> {
+function repliesOf({ changes }: EndpointDependencies) {
+  return resourceReplies({ what, type: 'webhook_endpoint', show: showEndpoint, changes });
+}
+
+async function rotateSecret(call: Rotate, dependencies: EndpointDependencies): Promise<Reply> {
+  const { endpoints, secrets } = dependencies;
   const { tenantId } = tenantOf(call);
   const id = resourceId(call.params, what);
   const { scheme } = orNotFound(await endpoints.find(tenantId, id), what);
   const secret = secretFor(scheme, call.body.secret);
   const sealed = secrets.seal({ tenantId, table: 'endpoints', column: 'secret', id }, secret);
-  return changes.change(call, async (db) => {
-    const rotation = { id, secret: sealed, overlapSeconds: call.body.overlap_seconds };
-    const { before, after } = orNotFound(await replaceSecret(db, rotation), what);
-    return {
-      body: { ...showEndpoint(after), secret },
-      changes: [
-        {
-          action: 'webhook_endpoint.rotated',
-          id,
-          before: showEndpoint(before),
-          after: showEndpoint(after),
-        },
-      ],
-    };
-  });
+  const rotation = { id, secret: sealed, overlapSeconds: call.body.overlap_seconds };
+  const options = { verb: 'rotated', shown: { secret } };
+  return repliesOf(dependencies).change(call, (db) => replaceSecret(db, rotation), options);
 }
 
 /** Throws a 400 unless the agent exists for the caller, and the URL, the networks and the template may be used. */

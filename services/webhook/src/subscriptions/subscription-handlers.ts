@@ -4,12 +4,13 @@ import {
   type listWebhookSubscriptions,
   type PatchWebhookSubscription,
 } from '@gatehouse/contract/webhook-subscriptions';
+import { resourceReplies } from '@gatehouse/audited-changes/resource';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
+import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import type { EventQueue } from './event-queue-store.ts';
 import { platformId } from '../shared/ref.ts';
@@ -63,36 +64,24 @@ function handlersFor(
   whose: (call: Call) => string,
   { subscriptions, events, deliveries, guard, secrets, changes, counts }: SubscriptionDependencies,
 ): Record<string, Handler> {
+  const replies = resourceReplies({ what, type: 'webhook_subscription', show: showSubscription, changes });
   return {
-    list: async (call: List) => {
-      const { limit, cursor } = call.query;
-      const rows = await subscriptions.list(whose(call), { limit, before: decodeCursor(cursor) });
-      return { body: pageOf(rows, limit, showSubscription) };
-    },
+    list: (call: List) => replies.list(call, (page) => subscriptions.list(whose(call), page)),
 
     create: async (call: Create) => {
       const [tenantId, id, secret] = [whose(call), newId(), newStandardSecret()];
       await guard.check(call.body.url, 'url');
       const settings = patched(call.body, {});
       const sealed = secrets.seal({ tenantId, table: 'subscriptions', column: 'secret', id }, secret);
-      return changes.change(call, async (db) => {
+      const insert = async (db: Queryable) => {
         if ((await countSubscriptions(db, tenantId)) >= maxSubscriptions)
           throw new AppError('limit_reached', `There may be ${maxSubscriptions} subscriptions.`);
-        const made = showSubscription(
-          await insertSubscription(db, { tenantId, id, settings, secret: sealed }),
-        );
-        return {
-          body: { ...made, secret },
-          headers: { location: `${call.route.path}/${id}` },
-          changes: [{ action: 'webhook_subscription.created', id, before: null, after: made }],
-        };
-      });
+        return insertSubscription(db, { tenantId, id, settings, secret: sealed });
+      };
+      return replies.create(call, insert, { secret });
     },
 
-    get: async (call: Call) => {
-      const subscription = await subscriptions.find(whose(call), resourceId(call.params, what));
-      return { body: showSubscription(orNotFound(subscription, what)) };
-    },
+    get: (call: Call) => replies.get(call, (id) => subscriptions.find(whose(call), id)),
 
     patch: async (call: Patch) => {
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
@@ -100,26 +89,23 @@ function handlersFor(
       const { secret, overlap_seconds: overlapS } = call.body;
       const provided = secret === undefined ? undefined : secretFor('standard', secret);
       const place = { tenantId, table: 'subscriptions', column: 'secret', id } as const;
-      return changes.change(call, async (db) => {
+      return replies.change(call, async (db) => {
         const before = orNotFound(await lockSubscription(db, { tenantId, id }), what);
         const current = await readSecret(db, place);
         const rotation = rotationOf(secrets, place, { current, next: provided, overlapS });
         const after = await updateSubscription(db, id, patched(before, call.body), rotation);
         if (!after.enabled) await deliveries.giveUp(db, { subscriptionId: id });
         else if (after.url !== before.url) await deliveries.redirect(db, { tenantId, subscriber: after });
-        const [old, body] = [showSubscription(before), showSubscription(after)];
-        return { body, changes: [{ action: 'webhook_subscription.updated', id, before: old, after: body }] };
+        return { before, after };
       });
     },
 
-    delete: async (call: Call) => {
-      const [tenantId, id] = [whose(call), resourceId(call.params, what)];
-      return changes.change(call, async (db) => {
-        const before = showSubscription(orNotFound(await lockSubscription(db, { tenantId, id }), what));
-        await deleteSubscription(db, id);
-        return { changes: [{ action: 'webhook_subscription.deleted', id, before, after: null }] };
-      });
-    },
+    delete: (call: Call) =>
+      replies.delete(call, async (db, id) => {
+        const before = await lockSubscription(db, { tenantId: whose(call), id });
+        if (before !== null) await deleteSubscription(db, id);
+        return before;
+      }),
 
     test: async (call: Call) => {
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
