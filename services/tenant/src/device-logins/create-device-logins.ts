@@ -1,15 +1,14 @@
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
-import { Batched, batchedFinder } from '@gatehouse/kit/batched';
+import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import type { BrowserSessions } from '../sessions/browser-session-handlers.ts';
-import { deviceHandlers } from './device-handlers.ts';
+import { DeviceLogins, deviceLoginHandlers } from './device-login-handlers.ts';
 import { DeviceLoginSystemStore } from './device-login-system-store.ts';
-import type { NewDeviceLogin } from './device-login.ts';
-import { DeviceLogins } from './device-logins.ts';
+import { devicePageHandlers } from './device-page-handlers.ts';
 import { ProgramKeySystemStore } from './program-key-system-store.ts';
 
 export interface DeviceLoginsOptions {
@@ -29,48 +28,26 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions) {
   const { system, proved, recordChange, browsers, refusals, config } = options;
   const { PUBLIC_URL: publicUrl, CLI_KEY_TTL: ttlSeconds } = config;
-  const decisions = new Refusals({ service: 'tenant', system, log });
-  const waiting = new DeviceLoginSystemStore(options.logins);
-  const decided = new DeviceLoginSystemStore(proved);
-  const keys = new ProgramKeySystemStore(proved, recordChange);
-  const keysAsSent = new ProgramKeySystemStore(options.logins, recordChange);
-  const allKeys = new ApiKeySystemStore(options.logins);
+  const keysAsSent = new ApiKeySystemStore(options.logins);
   const oldLogins = new DeviceLoginSystemStore(system);
   const oldKeys = new ProgramKeySystemStore(system, recordChange);
-  // Requests without a key, however many, take one connection each.
-  const inserted = new Batched((logins: readonly NewDeviceLogin[]) => waiting.insert(logins));
-  const polls = new Batched((ids: readonly string[]) => waiting.notePolls(ids));
-  const findReplaced = batchedFinder(
-    (texts) =>
-      keysAsSent.findReplaced(texts.map((text) => ({ id: text.slice(0, 36), hash: text.slice(37) }))),
-    ({ id, hash }) => `${id} ${hash}`,
-  );
   const logins = new DeviceLogins({
-    insert: (login) => inserted.get(login),
-    findPolled: batchedFinder(
-      (hashes) => waiting.findPolled(hashes),
-      ({ deviceSha256 }) => deviceSha256,
-    ),
-    notePoll: (id) => polls.get(id),
-    findWaiting: batchedFinder(
-      (hashes) => waiting.findWaiting(hashes),
-      ({ userSha256 }) => userSha256,
-    ),
-    decide: (id, sessionId) => decided.decide(id, sessionId),
+    waiting: new DeviceLoginSystemStore(options.logins),
+    decided: new DeviceLoginSystemStore(proved),
     findKey: batchedFinder(
-      (ids) => allKeys.findToAuthenticate(ids),
+      (ids) => keysAsSent.findToAuthenticate(ids),
       ({ keyId }) => keyId,
     ),
-    wasReplaced: async (id, secretSha256) => {
-      const hash = secretSha256.toString('hex');
-      return (await findReplaced(`${id} ${hash}`)) !== null;
-    },
-    keys,
-    count: (kind, sender) => (kind === 'program_decision' ? decisions : refusals).count(kind, sender),
-    ...{ ttlSeconds, publicUrl },
+    keysAsSent: new ProgramKeySystemStore(options.logins, recordChange),
+    keys: new ProgramKeySystemStore(proved, recordChange),
+    decisions: new Refusals({ service: 'tenant', system, log }),
+    ...{ refusals, ttlSeconds, publicUrl },
   });
   return {
-    rawHandlers: deviceHandlers({ logins, browsers, log, ttl: hoursAndMinutes(ttlSeconds) }),
+    rawHandlers: {
+      ...deviceLoginHandlers(logins, log),
+      ...devicePageHandlers({ logins, browsers, ttl: hoursAndMinutes(ttlSeconds) }),
+    },
     parts: [
       new PeriodicWork({
         task: 'delete old logins of programs',

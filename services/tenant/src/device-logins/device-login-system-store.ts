@@ -1,26 +1,42 @@
+import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { inTurn, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { loginNetworkDays } from '../sessions/login-network-system-store.ts';
 import {
   deviceLoginLife,
   mostDeviceLogins,
   type NewDeviceLogin,
+  type PolledLogin,
   type TooManyWait,
   type WaitingProgram,
 } from './device-login.ts';
-import type { PolledLogin } from './device-logins.ts';
 
 /** A login with the hexadecimal hash of the code that its program keeps. */
-export type StoredDeviceLogin = PolledLogin & { deviceSha256: string };
+type StoredDeviceLogin = PolledLogin & { deviceSha256: string };
 
 /** A login that a person may decide on, with the hexadecimal hash of its code. */
-export type StoredProgram = WaitingProgram & { userSha256: string };
+type StoredProgram = WaitingProgram & { userSha256: string };
 
 /** Whether the poll before is long enough ago. A second of tolerance, because clocks and networks differ. */
 const isDue = `coalesce(polled_at <= now() - interval '${deviceLoginLife.intervalSeconds - 1} seconds', true)`;
 
-/** Logins of programs, which belong to no tenant before a person has confirmed them. */
+/**
+ * Logins of programs, which belong to no tenant before a person has confirmed them. Requests without a key, however many,
+ * take one connection for each kind of statement.
+ */
 export class DeviceLoginSystemStore {
   readonly #pool: Pool;
+  readonly #inserts = new Batched((logins: readonly NewDeviceLogin[]) => this.#insert(logins));
+  readonly #polls = new Batched((ids: readonly string[]) => this.#notePolls(ids));
+  /** By the hexadecimal hash of the code that the program keeps. */
+  readonly findPolled = batchedFinder(
+    (hashes) => this.#findPolled(hashes),
+    ({ deviceSha256 }) => deviceSha256,
+  );
+  /** The undecided login by the hexadecimal hash of the code that the person reads. */
+  readonly findWaiting = batchedFinder(
+    (hashes) => this.#findWaiting(hashes),
+    ({ userSha256 }) => userSha256,
+  );
 
   /** `pool` acts as `tenant_system`. */
   constructor(pool: Pool) {
@@ -28,10 +44,19 @@ export class DeviceLoginSystemStore {
   }
 
   /**
-   * Inserts logins together. Returns null for each, or the bound of {@link mostDeviceLogins} that it is beyond: that of
-   * all also for a code that is taken. Beyond the bound of all, the networks with the most logins lose their last ones.
+   * Adds a login. Returns null, or the bound of {@link mostDeviceLogins} that it is beyond: that of all also for a code
+   * that is taken. Beyond the bound of all, the networks with the most logins lose their last ones.
    */
-  async insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
+  insert(login: NewDeviceLogin): Promise<TooManyWait | null> {
+    return this.#inserts.get(login);
+  }
+
+  /** Notes a poll. False after another one, at whatever replica, that was noted within the interval. */
+  notePoll(id: string): Promise<boolean> {
+    return this.#polls.get(id);
+  }
+
+  async #insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
     return withTransaction(this.#pool, async (db) => {
       // Replicas count one after the other: each sees the logins that another one has added.
       await db.query(`select pg_advisory_xact_lock(hashtextextended('device logins', 0))`);
@@ -47,8 +72,7 @@ export class DeviceLoginSystemStore {
     });
   }
 
-  /** By the hexadecimal hashes of the codes that programs keep. */
-  async findPolled(hashes: readonly string[]): Promise<StoredDeviceLogin[]> {
+  async #findPolled(hashes: readonly string[]): Promise<StoredDeviceLogin[]> {
     const { rows } = await this.#pool.query<StoredDeviceLogin>(
       `select login.id, encode(device_sha256, 'hex') as "deviceSha256", not ${isDue} as "isEarly",
          case when login.expires_at <= now() then 'expired' when decided_at is null then 'waiting'
@@ -60,8 +84,7 @@ export class DeviceLoginSystemStore {
     return rows;
   }
 
-  /** Notes polls. False for those after another one, of whatever replica, that was noted within the interval. */
-  async notePolls(ids: readonly string[]): Promise<boolean[]> {
+  async #notePolls(ids: readonly string[]): Promise<boolean[]> {
     // Replicas lock rows in one order.
     const { rows } = await this.#pool.query<{ id: string }>(
       `update tenant.device_logins set polled_at = now() where id = any(array(
@@ -74,8 +97,7 @@ export class DeviceLoginSystemStore {
     return ids.map((id) => noted.delete(id));
   }
 
-  /** The undecided logins by the hexadecimal hashes of the codes that people read. */
-  async findWaiting(hashes: readonly string[]): Promise<StoredProgram[]> {
+  async #findWaiting(hashes: readonly string[]): Promise<StoredProgram[]> {
     const { rows } = await this.#pool.query<StoredProgram>(
       `select id, encode(user_sha256, 'hex') as "userSha256", client_id as "clientId", client_ip as "clientIp",
          created_at as "createdAt"

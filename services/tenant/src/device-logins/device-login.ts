@@ -45,6 +45,16 @@ export interface NewDeviceLogin {
 /** The reason why a login was not added. */
 export type TooManyWait = 'ofNetwork' | 'ofAll';
 
+/** A login that a program polls. */
+export interface PolledLogin {
+  id: string;
+  state: 'waiting' | 'allowed' | 'denied' | 'expired';
+  /** The tenant of the session that allowed it; null for that of an owner. */
+  tenantId: string | null;
+  /** Whether the poll before was less than the interval ago, by a second of tolerance. */
+  isEarly: boolean;
+}
+
 /** A program that waits for a person. */
 export interface WaitingProgram extends Pick<NewDeviceLogin, 'id' | 'clientId' | 'clientIp'> {
   createdAt: Date;

@@ -1,5 +1,6 @@
 import { auditEntryOf, type Change, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
+import { batchedFinder } from '@gatehouse/kit/batched';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
@@ -34,6 +35,14 @@ type Actor = Pick<Circumstances, 'actor' | 'tenantId'>;
 export class ProgramKeySystemStore {
   readonly #pool: Pool;
   readonly #record: RecordChange;
+  readonly #findReplaced = batchedFinder(
+    (texts) =>
+      findReplaced(
+        this.#pool,
+        texts.map((text) => ({ id: text.slice(0, 36), hash: text.slice(37) })),
+      ),
+    ({ id, hash }) => `${id} ${hash}`,
+  );
 
   /** `pool` acts as `tenant_system`. */
   constructor(pool: Pool, record: RecordChange) {
@@ -92,9 +101,9 @@ export class ProgramKeySystemStore {
     await this.#inTurn(key, (db) => this.#revoke(db, key.id, from));
   }
 
-  /** See {@link findReplaced}. */
-  findReplaced(texts: readonly { id: string; hash: string }[]): ReturnType<typeof findReplaced> {
-    return findReplaced(this.#pool, texts);
+  /** Whether the key of a program had a secret before a renewal. One statement for all that ask meanwhile. */
+  async wasReplaced(id: string, secretSha256: Buffer): Promise<boolean> {
+    return (await this.#findReplaced(`${id} ${secretSha256.toString('hex')}`)) !== null;
   }
 
   /** Deletes up to `limit` keys of programs that ended 30 days ago; returns how many. */

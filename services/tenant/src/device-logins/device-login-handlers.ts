@@ -1,90 +1,74 @@
-import type { StartedDeviceLogin, Token } from '@gatehouse/contract/device-logins';
+import {
+  deviceGrant,
+  getToken,
+  refreshGrant,
+  revokeToken,
+  startDeviceLogin,
+  type StartedDeviceLogin,
+  type Token,
+} from '@gatehouse/contract/device-logins';
+import type { RawHandler } from '@gatehouse/http/app';
 import { newKeyText, parseKeyText } from '@gatehouse/identity/key-text';
 import { networkOf, wideNetworkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-import type { RefusalKind } from '@gatehouse/public-access/refusals';
-import type { ApiKey } from '../keys/api-key.ts';
-import { judge, type KeyHashes } from '../keys/authentication.ts';
+import type { Refusals } from '@gatehouse/public-access/refusals';
+import type { KeyToAuthenticate } from '../keys/api-key-system-store.ts';
+import { judge } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { From, Session } from '../sessions/session.ts';
+import type { DeviceLoginSystemStore } from './device-login-system-store.ts';
 import {
   deviceLoginLife,
   newUserCode,
   readUserCode,
-  type NewDeviceLogin,
   type TooManyWait,
   type WaitingProgram,
 } from './device-login.ts';
 import { OAuthError } from './oauth-error.ts';
-
-/** A login that a program polls. */
-export interface PolledLogin {
-  id: string;
-  state: 'waiting' | 'allowed' | 'denied' | 'expired';
-  /** The tenant of the session that allowed it; null for that of an owner. */
-  tenantId: string | null;
-  /** Whether the poll before was less than the interval ago, by a second of tolerance. */
-  isEarly: boolean;
-}
-
-/** A key as far as its renewal and revocation need it. */
-export interface KeyOfProgram extends KeyHashes {
-  id: string;
-  tenantId: string | null;
-  confirmedBy: string | null;
-}
-
-/** A key as the program that gets it learns of it. */
-interface IssuedKey extends Pick<ApiKey, 'role' | 'scopes'> {
-  /** By the clock of the database, as its end. */
-  expiresInS: number;
-}
+import { oauthHandler } from './oauth-handlers.ts';
+import type { NewProgramKey, ProgramKey } from './program-key-store.ts';
+import type { ProgramKeySystemStore } from './program-key-system-store.ts';
 
 export interface DeviceLoginDependencies {
-  /** Adds a login; returns the reason if too many wait. */
-  insert: (login: NewDeviceLogin) => Promise<TooManyWait | null>;
-  /** By the hexadecimal hash of the code that the program keeps. */
-  findPolled: (deviceSha256: string) => Promise<PolledLogin | null>;
-  /** False if the poll came too early. */
-  notePoll: (id: string) => Promise<boolean>;
-  /** By the hexadecimal hash of the code that the person reads. */
-  findWaiting: (userSha256: string) => Promise<WaitingProgram | null>;
-  decide: (id: string, sessionId: string | null) => Promise<boolean>;
-  /** Finds a key by the public half of its text. */
-  findKey: (keyId: string) => Promise<KeyOfProgram | null>;
-  /** Whether the key of a program had a secret before a renewal. */
-  wasReplaced: (id: string, secretSha256: Buffer) => Promise<boolean>;
-  keys: {
-    issue: (login: PolledLogin, key: NewText & { keyId: string }, from: From) => Promise<IssuedKey | null>;
-    renew: (
-      key: NewText & Pick<KeyOfProgram, 'tenantId'>,
-      presentedSha256: Buffer,
-      from: From,
-    ) => Promise<IssuedKey | 'reused' | null>;
-    revoke: (key: KeyOfProgram, from: From) => Promise<void>;
-  };
-  /**
-   * Counts a request that proves nothing against its sender: the address, or the id of the login; and a decision against
-   * the key of its session. Throws `rate_limit_exceeded` beyond the limit.
-   */
-  count: (kind: DeviceRefusal, sender: string | null) => Promise<void>;
+  /** For requests that have proved nothing, and for those that have. */
+  waiting: DeviceLoginSystemStore;
+  decided: DeviceLoginSystemStore;
+  /** Finds a key by the public half of its text, with the requests that have proved nothing. */
+  findKey: (keyId: string) => Promise<KeyToAuthenticate | null>;
+  /** For requests that have proved nothing, and for those that have. */
+  keysAsSent: ProgramKeySystemStore;
+  keys: ProgramKeySystemStore;
+  /** Count decisions by the key of their session, and requests that prove nothing by their sender. */
+  decisions: Refusals;
+  refusals: Refusals;
   ttlSeconds: number;
   publicUrl: string;
 }
 
-/** The proofs that requests of programs and people may lack, and their decisions. */
-type DeviceRefusal = Extract<
-  RefusalKind,
-  'device_code' | 'early_poll' | 'key' | 'program_decision' | 'user_code'
->;
+/** `/login/device`, `/login/token` and `/login/revoke`, for programs. */
+export function deviceLoginHandlers(logins: DeviceLogins, log: Logger): Record<string, RawHandler> {
+  return {
+    'login.device': oauthHandler(startDeviceLogin, log, ({ client_id: id }, from) => logins.start(id, from)),
+    'login.token': oauthHandler(getToken, log, (fields, from) => {
+      const { grant_type: grant, device_code: code, refresh_token: key } = fields;
+      if (grant === deviceGrant) return logins.poll(required(code, 'device_code'), from);
+      if (grant === refreshGrant) return logins.renew(required(key, 'refresh_token'), from);
+      throw new OAuthError('unsupported_grant_type', 'The grant_type is not supported.');
+    }),
+    'login.revoke': oauthHandler(revokeToken, log, async ({ token }, from) => {
+      await logins.revoke(token, from);
+      return {};
+    }),
+  };
+}
 
-interface NewText {
-  id: string;
-  secretSha256: Buffer;
-  ttlSeconds: number;
+function required(value: string | undefined, name: string): string {
+  if (value === undefined) throw new OAuthError('invalid_request', `Missing required field: ${name}.`);
+  return value;
 }
 
 /** Gives programs keys that a person has confirmed by a code. */
@@ -100,13 +84,13 @@ export class DeviceLogins {
    * networks do. These bounds hold the number of logins; starts themselves are not counted.
    */
   async start(clientId: string, from: From): Promise<StartedDeviceLogin> {
-    const { insert, publicUrl } = this.#options;
+    const { waiting, publicUrl } = this.#options;
     const [deviceCode, userCode] = [newRandomToken(), newUserCode()];
     const hashes = { deviceSha256: tokenSha256(deviceCode), userSha256: tokenSha256(userCode) };
     const { clientIp } = from;
     const address = clientIp ?? '';
     const networks = { network: networkOf(address), wideNetwork: wideNetworkOf(address) };
-    const refused = await insert({ id: newId(), ...hashes, clientId, clientIp, ...networks });
+    const refused = await waiting.insert({ id: newId(), ...hashes, clientId, clientIp, ...networks });
     if (refused !== null) throw tooMany(refused);
     const page = `${publicUrl}/device`;
     return {
@@ -119,16 +103,16 @@ export class DeviceLogins {
 
   /** The key, once a person has allowed it. Throws {@link OAuthError} before that, and after all other ends. */
   async poll(deviceCode: string, from: From): Promise<Token> {
-    const { findPolled, notePoll, keys, count } = this.#options;
-    const login = await findPolled(tokenSha256(deviceCode).toString('hex'));
+    const { waiting, keys, refusals } = this.#options;
+    const login = await waiting.findPolled(tokenSha256(deviceCode).toString('hex'));
     if (login === null) {
-      await count('device_code', from.clientIp);
+      await refusals.count('device_code', from.clientIp);
       throw new OAuthError('invalid_grant', 'The device code is unknown, or was used.');
     }
     if (login.state === 'expired') throw new OAuthError('expired_token', 'The device code has expired.');
     // An early poll counts against its own code: other programs of the network poll on.
-    if (login.isEarly || !(await notePoll(login.id))) {
-      await count('early_poll', login.id);
+    if (login.isEarly || !(await waiting.notePoll(login.id))) {
+      await refusals.count('early_poll', login.id);
       throw new OAuthError('slow_down', `Wait ${deviceLoginLife.intervalSeconds} seconds between polls.`);
     }
     if (login.state === 'denied') throw new OAuthError('access_denied', 'The person has denied the key.');
@@ -167,22 +151,22 @@ export class DeviceLogins {
 
   /** The program that waits with a code; null for a text that is none, which counts against the network. */
   async find(userCode: string, from: From): Promise<(WaitingProgram & { userCode: string }) | null> {
-    const { findWaiting, count } = this.#options;
+    const { waiting, refusals } = this.#options;
     const read = readUserCode(userCode);
-    const program = read === null ? null : await findWaiting(tokenSha256(read).toString('hex'));
+    const program = read === null ? null : await waiting.findWaiting(tokenSha256(read).toString('hex'));
     if (program !== null && read !== null) return { ...program, userCode: read };
-    await count('user_code', from.clientIp);
+    await refusals.count('user_code', from.clientIp);
     return null;
   }
 
   /** Allows a login in a session, or denies it. False if another decision came first, or it has expired. */
   async decide(id: string, session: Pick<Session, 'id' | 'keyId'>, isAllowed: boolean): Promise<boolean> {
     // A denied program frees its place while its row stays, and the key of an allowed one is in the audit log.
-    await this.#options.count('program_decision', session.keyId);
-    return this.#options.decide(id, isAllowed ? session.id : null);
+    await this.#options.decisions.count('program_decision', session.keyId);
+    return this.#options.decided.decide(id, isAllowed ? session.id : null);
   }
 
-  #lives(secretSha256: Buffer): Pick<NewText, 'secretSha256' | 'ttlSeconds'> {
+  #lives(secretSha256: Buffer): Pick<NewProgramKey, 'secretSha256' | 'ttlSeconds'> {
     return { secretSha256, ttlSeconds: this.#options.ttlSeconds };
   }
 
@@ -191,17 +175,17 @@ export class DeviceLogins {
     text: string,
     from: From,
     { replaced } = { replaced: false },
-  ): Promise<{ key: KeyOfProgram; keyId: string; secretSha256: Buffer } | null> {
-    const { findKey, wasReplaced, count } = this.#options;
+  ): Promise<{ key: KeyToAuthenticate; keyId: string; secretSha256: Buffer } | null> {
+    const { findKey, keysAsSent, refusals } = this.#options;
     const parsed = parseKeyText(text);
     const key = parsed === null ? null : await findKey(parsed.keyId);
     if (parsed !== null && key !== null) {
       const { secretSha256 } = parsed;
       if (judge(key, secretSha256) === 'accepted') return { key, ...parsed };
-      if (replaced && key.confirmedBy !== null && (await wasReplaced(key.id, secretSha256)))
+      if (replaced && key.confirmedBy !== null && (await keysAsSent.wasReplaced(key.id, secretSha256)))
         return { key, ...parsed };
     }
-    await count('key', from.clientIp);
+    await refusals.count('key', from.clientIp);
     return null;
   }
 }
@@ -215,7 +199,7 @@ function tooMany(which: TooManyWait): AppError {
       });
 }
 
-function tokenOf(text: string, { expiresInS, role, scopes }: IssuedKey): Token {
+function tokenOf(text: string, { expiresInS, role, scopes }: ProgramKey): Token {
   return {
     access_token: text,
     token_type: 'Bearer',

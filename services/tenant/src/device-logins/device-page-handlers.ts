@@ -1,67 +1,39 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  deviceGrant,
-  getToken,
-  refreshGrant,
-  revokeToken,
-  startDeviceLogin,
-} from '@gatehouse/contract/device-logins';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { assertTenantActive } from '@gatehouse/kit/errors';
-import type { Logger } from '@gatehouse/kit/log';
 import { queryObject } from '@gatehouse/kit/validate';
 import { endPage } from '@gatehouse/public-access/consent-page';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
 import { fromOf, queryOf, type BrowserSessions } from '../sessions/browser-session-handlers.ts';
 import { formOf } from '../sessions/login-handlers.ts';
 import type { StoredSession } from '../sessions/session-system-store.ts';
-import type { DeviceLogins } from './device-logins.ts';
+import type { DeviceLogins } from './device-login-handlers.ts';
 import { codePage, decisionPage } from './device-page.ts';
-import { OAuthError } from './oauth-error.ts';
-import { oauthHandler } from './oauth-handlers.ts';
 
-export interface DeviceDependencies {
+export interface DevicePageDependencies {
   logins: DeviceLogins;
   browsers: BrowserSessions;
-  log: Logger;
   /** The longest lifetime of a key, for people. */
   ttl: string;
 }
 
-/** `/login/device`, `/login/token`, `/login/revoke` for programs, and the page `/device` for people. */
-export function deviceHandlers(dependencies: DeviceDependencies): Record<string, RawHandler> {
-  const { logins, log } = dependencies;
+/** The page `/device`, where people confirm programs. */
+export function devicePageHandlers(dependencies: DevicePageDependencies): Record<string, RawHandler> {
   const page = new DevicePage(dependencies);
   return {
-    'login.device': oauthHandler(startDeviceLogin, log, ({ client_id: id }, from) => logins.start(id, from)),
-    'login.token': oauthHandler(getToken, log, (fields, from) => {
-      const { grant_type: grant, device_code: code, refresh_token: key } = fields;
-      if (grant === deviceGrant) return logins.poll(required(code, 'device_code'), from);
-      if (grant === refreshGrant) return logins.renew(required(key, 'refresh_token'), from);
-      throw new OAuthError('unsupported_grant_type', 'The grant_type is not supported.');
-    }),
-    'login.revoke': oauthHandler(revokeToken, log, async ({ token }, from) => {
-      await logins.revoke(token, from);
-      return {};
-    }),
     'device.page': (request, response, call) => page.show(request, response, call),
     'device.form': (request, response, call) => page.decide(request, response, call),
   };
-}
-
-function required(value: string | undefined, name: string): string {
-  if (value === undefined) throw new OAuthError('invalid_request', `Missing required field: ${name}.`);
-  return value;
 }
 
 const unknownCode = 'No program waits with this code. Check it, or start the program again.';
 
 /** Shows people who have a session which program waits for them, and takes their decision. */
 class DevicePage {
-  readonly #options: DeviceDependencies;
+  readonly #options: DevicePageDependencies;
 
-  constructor(options: DeviceDependencies) {
+  constructor(options: DevicePageDependencies) {
     this.#options = options;
   }
 
