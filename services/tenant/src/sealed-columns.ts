@@ -9,7 +9,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'provider_keys', column: 'key', context: contextOfProviderKey },
   ...(['id_token', 'refresh_token'] as const).map((column) => ({
     ...{ table: 'logins', column, hasNoTenant: true as const },
-    context: ({ id }: { id: string }) => contextOfLogin(id, column),
+    context: ({ id }: { id: string }) => contextOfLogin({ id, column }),
   })),
 ];
 

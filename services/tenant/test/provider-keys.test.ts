@@ -4,12 +4,13 @@ import { KeyVerdict } from '@gatehouse/proto/chat/v1/chat';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
+import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
 import { sealedColumns } from '../src/sealed-columns.ts';
-import { LoginSecrets } from '../src/sessions/login.ts';
+import { contextOfLogin } from '../src/sessions/login.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 const text = 'sk-canary-5e1f0c7d2b9a';
@@ -227,7 +228,9 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
   const loginId = newId();
   const old = KeyRing.parse(service.identity.keyRing);
   const kinds = ['id_token', 'refresh_token'] as const;
-  const sealed = kinds.map((kind) => new LoginSecrets(old).seal(loginId, kind, `a ${kind}`));
+  const sealed = kinds.map((kind) =>
+    sealedTexts(old, contextOfLogin).seal({ id: loginId, column: kind }, `a ${kind}`),
+  );
   await service.rows(
     `insert into tenant.logins (id, issuer, iss, sub, id_token, refresh_token, expires_at) values ($1, 'i', 'i', 's', $2, $3, now() + interval '30 days')`,
     [loginId, ...sealed],
@@ -244,7 +247,9 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
     [loginId],
   );
   for (const kind of kinds)
-    expect(new LoginSecrets(fresh).open(loginId, kind, login?.[kind] ?? Buffer.of())).toBe(`a ${kind}`);
+    expect(
+      sealedTexts(fresh, contextOfLogin).open({ id: loginId, column: kind }, login?.[kind] ?? Buffer.of()),
+    ).toBe(`a ${kind}`);
   expect(openProviderKey(fresh, { tenantId: own.id, id }, row?.key ?? Buffer.of())).toBe(text);
   await Promise.all(pools.map((pool) => pool.end()));
 });

@@ -7,36 +7,27 @@ import { keyRevoked } from './key-changes.ts';
 import { findLoginKeys } from './login-key-store.ts';
 import { includeRights, type Rights } from './rights.ts';
 
-/** Keys of the logins of people, in all tenants. */
-export class LoginKeySystemStore {
-  readonly #pool: Pool;
-  readonly #record: RecordChange;
-
-  /** `pool` acts as `tenant_system`; people take turns at it. */
-  constructor(pool: Pool, record: RecordChange) {
-    this.#pool = pool;
-    this.#record = record;
-  }
-
-  /**
-   * Revokes the keys of a person that have rights which the person doesn't have now. Their sessions end. A key with fewer
-   * scopes stays: a release that adds a scope to a role ends no session.
-   */
-  async keepOnly(
+/**
+ * Revokes the keys of a person, in all tenants, that have rights which the person doesn't have now. Their sessions end. A
+ * key with fewer scopes stays: a release that adds a scope to a role ends no session. `pool` acts as `tenant_system`;
+ * people take turns at it.
+ */
+export function keepOnlyRights(pool: Pool, record: RecordChange) {
+  return async (
     person: Person,
     rights: readonly Rights[],
     from: Pick<Circumstances, 'clientIp' | 'requestId'>,
-  ): Promise<void> {
+  ): Promise<void> => {
     const turn = turnOfPerson(person);
-    for (const key of await inTurn(this.#pool, turn, (db) => findLoginKeys(db, person))) {
+    for (const key of await inTurn(pool, turn, (db) => findLoginKeys(db, person))) {
       if (rights.some((right) => includeRights(right, key))) continue;
       const { id, tenantId, role, userId } = key;
-      await inTurn(this.#pool, turn, async (db) => {
+      await inTurn(pool, turn, async (db) => {
         const changed = await revokeApiKey(db, id);
         const by = { ...from, tenantId, actor: { key_id: id, role, user_id: userId } };
         for (const change of changed === null ? [] : keyRevoked(changed))
-          await this.#record(db, auditEntryOf(change, by));
+          await record(db, auditEntryOf(change, by));
       });
     }
-  }
+  };
 }

@@ -8,9 +8,61 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
-import { fromOf } from './browser-session-handlers.ts';
-import type { IssuerLogouts } from './issuer-logouts.ts';
-import { formOf } from './login-handlers.ts';
+import { formOf, fromOf } from './browser-session-handlers.ts';
+import type { IssuerPage } from './login-page.ts';
+import type { LoginSystemStore } from './login-system-store.ts';
+import type { LoginSecrets } from './login.ts';
+import type { SessionChangeStore } from './session-change-store.ts';
+import type { From, Session } from './session.ts';
+import type { TokenRevocations } from './token-revocations-job.ts';
+
+export interface IssuerLogoutDependencies {
+  issuers: ReadonlyMap<string, Issuer>;
+  secrets: LoginSecrets;
+  logins: LoginSystemStore;
+  sessions: SessionChangeStore;
+  revocations: TokenRevocations;
+  log: Logger;
+}
+
+/** Logouts at the gateway that go on at an issuer, and logouts at an issuer that end sessions here. */
+export class IssuerLogouts {
+  readonly #options: IssuerLogoutDependencies;
+
+  constructor(options: IssuerLogoutDependencies) {
+    this.#options = options;
+  }
+
+  /** The page for a session that has ended; null for one by a key, and where the issuer has none. */
+  async pageOf({ loginId }: Pick<Session, 'loginId'>): Promise<IssuerPage | null> {
+    const { logins, issuers, secrets, log } = this.#options;
+    if (loginId === null) return null;
+    try {
+      const login = await logins.find(loginId);
+      const issuer = issuers.get(login?.issuer ?? '');
+      if (login === null || issuer === undefined) return null;
+      const url = await issuer.logoutUrl(secrets.open({ id: login.id, column: 'id_token' }, login.idToken));
+      return url === null ? null : { issuer: issuer.settings.name, url };
+    } catch (error) {
+      // The session has ended, and the person sees so.
+      log.warn({ err: error }, 'failed to find the page for logout of an issuer');
+      return null;
+    }
+  }
+
+  /** Revokes the refresh token of a session that has ended. Returns at once. */
+  forget({ loginId }: Pick<Session, 'loginId'>): void {
+    if (loginId !== null) this.#options.revocations.forget(loginId);
+  }
+
+  /** Ends the sessions that a logout token names, once. Throws {@link IssuerError}. */
+  async end(issuer: Issuer, token: string, from: From): Promise<void> {
+    const { sessions, revocations } = this.#options;
+    const closed = await sessions.endAtIssuer(await issuer.verifyLogout(token), from);
+    if (closed === null) throw new IssuerError('refused', 'The token was used before.');
+    revocations.begin(issuer);
+  }
+}
 
 export interface BackchannelLogoutDependencies {
   issuers: ReadonlyMap<string, Issuer>;

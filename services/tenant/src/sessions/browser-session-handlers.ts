@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { RawCall } from '@gatehouse/http/app';
+import { isForm, readBody } from '@gatehouse/http/body';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { AppError } from '@gatehouse/kit/errors';
 import type { HostCookie } from '@gatehouse/kit/host-cookie';
@@ -21,6 +22,7 @@ export interface BrowserSessionDependencies {
 }
 
 export const afterLogin = '/login';
+const maxFormBytes = 4_096;
 
 /** The session that a browser has in its cookie. */
 export class BrowserSessions {
@@ -74,4 +76,11 @@ export function targetOf(request: IncomingMessage): string {
 export function queryOf({ url = '' }: IncomingMessage): string {
   const at = url.indexOf('?');
   return at === -1 ? '' : url.slice(at + 1);
+}
+
+/** The fields of a form. Throws `unsupported_media_type`, and `payload_too_large` for a long one. */
+export async function formOf(request: IncomingMessage, maxBytes = maxFormBytes): Promise<URLSearchParams> {
+  if (!isForm(request.headers['content-type']))
+    throw new AppError('unsupported_media_type', 'The request body must be a form.');
+  return new URLSearchParams((await readBody(request, maxBytes)).toString());
 }

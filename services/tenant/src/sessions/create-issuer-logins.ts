@@ -8,30 +8,30 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Issuer } from '../issuers/issuer.ts';
 import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
-import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
-import { backchannelLogoutHandlers } from './backchannel-logout-handlers.ts';
+import { keepOnlyRights } from '../keys/login-key-system-store.ts';
+import { backchannelLogoutHandlers, IssuerLogouts } from './backchannel-logout-handlers.ts';
 import type { BrowserSessions } from './browser-session-handlers.ts';
 import { issuerLoginHandlers } from './issuer-login-handlers.ts';
 import { IssuerLogins, type IssuerLoginDependencies } from './issuer-login.ts';
-import { IssuerLogouts } from './issuer-logouts.ts';
 import { IssuerMetrics } from './issuer-metrics.ts';
 import { KnownBrowsers } from './known-browsers.ts';
 import { RevalidationSystemStore } from './revalidation-system-store.ts';
-import { SessionRevalidation } from './session-revalidation.ts';
+import { SessionRevalidation } from './session-revalidation-job.ts';
 import { LoginStateSystemStore } from './login-state-system-store.ts';
 import { LoginStates } from './login-state.ts';
 import { LoginSystemStore } from './login-system-store.ts';
-import { LoginSecrets } from './login.ts';
+import { contextOfLogin } from './login.ts';
 import { OldLoginSystemStore } from './old-login-system-store.ts';
-import { Memberships } from './memberships.ts';
+import { settleMemberships } from './memberships.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
 import { TokenRevocationSystemStore } from './token-revocation-system-store.ts';
-import { TokenRevocations } from './token-revocations.ts';
-import { UnreadGroupsReport } from './unread-groups-system-store.ts';
+import { TokenRevocations } from './token-revocations-job.ts';
+import { unreadGroupsReport } from './unread-groups-system-store.ts';
 
 export interface IssuerLoginsOptions {
   config: IssuersConfig & { SECRETS_KEYRING: KeyRing; CLI_KEY_TTL: number };
@@ -46,8 +46,6 @@ export interface IssuerLoginsOptions {
   refusals: Refusals;
 }
 
-/** No client has caused the end of a session. */
-const noClient = { clientIp: null, requestId: null };
 const retries = { everyMs: 15_000 };
 const deletion = { everyMs: 60_000, batch: 1_000 };
 /**
@@ -74,12 +72,11 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   const logins = new LoginSystemStore(proved);
   const oldLogins = new OldLoginSystemStore(system);
   const revalidations = new RevalidationSystemStore(system, deviceKeySeconds);
-  const keys = new LoginKeySystemStore(proved, recordChange);
-  const secrets = new LoginSecrets(keyRing);
-  const unread = new UnreadGroupsReport(system, raise);
-  const memberships = new Memberships({
+  const keepOnly = keepOnlyRights(proved, recordChange);
+  const secrets = sealedTexts(keyRing, contextOfLogin);
+  const settle = settleMemberships({
     findTenants: (person, names) => logins.findTenants(person, names),
-    keepOnly: (person, rights, from) => keys.keepOnly(person, rights, from),
+    keepOnly,
   });
   // Requests without a key, however many, take one connection.
   const times = new Batched(async (begun: readonly null[]) => {
@@ -88,23 +85,17 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   });
   const turns = turnsOf([...issuers.keys()]);
   const issuerLogins = new IssuerLogins({
-    ...{ secrets, states, logins, memberships: memberships },
+    ...{ secrets, states, logins, settleMemberships: settle },
     now: () => times.get(null),
     inTurn: turns,
     openSession: (session, from) => sessions.openForPerson(session, from),
   });
   const waiting = new TokenRevocationSystemStore(system);
   const revocations = new TokenRevocations({
-    ...{ issuers, secrets, waiting, log },
-    drop: (id) => revalidations.drop(id),
-    isRevalidated: (person) => revalidations.isRevalidated(person),
+    ...{ issuers, secrets, revalidations, waiting, log },
     count: (issuer, outcome) => metrics.countRevocation(issuer, outcome),
   });
-  const issuerLogouts = new IssuerLogouts({
-    ...{ issuers, secrets, revocations, log },
-    findLogin: (id) => logins.find(id),
-    endSessions: (logout, from) => sessions.endAtIssuer(logout, from),
-  });
+  const issuerLogouts = new IssuerLogouts({ issuers, secrets, logins, sessions, revocations, log });
   return {
     /** Their names. */
     issuers: [...issuers.keys()],
@@ -121,10 +112,9 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
       ...waysOut,
       revocations,
       new SessionRevalidation({
-        ...{ issuers, secrets, revocations, log, logins: revalidations, memberships: memberships },
-        reportUnread: (issuer, problem) => unread.report(issuer, problem),
-        endSessions: (ids) => sessions.endOfLogins(ids, noClient),
-        revokeKeys: (person) => keys.keepOnly(person, [], noClient),
+        ...{ issuers, secrets, sessions, revocations, keepOnly, log },
+        ...{ logins: revalidations, settleMemberships: settle },
+        reportUnread: unreadGroupsReport(system, raise),
         count: (issuer, outcome) => metrics.countLook(issuer, outcome),
       }),
       ...upkeepOf({

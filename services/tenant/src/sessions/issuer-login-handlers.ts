@@ -10,11 +10,17 @@ import type { Refusals } from '@gatehouse/public-access/refusals';
 import { sameText } from '@gatehouse/public-access/same-text';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
-import { afterLogin, fromOf, queryOf, targetOf, type BrowserSessions } from './browser-session-handlers.ts';
-import { choicePage, failedPage, problemPage } from './issuer-login-page.ts';
+import {
+  afterLogin,
+  formOf,
+  fromOf,
+  queryOf,
+  targetOf,
+  type BrowserSessions,
+} from './browser-session-handlers.ts';
+import { choicePage, failedPage, problemPage } from './login-page.ts';
 import type { IssuerLogins, LoginEnd } from './issuer-login.ts';
 import type { KnownBrowsers } from './known-browsers.ts';
-import { formOf } from './login-handlers.ts';
 import { loginMinutes, type LoginState, type LoginStates } from './login-state.ts';
 
 export interface IssuerLoginHandlerDependencies {

@@ -9,7 +9,7 @@ import type { Person } from '../keys/api-key.ts';
 import type { OpenedSession } from './key-login.ts';
 import type { Login, LoginSecrets, NewLogin } from './login.ts';
 import { loginMinutes, newLoginState, type LoginState } from './login-state.ts';
-import { isMemberships, type Memberships, type Membership } from './memberships.ts';
+import { isMemberships, type Membership, type SettleMemberships } from './memberships.ts';
 import type { From, PersonSession, Session } from './session.ts';
 
 /** The end of a request of a browser that logs in by an issuer. */
@@ -44,7 +44,7 @@ export interface IssuerLoginDependencies {
   };
   /** Runs work at an issuer in the turn of its sender, who may begin any number of logins. */
   inTurn: <Result>(issuer: string, sender: LoginSender, work: () => Promise<Result>) => Promise<Result>;
-  memberships: Memberships;
+  settleMemberships: SettleMemberships;
   /** The time by the clock of the database. */
   now: () => Promise<Date>;
   /** Null if the issuer has reported a logout of the person since the login. */
@@ -95,11 +95,11 @@ export class IssuerLogins {
     if (membership === undefined || another !== undefined) {
       const token = newRandomToken();
       const login = await this.#insert(issuer, confirmed, state, tokenSha256(token));
-      return login === null ? { kind: 'over' } : { kind: 'choice', memberships: memberships, token };
+      return login === null ? { kind: 'over' } : { kind: 'choice', memberships, token };
     }
     const login = await this.#insert(issuer, confirmed, state, null);
     if (login === null) return { kind: 'over' };
-    return this.#open(issuer, login, { membership: membership, claims: confirmed.claims }, from);
+    return this.#open(issuer, login, { membership, claims: confirmed.claims }, from);
   }
 
   /** Opens a session in one of the person's memberships: the id of a tenant, or '' for the platform. */
@@ -109,12 +109,12 @@ export class IssuerLogins {
     const login =
       choiceSha256 === null ? null : await states.findByChoice(issuer.settings.name, choiceSha256);
     if (login === null) return { kind: 'over' };
-    const claims = claimsIn(secrets.open(login.id, 'id_token', login.idToken));
+    const claims = claimsIn(secrets.open({ id: login.id, column: 'id_token' }, login.idToken));
     const memberships = await this.#membershipsOf(issuer, login, claims, from);
     if (!isMemberships(memberships)) return memberships;
     const membership = memberships.find((one) => (one.tenantId ?? '') === tenantId);
     if (membership === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
-    return this.#open(issuer, login, { membership: membership, claims }, from);
+    return this.#open(issuer, login, { membership, claims }, from);
   }
 
   /** The memberships of a person in active tenants, at least one. Throws `tenant_suspended` without one. */
@@ -124,7 +124,7 @@ export class IssuerLogins {
     claims: Claims,
     from: From,
   ): Promise<readonly Membership[] | GrantProblem> {
-    const memberships = await this.#options.memberships.settle(settings, person, claims, from);
+    const memberships = await this.#options.settleMemberships(settings, person, claims, from);
     if (!isMemberships(memberships)) return memberships;
     const active = memberships.filter(({ tenantStatus }) => (tenantStatus ?? 'active') === 'active');
     if (active.length === 0) throw tenantNotActive(memberships[0]?.tenantStatus ?? 'suspended');
@@ -142,8 +142,9 @@ export class IssuerLogins {
     const id = newId();
     const login = {
       ...{ id, issuer: settings.name, iss, sub, sid },
-      idToken: secrets.seal(id, 'id_token', idToken),
-      refreshToken: refreshToken === null ? null : secrets.seal(id, 'refresh_token', refreshToken),
+      idToken: secrets.seal({ id, column: 'id_token' }, idToken),
+      refreshToken:
+        refreshToken === null ? null : secrets.seal({ id, column: 'refresh_token' }, refreshToken),
     };
     const begunAt = new Date(expiresAt - loginMinutes * 60_000);
     const createdAt = await logins.insert({ ...login, choiceSha256, begunAt });
@@ -153,7 +154,7 @@ export class IssuerLogins {
   async #open(
     { settings }: Issuer,
     { id: loginId, iss, sub, sid, createdAt: loggedInAt }: Login,
-    { membership: membership, claims }: { membership: Membership; claims: Claims },
+    { membership, claims }: { membership: Membership; claims: Claims },
     from: From,
   ): Promise<LoginEnd> {
     const token = newRandomToken();
@@ -162,12 +163,8 @@ export class IssuerLogins {
     const session = await this.#options.openSession(
       {
         ...{ id: newId(), tokenSha256: tokenSha256(token), tenantId, name, role, scopes, userId, loginId },
-        openedBy: 'issuer',
-        ...{
-          ...{ person: { iss, sub }, sid, loggedInAt },
-          keyName: `${name} (${settings.name})`,
-          createdBy: `login ${settings.name}`,
-        },
+        ...{ openedBy: 'issuer', person: { iss, sub }, sid, loggedInAt },
+        ...{ keyName: `${name} (${settings.name})`, createdBy: `login ${settings.name}` },
       },
       from,
     );

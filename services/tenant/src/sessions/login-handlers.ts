@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keyLogin } from '@gatehouse/contract/sessions';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
-import { isForm, parseJson, readBody } from '@gatehouse/http/body';
+import { parseJson, readBody } from '@gatehouse/http/body';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import { sendJson } from '@gatehouse/http/reply';
@@ -10,8 +10,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { validate } from '@gatehouse/kit/validate';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import { fromOf, targetOf, type BrowserSessions } from './browser-session-handlers.ts';
-import type { IssuerLogouts } from './issuer-logouts.ts';
+import { formOf, fromOf, targetOf, type BrowserSessions } from './browser-session-handlers.ts';
+import type { IssuerLogouts } from './backchannel-logout-handlers.ts';
 import type { KeyLogin, OpenedSession } from './key-login.ts';
 import { loggedInPage, loggedOutPage, loginPage } from './login-page.ts';
 import { showCurrent } from './session.ts';
@@ -26,7 +26,6 @@ export interface LoginDependencies {
 }
 
 const refusedKey = 'The API key is malformed, unknown, expired or revoked, or that of a command line.';
-export const maxFormBytes = 4_096;
 
 /** `/login`, `/login/key` and `/logout`: browsers with and without a session. */
 export function loginHandlers(dependencies: LoginDependencies): Record<string, RawHandler> {
@@ -112,11 +111,4 @@ class BrowserLogin {
     await browsers.end(request, call);
     return opened;
   }
-}
-
-/** The fields of a form. Throws `unsupported_media_type`, and `payload_too_large` for a long one. */
-export async function formOf(request: IncomingMessage, maxBytes = maxFormBytes): Promise<URLSearchParams> {
-  if (!isForm(request.headers['content-type']))
-    throw new AppError('unsupported_media_type', 'The request body must be a form.');
-  return new URLSearchParams((await readBody(request, maxBytes)).toString());
 }

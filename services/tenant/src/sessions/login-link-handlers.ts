@@ -7,10 +7,9 @@ import { queryObject } from '@gatehouse/kit/validate';
 import { endPage } from '@gatehouse/public-access/consent-page';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import { fromOf, queryOf, type BrowserSessions } from './browser-session-handlers.ts';
+import { formOf, fromOf, queryOf, type BrowserSessions } from './browser-session-handlers.ts';
 import type { AcceptedKey, KeyLogin } from './key-login.ts';
-import { formOf } from './login-handlers.ts';
-import { loginLinkPage } from './login-link-page.ts';
+import { loginLinkPage } from './login-page.ts';
 import type { KeyOfTicket } from './login-ticket-system-store.ts';
 
 export interface LoginLinkDependencies {

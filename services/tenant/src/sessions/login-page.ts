@@ -1,6 +1,14 @@
-import { escaped, htmlPage } from '@gatehouse/public-access/page';
-import type { IssuerPage } from './issuer-logouts.ts';
+import { endPage } from '@gatehouse/public-access/consent-page';
+import { escaped, htmlPage, type SentPage } from '@gatehouse/public-access/page';
+import type { GrantProblem } from '../issuers/grants.ts';
+import type { Membership } from './memberships.ts';
 import type { NamedSession } from './session.ts';
+
+/** The page where a person logs out at an issuer. */
+export interface IssuerPage {
+  issuer: string;
+  url: string;
+}
 
 export interface LoginPage {
   returnTo: string;
@@ -42,5 +50,71 @@ export function loggedOutPage({ issuer, url }: IssuerPage): string {
   return htmlPage(
     'You are logged out',
     `<p><a href="${escaped(url)}">Log out at ${escaped(issuer)} too</a></p>`,
+  );
+}
+
+/** The page of a link: the button logs in, so that a preview of the link uses nothing up. */
+export function loginLinkPage(ticket: string): string {
+  return htmlPage(
+    'Log in',
+    `<p>This link logs this browser in, once.</p>
+<form method="post" action="/login/link">
+<input type="hidden" name="ticket" value="${escaped(ticket)}">
+<button type="submit" autofocus>Log in</button>
+</form>`,
+  );
+}
+
+const maxGroups = 50;
+
+/** The page on which a person of several tenants chooses one. */
+export function choicePage(issuer: string, places: readonly Membership[], returnTo: string): string {
+  const action = `/login/oidc/${issuer}/choice?return_to=${encodeURIComponent(returnTo)}`;
+  const buttons = places.map(
+    ({ tenant, tenantId, role }) =>
+      `<p><button type="submit" name="tenant" value="${tenantId ?? ''}">${escaped(tenant ?? 'The platform')}, as ${escaped(role)}</button></p>`,
+  );
+  return htmlPage(
+    'Choose a tenant',
+    `<form method="post" action="${escaped(action)}">
+${buttons.join('\n')}
+</form>`,
+  );
+}
+
+/** A page with a text and a link to log in again. */
+export function failedPage(title: string, text: string): string {
+  return htmlPage(title, `<p>${escaped(text)}</p>\n<p><a href="/login">Log in again</a></p>`);
+}
+
+/** The page for a person whom the mappings give nothing. */
+export function problemPage(issuer: string, problem: GrantProblem): SentPage {
+  const title = 'You have no access';
+  const html =
+    problem.kind === 'no_mapping'
+      ? unmappedPage(title, issuer, problem.groups)
+      : endPage(title, problemTexts[problem.kind](issuer));
+  return { status: 403, html };
+}
+
+const problemTexts: Record<Exclude<GrantProblem['kind'], 'no_mapping'>, (issuer: string) => string> = {
+  groups_left_out: (issuer) =>
+    `You are in more groups than a token of ${issuer} holds, so it left them out. Ask the operator to let ${issuer} send only the groups of this application.`,
+  groups_unreadable: (issuer) => `The groups that ${issuer} sent are no list of at most 2,000 names.`,
+  no_user: (issuer) =>
+    `${issuer} sent no user id of 1 to 255 printable ASCII characters in the claim that the operator has set.`,
+  no_tenant: () => 'The tenants of your groups do not exist. Ask the operator to create them.',
+};
+
+function unmappedPage(title: string, issuer: string, groups: readonly string[]): string {
+  const items = groups.slice(0, maxGroups).map((group) => `<li>${escaped(group.slice(0, 256))}</li>`);
+  const more = groups.length > maxGroups ? `<p>And ${groups.length - maxGroups} more.</p>` : '';
+  const list =
+    groups.length === 0
+      ? `<p>${escaped(issuer)} sent no groups.</p>`
+      : `<p>${escaped(issuer)} sent these groups:</p>\n<ul>\n${items.join('\n')}\n</ul>\n${more}`;
+  return htmlPage(
+    title,
+    `<p>None of your groups has access to a tenant. Ask the operator for it.</p>\n${list}`,
   );
 }

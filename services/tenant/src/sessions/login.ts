@@ -1,5 +1,5 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { SealedTexts } from '@gatehouse/secrets/sealed-texts';
 
 /** A login of a person by an issuer. Its tokens are sealed. */
 export interface Login {
@@ -53,6 +53,13 @@ export const groupsHours = 72;
  */
 export const mostLogins = { perMinute: 10, kept: 200 } as const;
 
+/** A refresh token that its issuer has not revoked yet. It is sealed, as that of its login was. */
+export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'> {
+  id: string;
+  loginId: string;
+  refreshToken: Buffer;
+}
+
 /** Tenants as mappings name them. */
 export interface NamedTenants {
   ids: readonly string[];
@@ -65,26 +72,15 @@ export interface TenantOfLogin {
   status: TenantStatus;
 }
 
-type Kind = 'id_token' | 'refresh_token';
-
-/** Seals and opens the tokens of logins. */
-export class LoginSecrets {
-  readonly #keyRing: KeyRing;
-
-  constructor(keyRing: KeyRing) {
-    this.#keyRing = keyRing;
-  }
-
-  seal(loginId: string, kind: Kind, text: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(text), contextOfLogin(loginId, kind));
-  }
-
-  open(loginId: string, kind: Kind, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOfLogin(loginId, kind)).toString();
-  }
+/** A token of a login, by the column that it is stored in. */
+interface LoginToken {
+  id: string;
+  column: 'id_token' | 'refresh_token';
 }
 
-/** The context of the sealed token of a login. */
-export function contextOfLogin(loginId: string, kind: Kind): string {
-  return `tenant.logins/${kind}/${loginId}`;
+/** Seals and opens the tokens of logins. */
+export type LoginSecrets = SealedTexts<LoginToken>;
+
+export function contextOfLogin({ id, column }: LoginToken): string {
+  return `tenant.logins/${column}/${id}`;
 }

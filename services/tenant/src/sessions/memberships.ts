@@ -28,31 +28,26 @@ export interface MembershipDependencies {
   keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
 }
 
-/** Tenant memberships of a member under the current role mapping. */
-export class Memberships {
-  readonly #options: MembershipDependencies;
+/**
+ * Returns the memberships of a person under the current role mapping, at least one, and revokes keys with more rights. A
+ * token with unreadable groups revokes nothing.
+ */
+export type SettleMemberships = (
+  settings: IssuerSettings,
+  person: Person,
+  claims: Claims,
+  from: From,
+) => Promise<readonly Membership[] | GrantProblem>;
 
-  constructor(options: MembershipDependencies) {
-    this.#options = options;
-  }
-
-  /**
-   * Returns the memberships of a person, at least one, and revokes keys with more rights. A token with unreadable groups
-   * revokes nothing.
-   */
-  async settle(
-    settings: IssuerSettings,
-    { iss, sub }: Person,
-    claims: Claims,
-    from: From,
-  ): Promise<readonly Membership[] | GrantProblem> {
+export function settleMemberships({ findTenants, keepOnly }: MembershipDependencies): SettleMemberships {
+  return async (settings, { iss, sub }, claims, from) => {
     const person = { iss, sub };
     const granted = grantsOf(claims, settings);
     if (!isGrants(granted) && isUnread(granted)) return granted;
     const grants = isGrants(granted) ? granted : [];
     const names = grants.flatMap(({ tenant }) => tenant ?? []);
     const { ids = [], slugs = [] } = Object.groupBy(names, (name) => (isUuid(name) ? 'ids' : 'slugs'));
-    const memberTenants = names.length === 0 ? [] : await this.#options.findTenants(person, { ids, slugs });
+    const memberTenants = names.length === 0 ? [] : await findTenants(person, { ids, slugs });
     const tenants = new Map(memberTenants.map((tenant) => [tenant.slug, tenant]));
     // Also for a slug that looks like the id of another tenant.
     for (const tenant of memberTenants) tenants.set(tenant.id, tenant);
@@ -65,10 +60,10 @@ export class Memberships {
     const merged = [...Map.groupBy(places, ({ tenantId }) => tenantId).values()].map((same) =>
       same.reduce(higher),
     );
-    await this.#options.keepOnly(person, merged, from);
+    await keepOnly(person, merged, from);
     if (!isGrants(granted)) return granted;
     return merged.length === 0 ? { kind: 'no_tenant', tenants: names } : merged;
-  }
+  };
 }
 
 /** Mappings name a tenant by id and by slug: the higher role counts, with the scopes of both for the same one. */

@@ -1,5 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { WaitingRevocation } from './token-revocations.ts';
+import type { WaitingRevocation } from './login.ts';
 
 /**
  * The most that wait for an issuer, and for a person: a token beyond them ends by itself. The longest pause between two

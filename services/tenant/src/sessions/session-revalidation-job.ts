@@ -4,39 +4,26 @@ import { isUnread, type UnreadGroups } from '../issuers/grants.ts';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
+import type { Rights } from '../keys/rights.ts';
 import type { RevalidationOutcome } from './issuer-metrics.ts';
 import type { LoginSecrets, LoginToRevalidate } from './login.ts';
-import { isMemberships, type Memberships } from './memberships.ts';
-import type { TokenRevocations } from './token-revocations.ts';
+import { isMemberships, type SettleMemberships } from './memberships.ts';
+import type { RevalidationSystemStore } from './revalidation-system-store.ts';
+import type { SessionChangeStore } from './session-change-store.ts';
+import type { From } from './session.ts';
+import type { TokenRevocations } from './token-revocations-job.ts';
+import type { ReportUnreadGroups } from './unread-groups-system-store.ts';
 
 export interface RevalidationDependencies {
   issuers: ReadonlyMap<string, Issuer>;
   secrets: LoginSecrets;
-  memberships: Memberships;
+  settleMemberships: SettleMemberships;
   revocations: TokenRevocations;
-  logins: {
-    /** Leases the logins of an issuer that are due for two minutes to this replica. */
-    claim: (issuer: string, limit: number) => Promise<LoginToRevalidate[]>;
-    /** Replaces the refresh token. False if another replica has taken the login over. */
-    keepRefreshToken: (login: LoginToRevalidate, sealed: Buffer) => Promise<boolean>;
-    /** Whether this replica still holds the revalidation lease. */
-    holdsLease: (login: LoginToRevalidate) => Promise<boolean>;
-    /** Ends the revalidation. The sealed ID token is null if the issuer sent no token. */
-    finish: (login: LoginToRevalidate, idToken: Buffer | null) => Promise<void>;
-    /** Logins in use without confirmation for longer than the grace. */
-    findOverdue: (issuer: string, limit: number) => Promise<string[]>;
-    isConfirmedElsewhere: (login: LoginToRevalidate) => Promise<boolean>;
-    /** Ends the revalidation of logins. `revokes`: whether their tokens wait to be revoked. */
-    endRevalidations: (ids: readonly string[], options: { revokes: boolean }) => Promise<void>;
-    /** The names of issuers that logins have. */
-    findIssuers: () => Promise<string[]>;
-  };
-  /** Ends the sessions of logins. */
-  endSessions: (loginIds: readonly string[]) => Promise<void>;
-  /** Revokes the keys of the logins of a person, and those of programs with them. */
-  revokeKeys: (person: Person) => Promise<void>;
-  /** Raises the event of groups that can't be read. */
-  reportUnread: (issuer: string, problem: UnreadGroups) => Promise<void>;
+  logins: RevalidationSystemStore;
+  sessions: SessionChangeStore;
+  /** Revokes the keys of a person with other rights than these. */
+  keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
+  reportUnread: ReportUnreadGroups;
   count: (issuer: string, outcome: RevalidationOutcome) => void;
   log: Logger;
 }
@@ -126,11 +113,12 @@ export class SessionRevalidation {
 
   /** In an order in which the next revalidation continues after a crash. */
   async #endRefused(issuer: Issuer, login: LoginToRevalidate, renewed: Renewed | null): Promise<void> {
-    const { logins, endSessions, revokeKeys, revocations } = this.#options;
+    const { logins, sessions, keepOnly, revocations } = this.#options;
     // A logout has revoked the token meanwhile: the issuer says nothing about the person.
     if (!(await logins.holdsLease(login))) return;
-    await endSessions([login.id]);
-    if (!(await logins.isConfirmedElsewhere(login))) await revokeKeys({ iss: login.iss, sub: login.sub });
+    await sessions.endOfLogins([login.id], from);
+    if (!(await logins.isConfirmedElsewhere(login)))
+      await keepOnly({ iss: login.iss, sub: login.sub }, [], from);
     // The issuer still takes a token that it has renewed: its ID token was refused here.
     await logins.endRevalidations([login.id], { revokes: renewed !== null });
     revocations.begin(issuer);
@@ -140,12 +128,12 @@ export class SessionRevalidation {
   async #renew(issuer: Issuer, login: LoginToRevalidate): Promise<Renewed | null> {
     const { secrets, logins, revocations } = this.#options;
     const { id } = login;
-    const old = secrets.open(id, 'refresh_token', login.refreshToken);
+    const old = secrets.open({ id, column: 'refresh_token' }, login.refreshToken);
     const { refreshToken, idToken } = await issuer.renew({ iss: login.iss, refreshToken: old });
     // First of all: the issuer takes the old one no longer.
     if (
       refreshToken !== null &&
-      !(await logins.keepRefreshToken(login, secrets.seal(id, 'refresh_token', refreshToken)))
+      !(await logins.keepRefreshToken(login, secrets.seal({ id, column: 'refresh_token' }, refreshToken)))
     ) {
       revocations.revokeLate(issuer, login, refreshToken);
       return null;
@@ -155,22 +143,22 @@ export class SessionRevalidation {
 
   /** Gives the person what the new ID token says. One whose groups can't be read leaves the last ones, for a while. */
   async #settle(issuer: Issuer, login: LoginToRevalidate, { idToken }: Renewed): Promise<void> {
-    const { secrets, logins, memberships: memberships } = this.#options;
+    const { secrets, logins, settleMemberships } = this.#options;
     const { id, iss, sub } = login;
     if (idToken !== null) {
       const claims = await issuer.claimsOf(idToken, sub);
-      const settled = await memberships.settle(issuer.settings, { iss, sub }, claims, from);
+      const settled = await settleMemberships(issuer.settings, { iss, sub }, claims, from);
       if (!isMemberships(settled) && isUnread(settled)) {
         await this.#keepLast(issuer, login, settled);
         return;
       }
     }
-    await logins.finish(login, idToken === null ? null : secrets.seal(id, 'id_token', idToken));
+    await logins.finish(login, idToken === null ? null : secrets.seal({ id, column: 'id_token' }, idToken));
   }
 
   /** Goes on with the groups that were read last, as long as they may count. */
   async #keepLast(issuer: Issuer, login: LoginToRevalidate, problem: UnreadGroups): Promise<void> {
-    const { logins, reportUnread, endSessions, revocations, log } = this.#options;
+    const { logins, reportUnread, sessions, revocations, log } = this.#options;
     const { name } = issuer.settings;
     log.warn(
       { issuer: name, login: login.id, problem: problem.kind },
@@ -179,7 +167,7 @@ export class SessionRevalidation {
     await logins.finish(login, null);
     await reportUnread(name, problem);
     if (!login.hasOldGroups) return;
-    await endSessions([login.id]);
+    await sessions.endOfLogins([login.id], from);
     await logins.endRevalidations([login.id], { revokes: true });
     revocations.begin(issuer);
   }
@@ -201,9 +189,9 @@ export class SessionRevalidation {
   }
 
   async #end(overdue: readonly string[], issuer: string): Promise<void> {
-    const { logins, endSessions, log } = this.#options;
+    const { logins, sessions, log } = this.#options;
     log.warn({ issuer, logins: overdue.length }, 'ended sessions of an issuer that is away');
-    await endSessions(overdue);
+    await sessions.endOfLogins(overdue, from);
     await logins.endRevalidations(overdue, { revokes: true });
   }
 }

@@ -4,37 +4,17 @@ import type { Logger } from '@gatehouse/kit/log';
 import { UnawaitedWork } from '@gatehouse/kit/unawaited-work';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
-import type { Person } from '../keys/api-key.ts';
 import type { RevocationOutcome } from './issuer-metrics.ts';
-import type { Login, LoginSecrets } from './login.ts';
-
-/** A refresh token that its issuer has not revoked yet. It is sealed, as that of its login was. */
-export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'> {
-  id: string;
-  loginId: string;
-  refreshToken: Buffer;
-}
-
-interface WaitingRevocations {
-  /** Returns false if too many wait for the issuer, or for the person. */
-  add(revocation: Omit<WaitingRevocation, 'id'>): Promise<boolean>;
-  /** Claims up to `limit` of an issuer that are due, of people without a login that is looked at. */
-  claim(issuer: string, limit: number): Promise<WaitingRevocation[]>;
-  remove(id: string): Promise<void>;
-}
+import type { Login, LoginSecrets, WaitingRevocation } from './login.ts';
+import type { RevalidationSystemStore } from './revalidation-system-store.ts';
+import type { TokenRevocationSystemStore } from './token-revocation-system-store.ts';
 
 export interface TokenRevocationsDependencies {
   issuers: ReadonlyMap<string, Issuer>;
   secrets: LoginSecrets;
-  /**
-   * Ends the looks at a login, whose token waits to be revoked then; returns its issuer. Null without one, and for a
-   * session or a program needs them.
-   */
-  drop: (loginId: string) => Promise<string | null>;
-  /** Whether any login of a person is looked at. */
-  isRevalidated: (person: Person) => Promise<boolean>;
+  revalidations: RevalidationSystemStore;
   /** Revocations that are to be made, or have failed. */
-  waiting: WaitingRevocations;
+  waiting: TokenRevocationSystemStore;
   count: (issuer: string, outcome: RevocationOutcome) => void;
   log: Logger;
 }
@@ -62,9 +42,9 @@ export class TokenRevocations {
 
   /** Ends the looks at a login, and revokes its token. Returns at once: the person doesn't wait for the issuer. */
   forget(loginId: string): void {
-    const { drop, issuers } = this.#options;
+    const { revalidations, issuers } = this.#options;
     this.#begin(async () => {
-      const issuer = issuers.get((await drop(loginId)) ?? '');
+      const issuer = issuers.get((await revalidations.drop(loginId)) ?? '');
       if (issuer !== undefined) await this.retry(issuer);
     });
   }
@@ -80,7 +60,7 @@ export class TokenRevocations {
     this.#begin(async () => {
       const { id: loginId, iss, sub } = login;
       const { name } = issuer.settings;
-      const refreshToken = secrets.seal(loginId, 'refresh_token', token);
+      const refreshToken = secrets.seal({ id: loginId, column: 'refresh_token' }, token);
       if (!(await waiting.add({ issuer: name, loginId, iss, sub, refreshToken })))
         log.warn({ issuer: name, login: loginId }, 'too many revocations of an issuer wait');
       await this.retry(issuer);
@@ -89,13 +69,13 @@ export class TokenRevocations {
 
   /** Makes revocations that are due. True if there may be more. */
   async retry(issuer: Issuer): Promise<boolean> {
-    const { waiting, isRevalidated, secrets, count } = this.#options;
+    const { waiting, revalidations, secrets, count } = this.#options;
     const { name } = issuer.settings;
     const due = await waiting.claim(name, retried);
     const again = async ({ id, loginId, iss, sub, refreshToken }: WaitingRevocation): Promise<void> => {
       // The person may have logged in since the claim.
-      if (await isRevalidated({ iss, sub })) return;
-      const token = secrets.open(loginId, 'refresh_token', refreshToken);
+      if (await revalidations.isRevalidated({ iss, sub })) return;
+      const token = secrets.open({ id: loginId, column: 'refresh_token' }, refreshToken);
       const outcome = await this.#outcomeOf(issuer, { id: loginId, iss, sub }, token);
       count(name, outcome);
       if (outcome !== 'failed') await waiting.remove(id);
