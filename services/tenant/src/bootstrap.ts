@@ -10,7 +10,7 @@ import { createPool, withTransaction } from '@gatehouse/pg/pool';
 import { bySystem } from './by-system.ts';
 import { loadBootstrapConfig, migrations } from './config.ts';
 import type { NewApiKey } from './keys/api-key.ts';
-import { keyCreated } from './keys/key-changes.ts';
+import { keyCreated } from './keys/key-views.ts';
 import { insertFirstOwnerKey } from './keys/api-key-system-store.ts';
 import { changeRecorder } from './audit/change-store.ts';
 

@@ -1,14 +1,13 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import { createJobs } from '@gatehouse/shell/background-jobs';
 import { joined } from '@gatehouse/shell/feature';
 import { createPools } from '@gatehouse/shell/pools';
-import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createAudit } from './audit/create-audit.ts';
 import { migrations, type TenantConfig } from './config.ts';
 import { createDeletions } from './deletions/create-deletions.ts';
 import { createDeviceLogins } from './device-logins/create-device-logins.ts';
-import { createJobs, createJobWorker } from './jobs.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
@@ -16,11 +15,12 @@ import { rewrapColumns } from './sealed-columns.ts';
 import { createSessions } from './sessions/create-sessions.ts';
 import { createClients } from './shared/clients.ts';
 import { createSystem } from './system/create-system.ts';
+import { tasks } from './tasks.ts';
 import { createTenants } from './tenants/create-tenants.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
 
 /** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
-export async function createService(config: TenantConfig, overrides: ShellOverrides = {}): Promise<Service> {
+export async function createService(config: TenantConfig, overrides: ShellOverrides = {}) {
   const shell = await Shell.create('tenant', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
@@ -41,7 +41,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const { participants, systems, memory, chat, raise } = createClients(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
-  const jobs = createJobs(shell, system);
+  const { jobs, worker } = createJobs(shell, tasks, system);
   const lookups = { known, unknown };
   const providerKeys = createProviderKeys({ app, system, known, keyRing, chat, changes, raise });
   const tenants = createTenants({ known, proved, app, system, changes, providerKeys });
@@ -65,6 +65,6 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency: changes.idempotency }),
     rpcs: [rpcService(TenantServiceService, rpcs)],
-    parts: [...parts, createJobWorker(shell, config, { jobs, handlers }), changes.idempotency],
+    parts: [...parts, worker(handlers), changes.idempotency],
   });
 }

@@ -1,5 +1,5 @@
 import { deletionTasks } from './deletions/deletion-tasks.ts';
-import { transferTask } from './transfers/carry-out-job.ts';
+import { transferTask } from './transfers/transfer.ts';
 
 /** The background jobs of all features. */
 export const tasks = { ...deletionTasks, transfer: transferTask };

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
-import { holdLogouts } from '../src/sessions/issuer-logout-store.ts';
+import { holdLogouts } from '../src/sessions/login-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;

@@ -28,8 +28,7 @@ import {
   type TooManyWait,
   type WaitingProgram,
 } from './device-login.ts';
-import { OAuthError } from './oauth-error.ts';
-import { oauthHandler } from './oauth-handlers.ts';
+import { OAuthError, oauthHandler } from './oauth-handlers.ts';
 import type { NewProgramKey, ProgramKey } from './program-key-store.ts';
 import type { ProgramKeySystemStore } from './program-key-system-store.ts';
 

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import type { OAuthErrorCode } from '@gatehouse/contract/oauth';
+import type { IncomingMessage } from 'node:http';
 import type { RawHandler } from '@gatehouse/http/app';
 import { isForm, isJson, parseJson, readBody } from '@gatehouse/http/body';
 import { sendJson } from '@gatehouse/http/reply';
@@ -10,7 +10,16 @@ import { queryObject, validate } from '@gatehouse/kit/validate';
 import type { z } from 'zod';
 import { fromOf } from '../sessions/browser-session-handlers.ts';
 import type { From } from '../sessions/session.ts';
-import { OAuthError } from './oauth-error.ts';
+
+/** An error that a program gets in the shape of OAuth, with the status 400 (RFC 6749 §5.2, RFC 8628 §3.5). */
+export class OAuthError extends Error {
+  readonly code: OAuthErrorCode;
+
+  constructor(code: OAuthErrorCode, description: string) {
+    super(description);
+    this.code = code;
+  }
+}
 
 /** Serves requests of OAuth: a form or JSON of `shape` to JSON. Errors have its shape too. */
 export function oauthHandler<Shape extends z.ZodType>(

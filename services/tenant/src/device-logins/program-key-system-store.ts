@@ -6,7 +6,7 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
 import { revokeApiKey } from '../keys/api-key-store.ts';
-import { keyCreated, keyRevoked, keyRotated } from '../keys/key-changes.ts';
+import { keyCreated, keyRevoked, keyRotated } from '../keys/key-views.ts';
 import type { From } from '../sessions/session.ts';
 import { bySystem } from '../by-system.ts';
 import { leastRenewalSeconds } from './device-login.ts';

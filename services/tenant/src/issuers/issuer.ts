@@ -9,8 +9,7 @@ import {
 } from 'jose';
 import * as client from 'openid-client';
 import type { Claims } from './grants.ts';
-import { guardedFetch } from './guarded-fetch.ts';
-import { idTokenApart } from './capture-id-token.ts';
+import { guardedFetch, idTokenApart } from './guarded-fetch.ts';
 import { IssuerError, issuerError } from './issuer-error.ts';
 import type { IssuerSettings } from './issuer-settings.ts';
 import { logoutOf, tokenId, type IssuerLogout } from './logout-token.ts';

@@ -12,8 +12,7 @@ import type { z } from 'zod';
 import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from './key-rules.ts';
 import { withoutNulls } from '../limits/stored-limits.ts';
 import { insertApiKey, replaceSecret, revokeApiKey, type ApiKeyStore } from './api-key-store.ts';
-import { keyCreated, keyRevoked, keyRotated } from './key-changes.ts';
-import { showApiKey } from './key-views.ts';
+import { keyCreated, keyRevoked, keyRotated, showApiKey } from './key-views.ts';
 
 type List = Call<unknown, z.output<typeof listApiKeys>>;
 type Create = Call<CreateApiKey>;

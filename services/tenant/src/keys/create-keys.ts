@@ -1,5 +1,6 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Call } from '@gatehouse/http/app';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -11,9 +12,9 @@ import { ChangeSystemStore } from './change-system-store.ts';
 import { LastUseWriter } from './last-use-writer.ts';
 import { listChanges } from './list-changes-rpc.ts';
 import { createLookup } from './lookup.ts';
+import { showPrincipal } from './key-views.ts';
 import { personalKeyHandlers } from './personal-key-handlers.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
-import { whoamiHandlers } from './whoami-handlers.ts';
 
 export interface KeysOptions {
   app: Pool;
@@ -48,7 +49,7 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
   });
   return {
     handlers: {
-      ...whoamiHandlers(),
+      whoami: ({ principal }: Call) => Promise.resolve({ body: showPrincipal(principal) }),
       ...apiKeyHandlers(new ApiKeyStore(app), changes),
       ...personalKeyHandlers({ app, changes }),
       ...ownerApiKeyHandlers({ apiKeys: systemStore, isTenant, changes }),

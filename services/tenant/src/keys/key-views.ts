@@ -1,7 +1,10 @@
+import type { Change } from '@gatehouse/audited-changes/audit-entry';
+
+import type { ApiKey } from './api-key.ts';
 import type * as keys from '@gatehouse/contract/keys';
 import { keyPrefix } from '@gatehouse/identity/key-text';
+import type { Principal } from '@gatehouse/identity/principal';
 import type { z } from 'zod';
-import type { ApiKey } from './api-key.ts';
 import { effectiveScopes } from './key-rules.ts';
 
 /** The wire shapes of API keys. */
@@ -27,4 +30,35 @@ export function showApiKey(key: ApiKey): keys.ApiKey {
 
 export function showOwnerApiKey(key: ApiKey): z.output<typeof keys.ownerApiKey> {
   return { ...showApiKey(key), tenant_id: key.tenantId };
+}
+
+export function keyCreated(key: ApiKey): Change {
+  const { id, tenantId } = key;
+  return { action: 'api_key.created', id, tenantId, before: null, after: showOwnerApiKey(key) };
+}
+
+export function keyRotated(changed: Record<'before' | 'after', ApiKey>): Change {
+  return keyChanged('api_key.rotated', changed);
+}
+
+/** Empty when the key was revoked before. */
+export function keyRevoked(changed: Record<'before' | 'after', ApiKey>): Change[] {
+  return changed.before.revokedAt === null ? [keyChanged('api_key.revoked', changed)] : [];
+}
+
+function keyChanged(action: Change['action'], { before, after }: Record<'before' | 'after', ApiKey>): Change {
+  const { id, tenantId } = after;
+  return { action, id, tenantId, before: showOwnerApiKey(before), after: showOwnerApiKey(after) };
+}
+
+/** The caller, as the edge asserted it. */
+export function showPrincipal(principal: Principal) {
+  return {
+    key_id: principal.keyId,
+    tenant_id: principal.tenantId,
+    tenant_slug: principal.tenantSlug,
+    role: principal.role,
+    scopes: principal.scopes,
+    user_id: principal.boundUser,
+  };
 }

@@ -1,11 +1,9 @@
 import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { inTurn, type Pool } from '@gatehouse/pg/pool';
-import { turnOfPerson, type Person } from './api-key.ts';
-import { revokeApiKey } from './api-key-store.ts';
-import { keyRevoked } from './key-changes.ts';
-import { findLoginKeys } from './login-key-store.ts';
-import { includeRights, type Rights } from './rights.ts';
+import { turnOfPerson, type Person, includeRights, type Rights } from './api-key.ts';
+import { revokeApiKey, findLoginKeys } from './api-key-store.ts';
+import { keyRevoked } from './key-views.ts';
 
 /**
  * Revokes the keys of a person, in all tenants, that have rights which the person doesn't have now. Their sessions end. A

@@ -12,8 +12,7 @@ import type { NewApiKey } from './api-key.ts';
 import { assertInFuture, assertMayGive, scopesForNewKey } from './key-rules.ts';
 import { insertApiKey } from './api-key-store.ts';
 import { revokeAnyApiKey, type ApiKeySystemStore } from './api-key-system-store.ts';
-import { keyCreated, keyRevoked } from './key-changes.ts';
-import { showOwnerApiKey } from './key-views.ts';
+import { keyCreated, keyRevoked, showOwnerApiKey } from './key-views.ts';
 
 type List = Call<unknown, z.output<typeof listOwnerApiKeys>>;
 type CreateBody = z.output<typeof createOwnerApiKey>;

@@ -12,7 +12,7 @@ import type { PageRequest } from '@gatehouse/kit/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import { replaceSecret, revokeApiKey } from './api-key-store.ts';
-import { keyCreated, keyRevoked, keyRotated } from './key-changes.ts';
+import { keyCreated, keyRevoked, keyRotated } from './key-views.ts';
 import {
   findAllowance,
   insertOwnKey,

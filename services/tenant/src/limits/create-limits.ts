@@ -10,7 +10,7 @@ import { limitCleanup } from './limit-cleanup.ts';
 import { limitHandlers } from './limit-handlers.ts';
 import { LimitStore } from './limit-store.ts';
 import { LimitSystemStore } from './limit-system-store.ts';
-import { MemoryUsageClient } from './memory-usage-client.ts';
+import { memoryUsageOf } from './memory-usage-client.ts';
 import { settle } from './settle-rpc.ts';
 
 export interface LimitsOptions {
@@ -31,7 +31,7 @@ export function createLimits({ log }: Shell, options: LimitsOptions) {
   const touchHolder = (id: string): Promise<void> => systemStore.touchHolder(id);
   const leases = new LeaseSystemStore(options.lease, { ...options, touchHolder });
   return {
-    handlers: limitHandlers(new LimitStore(options.app), new MemoryUsageClient(options.memory)),
+    handlers: limitHandlers(new LimitStore(options.app), memoryUsageOf(options.memory)),
     rpcs: { lease: lease(leases), settle: settle(leases, systemStore) },
     parts: limitCleanup({
       deleteOld: () => systemStore.deleteOld(),

@@ -4,12 +4,12 @@ import { isTenantPrincipal } from '@gatehouse/identity/principal';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { usdOf } from '@gatehouse/kit/money';
 import { setResources, taken, type SetResource } from './leases.ts';
-import type { MemoryAmounts } from './memory-limits.ts';
-import type { MemoryUsageClient } from './memory-usage-client.ts';
+import type { MemoryAmounts } from './stored-limits.ts';
+import type { FindMemoryUsage } from './memory-usage-client.ts';
 import type { LimitStore, Limited } from './limit-store.ts';
 
 /** `GET /v1/limits`: the limits that apply to the calling key, and how much of each is used. */
-export function limitHandlers(store: LimitStore, memory: MemoryUsageClient): Record<string, Handler> {
+export function limitHandlers(store: LimitStore, findMemoryUsage: FindMemoryUsage): Record<string, Handler> {
   return {
     'limits.get': async (call: Call) => {
       const { principal } = call;
@@ -17,7 +17,7 @@ export function limitHandlers(store: LimitStore, memory: MemoryUsageClient): Rec
       if (!isTenantPrincipal(principal)) return { body: { timezone: 'UTC', limits: [] } };
       const [{ limits, memoryLimits, timezone }, memoryUse] = await Promise.all([
         store.find(principal.tenantId, principal.keyId),
-        memory.find(principal.tenantId, call),
+        findMemoryUsage(principal.tenantId, call),
       ]);
       return {
         body: {

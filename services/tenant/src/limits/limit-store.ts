@@ -1,6 +1,6 @@
 import type { MemoryLimits, TenantStatus } from '@gatehouse/contract/tenants';
 import { type Pool, type Queryable, withTenant } from '@gatehouse/pg/pool';
-import { type MemoryAmounts, memoryLimitsOf } from './memory-limits.ts';
+import { type MemoryAmounts, memoryLimitsOf } from './stored-limits.ts';
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import {
   type CountedWindow,

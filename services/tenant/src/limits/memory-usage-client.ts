@@ -1,33 +1,26 @@
 import type { CallContext, RpcClient } from '@gatehouse/grpc/client';
 import type { Logger } from '@gatehouse/kit/log';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
-import type { MemoryAmounts } from './memory-limits.ts';
+import type { MemoryAmounts } from './stored-limits.ts';
 
 /** The rest of the list of limits does not wait longer for memory. */
 const deadlineMs = 1_000;
 
-type Caller = Pick<CallContext, 'requestId' | 'trace'> & { log: Logger };
+/** Finds the use that a tenant makes of its limits of memory; null while memory does not answer. */
+export type FindMemoryUsage = (
+  tenantId: string,
+  caller: Pick<CallContext, 'requestId' | 'trace'> & { log: Logger },
+) => Promise<MemoryAmounts | null>;
 
-/** The use that tenants make of their limits of memory. */
-export class MemoryUsageClient {
-  readonly #peer: RpcClient<MemoryServiceClient>;
-
-  constructor(peer: RpcClient<MemoryServiceClient>) {
-    this.#peer = peer;
-  }
-
-  /** Null while memory does not answer. */
-  async find(tenantId: string, { requestId, trace, log }: Caller): Promise<MemoryAmounts | null> {
+export function memoryUsageOf(memory: RpcClient<MemoryServiceClient>): FindMemoryUsage {
+  return async (tenantId, { requestId, trace, log }) => {
     try {
-      const used = await this.#peer.call('getUsage', { tenantId }, { deadlineMs, requestId, trace });
-      return {
-        documents: Number(used.documents),
-        bytes: Number(used.bytes),
-        entities: Number(used.entities),
-      };
+      const used = await memory.call('getUsage', { tenantId }, { deadlineMs, requestId, trace });
+      const { documents, bytes, entities } = used;
+      return { documents: Number(documents), bytes: Number(bytes), entities: Number(entities) };
     } catch (error) {
       log.warn({ err: error, tenant_id: tenantId }, 'failed to read what the tenant uses of its memory');
       return null;
     }
-  }
+  };
 }

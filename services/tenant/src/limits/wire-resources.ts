@@ -10,10 +10,6 @@ const wire: Record<Resource, WireResource> = {
   counts: WireResource.COUNTS,
 };
 
-function toWire(resource: Resource): WireResource {
-  return wire[resource];
-}
-
 /** Null for a resource of a newer release. */
 export function fromWire(resource: WireResource): Resource | null {
   const entry = Object.entries(wire).find(([, value]) => value === resource);
@@ -22,5 +18,6 @@ export function fromWire(resource: WireResource): Resource | null {
 
 /** The resources that the limits and the budget restrict, under their names on the wire. */
 export function limitedOf(limits: Limits | null, budget: Budget | null): WireResource[] {
-  return setResources.filter((resource) => limitOf({ limits, budget }, resource) !== null).map(toWire);
+  const limited = setResources.filter((resource) => limitOf({ limits, budget }, resource) !== null);
+  return limited.map((resource) => wire[resource]);
 }

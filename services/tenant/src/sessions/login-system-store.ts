@@ -4,7 +4,7 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { turnOfPerson, type Person } from '../keys/api-key.ts';
-import { hasLoggedOut, holdLogouts } from './issuer-logout-store.ts';
+import { hasLoggedOut, holdLogouts } from './login-store.ts';
 import {
   lookMinutes,
   mostLogins,

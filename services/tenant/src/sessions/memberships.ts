@@ -10,8 +10,7 @@ import {
   type GrantProblem,
 } from '../issuers/grants.ts';
 import type { IssuerSettings } from '../issuers/issuer-settings.ts';
-import type { Person } from '../keys/api-key.ts';
-import type { Rights } from '../keys/rights.ts';
+import type { Person, Rights } from '../keys/api-key.ts';
 import type { NamedTenants, TenantOfLogin } from './login.ts';
 import type { From } from './session.ts';
 

@@ -8,12 +8,17 @@ import { newId } from '@gatehouse/kit/ids';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
-import { insertApiKey } from '../keys/api-key-store.ts';
-import { keyCreated } from '../keys/key-changes.ts';
-import { findLoginKeys } from '../keys/login-key-store.ts';
-import { haveSameRights, type Rights } from '../keys/rights.ts';
-import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-store.ts';
-import { boundPersonalKeys, closeLogins, useReport } from './login-store.ts';
+import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
+import { keyCreated } from '../keys/key-views.ts';
+import { haveSameRights, type Rights } from '../keys/api-key.ts';
+import {
+  hasLoggedOut,
+  holdLogouts,
+  noteLogout,
+  boundPersonalKeys,
+  closeLogins,
+  useReport,
+} from './login-store.ts';
 import type { ClosedLogin } from './login.ts';
 import {
   countNewSessions,

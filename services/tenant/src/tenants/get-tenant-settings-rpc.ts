@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import { limitOf, unleasedRequests } from '../limits/leases.ts';
-import { memoryLimitsOf } from '../limits/memory-limits.ts';
+import { memoryLimitsOf } from '../limits/stored-limits.ts';
 import type { UsableProviderKey } from '../provider-keys/provider-key-system-store.ts';
 import { limitedOf } from '../limits/wire-resources.ts';
 import type { StoredSettings, LimitedKey } from './settings-system-store.ts';

@@ -11,7 +11,7 @@ import { scopesForNewKey } from '../keys/key-rules.ts';
 import { withoutNulls } from '../limits/stored-limits.ts';
 import { patchSettings, type NewTenant } from './tenant.ts';
 import { changeTenant, insertTenantWithKey, type TenantSystemStore } from './tenant-system-store.ts';
-import { keyCreated } from '../keys/key-changes.ts';
+import { keyCreated } from '../keys/key-views.ts';
 import { showTenant, tenantCreated, tenantUpdated } from './tenant-views.ts';
 
 type List = Call<unknown, z.output<typeof listTenants>>;

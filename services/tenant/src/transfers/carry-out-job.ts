@@ -1,34 +1,23 @@
 import { isOutage } from '@gatehouse/grpc/errors';
-import { defineTask, type JobHandler } from '@gatehouse/jobs/task';
-import { whileAwaited } from '@gatehouse/jobs/retry-delays';
+import type { JobHandler } from '@gatehouse/jobs/task';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TransferStep } from '@gatehouse/transfers/transfer';
+import type { TransferSystemStore } from './transfer-system-store.ts';
 import type { Phase, Transfer } from './transfer.ts';
 
 /** The services that have a part in transfers, in the order in which a transfer becomes effective in them. */
 export const transferServices = ['memory', 'agent', 'webhook'] as const;
 export type TransferService = (typeof transferServices)[number];
 
-export interface TransferRecord {
-  find(id: string): Promise<Transfer | null>;
-  /** Nothing happens if the transfer is in another phase than `from`. */
-  enter(id: string, from: Phase, to: Phase, error?: Transfer['error']): Promise<void>;
-  /** Ends a transfer, with its audit entries and alerts. */
-  finish(transfer: Transfer, to: 'completed' | 'failed'): Promise<void>;
-  /** Adds another job for a transfer. */
-  resume(transfer: Transfer): Promise<void>;
-}
-
 export interface CarryOutOptions {
-  record: TransferRecord;
+  transfers: TransferSystemStore;
   /** Returns whether the step is completed. */
   runStep: (service: TransferService, transfer: Transfer, step: TransferStep) => Promise<boolean>;
   /** Whether requests to what moves are under way. */
   isBusy: (transfer: Transfer) => Promise<boolean>;
 }
 
-const deadlineMs = 120_000;
 /** Then another job goes on. */
 const shiftMs = 30_000;
 const pauseMs = 200;
@@ -39,11 +28,6 @@ const maxFailures = 60;
 /** A request that an agent accepted before it was closed has begun its run after this time: it lists tools meanwhile. */
 const settleS = 6;
 
-export const transferTask = defineTask<{ transferId: string }>({
-  retryAfterS: whileAwaited,
-  ...{ deadlineMs, concurrency: 4, perTenant: 2 },
-});
-
 /** A transfer was undone in the service in which it would have become effective first. */
 class UndoneError extends AppError {}
 
@@ -51,7 +35,11 @@ class UndoneError extends AppError {}
  * Takes a transfer through its phases. Each step is repeatable, and the phase is stored before the first step of it, so
  * that any replica goes on where another one stopped.
  */
-export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandler<{ transferId: string }> {
+export function carryOut({
+  transfers,
+  runStep,
+  isBusy,
+}: CarryOutOptions): JobHandler<{ transferId: string }> {
   /** Runs a step in all services, until each has completed it. Returns false if there is more to do. */
   async function all(
     transfer: Transfer,
@@ -103,15 +91,15 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
   return async ({ transferId }, { signal, log, attempt }) => {
     const until = monotonicMs() + shiftMs;
     for (;;) {
-      const transfer = await record.find(transferId);
+      const transfer = await transfers.find(transferId);
       if (transfer === null || transfer.finishedAt !== null) return;
       const { phase } = transfer;
       try {
         const next = await work(transfer, signal, until);
         if (next === 'completed' || next === 'failed') {
-          await record.finish(transfer, next);
+          await transfers.finish(transfer, next);
           log.info({ transfer_id: transferId, status: next }, 'finished a transfer');
-        } else if (next !== phase) await record.enter(transferId, phase, next);
+        } else if (next !== phase) await transfers.enter(transferId, phase, next);
       } catch (error) {
         signal.throwIfAborted();
         if (!mayGiveUp(transfer, error, attempt)) {
@@ -123,9 +111,9 @@ export function carryOut({ record, runStep, isBusy }: CarryOutOptions): JobHandl
         }
         const { code, message } = error as AppError;
         log.warn({ transfer_id: transferId, err: error }, 'undoing a transfer');
-        await record.enter(transferId, phase, 'aborting', { code, message });
+        await transfers.enter(transferId, phase, 'aborting', { code, message });
       }
-      if (monotonicMs() > until) return record.resume(transfer);
+      if (monotonicMs() > until) return transfers.resume(transfer);
     }
   };
 }

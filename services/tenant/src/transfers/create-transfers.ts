@@ -1,28 +1,26 @@
 import type { Changes, RecordChange } from '@gatehouse/audited-changes/changes';
 import type { RpcClient } from '@gatehouse/grpc/client';
-import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Tenant } from '../tenants/tenant.ts';
-import { carryOut, type transferTask, type TransferService } from './carry-out-job.ts';
+import { carryOut, type TransferService } from './carry-out-job.ts';
+import type { TransferJobs } from './transfer.ts';
 import { TransferParties } from './parties.ts';
-import { describeTransferAt } from './participants-client.ts';
+import { describeTransferAt, isBusyAt, runStepAt, unusableModelsAt } from './participants-client.ts';
 import { deleteOldPreviews } from './preview-store.ts';
-import { isBusyAt, runStepAt } from './steps-client.ts';
 import { transferHandlers } from './transfer-handlers.ts';
 import { transferPreviewHandlers } from './transfer-preview-handlers.ts';
 import { oldestTransfers, TransferSystemStore } from './transfer-system-store.ts';
 import { transferUpkeep } from './transfer-upkeep.ts';
-import { unusableModelsAt } from './models-client.ts';
-import { readVisible } from './visible-store.ts';
+import { readVisible } from './transfer-store.ts';
 
 export interface TransfersOptions {
   app: Pool;
   system: Pool;
-  jobs: Jobs<{ transfer: typeof transferTask }>;
+  jobs: TransferJobs;
   participants: Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>;
   chat: RpcClient<ChatServiceClient>;
   findTenant: (id: string) => Promise<Tenant | null>;
@@ -44,11 +42,7 @@ export function createTransfers({ log, registry }: Shell, options: TransfersOpti
       ...transferHandlers({ parties, read, jobs, changes }),
     },
     jobs: {
-      transfer: carryOut({
-        record: transfers,
-        runStep: runStepAt(participants),
-        isBusy: isBusyAt(chat),
-      }),
+      transfer: carryOut({ transfers, runStep: runStepAt(participants), isBusy: isBusyAt(chat) }),
     },
     parts: transferUpkeep({
       resume: () => transfers.resumeLost(),

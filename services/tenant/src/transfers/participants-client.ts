@@ -1,21 +1,24 @@
-import { transferableTypes, type ResourceRef } from '@gatehouse/contract/transfers';
 import type { RpcClient } from '@gatehouse/grpc/client';
+import { hangIsOutage } from '@gatehouse/grpc/errors';
+import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import type { TransferPartiesOptions } from './parties.ts';
 import type {
+  ParticipantServiceClient,
   DescribeResponse,
   ResourceRef as SentRef,
-  ParticipantServiceClient,
 } from '@gatehouse/proto/participant/v1/participant';
-import type { TransferService } from './carry-out-job.ts';
+import type { CarryOutOptions, TransferService } from './carry-out-job.ts';
+import type { Transfer } from './transfer.ts';
+import { transferableTypes, type ResourceRef } from '@gatehouse/contract/transfers';
 import type { DescribeTransfer } from './transfer-plan.ts';
 
 /** Counting what an agent remembers may take a moment. */
 const deadlineMs = 10_000;
 
+type Peers = Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>;
+
 /** `Describe` of every service that has a part in transfers. The order of resources is that of the plan. */
-export function describeTransferAt({
-  agent,
-  ...others
-}: Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>): DescribeTransfer {
+export function describeTransferAt({ agent, ...others }: Peers): DescribeTransfer {
   return async ({ include, resources, ...plan }) => {
     const request = {
       ...plan,
@@ -66,4 +69,49 @@ function refOf(ref: SentRef | undefined): ResourceRef {
 function countsOf(all: DescribeResponse['counts'], id: string): Record<string, number> {
   const own = all.filter(({ of }) => of?.id === id).flatMap(({ counts }) => Object.entries(counts));
   return Object.fromEntries(own.map(([kind, count]) => [kind, Number(count)]));
+}
+
+/** A step does a bounded part of its work in each call. */
+const stepMs = 30_000;
+const countMs = 2_000;
+
+/** `RunStep` of the services that have a part in transfers. */
+export function runStepAt(peers: Peers): CarryOutOptions['runStep'] {
+  return async (service, transfer, step) => {
+    const request = { transfer: messageOf(transfer), step };
+    const { completed } = await peers[service].call('runStep', request, { deadlineMs: stepMs });
+    return completed;
+  };
+}
+
+/** Whether agents that move have runs under way. */
+export function isBusyAt(chat: RpcClient<ChatServiceClient>): CarryOutOptions['isBusy'] {
+  return async ({ sourceTenantId: tenantId, items }) => {
+    const moving = items.filter(({ type, action }) => type === 'agent' && action === 'move');
+    const agentIds = moving.map(({ id }) => id);
+    const { runs } = await chat.call('countOpenRuns', { tenantId, agentIds }, { deadlineMs: countMs });
+    return runs > 0;
+  };
+}
+
+function messageOf(transfer: Transfer) {
+  const { id, mode, sourceTenantId, targetTenantId } = transfer;
+  const { includeMemory, includeKnowledgeGraph, withSecrets } = transfer;
+  return {
+    ...{ id, mode, sourceTenantId, targetTenantId, includeMemory, includeKnowledgeGraph, withSecrets },
+    items: transfer.items.map(({ type, id: ofId, ...item }) => ({ ref: { type, id: ofId }, ...item })),
+  };
+}
+
+const modelsMs = 3_000;
+
+/** The models of the catalogue that a tenant can't use, as chat knows them. */
+export function unusableModelsAt(chat: RpcClient<ChatServiceClient>): TransferPartiesOptions['unusable'] {
+  return async (tenantId, models) => {
+    const request = { tenantId, ids: [...models] };
+    const { unknownIds } = await chat
+      .call('checkModels', request, { deadlineMs: modelsMs })
+      .catch(hangIsOutage);
+    return unknownIds;
+  };
 }

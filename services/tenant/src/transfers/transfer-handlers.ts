@@ -8,12 +8,11 @@ import { newId } from '@gatehouse/kit/ids';
 import type { PageRequest } from '@gatehouse/kit/page';
 import type { z } from 'zod';
 import { findPreview } from './preview-store.ts';
-import { findTransfer, insertTransfer, listTransfers, type TransferJobs } from './transfer-store.ts';
-import { changedInSource, changedSince, contentOf, showTransfer } from './transfer.ts';
+import { findTransfer, insertTransfer, listTransfers, type ReadVisible } from './transfer-store.ts';
+import { changedInSource, changedSince, contentOf, showTransfer, type TransferJobs } from './transfer.ts';
 import { assertFresh, assertOpen, type Preview } from './preview.ts';
 import type { TargetSide } from './transfer-plan.ts';
 import type { TransferParties } from './parties.ts';
-import type { ReadVisible } from './visible-store.ts';
 
 const what = 'transfer';
 

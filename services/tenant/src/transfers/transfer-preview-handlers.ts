@@ -6,7 +6,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { acceptPreview, countOpenPreviews, findPreview, insertPreview } from './preview-store.ts';
 import type { TransferParties } from './parties.ts';
-import type { ReadVisible } from './visible-store.ts';
+import type { ReadVisible } from './transfer-store.ts';
 import { assertFresh, assertOpen, showPreview } from './preview.ts';
 import { changedInSource } from './transfer.ts';
 import { planOf, type SourceSide, type TargetSide, type TransferPlan } from './transfer-plan.ts';

@@ -1,15 +1,12 @@
+import type { Principal } from '@gatehouse/identity/principal';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { AppError } from '@gatehouse/kit/errors';
-import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { transferTask } from './carry-out-job.ts';
-import type { Transfer, TransferContent } from './transfer.ts';
+import type { Transfer, TransferContent, TransferJobs } from './transfer.ts';
 
 /** Statements on transfers. The role and the tenant of the connection decide which rows they reach. */
-
-export type TransferJobs = Jobs<{ transfer: typeof transferTask }>;
 
 type Row = Omit<Transfer, keyof TransferContent> & { content: TransferContent };
 
@@ -82,4 +79,14 @@ export async function listTransfers(db: Queryable, { limit, before }: PageReques
 
 function transferOf({ content, ...row }: Row): Transfer {
   return { ...row, ...content };
+}
+
+/** Reads rows of transfers that a caller may see: all of them for an owner. */
+export type ReadVisible = <Result>(
+  caller: Principal,
+  work: (db: Queryable) => Promise<Result>,
+) => Promise<Result>;
+
+export function readVisible({ app, system }: { app: Pool; system: Pool }): ReadVisible {
+  return ({ tenantId }, work) => (tenantId === null ? work(system) : withTenant(app, tenantId, work));
 }

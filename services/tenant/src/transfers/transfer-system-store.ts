@@ -3,16 +3,15 @@ import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
-import type { TransferRecord } from './carry-out-job.ts';
-import { showTransfer, type Phase, type Transfer } from './transfer.ts';
-import { addTransferJob, findTransfer, type TransferJobs } from './transfer-store.ts';
+import { showTransfer, type Phase, type Transfer, type TransferJobs } from './transfer.ts';
+import { addTransferJob, findTransfer } from './transfer-store.ts';
 
 /** Without a sign of work for this long, the job of a transfer is dead or was lost. */
 const lostAfterMinutes = 15;
 const batch = 100;
 
 /** The transfers of all tenants. */
-export class TransferSystemStore implements TransferRecord {
+export class TransferSystemStore {
   readonly #pool: Pool;
   readonly #jobs: TransferJobs;
   readonly #record: RecordChange;
@@ -34,6 +33,7 @@ export class TransferSystemStore implements TransferRecord {
     return findTransfer(this.#pool, id);
   }
 
+  /** Nothing happens if the transfer is in another phase than `from`. */
   async enter(id: string, from: Phase, to: Phase, error: Transfer['error'] = null): Promise<void> {
     await this.#pool.query(
       `update tenant.transfers set phase = $3, phase_at = now(), error = $4 where id = $1 and phase = $2`,
@@ -41,6 +41,7 @@ export class TransferSystemStore implements TransferRecord {
     );
   }
 
+  /** Ends a transfer, with its audit entries and alerts. */
   async finish(transfer: Transfer, to: 'completed' | 'failed'): Promise<void> {
     await withTransaction(this.#pool, async (db) => {
       const { rowCount } = await db.query(
@@ -64,6 +65,7 @@ export class TransferSystemStore implements TransferRecord {
     });
   }
 
+  /** Adds another job for a transfer. */
   resume(transfer: Transfer): Promise<void> {
     return addTransferJob(this.#pool, this.#jobs, transfer);
   }

@@ -1,9 +1,17 @@
 import type { TransferMode, WireTransfer } from '@gatehouse/contract/transfers';
 import type { Circumstances } from '@gatehouse/audited-changes/audit-entry';
+import { whileAwaited } from '@gatehouse/jobs/retry-delays';
+import type { Jobs } from '@gatehouse/jobs/jobs';
+import { defineTask } from '@gatehouse/jobs/task';
 import { newId } from '@gatehouse/kit/ids';
 import type { TransferItem } from '@gatehouse/transfers/transfer';
 import { placeOf, secretsOf, type Preview } from './preview.ts';
 import type { Dependency, SourceSide, TargetSide } from './transfer-plan.ts';
+
+export const transferTask = defineTask<{ transferId: string }>({
+  ...{ retryAfterS: whileAwaited, deadlineMs: 120_000, concurrency: 4, perTenant: 2 },
+});
+export type TransferJobs = Jobs<{ transfer: typeof transferTask }>;
 
 export const openPhases = ['locking', 'copying', 'closing', 'committing', 'aborting'] as const;
 
