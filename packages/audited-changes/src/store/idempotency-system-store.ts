@@ -1,5 +1,6 @@
 import type { KeyedRequest } from '@gatehouse/http/idempotency-key';
 import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { allRows, hasRow } from '@gatehouse/pg/rows';
 
 /** An earlier request with the same key. */
 export interface KnownUse {
@@ -57,7 +58,8 @@ export class IdempotencySystemStore {
       );
       if (rowCount === 1) return null;
       // The conflict has locked the row, so it still exists.
-      const { rows } = await db.query<KnownUse>(
+      const rows = await allRows<KnownUse>(
+        db,
         `select id, fingerprint, response from ${this.#table}
          where tenant_id is not distinct from $1 and key = $2 and target = $3`,
         [use.tenantId, use.key, use.target],
@@ -73,12 +75,12 @@ export class IdempotencySystemStore {
    * the claim.
    */
   async complete(db: Queryable, { id, fingerprint, response }: ClaimResponse): Promise<boolean> {
-    const { rowCount } = await db.query(
+    return hasRow(
+      db,
       `update ${this.#table} set response = $2, fingerprint = $3, expires_at = now() + make_interval(secs => $4)
        where id = $1 and response is null`,
       [id, response, fingerprint, keepSeconds],
     );
-    return rowCount === 1;
   }
 
   /** Extends a claim. Returns false if another request has taken it over. */

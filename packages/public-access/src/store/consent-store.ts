@@ -1,6 +1,7 @@
 import type { Role } from '@gatehouse/contract/scopes';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { allRows, firstRow, hasRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 
 /** The key and user that have made a link, as the page names them. */
 export interface Requester {
@@ -35,14 +36,13 @@ interface TicketRef {
 }
 
 /** Links to consent pages, and consents that were begun, of one tenant at a time. */
-export class ConsentStore {
-  readonly #pool: Pool;
+export class ConsentStore extends Store {
   readonly #tickets: string;
   readonly #states: string;
 
   /** `pool` acts as `<service>_app`. */
   constructor(pool: Pool, service: string) {
-    this.#pool = pool;
+    super(pool);
     this.#tickets = `${service}.consent_tickets`;
     this.#states = `${service}.consent_states`;
   }
@@ -53,12 +53,11 @@ export class ConsentStore {
     { id, tenantId, subjectId, ticketSha256, askedBy, details }: NewTicket,
     { first, minutes }: { first: NewState; minutes: number },
   ): Promise<Date> {
-    const { expiresAt } = only(
-      await db.query<{ expiresAt: Date }>(
-        `insert into ${this.#tickets} (id, tenant_id, subject_id, ticket_sha256, asked_by, details, expires_at)
+    const { expiresAt } = await oneRow<{ expiresAt: Date }>(
+      db,
+      `insert into ${this.#tickets} (id, tenant_id, subject_id, ticket_sha256, asked_by, details, expires_at)
          values ($1, $2, $3, $4, $5, $6, now() + make_interval(mins => $7)) returning expires_at as "expiresAt"`,
-        [id, tenantId, subjectId, ticketSha256, JSON.stringify(askedBy), details, minutes],
-      ),
+      [id, tenantId, subjectId, ticketSha256, JSON.stringify(askedBy), details, minutes],
     );
     await this.#insertState(db, { tenantId, id }, first);
     return expiresAt;
@@ -66,24 +65,22 @@ export class ConsentStore {
 
   /** Takes the state that was made with the ticket, for the first browser; null if one has it. */
   async takeFirstState({ tenantId, id }: TicketRef): Promise<NewState | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<NewState>(
-        `with first as (select state_sha256, state from ${this.#states}
+    return firstRow<NewState>(
+      this.tenant(tenantId),
+      `with first as (select state_sha256, state from ${this.#states}
            where ticket_id = $1 and state is not null limit 1 for update)
          update ${this.#states} as s set state = null from first
          where s.state_sha256 = first.state_sha256
          returning s.state_sha256 as "stateSha256", first.state, s.verifier`,
-        [id],
-      );
-      return rows[0] ?? null;
-    });
+      [id],
+    );
   }
 
   /** Adds a state for a further browser; nothing beyond `most` of a ticket. Returns whether it was added. */
   async addState({ tenantId, id }: TicketRef, state: NewState, most: number): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       await db.query(`select from ${this.#tickets} where id = $1 for no key update`, [id]);
-      const { rows } = await db.query(`select from ${this.#states} where ticket_id = $1`, [id]);
+      const rows = await allRows(db, `select from ${this.#states} where ticket_id = $1`, [id]);
       if (rows.length >= most) return false;
       await this.#insertState(db, { tenantId, id }, state);
       return true;
@@ -92,30 +89,32 @@ export class ConsentStore {
 
   /** Uses a ticket up. Returns false if it was used or is over: another consent came first. */
   async useTicket({ tenantId, id }: TicketRef): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `update ${this.#tickets} set used_at = now() where id = $1 and used_at is null and expires_at > now()`,
-        [id],
-      );
-      return rowCount === 1;
-    });
+    return hasRow(
+      this.tenant(tenantId),
+      `update ${this.#tickets} set used_at = now() where id = $1 and used_at is null and expires_at > now()`,
+      [id],
+    );
   }
 
   /** Makes a ticket usable again, because its consent came to nothing. */
   async releaseTicket({ tenantId, id }: TicketRef): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
+    await withTenant(this.pool, tenantId, (db) =>
       db.query(`update ${this.#tickets} set used_at = null where id = $1`, [id]),
     );
   }
 
   /** Uses a state up. Returns its verifier; null if another request has done so. */
   async useState({ tenantId }: Pick<TicketRef, 'tenantId'>, stateSha256: Buffer): Promise<Buffer | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ verifier: Buffer }>(
-        `delete from ${this.#states} where state_sha256 = $1 returning verifier`,
-        [stateSha256],
+    return withTenant(this.pool, tenantId, async (db) => {
+      return (
+        (
+          await firstRow<{ verifier: Buffer }>(
+            db,
+            `delete from ${this.#states} where state_sha256 = $1 returning verifier`,
+            [stateSha256],
+          )
+        )?.verifier ?? null
       );
-      return rows[0]?.verifier ?? null;
     });
   }
 

@@ -1,4 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { allRows, rowCount } from '@gatehouse/pg/rows';
 import type { Requester } from './consent-store.ts';
 
 /** A ticket that can still be used. */
@@ -23,12 +24,12 @@ export async function findTickets(
   service: string,
   digests: readonly string[],
 ): Promise<TicketWithDigest[]> {
-  const { rows } = await pool.query<TicketWithDigest>(
+  return allRows<TicketWithDigest>(
+    pool,
     `select encode(t.ticket_sha256, 'hex') as digest, ${columns} from ${service}.consent_tickets as t
      where t.ticket_sha256 = any ($1::bytea[]) and ${isOpen}`,
     [digests.map((digest) => Buffer.from(digest, 'hex'))],
   );
-  return rows;
 }
 
 /** The tickets of consents that were begun with states of these digests. */
@@ -37,21 +38,21 @@ export async function findTicketsOfStates(
   service: string,
   digests: readonly string[],
 ): Promise<TicketWithDigest[]> {
-  const { rows } = await pool.query<TicketWithDigest>(
+  return allRows<TicketWithDigest>(
+    pool,
     `select encode(s.state_sha256, 'hex') as digest, ${columns} from ${service}.consent_states as s
        join ${service}.consent_tickets as t on t.id = s.ticket_id
      where s.state_sha256 = any ($1::bytea[]) and ${isOpen}`,
     [digests.map((digest) => Buffer.from(digest, 'hex'))],
   );
-  return rows;
 }
 
 /** Deletes up to `limit` tickets whose time is over, with their states; returns how many. */
 export async function deleteOldTickets(pool: Pool, service: string, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
+  return rowCount(
+    pool,
     `delete from ${service}.consent_tickets where id = any (array(
        select id from ${service}.consent_tickets where expires_at <= now() limit $1))`,
     [limit],
   );
-  return rowCount ?? 0;
 }

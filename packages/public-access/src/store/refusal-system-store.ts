@@ -1,4 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { allRows, rowCount } from '@gatehouse/pg/rows';
 
 /** How many requests of a sender and a kind were refused in this minute, and when it ends. */
 export interface CountedRefusal {
@@ -16,7 +17,8 @@ export async function countRefusals(
   senders: readonly string[],
 ): Promise<CountedRefusal[]> {
   // Replicas lock rows in one order.
-  const { rows } = await pool.query<CountedRefusal & { address: string }>(
+  const rows = await allRows<CountedRefusal & { address: string }>(
+    pool,
     `insert into ${service}.refused_addresses as known (address, minute, requests)
      select address, date_trunc('minute', now()), count(*) from unnest($1::text[]) as address
      group by address order by address
@@ -43,10 +45,10 @@ export async function countRefusals(
 /** Deletes up to `limit` addresses whose minute is over; returns how many. */
 export async function deleteOldRefusals(pool: Pool, service: string, limit: number): Promise<number> {
   const table = `${service}.refused_addresses`;
-  const { rowCount } = await pool.query(
+  return rowCount(
+    pool,
     `delete from ${table} where minute < now() - interval '2 minutes' and address = any (array(
        select address from ${table} where minute < now() - interval '2 minutes' limit $1))`,
     [limit],
   );
-  return rowCount ?? 0;
 }

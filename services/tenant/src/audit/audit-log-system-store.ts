@@ -1,7 +1,8 @@
 import type { AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
 import type { DeadLetter } from '@gatehouse/events/dead-letters';
 import type { PageRows } from '@gatehouse/kit/page';
-import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTransaction, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import { readEntries, type AuditFilter, type StoredEntry } from './audit-log-store.ts';
 
 /** Adds a new entry to the log, in the transaction and with the time of the change that it records. */
@@ -13,30 +14,23 @@ export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<
   );
 }
 
-/** The log of administrative changes, of all tenants and of owners. */
-export class AuditLogSystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** The log of administrative changes, of all tenants and of owners. `pool` acts as `tenant_system`. */
+export class AuditLogSystemStore extends Store {
   /** Newest first. */
   async list(filter: AuditFilter): Promise<PageRows<StoredEntry>> {
-    return readEntries(this.#pool, filter);
+    return readEntries(this.pool, filter);
   }
 
   /** Stores entries that come as events: all of them or none, and each once. */
   async takeIn(entries: readonly AuditEntry[]): Promise<void> {
-    await withTransaction(this.#pool, async (db) => {
+    await withTransaction(this.pool, async (db) => {
       for (const entry of entries) await insertOnce(db, entry);
     });
   }
 
   /** Stores the dead letter once, and deletes those older than 30 days. */
   async insertDeadLetter(letter: DeadLetter): Promise<void> {
-    await this.#pool.query(
+    await this.pool.query(
       `with old as (delete from tenant.dead_letters where received_at < now() - interval '30 days')
        insert into tenant.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4) on conflict do nothing`,
       [letter.id, letter.origin, letter.reason, letter.payload],

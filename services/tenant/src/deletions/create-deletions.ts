@@ -29,7 +29,7 @@ export function createDeletions(shell: Shell, options: DeletionsOptions) {
   const ofAll = new DeletionSystemStore(system, jobs);
   return {
     handlers: userDataHandlers({ deletions, jobs, keyRing, changes }),
-    jobs: deletionHandlers(deletions, deletionSender(shell, config)),
+    jobs: deletionHandlers((part) => deletions.open(part), deletionSender(shell, config)),
     parts: deletionUpkeep({
       resume: () => ofAll.resume(),
       deleteOld: () => ofAll.deleteOld(),

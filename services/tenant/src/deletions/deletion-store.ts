@@ -1,14 +1,9 @@
 import type { DeletionReceipt } from '@gatehouse/events/deletion-event';
 import type { Jobs } from '@gatehouse/jobs/jobs';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
-import {
-  taskFor,
-  type DeletionParts,
-  type deletionTasks,
-  type OpenPart,
-  type PartKey,
-} from './deletion-tasks.ts';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { allRows, firstRow, hasRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
+import { taskFor, type deletionTasks, type OpenPart, type PartKey } from './deletion-tasks.ts';
 import { forgetProviderKeys } from '../provider-keys/provider-key-store.ts';
 import { participants, type Participant } from './participants.ts';
 
@@ -36,33 +31,22 @@ interface DeletionOfService {
 /** Rounded up, so that it is never before what it covers. */
 const requestedAtMs = `ceil(extract(epoch from d.requested_at) * 1000)::float8 as "requestedAtMs"`;
 
-/** The deletions of users' data, one tenant at a time. */
-export class DeletionStore implements DeletionParts {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
+/** The deletions of users' data, one tenant at a time. `pool` acts as `tenant_app`. */
+export class DeletionStore extends Store {
+  find(tenantId: string, deletion: Parameters<typeof findDeletion>[2]): Promise<Deletion | null> {
+    return findDeletion(this.tenant(tenantId), tenantId, deletion);
   }
 
-  async find(
-    tenantId: string,
-    deletion: { id: string; userHashes: readonly string[] },
-  ): Promise<Deletion | null> {
-    return withTenant(this.#pool, tenantId, (db) => findDeletion(db, tenantId, deletion));
-  }
-
+  /** Null when the service has completed or the deletion is gone. */
   async open({ tenantId, deletionId, service }: PartKey): Promise<OpenPart | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<OpenPart>(
-        `update tenant.user_deletion_services as s set attempted_at = clock_timestamp()
+    return firstRow<OpenPart>(
+      this.tenant(tenantId),
+      `update tenant.user_deletion_services as s set attempted_at = clock_timestamp()
          from tenant.user_deletions as d
          where d.id = s.deletion_id and s.deletion_id = $1 and s.service = $2 and s.completed_at is null
          returning d.user_id as "userId", ${requestedAtMs}, s.counts`,
-        [deletionId, service],
-      );
-      return rows[0] ?? null;
-    });
+      [deletionId, service],
+    );
   }
 
   /**
@@ -71,7 +55,7 @@ export class DeletionStore implements DeletionParts {
    */
   async record(receipt: DeletionReceipt): Promise<void> {
     const { deletion_id: deletionId, tenant_id: tenantId, service, counts, completed } = receipt;
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       const requestedMs = await lockRunning(db, deletionId);
       if (requestedMs === null) return;
       const done = completed && requestedMs === receipt.requested_at_ms;
@@ -88,12 +72,16 @@ export class DeletionStore implements DeletionParts {
 
 /** Locks a running deletion, and returns the time of its last request; null for any other. */
 async function lockRunning(db: Queryable, deletionId: string): Promise<number | null> {
-  const { rows } = await db.query<{ requestedAtMs: number }>(
-    `select ${requestedAtMs} from tenant.user_deletions as d
+  return (
+    (
+      await firstRow<{ requestedAtMs: number }>(
+        db,
+        `select ${requestedAtMs} from tenant.user_deletions as d
      where id = $1 and completed_at is null for update`,
-    [deletionId],
+        [deletionId],
+      )
+    )?.requestedAtMs ?? null
   );
-  return rows[0]?.requestedAtMs ?? null;
 }
 
 /** Completes the deletion, and forgets the user, if every service has completed. */
@@ -115,14 +103,14 @@ export async function startDeletion(
   jobs: DeletionJobs,
   { id, tenantId, userId, userHash }: NewDeletion,
 ): Promise<string> {
-  const started = await db.query<{ id: string }>(
+  const { id: deletionId } = await oneRow<{ id: string }>(
+    db,
     `insert into tenant.user_deletions as d (id, tenant_id, user_id, user_hash) values ($1, $2, $3, $4)
      on conflict (tenant_id, user_id) where completed_at is null
        do update set requested_at = greatest(d.requested_at, clock_timestamp()), user_hash = excluded.user_hash
      returning id`,
     [id, tenantId, userId, userHash],
   );
-  const { id: deletionId } = only(started);
   await db.query(
     `insert into tenant.user_deletion_services (deletion_id, tenant_id, service)
      select $1, $2, service from unnest($3::text[]) as service
@@ -147,12 +135,14 @@ export async function addJob(
 
 /** Counts the running deletions of a tenant, up to `most`. */
 export async function countRunning(db: Queryable, tenantId: string, most: number): Promise<number> {
-  const counted = await db.query<{ count: number }>(
-    `select count(*)::integer as count from (
+  return (
+    await oneRow<{ count: number }>(
+      db,
+      `select count(*)::integer as count from (
        select 1 from tenant.user_deletions where tenant_id = $1 and completed_at is null limit $2) as running`,
-    [tenantId, most],
-  );
-  return only(counted).count;
+      [tenantId, most],
+    )
+  ).count;
 }
 
 /** Rate limit of self-service deletions: each is stored, and in the audit log. */
@@ -164,13 +154,13 @@ export async function wasRequestedLately(
   tenantId: string,
   userHashes: readonly string[],
 ): Promise<boolean> {
-  const { rows } = await db.query(
+  return hasRow(
+    db,
     `select from tenant.user_deletions
      where tenant_id = $1 and user_hash = any ($2::text[])
        and requested_at > now() - make_interval(mins => $3) limit 1`,
     [tenantId, userHashes, ownIntervalMinutes],
   );
-  return rows.length > 0;
 }
 
 /** Null when the tenant has no such deletion of a user with one of these hashes. */
@@ -179,7 +169,8 @@ export async function findDeletion(
   tenantId: string,
   { id, userHashes }: { id: string; userHashes: readonly string[] },
 ): Promise<Deletion | null> {
-  const { rows } = await db.query<DeletionOfService & { done: boolean }>(
+  const rows = await allRows<DeletionOfService & { done: boolean }>(
+    db,
     `select s.service, s.completed_at is not null as completed, s.counts, d.completed_at is not null as done
      from tenant.user_deletions as d join tenant.user_deletion_services as s on s.deletion_id = d.id
      where d.tenant_id = $1 and d.id = $2 and d.user_hash = any ($3::text[])
@@ -187,6 +178,7 @@ export async function findDeletion(
     [tenantId, id, userHashes, participants],
   );
   const [first] = rows;
-  if (first === undefined) return null;
-  return { id, completed: first.done, services: rows.map(({ done: _, ...service }) => service) };
+  return first === undefined
+    ? null
+    : { id, completed: first.done, services: rows.map(({ done: _, ...service }) => service) };
 }

@@ -1,5 +1,6 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { allRows, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { lostAfterMinutes, type PartKey } from './deletion-tasks.ts';
 import type { OverdueDeletion } from './deletion-upkeep.ts';
 import { participants, type Participant } from './participants.ts';
@@ -9,13 +10,12 @@ const keptDays = 90;
 const resumedAtOnce = 100;
 
 /** The deletions of users' data of all tenants. */
-export class DeletionSystemStore {
-  readonly #pool: Pool;
+export class DeletionSystemStore extends Store {
   readonly #jobs: DeletionJobs;
 
   /** `pool` acts as `tenant_system`. */
   constructor(pool: Pool, jobs: DeletionJobs) {
-    this.#pool = pool;
+    super(pool);
     this.#jobs = jobs;
   }
 
@@ -24,8 +24,9 @@ export class DeletionSystemStore {
    * Returns whether there may be more.
    */
   async resume(): Promise<boolean> {
-    return withTransaction(this.#pool, async (db) => {
-      const { rows } = await db.query<PartKey>(
+    return withTransaction(this.pool, async (db) => {
+      const rows = await allRows<PartKey>(
+        db,
         `update tenant.user_deletion_services as s set attempted_at = clock_timestamp()
          where (deletion_id, service) in (
            select deletion_id, service from tenant.user_deletion_services
@@ -40,16 +41,19 @@ export class DeletionSystemStore {
   }
 
   async countOverdue(): Promise<number> {
-    const counted = await this.#pool.query<{ count: number }>(
-      `select count(*)::integer as count from tenant.user_deletions
+    return (
+      await oneRow<{ count: number }>(
+        this.pool,
+        `select count(*)::integer as count from tenant.user_deletions
        where completed_at is null and created_at < now() - interval '1 hour'`,
-    );
-    return only(counted).count;
+      )
+    ).count;
   }
 
   /** The 10 oldest. */
   async findOverdue(): Promise<OverdueDeletion[]> {
-    const { rows } = await this.#pool.query<{ id: string; tenantId: string; services: Participant[] }>(
+    return allRows<{ id: string; tenantId: string; services: Participant[] }>(
+      this.pool,
       `select d.id, d.tenant_id as "tenantId", array(
          select s.service from tenant.user_deletion_services as s
          where s.deletion_id = d.id and s.completed_at is null) as services
@@ -57,12 +61,11 @@ export class DeletionSystemStore {
        where d.completed_at is null and d.created_at < now() - interval '1 hour'
        order by d.created_at limit 10`,
     );
-    return rows;
   }
 
   /** Deletes a batch of deletions that completed long ago. Returns whether there are more. */
   async deleteOld(batch = 1_000): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
+    const { rowCount } = await this.pool.query(
       `delete from tenant.user_deletions where id = any (array(
          select id from tenant.user_deletions
          where completed_at < now() - make_interval(days => ${keptDays}) limit $1))`,

@@ -16,12 +16,6 @@ export interface PartKey {
   service: Participant;
 }
 
-/** The deletions, as far as jobs need them. */
-export interface DeletionParts {
-  /** Null when the service has completed or the deletion is gone. */
-  open(key: PartKey): Promise<OpenPart | null>;
-}
-
 /** A task for each service, so that one that is down or slow delays no other. */
 export type TaskName = `forget_user_in_${Participant}`;
 type DeletionTask = Task<{ deletionId: string }>;
@@ -37,16 +31,16 @@ export function taskFor(service: Participant): TaskName {
 
 export const deletionTasks = forEach<DeletionTask>(() => defineTask<{ deletionId: string }>(task));
 
-/** Publishes the deletion to each service. A publication that fails is a failed attempt. */
+/** Publishes the deletion to each service for which it is `open`. A publication that fails is a failed attempt. */
 export function deletionHandlers(
-  parts: DeletionParts,
+  open: (key: PartKey) => Promise<OpenPart | null>,
   send: SendDeletion,
 ): Record<TaskName, JobHandler<{ deletionId: string }>> {
   return forEach<JobHandler<{ deletionId: string }>>((service) => async ({ deletionId }, { tenantId }) => {
     const key = { tenantId, deletionId, service };
-    const open = await parts.open(key);
-    if (open === null) return;
-    const { userId, requestedAtMs, counts } = open;
+    const part = await open(key);
+    if (part === null) return;
+    const { userId, requestedAtMs, counts } = part;
     const of = { deletion_id: deletionId, tenant_id: tenantId, service };
     await send({ ...of, user_id: userId, requested_at_ms: requestedAtMs, counts });
   });

@@ -1,5 +1,7 @@
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
-import { inTurn, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { inTurn, withTransaction, type Queryable } from '@gatehouse/pg/pool';
+import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { loginNetworkDays } from '../sessions/login-network-system-store.ts';
 import {
   deviceLoginLife,
@@ -22,9 +24,9 @@ const isDue = `coalesce(polled_at <= now() - interval '${deviceLoginLife.interva
 /**
  * Logins of programs, which belong to no tenant before a person has confirmed them. Requests without a key, however many,
  * take one connection for each kind of statement.
+ * `pool` acts as `tenant_system`.
  */
-export class DeviceLoginSystemStore {
-  readonly #pool: Pool;
+export class DeviceLoginSystemStore extends Store {
   readonly #inserts = new Batched((logins: readonly NewDeviceLogin[]) => this.#insert(logins));
   readonly #polls = new Batched((ids: readonly string[]) => this.#notePolls(ids));
   /** By the hexadecimal hash of the code that the program keeps. */
@@ -37,11 +39,6 @@ export class DeviceLoginSystemStore {
     (hashes) => this.#findWaiting(hashes),
     ({ userSha256 }) => userSha256,
   );
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
 
   /**
    * Adds a login. Returns null, or the bound of {@link mostDeviceLogins} that it is beyond: that of all also for a code
@@ -57,7 +54,7 @@ export class DeviceLoginSystemStore {
   }
 
   async #insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
-    return withTransaction(this.#pool, async (db) => {
+    return withTransaction(this.pool, async (db) => {
       // Replicas count one after the other: each sees the logins that another one has added.
       await db.query(`select pg_advisory_xact_lock(hashtextextended('device logins', 0))`);
       const inserted = new Map(
@@ -73,7 +70,8 @@ export class DeviceLoginSystemStore {
   }
 
   async #findPolled(hashes: readonly string[]): Promise<StoredDeviceLogin[]> {
-    const { rows } = await this.#pool.query<StoredDeviceLogin>(
+    return allRows<StoredDeviceLogin>(
+      this.pool,
       `select login.id, encode(device_sha256, 'hex') as "deviceSha256", not ${isDue} as "isEarly",
          case when login.expires_at <= now() then 'expired' when decided_at is null then 'waiting'
            when session_id is null then 'denied' else 'allowed' end as state, sessions.tenant_id as "tenantId"
@@ -81,12 +79,12 @@ export class DeviceLoginSystemStore {
        where device_sha256 = any($1)`,
       [hashes.map((hash) => Buffer.from(hash, 'hex'))],
     );
-    return rows;
   }
 
   async #notePolls(ids: readonly string[]): Promise<boolean[]> {
     // Replicas lock rows in one order.
-    const { rows } = await this.#pool.query<{ id: string }>(
+    const rows = await allRows<{ id: string }>(
+      this.pool,
       `update tenant.device_logins set polled_at = now() where id = any(array(
          select id from tenant.device_logins where id = any($1) and ${isDue} order by id for update))
        returning id`,
@@ -98,18 +96,18 @@ export class DeviceLoginSystemStore {
   }
 
   async #findWaiting(hashes: readonly string[]): Promise<StoredProgram[]> {
-    const { rows } = await this.#pool.query<StoredProgram>(
+    return allRows<StoredProgram>(
+      this.pool,
       `select id, encode(user_sha256, 'hex') as "userSha256", client_id as "clientId", client_ip as "clientIp",
          created_at as "createdAt"
        from tenant.device_logins where user_sha256 = any($1) and decided_at is null and expires_at > now()`,
       [hashes.map((hash) => Buffer.from(hash, 'hex'))],
     );
-    return rows;
   }
 
   /** Allows a login in a session, or denies it without one. False if it was decided or has expired. */
   async decide(id: string, sessionId: string | null): Promise<boolean> {
-    const { rowCount } = await inTurn(this.#pool, id, (db) =>
+    const { rowCount } = await inTurn(this.pool, id, (db) =>
       db.query(
         `update tenant.device_logins set decided_at = now(), session_id = $2
          where id = $1 and decided_at is null and expires_at > now()`,
@@ -121,13 +119,13 @@ export class DeviceLoginSystemStore {
 
   /** Deletes up to `limit` logins that expired more than two minutes ago; returns how many. */
   async deleteOld(limit: number): Promise<number> {
-    const { rowCount } = await this.#pool.query(
+    return rowCount(
+      this.pool,
       `delete from tenant.device_logins where id = any(array(
          select id from tenant.device_logins where expires_at < now() - interval '2 minutes'
          limit $1 for update skip locked))`,
       [limit],
     );
-    return rowCount ?? 0;
   }
 }
 
@@ -136,7 +134,8 @@ async function insertWithin(
   db: Queryable,
   logins: readonly NewDeviceLogin[],
 ): Promise<{ id: string; isInserted: boolean }[]> {
-  const { rows } = await db.query<{ id: string; isInserted: boolean }>(
+  return allRows<{ id: string; isInserted: boolean }>(
+    db,
     `with given as (
        select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network,
          row_number() over (partition by network order by place) as nth
@@ -174,7 +173,6 @@ async function insertWithin(
       ...[deviceLoginLife.minutes, loginNetworkDays],
     ],
   );
-  return rows;
 }
 
 /**
@@ -182,7 +180,8 @@ async function insertWithin(
  * ones of the wide networks with the most, so that a login of a network with few always finds a place.
  */
 async function removeSurplus(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await allRows<{ id: string }>(
+    db,
     `with waiting as (
        select id, created_at, is_known,
          row_number() over (partition by is_known, wide_network order by created_at, id) as nth

@@ -1,6 +1,7 @@
 import type { Role } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
+import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import type { ApiKey } from '../keys/api-key.ts';
 import { apiKeyColumns, hasItsKey, lockApiKey } from '../keys/api-key-store.ts';
 import { isLoggedIn } from '../sessions/login-store.ts';
@@ -52,7 +53,8 @@ export async function takeConfirmation(db: Queryable, loginId: string): Promise<
   );
   const [login] = taken.rows;
   if (login === undefined) return null;
-  const { rows } = await db.query<Omit<Confirmation, 'sessionId' | 'clientId'>>(
+  const confirmation = await firstRow<Omit<Confirmation, 'sessionId' | 'clientId'>>(
+    db,
     `select api_keys.id as "keyId", sessions.tenant_id as "tenantId", t.status as "tenantStatus", sessions.role,
        sessions.user_id as "userId"
      from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
@@ -61,8 +63,7 @@ export async function takeConfirmation(db: Queryable, loginId: string): Promise<
      for no key update of api_keys`,
     [login.sessionId],
   );
-  const [confirmation] = rows;
-  return confirmation === undefined ? null : { ...login, ...confirmation };
+  return confirmation && { ...login, ...confirmation };
 }
 
 /** Makes room for one more key of a program. Returns the keys that it ended, as they were. */
@@ -74,7 +75,8 @@ export async function endOldestProgramKeys(db: Queryable, keyId: string): Promis
     [keyId, mostKeysOfKey - 1],
   );
   if (oldest.length === 0) return [];
-  const { rows } = await db.query<ApiKey>(
+  const rows = await allRows<ApiKey>(
+    db,
     `update tenant.api_keys set revoked_at = now() where id = any($1) returning ${apiKeyColumns}`,
     [oldest.map(({ id }) => id)],
   );
@@ -91,7 +93,8 @@ export async function insertProgramKey(
   { id, keyId, secretSha256, ttlSeconds }: NewProgramKey,
   { sessionId, clientId }: Pick<Confirmation, 'sessionId' | 'clientId'>,
 ): Promise<ProgramKey | null> {
-  const { rows } = await db.query<ProgramKey>(
+  return firstRow<ProgramKey>(
+    db,
     `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
        created_by, confirmed_by, confirmed_secret_sha256)
      select $1::uuid, sessions.tenant_id, $2::text, $3::bytea,
@@ -103,7 +106,6 @@ export async function insertProgramKey(
      returning ${programKeyColumns}`,
     [id, keyId, secretSha256, clientId, ttlSeconds, sessionId],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -114,7 +116,8 @@ export async function lockConfirmingKey(
   db: Queryable,
   id: string,
 ): Promise<Pick<Confirmation, 'tenantStatus'> | null> {
-  const { rows } = await db.query<Pick<Confirmation, 'tenantStatus'>>(
+  return firstRow<Pick<Confirmation, 'tenantStatus'>>(
+    db,
     `select t.status as "tenantStatus"
      from tenant.api_keys k join tenant.api_keys parent on parent.id = k.confirmed_by
        left join tenant.tenants t on t.id = k.tenant_id
@@ -122,7 +125,6 @@ export async function lockConfirmingKey(
      for no key update of parent`,
     [id],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -130,13 +132,13 @@ export async function lockConfirmingKey(
  * answer repeats with the secret before, until the one that was sent is used; programs that renew at once have a minute.
  */
 export async function isReused(db: Queryable, id: string, presentedSha256: Buffer): Promise<boolean> {
-  const { rows } = await db.query(
+  return hasRow(
+    db,
     `select from tenant.api_keys
      where id = $1 and $2 = any(replaced_sha256) and not coalesce(previous_secret_sha256 = $2
        and previous_valid_until > now() + make_interval(secs => case when secret_used then $3::int else 0 end), false)`,
     [id, presentedSha256, renewalOverlapSeconds - leastRenewalSeconds],
   );
-  return rows.length > 0;
 }
 
 /** Finds the secrets, by key and hexadecimal hash, that a key had before a renewal. */
@@ -144,24 +146,24 @@ export async function findReplaced(
   db: Queryable,
   texts: readonly { id: string; hash: string }[],
 ): Promise<{ id: string; hash: string }[]> {
-  const { rows } = await db.query<{ id: string; hash: string }>(
+  return allRows<{ id: string; hash: string }>(
+    db,
     `select given.id, given.hash from unnest($1::uuid[], $2::text[]) as given (id, hash)
        cross join lateral (select from tenant.api_keys
          where id = given.id and decode(given.hash, 'hex') = any(replaced_sha256) limit 1) as key`,
     [texts.map(({ id }) => id), texts.map(({ hash }) => hash)],
   );
-  return rows;
 }
 
 /** Whether the key of a program was renewed lately. Ask once its confirming key is locked: others may wait for that. */
 export async function wasRenewedLately(db: Queryable, id: string): Promise<boolean> {
   // The other transaction may have begun later.
-  const { rows } = await db.query(
+  return hasRow(
+    db,
     `select from tenant.api_keys where id = $1 and previous_valid_until
        between now() + make_interval(secs => $2::int - $3::int) and now() + make_interval(secs => $2::int + $3::int)`,
     [id, renewalOverlapSeconds, leastRenewalSeconds],
   );
-  return rows.length > 0;
 }
 
 /**
@@ -175,7 +177,8 @@ export async function renewProgramKey(
 ): Promise<{ before: ApiKey; after: ProgramKey } | null> {
   const before = await lockApiKey(db, id);
   if (before === null) return null;
-  const { rows } = await db.query<ProgramKey>(
+  const after = await firstRow<ProgramKey>(
+    db,
     `update tenant.api_keys set secret_sha256 = $2, previous_secret_sha256 = api_keys.secret_sha256,
        previous_valid_until = now() + make_interval(secs => $3), secret_used = false,
        replaced_sha256 = (api_keys.replaced_sha256 || api_keys.secret_sha256)
@@ -198,8 +201,7 @@ export async function renewProgramKey(
       mostReplacedTexts,
     ],
   );
-  const [after] = rows;
-  return after === undefined ? null : { before, after };
+  return after && { before, after };
 }
 
 /** Whether the key `parent` is active and has this secret. */

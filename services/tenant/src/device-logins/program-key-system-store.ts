@@ -4,6 +4,8 @@ import { batchedFinder } from '@gatehouse/kit/batched';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { ApiKey } from '../keys/api-key.ts';
 import { revokeApiKey } from '../keys/api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from '../keys/key-views.ts';
@@ -32,13 +34,12 @@ interface TenantProgramKey {
 type Actor = Pick<Circumstances, 'actor' | 'tenantId'>;
 
 /** Keys that people have given to programs, of all tenants and of owners, with their entries in the audit log. */
-export class ProgramKeySystemStore {
-  readonly #pool: Pool;
+export class ProgramKeySystemStore extends Store {
   readonly #record: RecordChange;
   readonly #findReplaced = batchedFinder(
     (texts) =>
       findReplaced(
-        this.#pool,
+        this.pool,
         texts.map((text) => ({ id: text.slice(0, 36), hash: text.slice(37) })),
       ),
     ({ id, hash }) => `${id} ${hash}`,
@@ -46,7 +47,7 @@ export class ProgramKeySystemStore {
 
   /** `pool` acts as `tenant_system`. */
   constructor(pool: Pool, record: RecordChange) {
-    this.#pool = pool;
+    super(pool);
     this.#record = record;
   }
 
@@ -108,19 +109,19 @@ export class ProgramKeySystemStore {
 
   /** Deletes up to `limit` keys of programs that ended 30 days ago; returns how many. */
   async deleteEnded(limit: number): Promise<number> {
-    const { rowCount } = await this.#pool.query(
+    return rowCount(
+      this.pool,
       `delete from tenant.api_keys where id = any(array(
          select id from tenant.api_keys
          where confirmed_by is not null and expires_at < now() - interval '30 days'
          limit $1 for update skip locked))`,
       [limit],
     );
-    return rowCount ?? 0;
   }
 
   /** A valid key may be sent any number of times, so tenants take turns. */
   #inTurn<Result>({ tenantId }: TenantProgramKey, work: (db: Queryable) => Promise<Result>): Promise<Result> {
-    return inTurn(this.#pool, tenantId ?? 'owners', work);
+    return inTurn(this.pool, tenantId ?? 'owners', work);
   }
 
   /** `actor`: by default, the key whose session confirmed that of the program. */

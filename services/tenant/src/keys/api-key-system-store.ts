@@ -6,6 +6,8 @@ import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from './api-key.ts';
 import type { StoredKey } from './authentication.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
+import { allRows, firstRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-store.ts';
 
 /** A key as `Authenticate` needs it. */
@@ -35,18 +37,11 @@ export interface Lookups {
   unknown: Pool;
 }
 
-/** API keys of all tenants and of owners, for authentication and for the routes of owners. */
-export class ApiKeySystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** API keys of all tenants and of owners, for authentication and for the routes of owners. `pool` acts as `tenant_system`. */
+export class ApiKeySystemStore extends Store {
   /** One query, by the public half of the texts of keys. */
   async findToAuthenticate(keyIds: readonly string[]): Promise<KeyToAuthenticate[]> {
-    const { rows } = await this.#pool.query<KeyToAuthenticate>({
+    return allRows<KeyToAuthenticate>(this.pool, {
       name: 'find_keys_to_authenticate',
       text: `select
          k.id, k.key_id as "keyId", k.name, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
@@ -60,12 +55,11 @@ export class ApiKeySystemStore {
        where k.key_id = any($1)`,
       values: [keyIds],
     });
-    return rows;
   }
 
   /** Notes uses, of each key once an hour at most, however many replicas call it. */
   async touch(ids: readonly string[]): Promise<void> {
-    await this.#pool.query({
+    await this.pool.query({
       name: 'touch_keys',
       text: `update tenant.api_keys set last_used_at = now() where id = any(array(
         select id from tenant.api_keys
@@ -80,7 +74,8 @@ export class ApiKeySystemStore {
    * request.
    */
   async noteFirstUse(ids: readonly string[]): Promise<readonly string[]> {
-    const { rows } = await this.#pool.query<{ id: string }>(
+    const rows = await allRows<{ id: string }>(
+      this.pool,
       `with changed as (
          update tenant.api_keys set secret_used = true where id = any(array(
            select id from tenant.api_keys where id = any($1) and not secret_used for update skip locked))
@@ -96,8 +91,9 @@ export class ApiKeySystemStore {
    * command lines always do. Returns how many there were.
    */
   async raiseExpiring(limit: number, raise: RaiseAlert): Promise<number> {
-    return withTransaction(this.#pool, async (db) => {
-      const { rows } = await db.query<ExpiringKey>(
+    return withTransaction(this.pool, async (db) => {
+      const rows = await allRows<ExpiringKey>(
+        db,
         `with due as (
            select id from tenant.api_keys
            where tenant_id is not null and revoked_at is null and confirmed_by is null and expiry_alert_for is distinct from expires_at
@@ -121,9 +117,10 @@ export class ApiKeySystemStore {
    */
   async list(filter: ApiKeyFilter): Promise<{ rows: ApiKey[]; lookedTo: string | null }> {
     const looked = filter.status === null && filter.unusedSince === null ? filter.limit + 1 : maxLooked;
-    const lookedTo = looked === maxLooked ? await findLookedTo(this.#pool, filter) : null;
+    const lookedTo = looked === maxLooked ? await findLookedTo(this.pool, filter) : null;
     // Joined by id: with the filters, the planner would expect enough matches among the newest keys of all roles.
-    const { rows } = await this.#pool.query<ApiKey>(
+    const rows = await allRows<ApiKey>(
+      this.pool,
       `select ${apiKeyColumns} from tenant.api_keys
        where id = any(array(${newestOfRoles} limit $4))
          and ($5::text is null or tenant.api_key_status(api_keys) = $5)
@@ -178,11 +175,15 @@ function newestOf(filter: ApiKeyFilter, count: number): unknown[] {
 
 /** The id of the last key that a page reads; null when there are fewer keys. */
 async function findLookedTo(db: Queryable, filter: ApiKeyFilter): Promise<string | null> {
-  const { rows } = await db.query<{ id: string }>(
-    `${newestOfRoles} offset $4 - 1 limit 1`,
-    newestOf(filter, maxLooked),
+  return (
+    (
+      await firstRow<{ id: string }>(
+        db,
+        `${newestOfRoles} offset $4 - 1 limit 1`,
+        newestOf(filter, maxLooked),
+      )
+    )?.id ?? null
   );
-  return rows[0]?.id ?? null;
 }
 
 interface OwnerKey {
@@ -195,13 +196,13 @@ interface OwnerKey {
  * Locked against revocation by other transactions.
  */
 async function lockActiveOwnerKeys(db: Queryable): Promise<OwnerKey[]> {
-  const { rows } = await db.query<OwnerKey>(
+  return allRows<OwnerKey>(
+    db,
     `select id, expires_at is not null as expires from tenant.api_keys
      where role = 'owner' and iss is null and confirmed_by is null
        and tenant.api_key_status(api_keys) in ('active', 'expiring')
      order by id for update`,
   );
-  return rows;
 }
 
 function assertNotLastOwnerKey(id: string, active: readonly OwnerKey[]): void {

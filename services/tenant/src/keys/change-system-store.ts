@@ -1,4 +1,5 @@
-import type { Pool } from '@gatehouse/pg/pool';
+import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 
 /** The changes since a snapshot, as of another one. */
 export interface ChangesSince {
@@ -11,21 +12,14 @@ export interface ChangesSince {
   at: number;
 }
 
-/** Changes of keys and tenants. */
-export class ChangeSystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Changes of keys and tenants. `pool` acts as `tenant_system`. */
+export class ChangeSystemStore extends Store {
   /**
    * For each snapshot, up to `limit` changes that were not visible in it, in the order of the snapshots; none for null. All
    * of them as of the snapshot of this statement, so none is lost between two calls, in whatever order they commit.
    */
   async since(snapshots: readonly (string | null)[], limit: number): Promise<ChangesSince[]> {
-    const { rows } = await this.#pool.query<ChangesSince>({
+    return allRows<ChangesSince>(this.pool, {
       name: 'find_changes',
       text: `select pg_current_snapshot()::text as snapshot, extract(epoch from pg_postmaster_start_time())::text as server,
           extract(epoch from now())::float8 as at, array(
@@ -35,16 +29,15 @@ export class ChangeSystemStore {
         from unnest($1::pg_snapshot[]) with ordinality as p (snapshot, place) order by p.place`,
       values: [snapshots, limit],
     });
-    return rows;
   }
 
   /** Deletes up to `limit` changes that are older than ten minutes; returns how many. */
   async deleteOld(limit: number): Promise<number> {
-    const { rowCount } = await this.#pool.query(
+    return rowCount(
+      this.pool,
       `delete from tenant.changes where ctid = any(array(
          select ctid from tenant.changes where at < now() - interval '10 minutes' limit $1))`,
       [limit],
     );
-    return rowCount ?? 0;
   }
 }

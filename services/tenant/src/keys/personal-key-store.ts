@@ -1,6 +1,6 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
 import { apiKeyColumns, hasItsKey } from './api-key-store.ts';
 import type { NewApiKey } from './api-key.ts';
 import type { PersonKey, UserKeys } from './personal-key.ts';
@@ -29,13 +29,13 @@ export async function listPersonalKeys(
   { tenantId, userId }: KeyOwner,
   page: PageRequest,
 ): Promise<PersonKey[]> {
-  const { rows } = await db.query<PersonKey>(
+  return allRows<PersonKey>(
+    db,
     `select ${personKeyColumns} from tenant.api_keys
      where tenant_id = $1 and user_id = $2 and confirmed_by is not null and ($3::uuid is null or id < $3)
      order by id desc limit $4`,
     [tenantId, userId, page.before, page.limit + 1],
   );
-  return rows;
 }
 
 /** One of these keys, locked until the transaction ends. */
@@ -44,12 +44,12 @@ export async function lockOwnKey(
   { tenantId, userId }: KeyOwner,
   id: string,
 ): Promise<PersonKey | null> {
-  const { rows } = await db.query<PersonKey>(
+  return firstRow<PersonKey>(
+    db,
     `select ${personKeyColumns} from tenant.api_keys
      where id = $1 and tenant_id = $2 and user_id = $3 and confirmed_by is not null for update`,
     [id, tenantId, userId],
   );
-  return rows[0] ?? null;
 }
 
 /** The bounds of the tenant, and the number of valid keys that a user has made, whose creations wait for each other from now on. */
@@ -59,15 +59,14 @@ export async function findAllowance(
 ): Promise<UserKeys & { has: number }> {
   const name = `own keys ${JSON.stringify([tenantId, userId])}`;
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
-  return only(
-    await db.query<UserKeys & { has: number }>(
-      `select user_keys_enabled as enabled, user_keys_max as max, user_keys_max_days as "maxDays", (
+  return await oneRow<UserKeys & { has: number }>(
+    db,
+    `select user_keys_enabled as enabled, user_keys_max as max, user_keys_max_days as "maxDays", (
          select count(*)::integer from tenant.api_keys
          where tenant_id = $1 and user_id = $2 and confirmed_by is not null and is_own
            and tenant.api_key_status(api_keys) in ('active', 'expiring')) as has
        from tenant.tenants where id = $1`,
-      [tenantId, userId],
-    ),
+    [tenantId, userId],
   );
 }
 
@@ -83,7 +82,8 @@ export async function insertOwnKey(db: Queryable, key: NewPersonalKey): Promise<
     parentId,
     tenantId,
   ]);
-  const { rows } = await db.query<PersonKey>(
+  return firstRow<PersonKey>(
+    db,
     `with parent as (
        select api_keys.id, api_keys.secret_sha256, api_keys.previous_valid_until, api_keys.expires_at,
          coalesce(sessions.key_secret_sha256,
@@ -103,5 +103,4 @@ export async function insertOwnKey(db: Queryable, key: NewPersonalKey): Promise<
      returning ${personKeyColumns}`,
     [id, tenantId, keyId, secretSha256, name, scopes, userId, expiresAt, parentId, sessionId],
   );
-  return rows[0] ?? null;
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 import type { Window } from './leases.ts';
 
 /** Settled spending of budgets, in buckets of 15 minutes: in every time zone, days begin on a bucket (ADR 13). */
@@ -15,7 +16,8 @@ export async function findSpend(
   windows: readonly { subjectId: string; window: Window }[],
 ): Promise<ReadonlyMap<string, Spend>> {
   if (windows.length === 0) return new Map();
-  const { rows } = await db.query<{ subject_id: string; used: string; published_percent: number }>(
+  const rows = await allRows<{ subject_id: string; used: string; published_percent: number }>(
+    db,
     `select w.subject_id, greatest(coalesce(s.cost, 0), 0)::text as used, coalesce(s.published_percent, 0) as published_percent
      from unnest($1::uuid[], $2::float8[], $3::float8[]) as w (subject_id, start, "end")
      cross join lateral (

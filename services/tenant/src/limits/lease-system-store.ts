@@ -20,6 +20,7 @@ import {
   type Threshold,
 } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import { allRows } from '@gatehouse/pg/rows';
 import { chargeBudgets, chargeHolds, updatePublished } from './budget-spend-store.ts';
 import { findHeld, findLimitRows, readLimits, type Limited, type LimitRow } from './limit-store.ts';
 
@@ -362,7 +363,8 @@ async function insertSettlements(
   db: Queryable,
   settlements: readonly Settlement[],
 ): Promise<ReadonlySet<string>> {
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await allRows<{ id: string }>(
+    db,
     `insert into tenant.settlements (id) select id from unnest($1::uuid[]) as s (id) order by id
      on conflict do nothing returning id`,
     [settlements.map(({ id }) => id)],

@@ -1,7 +1,9 @@
 import type { MemoryLimits, TenantStatus } from '@gatehouse/contract/tenants';
-import { type Pool, type Queryable, withTenant } from '@gatehouse/pg/pool';
+import { type Queryable, withTenant } from '@gatehouse/pg/pool';
 import { type MemoryAmounts, memoryLimitsOf } from './stored-limits.ts';
 import type { Budget, Limits } from '@gatehouse/contract/keys';
+import { allRows } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import {
   type CountedWindow,
   countsPerMinute,
@@ -21,18 +23,11 @@ export interface LimitsOfKey extends LimitsNow {
   timezone: string;
 }
 
-/** The limits of one tenant, read-only. */
-export class LimitStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** The limits of one tenant, read-only. `pool` acts as `tenant_app`. */
+export class LimitStore extends Store {
   /** The limits of the tenant and of one of its keys, with the amounts spent and held, and the limits of its memory. */
   async find(tenantId: string, keyId: string): Promise<LimitsOfKey> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       const limitRows = await findLimitRows(db, [tenantId, keyId]);
       const held = await findHeld(db, [tenantId, keyId], null);
       const { memoryLimits, timezone } = await findSettings(db, tenantId);
@@ -46,7 +41,8 @@ async function findSettings(
   db: Queryable,
   tenantId: string,
 ): Promise<{ memoryLimits: MemoryLimits; timezone: string }> {
-  const { rows } = await db.query<{ memoryLimits: MemoryLimits; timezone: string }>(
+  const rows = await allRows<{ memoryLimits: MemoryLimits; timezone: string }>(
+    db,
     `select memory_limits as "memoryLimits", tenant.timezone_or_utc(timezone) as timezone
      from tenant.tenants where id = $1`,
     [tenantId],
@@ -180,7 +176,7 @@ export async function findLimitRows(
   subjectIds: readonly string[],
   { kinds: kinds = resources, lock = '' }: { kinds?: readonly Resource[]; lock?: 'for update' | '' } = {},
 ): Promise<LimitRow[]> {
-  const { rows } = await db.query<{
+  const rows = await allRows<{
     subject_id: string;
     resource: Resource;
     window_start: number;
@@ -189,6 +185,7 @@ export async function findLimitRows(
     used: string;
     published_percent: number;
   }>(
+    db,
     `select subject_id, resource, ${milliseconds('window_start')} as window_start,
             ${milliseconds('starts_at')} as starts_at, ${milliseconds('ends_at')} as ends_at, used::text,
             published_percent
@@ -224,13 +221,14 @@ export async function findHeld(
   subjectIds: readonly string[],
   exceptHolder: string | null,
 ): Promise<HeldRow[]> {
-  const { rows } = await db.query<{
+  const rows = await allRows<{
     subject_id: string;
     resource: Resource;
     window_start: number;
     amount: string;
     in_use: string;
   }>(
+    db,
     `select h.subject_id, h.resource, ${milliseconds('h.window_start')} as window_start, sum(h.amount)::text as amount,
             sum(greatest(0, h.amount - h.spare))::text as in_use
      from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
@@ -253,7 +251,8 @@ async function findSubjects(
   tenantId: string,
   keyIds: readonly string[],
 ): Promise<SubjectRow[]> {
-  const { rows } = await db.query<SubjectRow>(
+  return allRows<SubjectRow>(
+    db,
     `with clock as materialized (select clock_timestamp() as at),
      subjects as materialized (
        select id, status, limits, budget, tenant.timezone_or_utc(budget_timezone) as timezone
@@ -276,7 +275,6 @@ async function findSubjects(
      from periods`,
     [tenantId, keyIds],
   );
-  return rows;
 }
 
 /** An SQL expression: the time in milliseconds since the epoch. */

@@ -1,5 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 import { deleteOldSpend } from './budget-spend-store.ts';
 
 /** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
@@ -88,10 +89,10 @@ export class LimitSystemStore {
 
   /** Tenants, up to 10, whose zone of budgets PostgreSQL does not know: their budgets use UTC. */
   async findUnknownTimezones(): Promise<{ id: string; timezone: string }[]> {
-    const { rows } = await this.#system.query<{ id: string; timezone: string }>(
+    return allRows<{ id: string; timezone: string }>(
+      this.#system,
       `select id, budget_timezone as timezone from tenant.tenants
        where tenant.timezone_or_utc(budget_timezone) <> budget_timezone order by id limit 10`,
     );
-    return rows;
   }
 }

@@ -1,6 +1,7 @@
 import type { PageRequest } from '@gatehouse/kit/page';
-import { type Pool, type Queryable, withTenant } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { type Queryable, withTenant } from '@gatehouse/pg/pool';
+import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { NewProviderKey, ProviderKey } from './provider-key.ts';
 
 /** The checks of a tenant's new keys in the current minute, and when it ends. */
@@ -9,32 +10,26 @@ export interface KeyChecks {
   endsInMs: number;
 }
 
-/** The own keys of one tenant at a time. */
-export class ProviderKeyStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** The own keys of one tenant at a time. `pool` acts as `tenant_app`. */
+export class ProviderKeyStore extends Store {
   /** Newest first, one more than `limit` when there are more. */
   async list(tenantId: string, page: PageRequest): Promise<ProviderKey[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<ProviderKey>(
-        `select ${providerKeyColumns} from tenant.provider_keys
+    return allRows<ProviderKey>(
+      this.tenant(tenantId),
+      `select ${providerKeyColumns} from tenant.provider_keys
          where tenant_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3`,
-        [tenantId, page.before, page.limit + 1],
-      );
-      return rows;
-    });
+      [tenantId, page.before, page.limit + 1],
+    );
   }
 
   /** Counts a check of a new key. */
   async countCheck(tenantId: string): Promise<KeyChecks> {
-    return withTenant(this.#pool, tenantId, async (db) =>
-      only(
-        await db.query<KeyChecks>(
+    return withTenant(
+      this.pool,
+      tenantId,
+      async (db) =>
+        await oneRow<KeyChecks>(
+          db,
           `insert into tenant.provider_key_checks as known (tenant_id, minute, checks)
            values ($1, date_trunc('minute', now()), 1)
            on conflict (tenant_id) do update set minute = greatest(known.minute, excluded.minute),
@@ -43,7 +38,6 @@ export class ProviderKeyStore {
              extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
           [tenantId],
         ),
-      ),
     );
   }
 }
@@ -55,31 +49,33 @@ export const providerKeyColumns = `
   last_used_at as "lastUsedAt"`;
 
 export async function insertProviderKey(db: Queryable, key: NewProviderKey): Promise<ProviderKey> {
-  const inserted = await db.query<ProviderKey>(
+  return oneRow<ProviderKey>(
+    db,
     `insert into tenant.provider_keys (id, tenant_id, provider, key, prefix, models, user_id)
      values ($1, $2, $3, $4, $5, $6, $7) returning ${providerKeyColumns}`,
     [key.id, key.tenantId, key.provider, key.sealed, key.prefix, key.models, key.userId],
   );
-  return only(inserted);
 }
 
 /** The number of keys of a tenant, whose other changes wait until the transaction ends. */
 export async function countProviderKeys(db: Queryable, tenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`provider keys ${tenantId}`]);
-  const counted = await db.query<{ count: number }>(
-    'select count(*)::integer as count from tenant.provider_keys where tenant_id = $1',
-    [tenantId],
-  );
-  return only(counted).count;
+  return (
+    await oneRow<{ count: number }>(
+      db,
+      'select count(*)::integer as count from tenant.provider_keys where tenant_id = $1',
+      [tenantId],
+    )
+  ).count;
 }
 
 /** Null when the connection reaches no such key. */
 export async function deleteProviderKey(db: Queryable, id: string): Promise<ProviderKey | null> {
-  const { rows } = await db.query<ProviderKey>(
+  return firstRow<ProviderKey>(
+    db,
     `delete from tenant.provider_keys where id = $1 returning ${providerKeyColumns}`,
     [id],
   );
-  return rows[0] ?? null;
 }
 
 /** Deletes the keys for a user. */

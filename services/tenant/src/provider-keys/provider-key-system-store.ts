@@ -1,6 +1,8 @@
 import { newId } from '@gatehouse/kit/ids';
-import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { withTransaction } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import { allRows } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { ProviderKey } from './provider-key.ts';
 
 /** A key as the calls of providers need it. */
@@ -18,24 +20,16 @@ export interface ProviderKeyUse {
   refused: boolean;
 }
 
-/** The own keys of all tenants, for what happens to them. */
-export class ProviderKeySystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** The own keys of all tenants, for what happens to them. `pool` acts as `tenant_system`. */
+export class ProviderKeySystemStore extends Store {
   /** All keys of these tenants, the newest of each first. */
   async findUsable(tenantIds: readonly string[]): Promise<UsableProviderKey[]> {
-    const { rows } = await this.#pool.query<UsableProviderKey>({
+    return allRows<UsableProviderKey>(this.pool, {
       name: 'find_usable_provider_keys',
       text: `select id, tenant_id as "tenantId", provider, key as sealed, models, user_id as "userId" from tenant.provider_keys
          where tenant_id = any($1) order by id desc`,
       values: [tenantIds],
     });
-    return rows;
   }
 
   /**
@@ -43,8 +37,9 @@ export class ProviderKeySystemStore {
    * that begins to fail.
    */
   async note(uses: readonly ProviderKeyUse[], raise: RaiseAlert): Promise<void> {
-    await withTransaction(this.#pool, async (db) => {
-      const { rows } = await db.query<FailingKey>(
+    await withTransaction(this.pool, async (db) => {
+      const rows = await allRows<FailingKey>(
+        db,
         `with uses as (
            select id, bool_or(refused) as refused from unnest($1::uuid[], $2::boolean[]) as u (id, refused) group by id
          ), due as (

@@ -1,6 +1,6 @@
 import { Batched } from '@gatehouse/kit/batched';
-import type { Pool } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { loginColumns } from './login-system-store.ts';
 import type { Login } from './login.ts';
 
@@ -10,25 +10,19 @@ interface UsedState {
   expiresAt: Date;
 }
 
-/** Logins by issuers as far as browsers have proved nothing. */
-export class LoginStateSystemStore {
-  readonly #pool: Pool;
+/** Logins by issuers as far as browsers have proved nothing. `pool` acts as `tenant_system`. */
+export class LoginStateSystemStore extends Store {
   /** Requests without a key, however many, take one connection. */
   readonly #states = new Batched((states: readonly UsedState[]) => this.#useStates(states));
 
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
   /** The login that waits for a choice, made within the last ten minutes. */
   async findByChoice(issuer: string, choiceSha256: Buffer): Promise<Login | null> {
-    const { rows } = await this.#pool.query<Login>(
+    return firstRow<Login>(
+      this.pool,
       `select ${loginColumns} from tenant.logins
        where choice_sha256 = $1 and issuer = $2 and created_at > now() - interval '10 minutes'`,
       [choiceSha256, issuer],
     );
-    return rows[0] ?? null;
   }
 
   /** Uses the state of a login up. False if it was used, on whatever replica, or has expired. */
@@ -37,7 +31,8 @@ export class LoginStateSystemStore {
   }
 
   async #useStates(states: readonly UsedState[]): Promise<boolean[]> {
-    const { rows } = await this.#pool.query<{ hash: string }>(
+    const rows = await allRows<{ hash: string }>(
+      this.pool,
       `insert into tenant.used_tokens (token_sha256, expires_at)
        select distinct on (hash) decode(hash, 'hex'), expires_at
        from unnest($1::text[], $2::timestamptz[]) as states (hash, expires_at)
@@ -51,6 +46,6 @@ export class LoginStateSystemStore {
   }
 
   async now(): Promise<Date> {
-    return only(await this.#pool.query<{ now: Date }>('select clock_timestamp() as now')).now;
+    return (await oneRow<{ now: Date }>(this.pool, 'select clock_timestamp() as now')).now;
   }
 }

@@ -1,8 +1,9 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { inTurn, type Queryable } from '@gatehouse/pg/pool';
+import { oneRow, only } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { turnOfPerson, type Person } from '../keys/api-key.ts';
 import { hasLoggedOut, holdLogouts } from './login-store.ts';
 import {
@@ -15,21 +16,14 @@ import {
 } from './login.ts';
 import { sessionLife } from './session.ts';
 
-/** Logins that an issuer has confirmed, before and after their tenant is known. */
-export class LoginSystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`; people take turns at it. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Logins that an issuer has confirmed, before and after their tenant is known. `pool` acts as `tenant_system`; people take turns at it. */
+export class LoginSystemStore extends Store {
   /**
    * Inserts a login, and returns when. Null if the issuer has reported a logout of the person since it was begun. Throws
    * `rate_limit_exceeded` for a person who logs in too often.
    */
   async insert(login: NewLogin): Promise<Date | null> {
-    return inTurn(this.#pool, turnOfPerson(login), async (db) => {
+    return inTurn(this.pool, turnOfPerson(login), async (db) => {
       await lockPerson(db, login);
       await holdLogouts(db, login);
       if (await hasLoggedOut(db, login, login.begunAt)) return null;
@@ -40,7 +34,7 @@ export class LoginSystemStore {
   }
 
   async find(id: string): Promise<Login | null> {
-    const { rows } = await inTurn(this.#pool, id, (db) =>
+    const { rows } = await inTurn(this.pool, id, (db) =>
       db.query<Login>(`select ${loginColumns} from tenant.logins where id = $1`, [id]),
     );
     return rows[0] ?? null;
@@ -48,7 +42,7 @@ export class LoginSystemStore {
 
   /** Uses a choice up. False if it was used. */
   async useChoice(id: string): Promise<boolean> {
-    const { rowCount } = await inTurn(this.#pool, id, (db) =>
+    const { rowCount } = await inTurn(this.pool, id, (db) =>
       db.query('update tenant.logins set choice_sha256 = null where id = $1 and choice_sha256 is not null', [
         id,
       ]),
@@ -57,7 +51,7 @@ export class LoginSystemStore {
   }
 
   async endChoices({ iss, sub }: Person): Promise<void> {
-    await inTurn(this.#pool, turnOfPerson({ iss, sub }), (db) =>
+    await inTurn(this.pool, turnOfPerson({ iss, sub }), (db) =>
       db.query(
         `update tenant.logins set choice_sha256 = null where id = any(array(
            select id from tenant.logins where iss = $1 and sub = $2 and choice_sha256 is not null
@@ -69,7 +63,7 @@ export class LoginSystemStore {
 
   /** The tenants with these ids or slugs, which mappings give to a person. */
   async findTenants(person: Person, { ids, slugs }: NamedTenants): Promise<TenantOfLogin[]> {
-    const { rows } = await inTurn(this.#pool, turnOfPerson(person), (db) =>
+    const { rows } = await inTurn(this.pool, turnOfPerson(person), (db) =>
       db.query<{ id: string; slug: string; status: TenantStatus }>(
         'select id, slug, status from tenant.tenants where id = any($1::uuid[]) or slug = any($2::text[])',
         [ids, slugs],
@@ -118,16 +112,18 @@ async function deleteSurplus(db: Queryable, { iss, sub }: Person): Promise<void>
 
 async function insertLogin(db: Queryable, login: NewLogin): Promise<Date> {
   const { id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken } = login;
-  const inserted = await db.query<{ createdAt: Date }>(
-    `insert into tenant.logins
+  return (
+    await oneRow<{ createdAt: Date }>(
+      db,
+      `insert into tenant.logins
        (id, issuer, iss, sub, sid, choice_sha256, id_token, refresh_token, expires_at, look_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9, mins => 15),
        case when $8::bytea is not null then now() + make_interval(mins => $10) end)
      returning created_at as "createdAt"`,
-    [
-      ...[id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken, sessionLife.hours],
-      lookMinutes.next,
-    ],
-  );
-  return only(inserted).createdAt;
+      [
+        ...[id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken, sessionLife.hours],
+        lookMinutes.next,
+      ],
+    )
+  ).createdAt;
 }

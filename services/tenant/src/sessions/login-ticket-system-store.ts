@@ -1,5 +1,7 @@
 import type { Change } from '@gatehouse/audited-changes/audit-entry';
-import type { Pool, Queryable } from '@gatehouse/pg/pool';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { allRows, firstRow, hasRow, rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 
 /** How long a link logs in: it is printed where a person waits for it. */
 const lifeSeconds = 60;
@@ -23,22 +25,22 @@ export async function insertLoginTicket(
   ticketSha256: Buffer,
   keyId: string,
 ): Promise<boolean> {
-  const { rowCount } = await db.query(
+  return hasRow(
+    db,
     `insert into tenant.login_tickets (ticket_sha256, key_id, secret_sha256, expires_at)
      select $1::bytea, key_id, secret_sha256, now() + make_interval(secs => $3) from tenant.api_keys
      where key_id = $2 and tenant.api_key_status(api_keys) in ('active', 'expiring')`,
     [ticketSha256, keyId, lifeSeconds],
   );
-  return rowCount === 1;
 }
 
 /** The key that a link is for, by the public half of its text. */
 export async function findKeyOfLink(db: Queryable, keyId: string): Promise<KeyOfLink | null> {
-  const { rows } = await db.query<KeyOfLink>(
+  return firstRow<KeyOfLink>(
+    db,
     'select id, name, tenant_id as "tenantId" from tenant.api_keys where key_id = $1',
     [keyId],
   );
-  return rows[0] ?? null;
 }
 
 /** The entry of a link, in the audit log of owners: it is the operator's, and no key has made it. */
@@ -47,18 +49,12 @@ export function linkCreated({ id, name, tenantId }: KeyOfLink): Change {
   return { action: 'login_link.created', id, tenantId: null, before: null, after };
 }
 
-/** Links that log in once, of all tenants and of owners. */
-export class LoginTicketSystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Links that log in once, of all tenants and of owners. `pool` acts as `tenant_system`. */
+export class LoginTicketSystemStore extends Store {
   /** Uses tickets up, by their hexadecimal hashes. Null for those that were used or have expired. */
   async take(hashes: readonly string[]): Promise<(KeyOfTicket | null)[]> {
-    const { rows } = await this.#pool.query<KeyOfTicket & { ticketSha256: string }>(
+    const rows = await allRows<KeyOfTicket & { ticketSha256: string }>(
+      this.pool,
       `delete from tenant.login_tickets where ticket_sha256 = any($1) and expires_at > now()
        returning encode(ticket_sha256, 'hex') as "ticketSha256", key_id as "keyId", secret_sha256 as "secretSha256"`,
       [hashes.map((hash) => Buffer.from(hash, 'hex'))],
@@ -74,11 +70,11 @@ export class LoginTicketSystemStore {
 
   /** Deletes up to `limit` tickets that have expired; returns how many. */
   async deleteOld(limit: number): Promise<number> {
-    const { rowCount } = await this.#pool.query(
+    return rowCount(
+      this.pool,
       `delete from tenant.login_tickets where ticket_sha256 = any(array(
          select ticket_sha256 from tenant.login_tickets where expires_at <= now() limit $1))`,
       [limit],
     );
-    return rowCount ?? 0;
   }
 }

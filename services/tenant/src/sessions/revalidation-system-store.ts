@@ -1,4 +1,6 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { hasItsKey } from '../keys/api-key-store.ts';
 import type { Person } from '../keys/api-key.ts';
 import { boundPersonalKeys } from './login-store.ts';
@@ -21,19 +23,19 @@ const hasSession = `exists (
   where sessions.login_id = logins.id and sessions.ends_at > now() and ${hasItsKey})`;
 
 /** Logins whose people the issuers are asked about again. A claim is a fence: a later one makes it void. */
-export class RevalidationSystemStore {
-  readonly #pool: Pool;
+export class RevalidationSystemStore extends Store {
   readonly #deviceKeySeconds: number;
 
   /** `pool` acts as `tenant_system`. Own keys of a person live for `ownKeySeconds` after the last login at most. */
   constructor(pool: Pool, deviceKeySeconds: number) {
-    this.#pool = pool;
+    super(pool);
     this.#deviceKeySeconds = deviceKeySeconds;
   }
 
   /** Claims logins that are due. One that is not in use is due no more, and its token waits to be revoked. */
   async claim(issuer: string, limit: number): Promise<LoginToRevalidate[]> {
-    const { rows } = await this.#pool.query<LoginToRevalidate>(
+    return allRows<LoginToRevalidate>(
+      this.pool,
       `with claimed as (
          update tenant.logins set looks = looks + 1,
            look_at = case
@@ -50,7 +52,6 @@ export class RevalidationSystemStore {
        from claimed`,
       [issuer, limit, lookMinutes.claim, lookMinutes.grace, groupsHours],
     );
-    return rows;
   }
 
   /**
@@ -58,47 +59,47 @@ export class RevalidationSystemStore {
    * the name of the issuer.
    */
   async drop(id: string): Promise<string | null> {
-    const { rows } = await this.#pool.query<{ issuer: string }>(
-      `with dropped as (
+    return (
+      (
+        await firstRow<{ issuer: string }>(
+          this.pool,
+          `with dropped as (
          update tenant.logins set look_at = null, looks = looks + 1
          where id = $1 and look_at is not null and refresh_token is not null
            and not (${hasSession} or ${isNeededByPrograms})
          returning id, issuer, iss, sub, refresh_token),
        revoked as (${insertRevocations('dropped')})
        select issuer from dropped`,
-      [id],
+          [id],
+        )
+      )?.issuer ?? null
     );
-    return rows[0]?.issuer ?? null;
   }
 
   /** False if the claim is void. */
   async keepRefreshToken({ id, looks }: LoginToRevalidate, sealed: Buffer): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      'update tenant.logins set refresh_token = $3 where id = $1 and looks = $2',
-      [id, looks, sealed],
-    );
-    return rowCount === 1;
+    return hasRow(this.pool, 'update tenant.logins set refresh_token = $3 where id = $1 and looks = $2', [
+      id,
+      looks,
+      sealed,
+    ]);
   }
 
   async isRevalidated({ iss, sub }: Person): Promise<boolean> {
-    const { rows } = await this.#pool.query(
+    return hasRow(
+      this.pool,
       'select from tenant.logins where iss = $1 and sub = $2 and look_at is not null limit 1',
       [iss, sub],
     );
-    return rows.length > 0;
   }
 
   async holdsLease({ id, looks }: LoginToRevalidate): Promise<boolean> {
-    const { rows } = await this.#pool.query('select from tenant.logins where id = $1 and looks = $2', [
-      id,
-      looks,
-    ]);
-    return rows.length > 0;
+    return hasRow(this.pool, 'select from tenant.logins where id = $1 and looks = $2', [id, looks]);
   }
 
   /** Notes that the issuer has confirmed the login, and that its groups were read if there is an ID token. */
   async finish({ id, looks }: LoginToRevalidate, idToken: Buffer | null): Promise<void> {
-    await this.#pool.query(
+    await this.pool.query(
       `update tenant.logins set id_token = coalesce($3, id_token), looked_at = now(),
          groups_read_at = case when $3::bytea is null then groups_read_at else now() end,
          look_at = now() + make_interval(mins => $4)
@@ -108,7 +109,8 @@ export class RevalidationSystemStore {
   }
 
   async findOverdue(issuer: string, limit: number): Promise<string[]> {
-    const { rows } = await this.#pool.query<{ id: string }>(
+    const rows = await allRows<{ id: string }>(
+      this.pool,
       `select id from tenant.logins
        where issuer = $1 and looked_at < now() - make_interval(mins => $3) and refresh_token is not null
          and look_at is not null
@@ -124,12 +126,12 @@ export class RevalidationSystemStore {
     iss,
     sub,
   }: Pick<LoginToRevalidate, 'id' | 'iss' | 'sub'>): Promise<boolean> {
-    const { rows } = await this.#pool.query(
+    return hasRow(
+      this.pool,
       `select from tenant.logins
        where iss = $1 and sub = $2 and id <> $3 and looked_at > now() - make_interval(mins => $4) limit 1`,
       [iss, sub, id, lookMinutes.grace],
     );
-    return rows.length > 0;
   }
 
   /**
@@ -137,8 +139,9 @@ export class RevalidationSystemStore {
    * under way is void. Tokens that the issuer still takes wait to be revoked.
    */
   async endRevalidations(ids: readonly string[], { revokes }: { revokes: boolean }): Promise<void> {
-    await withTransaction(this.#pool, async (db) => {
-      const { rows } = await db.query<Person>(
+    await withTransaction(this.pool, async (db) => {
+      const rows = await allRows<Person>(
+        db,
         `with ended as (
            update tenant.logins set look_at = null, looks = looks + 1 where id = any(array(
              select id from tenant.logins where id = any($1::uuid[]) order by id for no key update))
@@ -153,7 +156,8 @@ export class RevalidationSystemStore {
 
   /** One step through the index for each name, however many logins there are. */
   async findIssuers(): Promise<string[]> {
-    const { rows } = await this.#pool.query<{ issuer: string }>(
+    const rows = await allRows<{ issuer: string }>(
+      this.pool,
       `with recursive names as (
          (select issuer from tenant.logins where refresh_token is not null order by issuer limit 1)
          union all

@@ -1,37 +1,29 @@
 import type { PageRequest } from '@gatehouse/kit/page';
-import { type Pool, type Queryable, withTenant } from '@gatehouse/pg/pool';
+import { type Queryable, withTenant } from '@gatehouse/pg/pool';
+import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { hasItsKey } from '../keys/api-key-store.ts';
 import { mostSessions, type NewSession, type Session, sessionLife } from './session.ts';
-import { only } from '@gatehouse/pg/rows';
 
-/** The open sessions of one tenant at a time. */
-export class SessionStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** The open sessions of one tenant at a time. `pool` acts as `tenant_app`. */
+export class SessionStore extends Store {
   /** Those that were opened with a key, newest first, one more than `limit` when there are more. */
   async listOfKey(tenantId: string, keyId: string, page: PageRequest): Promise<Session[]> {
-    return withTenant(this.#pool, tenantId, (db) => listSessionsOfKey(db, keyId, page));
+    return withTenant(this.pool, tenantId, (db) => listSessionsOfKey(db, keyId, page));
   }
 
   /** Newest first, one more than `limit` when there are more. */
   async list(tenantId: string, page: PageRequest): Promise<Session[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Session>(
-        `select ${sessionColumns} from tenant.sessions
+    return allRows<Session>(
+      this.tenant(tenantId),
+      `select ${sessionColumns} from tenant.sessions
            cross join lateral (
              select from tenant.api_keys
              where id = sessions.key_id and ${hasItsKey} limit 1) as key
          where sessions.tenant_id = $1 and ($2::uuid is null or sessions.id < $2) and sessions.ends_at > now()
          order by sessions.id desc limit $3`,
-        [tenantId, page.before, page.limit + 1],
-      );
-      return rows;
-    });
+      [tenantId, page.before, page.limit + 1],
+    );
   }
 }
 
@@ -56,13 +48,13 @@ export async function countNewSessions(
   db: Queryable,
   keyId: string,
 ): Promise<{ lastMinute: number; lastHour: number }> {
-  const counted = await db.query<{ lastMinute: number; lastHour: number }>(
+  return oneRow<{ lastMinute: number; lastHour: number }>(
+    db,
     `select count(*) filter (where created_at > now() - interval '1 minute')::integer as "lastMinute",
             count(*)::integer as "lastHour"
      from tenant.sessions where key_id = $1 and created_at > now() - interval '1 hour'`,
     [keyId],
   );
-  return only(counted);
 }
 
 /** Makes room for one more session of a key and of its tenant. Returns the sessions that it ended. */
@@ -70,7 +62,8 @@ export async function endOldestSessions(
   db: Queryable,
   { keyId, tenantId }: Pick<NewSession, 'keyId' | 'tenantId'>,
 ): Promise<Session[]> {
-  const { rows } = await db.query<Session>(
+  return allRows<Session>(
+    db,
     `with surplus as (
        (select id from tenant.sessions where key_id = $1 and ends_at > now() order by id desc offset $2)
        union
@@ -81,13 +74,13 @@ export async function endOldestSessions(
      returning ${sessionColumns}`,
     [keyId, mostSessions.ofKey - 1, tenantId, mostSessions.ofTenant - 1],
   );
-  return rows;
 }
 
 export async function insertSession(db: Queryable, session: NewSession): Promise<Session> {
   const { id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId, loginId, openedBy } =
     session;
-  const inserted = await db.query<Session>(
+  return oneRow<Session>(
+    db,
     `insert into tenant.sessions
        (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes, user_id, login_id,
         expires_at, ends_at, opened_by)
@@ -99,47 +92,46 @@ export async function insertSession(db: Queryable, session: NewSession): Promise
       ...[sessionLife.hours, sessionLife.idleMinutes, openedBy],
     ],
   );
-  return only(inserted);
 }
 
 /** The open sessions of a key, newest first, one more than `limit` when there are more. */
 export async function listSessionsOfKey(db: Queryable, keyId: string, page: PageRequest): Promise<Session[]> {
-  const { rows } = await db.query<Session>(
+  return allRows<Session>(
+    db,
     `select ${sessionColumns} from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
      where sessions.key_id = $1 and sessions.ends_at > now() and ($2::uuid is null or sessions.id < $2)
        and ${hasItsKey}
      order by sessions.id desc limit $3`,
     [keyId, page.before, page.limit + 1],
   );
-  return rows;
 }
 
 /** Ends a session of a key. Null when it has ended, or is of another key. */
 export async function endSessionOfKey(db: Queryable, id: string, keyId: string): Promise<Session | null> {
-  const { rows } = await db.query<Session>(
+  return firstRow<Session>(
+    db,
     `update tenant.sessions set ends_at = now() where id = $1 and key_id = $2 and ends_at > now()
      returning ${sessionColumns}`,
     [id, keyId],
   );
-  return rows[0] ?? null;
 }
 
 /** Ends a session. Null when it has ended, or the connection reaches no such session. */
 export async function endSession(db: Queryable, id: string): Promise<Session | null> {
-  const { rows } = await db.query<Session>(
+  return firstRow<Session>(
+    db,
     `update tenant.sessions set ends_at = now() where id = $1 and ends_at > now() returning ${sessionColumns}`,
     [id],
   );
-  return rows[0] ?? null;
 }
 
 /** Ends the open sessions of logins. Returns those that it ended. */
 export async function endSessionsOfLogins(db: Queryable, loginIds: readonly string[]): Promise<Session[]> {
-  const { rows } = await db.query<Session>(
+  return allRows<Session>(
+    db,
     `update tenant.sessions set ends_at = now() where id = any(array(
        select id from tenant.sessions where login_id = any($1) and ends_at > now() order by id for no key update))
      returning ${sessionColumns}`,
     [loginIds],
   );
-  return rows;
 }

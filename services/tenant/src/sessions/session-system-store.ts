@@ -1,6 +1,7 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { PageRequest } from '@gatehouse/kit/page';
-import type { Pool } from '@gatehouse/pg/pool';
+import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { hasItsKey } from '../keys/api-key-store.ts';
 import { listSessionsOfKey, sessionColumns } from './session-store.ts';
 import { sessionLife, type NamedSession, type Session } from './session.ts';
@@ -17,15 +18,8 @@ export interface SessionToAuthenticate extends NamedSession {
 /** A session with the hexadecimal hash of its token. */
 export type StoredSession = SessionToAuthenticate & { tokenSha256: string };
 
-/** Sessions of all tenants and of owners. */
-export class SessionSystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Sessions of all tenants and of owners. `pool` acts as `tenant_system`. */
+export class SessionSystemStore extends Store {
   /** The open sessions with tokens of these hexadecimal hashes. One whose key is revoked, expired or rotated has ended. */
   async find(tokens: readonly string[]): Promise<StoredSession[]> {
     return this.#find(
@@ -43,12 +37,12 @@ export class SessionSystemStore {
 
   /** Those that were opened with a key, of whatever tenant or of an owner, newest first. */
   async listOfKey(keyId: string, page: PageRequest): Promise<Session[]> {
-    return listSessionsOfKey(this.#pool, keyId, page);
+    return listSessionsOfKey(this.pool, keyId, page);
   }
 
   /** Notes uses, of each session once a minute at most, however many replicas call it. */
   async touch(ids: readonly string[]): Promise<void> {
-    await this.#pool.query({
+    await this.pool.query({
       name: 'touch_sessions',
       text: `update tenant.sessions set last_seen_at = now(),
           ends_at = least(expires_at, now() + make_interval(mins => $2))
@@ -62,13 +56,13 @@ export class SessionSystemStore {
 
   /** Deletes up to `limit` sessions that ended more than an hour ago; returns how many. */
   async deleteEnded(limit: number): Promise<number> {
-    const { rowCount } = await this.#pool.query(
+    return rowCount(
+      this.pool,
       `delete from tenant.sessions where id = any(array(
          select id from tenant.sessions where ends_at < now() - interval '1 hour'
          limit $1 for update skip locked))`,
       [limit],
     );
-    return rowCount ?? 0;
   }
 
   async #find(
@@ -76,7 +70,8 @@ export class SessionSystemStore {
     values: readonly (string | Buffer)[],
     type: 'bytea' | 'uuid',
   ): Promise<StoredSession[]> {
-    const { rows } = await this.#pool.query<StoredSession>(
+    return allRows<StoredSession>(
+      this.pool,
       `select ${sessionColumns}, encode(sessions.token_sha256, 'hex') as "tokenSha256", t.slug as "tenantSlug",
          t.status as "tenantStatus", least(
            case when sessions.last_seen_at < now() - interval '1 minute'
@@ -91,6 +86,5 @@ export class SessionSystemStore {
          and ${hasItsKey}`,
       [values, sessionLife.idleMinutes],
     );
-    return rows;
   }
 }

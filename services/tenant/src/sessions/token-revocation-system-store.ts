@@ -1,4 +1,5 @@
-import type { Pool } from '@gatehouse/pg/pool';
+import { allRows, hasRow, rowCount } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { WaitingRevocation } from './login.ts';
 
 /**
@@ -34,24 +35,17 @@ function hasPlace(condition: string, most: number): string {
     select from tenant.token_revocations as other where ${condition} limit ${most}) as waiting) < ${most}`;
 }
 
-/** Revocations at issuers that are to be made, or have failed and are tried again. */
-export class TokenRevocationSystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Revocations at issuers that are to be made, or have failed and are tried again. `pool` acts as `tenant_system`. */
+export class TokenRevocationSystemStore extends Store {
   /** False if too many wait for the issuer, or for the person. */
   async add({ issuer, loginId, iss, sub, refreshToken }: Omit<WaitingRevocation, 'id'>): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
+    return hasRow(
+      this.pool,
       insertRevocations(
         `(select $1::text as issuer, $2::uuid as id, $3::text as iss, $4::text as sub, $5::bytea as refresh_token)`,
       ),
       [issuer, loginId, iss, sub, refreshToken],
     );
-    return rowCount === 1;
   }
 
   /**
@@ -59,7 +53,8 @@ export class TokenRevocationSystemStore {
    * with a login that is looked at: some issuers revoke all tokens that a person gave to a client, by any of them.
    */
   async claim(issuer: string, limit: number): Promise<WaitingRevocation[]> {
-    const { rows } = await this.#pool.query<WaitingRevocation>(
+    return allRows<WaitingRevocation>(
+      this.pool,
       `update tenant.token_revocations set attempts = attempts + 1,
          next_at = now() + make_interval(mins => least(2 ^ least(attempts, 20), $3)::integer)
        where id = any(array(
@@ -70,11 +65,10 @@ export class TokenRevocationSystemStore {
        returning id, issuer, login_id as "loginId", iss, sub, refresh_token as "refreshToken"`,
       [issuer, limit, waitingRevocations.pauseMinutes],
     );
-    return rows;
   }
 
   async remove(id: string): Promise<void> {
-    await this.#pool.query('delete from tenant.token_revocations where id = $1', [id]);
+    await this.pool.query('delete from tenant.token_revocations where id = $1', [id]);
   }
 
   /**
@@ -82,13 +76,13 @@ export class TokenRevocationSystemStore {
    * take a day, so an index by the time of rows finds both.
    */
   async deleteOld(limit: number): Promise<number> {
-    const { rowCount } = await this.#pool.query(
+    return rowCount(
+      this.pool,
       `delete from tenant.token_revocations where id = any(array(
          select id from tenant.token_revocations where created_at < now() - make_interval(hours => $2)
            and (attempts >= $4 or created_at < now() - make_interval(days => $3))
          limit $1 for update skip locked))`,
       [limit, waitingRevocations.hours, waitingRevocations.days, waitingRevocations.attempts],
     );
-    return rowCount ?? 0;
   }
 }

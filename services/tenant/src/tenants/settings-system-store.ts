@@ -1,4 +1,5 @@
 import { inTurn, type Pool } from '@gatehouse/pg/pool';
+import { allRows } from '@gatehouse/pg/rows';
 import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from './tenant.ts';
 import { tenantColumns } from './tenant-store.ts';
@@ -24,7 +25,7 @@ export class SettingsSystemStore {
 
   /** One statement, for as many tenants as are needed at once. */
   async find(tenantIds: readonly string[]): Promise<StoredSettings[]> {
-    const { rows } = await this.#known.query<StoredSettings>({
+    return allRows<StoredSettings>(this.#known, {
       name: 'find_tenant_settings',
       text: `select ${tenantColumns}, exists (
            select from tenant.api_keys k
@@ -33,7 +34,6 @@ export class SettingsSystemStore {
          from tenant.tenants t where id = any($1)`,
       values: [tenantIds],
     });
-    return rows;
   }
 
   /** The active keys of a tenant that have limits of their own: all of them or one, newest first. */
@@ -42,14 +42,14 @@ export class SettingsSystemStore {
     { id, max }: { id: string | null; max: number },
   ): Promise<LimitedKey[]> {
     return inTurn(this.#proved, tenantId, async (db) => {
-      const { rows } = await db.query<LimitedKey>(
+      return allRows<LimitedKey>(
+        db,
         `select id, limits, budget from tenant.api_keys
          where tenant_id = $1 and ($2::uuid is null or id = $2) and (limits is not null or budget is not null)
            and revoked_at is null and (expires_at is null or expires_at > now())
          order by id desc limit $3`,
         [tenantId, id, max],
       );
-      return rows;
     });
   }
 }

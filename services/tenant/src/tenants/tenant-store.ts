@@ -1,6 +1,6 @@
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { firstRow, oneRow } from '@gatehouse/pg/rows';
 import type { Tenant, TenantSettings } from './tenant.ts';
 
 /** A tenant's columns under their names in `Tenant`. */
@@ -13,8 +13,7 @@ export const tenantColumns = `
 
 /** Null when there is no such tenant, or none that the connection reaches. */
 export async function findTenant(db: Queryable, id: string): Promise<Tenant | null> {
-  const { rows } = await db.query<Tenant>(`select ${tenantColumns} from tenant.tenants where id = $1`, [id]);
-  return rows[0] ?? null;
+  return firstRow<Tenant>(db, `select ${tenantColumns} from tenant.tenants where id = $1`, [id]);
 }
 
 /** Locks the tenant, and updates it to its settings after `change`. Null when there is no such tenant. */
@@ -24,12 +23,12 @@ export async function lockAndChange(
   change: (current: TenantSettings) => TenantSettings,
   update: (settings: TenantSettings) => Promise<Tenant>,
 ): Promise<Changed<Tenant> | null> {
-  const { rows } = await db.query<Tenant>(
+  const before = await firstRow<Tenant>(
+    db,
     `select ${tenantColumns} from tenant.tenants where id = $1 for update`,
     [id],
   );
-  const [before] = rows;
-  if (before === undefined) return null;
+  if (before === null) return null;
   const settings = change(before);
   // Checks a changed time zone only, so that a tenant with an unknown one can still be suspended.
   if (settings.timezone !== before.timezone) await assertTimezone(db, settings.timezone);
@@ -42,14 +41,14 @@ export async function updateOwnSettings(
   id: string,
   { timezone, previews, userKeys }: TenantSettings,
 ): Promise<Tenant> {
-  const updated = await db.query<Tenant>(
+  return oneRow<Tenant>(
+    db,
     `update tenant.tenants set timezone = $2, previews_enabled = $3, previews_max_chars = $4,
        user_keys_enabled = $5, user_keys_max = $6, user_keys_max_days = $7, updated_at = now()
      where id = $1
      returning ${tenantColumns}`,
     [id, timezone, previews.enabled, previews.max_chars, userKeys.enabled, userKeys.max, userKeys.max_days],
   );
-  return only(updated);
 }
 
 /**

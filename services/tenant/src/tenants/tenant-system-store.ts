@@ -3,8 +3,9 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import type { PageRows, PageRequest } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import type { Changed, Queryable } from '@gatehouse/pg/pool';
+import { oneRow } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import type { ApiKey, NewApiKey } from '../keys/api-key.ts';
 import type { NewTenant, Tenant, TenantSettings } from './tenant.ts';
 import { insertApiKey } from '../keys/api-key-store.ts';
@@ -16,18 +17,11 @@ export interface TenantFilter extends PageRequest {
   q: string | null;
 }
 
-/** All tenants, for the routes of owners. */
-export class TenantSystemStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** All tenants, for the routes of owners. `pool` acts as `tenant_system`. */
+export class TenantSystemStore extends Store {
   /** Newest first. */
   async list(filter: TenantFilter): Promise<PageRows<Tenant>> {
-    return readPage<Tenant>(this.#pool, {
+    return readPage<Tenant>(this.pool, {
       columns: tenantColumns,
       from: `tenant.tenants
        where ($1::text is null or status = $1)
@@ -41,7 +35,7 @@ export class TenantSystemStore {
   }
 
   find(id: string): Promise<Tenant | null> {
-    return findTenant(this.#pool, id);
+    return findTenant(this.pool, id);
   }
 }
 
@@ -88,7 +82,8 @@ function nameSlugConflict(error: unknown, slug: string): never {
 }
 
 async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
-  const inserted = await db.query<Tenant>(
+  return oneRow<Tenant>(
+    db,
     `insert into tenant.tenants
        (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
         previews_max_chars, memory_limits, user_keys_enabled, user_keys_max, user_keys_max_days)
@@ -96,7 +91,6 @@ async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
      returning ${tenantColumns}`,
     [tenant.id, ...settingValues(tenant)],
   );
-  return only(inserted);
 }
 
 async function updateTenant(
@@ -105,7 +99,8 @@ async function updateTenant(
   settings: TenantSettings,
   setsTimezone: boolean,
 ): Promise<Tenant> {
-  const updated = await db.query<Tenant>(
+  return oneRow<Tenant>(
+    db,
     `update tenant.tenants set
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
        retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12,
@@ -115,7 +110,6 @@ async function updateTenant(
      returning ${tenantColumns}`,
     [id, ...settingValues(settings), setsTimezone],
   );
-  return only(updated);
 }
 
 /** The values in the order of the columns of both statements above. */

@@ -1,5 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { firstRow, oneRow, only } from '@gatehouse/pg/rows';
 import type { Preview } from './preview.ts';
 import type { SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
 
@@ -46,24 +46,24 @@ export async function findPreview(
   id: string,
   lock: '' | 'for update' = '',
 ): Promise<Preview | null> {
-  const { rows } = await db.query<PreviewRow>(
+  const row = await firstRow<PreviewRow>(
+    db,
     `select ${columns} from tenant.transfer_previews where id = $1 ${lock}`,
     [id],
   );
-  const [row] = rows;
-  return row === undefined ? null : previewOf(row);
+  return row && previewOf(row);
 }
 
 /** Previews of a source that can still be used. Others that add one wait until the transaction ends. */
 export async function countOpenPreviews(db: Queryable, sourceTenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`previews of ${sourceTenantId}`]);
-  return only(
-    await db.query<{ count: number }>(
-      `select count(*)::integer as count from tenant.transfer_previews
+  const { count } = await oneRow<{ count: number }>(
+    db,
+    `select count(*)::integer as count from tenant.transfer_previews
        where source_tenant_id = $1 and expires_at > now() and used_at is null`,
-      [sourceTenantId],
-    ),
-  ).count;
+    [sourceTenantId],
+  );
+  return count;
 }
 
 export async function acceptPreview(db: Queryable, id: string, target: TargetSide): Promise<Preview> {

@@ -3,7 +3,7 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import { only } from '@gatehouse/pg/rows';
+import { allRows, firstRow, only } from '@gatehouse/pg/rows';
 import type { Transfer, TransferContent, TransferJobs } from './transfer.ts';
 
 /** Statements on transfers. The role and the tenant of the connection decide which rows they reach. */
@@ -63,14 +63,14 @@ export async function addTransferJob(
 }
 
 export async function findTransfer(db: Queryable, id: string): Promise<Transfer | null> {
-  const { rows } = await db.query<Row>(`select ${columns} from tenant.transfers where id = $1`, [id]);
-  const [row] = rows;
-  return row === undefined ? null : transferOf(row);
+  const row = await firstRow<Row>(db, `select ${columns} from tenant.transfers where id = $1`, [id]);
+  return row && transferOf(row);
 }
 
 /** Newest first, below the id `before`; one more than `limit` when there are more. */
 export async function listTransfers(db: Queryable, { limit, before }: PageRequest): Promise<Transfer[]> {
-  const { rows } = await db.query<Row>(
+  const rows = await allRows<Row>(
+    db,
     `select ${columns} from tenant.transfers where $1::uuid is null or id < $1 order by id desc limit $2`,
     [before, limit + 1],
   );

@@ -3,6 +3,7 @@ import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import { allRows } from '@gatehouse/pg/rows';
 import { showTransfer, type Phase, type Transfer, type TransferJobs } from './transfer.ts';
 import { addTransferJob, findTransfer } from './transfer-store.ts';
 
@@ -73,7 +74,8 @@ export class TransferSystemStore {
   /** Adds jobs for transfers that no job works on any more. Returns whether there may be more. */
   async resumeLost(): Promise<boolean> {
     return withTransaction(this.#pool, async (db) => {
-      const { rows } = await db.query<Pick<Transfer, 'id' | 'sourceTenantId'>>(
+      const rows = await allRows<Pick<Transfer, 'id' | 'sourceTenantId'>>(
+        db,
         `update tenant.transfers set attempted_at = now() where id = any (array(
            select id from tenant.transfers
            where finished_at is null and attempted_at < now() - make_interval(mins => $1)
@@ -99,7 +101,8 @@ export class TransferSystemStore {
 
 /** Seconds since the transfer that has been longest in its phase entered it, by phase. `pool` acts as `tenant_system`. */
 export async function oldestTransfers(pool: Pool): Promise<Record<string, number>> {
-  const { rows } = await pool.query<{ phase: string; seconds: number }>(
+  const rows = await allRows<{ phase: string; seconds: number }>(
+    pool,
     `select phase, extract(epoch from now() - min(phase_at))::float8 as seconds from tenant.transfers
      where finished_at is null group by phase`,
   );
