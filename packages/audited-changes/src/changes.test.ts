@@ -9,6 +9,7 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { httpDuration, Registry } from '@gatehouse/kit/metrics';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
@@ -16,7 +17,7 @@ import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { gate } from '@gatehouse/test/gate';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { Changes } from './changes.ts';
-import { IdempotencySystemStore } from './store/idempotency-system-store.ts';
+import { oldRecords } from './store/idempotency-system-store.ts';
 
 /** Two replicas of a service over one database, with one creating route that calls the functions of the test. */
 
@@ -294,7 +295,7 @@ describe('while the first request runs', () => {
     const first = send(key, { name: key });
     await arrived;
     await expire(key);
-    await new IdempotencySystemStore({ service: 'agent', app, system }).removeExpired(100);
+    await deleteOldRows(system, oldRecords('agent'), 100);
     open();
     expect((await first).status).toBe(409);
     expect(await effects(key)).toBe(0);
@@ -381,13 +382,13 @@ describe('while the database is away', () => {
 
 describe('removing', () => {
   it('takes what has expired, in small batches, and nothing else', async () => {
-    const store = new IdempotencySystemStore({ service: 'agent', app, system });
     await admin.query(`delete from agent.idempotency_records`);
     const keys = Array.from({ length: 5 }, () => randomUUID());
     for (const key of keys) await send(key);
     for (const key of keys.slice(0, 4)) await expire(key);
     const removed: number[] = [];
-    for (let round = 0; round < 3; round += 1) removed.push(await store.removeExpired(3));
+    for (let round = 0; round < 3; round += 1)
+      removed.push(await deleteOldRows(system, oldRecords('agent'), 3));
     expect(removed).toEqual([3, 1, 0]);
     const { rows } = await admin.query<{ key: string }>('select key from agent.idempotency_records');
     expect(rows).toEqual([{ key: keys[4] }]);

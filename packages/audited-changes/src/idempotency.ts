@@ -5,14 +5,16 @@ import {
   type RepeatGuard,
 } from '@gatehouse/http/idempotency-key';
 import type { Reply } from '@gatehouse/http/reply';
-import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AppError, errorBody, toAppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import {
   IdempotencySystemStore,
+  oldRecords,
   type IdempotencyStoreOptions,
   type KnownUse,
 } from './store/idempotency-system-store.ts';
@@ -33,8 +35,6 @@ export interface IdempotencyOptions extends IdempotencyStoreOptions {
 /** Between two renewals of a claim; claims last a minute. */
 const renewMs = 15_000;
 
-const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
-
 /**
  * Makes each request with an `Idempotency-Key` take effect once, with any number of repeats to any replica, and after
  * crashes: a claim in the database marks a running request, and its response is committed together with its effect.
@@ -44,30 +44,15 @@ export class Idempotency implements RepeatGuard {
   readonly #service: string;
   readonly #keyRing: KeyRing;
   readonly #log: Logger;
-  readonly #deleting: PeriodicWork;
+  /** Deletes expired records. */
+  readonly parts: PeriodicWork[];
 
   constructor(options: IdempotencyOptions) {
     this.#store = new IdempotencySystemStore(options);
     this.#service = options.service;
     this.#keyRing = options.keyRing;
     this.#log = options.log;
-    const { firstMs, everyMs, batchSize } = deletion;
-    this.#deleting = new PeriodicWork({
-      task: 'delete expired idempotency records',
-      log: options.log,
-      firstMs,
-      everyMs,
-      round: inBatches(batchSize, (limit) => this.#store.removeExpired(limit)),
-    });
-  }
-
-  /** Begins to delete expired records. */
-  start(): void {
-    this.#deleting.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#deleting.stop();
+    this.parts = cleanUp(options.log, options.system, [oldRecords(options.service)]);
   }
 
   /**

@@ -1,15 +1,17 @@
-import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import type { Pool, Queryable } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { sealedTexts, type SealedTexts } from '@gatehouse/secrets/sealed-texts';
 import { ConsentStore, type Requester, type NewState } from './store/consent-store.ts';
 import {
-  deleteOldTickets,
   findTickets,
   findTicketsOfStates,
+  oldTickets,
   type TicketWithDigest,
   type StoredTicket,
 } from './store/consent-system-store.ts';
@@ -57,21 +59,20 @@ export interface ConsentTicketsOptions {
   log: Logger;
 }
 
-const deletion = { everyMs: 600_000, batch: 500 };
-
 /**
  * Makes tickets, states and verifiers of PKCE. Only digests and encrypted texts of them are stored, which open nothing.
  */
 export class ConsentTickets {
   readonly #store: ConsentStore;
-  readonly #options: ConsentTicketsOptions;
+  readonly #texts: SealedTexts<Ref>;
   readonly #findTicket: (digest: string) => Promise<TicketWithDigest | null>;
   readonly #findTicketOfState: (digest: string) => Promise<TicketWithDigest | null>;
-  readonly #deleting: PeriodicWork;
+  /** Deletes old tickets. */
+  readonly parts: PeriodicWork[];
 
   constructor(options: ConsentTicketsOptions) {
-    this.#options = options;
-    const { app, system, service, log } = options;
+    const { app, system, service, keyRing, log } = options;
+    this.#texts = sealedTexts(keyRing, ({ tenantId, id }) => `${tenantId}/${service}.consent_tickets/${id}`);
     const byDigest = ({ digest }: TicketWithDigest): string => digest;
     this.#findTicket = batchedFinder((digests) => findTickets(system, service, digests), byDigest);
     this.#findTicketOfState = batchedFinder(
@@ -79,26 +80,13 @@ export class ConsentTickets {
       byDigest,
     );
     this.#store = new ConsentStore(app, service);
-    this.#deleting = new PeriodicWork({
-      task: 'delete old tickets',
-      log,
-      everyMs: deletion.everyMs,
-      round: inBatches(deletion.batch, (limit) => deleteOldTickets(system, service, limit)),
-    });
-  }
-
-  start(): void {
-    this.#deleting.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#deleting.stop();
+    this.parts = cleanUp(log, system, [oldTickets(service)]);
   }
 
   /** A new link, stored in a transaction of the tenant. */
   async make(db: Queryable, { tenantId, subjectId, askedBy, details }: ConsentOf): Promise<ConsentLink> {
     const [ref, ticket, state] = [{ tenantId, id: newId() }, newRandomToken(), newRandomToken()];
-    const sealed = details === undefined ? null : this.#seal(ref, details);
+    const sealed = details === undefined ? null : this.#texts.seal(ref, details);
     const stored = { ...ref, subjectId, ticketSha256: tokenSha256(ticket), askedBy, details: sealed };
     const first = this.#newState(ref, state);
     const expiresAt = await this.#store.insert(db, stored, { first, minutes: consentMinutes });
@@ -119,17 +107,20 @@ export class ConsentTickets {
   async begin(ticket: Ref): Promise<{ state: string; verifier: string } | null> {
     const first = await this.#store.takeFirstState(ticket);
     if (first !== null && first.state !== null)
-      return { state: this.#open(ticket, first.state), verifier: this.#open(ticket, first.verifier) };
+      return {
+        state: this.#texts.open(ticket, first.state),
+        verifier: this.#texts.open(ticket, first.verifier),
+      };
     const state = newRandomToken();
     const further = { ...this.#newState(ticket, state), state: null };
     if (!(await this.#store.addState(ticket, further, maxStates))) return null;
-    return { state, verifier: this.#open(ticket, further.verifier) };
+    return { state, verifier: this.#texts.open(ticket, further.verifier) };
   }
 
   /** Uses a state up. Returns its verifier; null if it was used. */
   async finish(ticket: Ref, state: string): Promise<string | null> {
     const verifier = await this.#store.useState(ticket, tokenSha256(state));
-    return verifier === null ? null : this.#open(ticket, verifier);
+    return verifier === null ? null : this.#texts.open(ticket, verifier);
   }
 
   /**
@@ -149,25 +140,13 @@ export class ConsentTickets {
   #newState(ticket: Ref, state: string): NewState {
     return {
       stateSha256: tokenSha256(state),
-      state: this.#seal(ticket, state),
-      verifier: this.#seal(ticket, newRandomToken()),
+      state: this.#texts.seal(ticket, state),
+      verifier: this.#texts.seal(ticket, newRandomToken()),
     };
   }
 
   #opened(stored: StoredTicket | null): OpenTicket | null {
     if (stored === null) return null;
-    return { ...stored, details: stored.details === null ? null : this.#open(stored, stored.details) };
-  }
-
-  #seal(ticket: Ref, text: string): Buffer {
-    return this.#options.keyRing.seal(Buffer.from(text), this.#contextOf(ticket));
-  }
-
-  #open(ticket: Ref, sealed: Buffer): string {
-    return this.#options.keyRing.open(sealed, this.#contextOf(ticket)).toString();
-  }
-
-  #contextOf({ tenantId, id }: Ref): string {
-    return `${tenantId}/${this.#options.service}.consent_tickets/${id}`;
+    return { ...stored, details: stored.details === null ? null : this.#texts.open(stored, stored.details) };
   }
 }

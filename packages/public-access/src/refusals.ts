@@ -1,5 +1,5 @@
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
-import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched } from '@gatehouse/kit/batched';
 import { networkOf } from '@gatehouse/kit/client-network';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -7,7 +7,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Pool } from '@gatehouse/pg/pool';
-import { countRefusals, deleteOldRefusals, type CountedRefusal } from './store/refusal-system-store.ts';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { countRefusals, oldRefusals, type CountedRefusal } from './store/refusal-system-store.ts';
 
 /**
  * The proof that a request lacks. Each kind has a count of its own, so that wrong requests of one kind take nothing from
@@ -35,7 +36,6 @@ export interface RefusalsOptions {
 }
 
 const perMinute = 60;
-const deletion = { everyMs: 60_000, batch: 1_000 };
 const maxSenders = 10_000;
 /** The errors beyond the limit of kinds whose requests are genuine. */
 const messages: Partial<Record<RefusalKind, string>> = {
@@ -53,24 +53,12 @@ export class Refusals {
   readonly #over = new Map<string, number>();
   /** Refusals of any number of senders take one connection. */
   readonly #counting: Batched<string, CountedRefusal>;
-  readonly #deleting: PeriodicWork;
+  /** Deletes old counts. */
+  readonly parts: PeriodicWork[];
 
   constructor({ service, system, log }: RefusalsOptions) {
     this.#counting = new Batched((senders) => countRefusals(system, service, senders));
-    this.#deleting = new PeriodicWork({
-      task: 'delete old counts of refused requests',
-      log,
-      everyMs: deletion.everyMs,
-      round: inBatches(deletion.batch, (limit) => deleteOldRefusals(system, service, limit)),
-    });
-  }
-
-  start(): void {
-    this.#deleting.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#deleting.stop();
+    this.parts = cleanUp(log, system, [oldRefusals(service)]);
   }
 
   /** Throws `signature_invalid`, or `rate_limit_exceeded` if the address has sent too many that are not genuine. */

@@ -35,7 +35,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const transfers = createTransfers(shell, ground);
   const forgetting = createForgetting({ cookies: cookies.cookies, logins: logins.logins });
   const { parts, ...served } = joined([
-    ...[agents, { parts: [idempotency] }, servers, web, { parts: [egress] }],
+    ...[agents, { parts: idempotency.parts }, servers, web, { parts: [egress] }],
     ...[logins, consents, rewrapValues(shell, { columns, app, system, keyRing }), cookies, transfers],
   ]);
   return shell.createService({

@@ -54,7 +54,7 @@ export async function createService(config: MemoryConfig, overrides: ShellOverri
   const transfers = createTransfers(shell, ground);
   const worker = background.worker({ ...search.jobs, ...forgetting.jobs });
   const { parts, ...served } = joined([
-    ...[documents, search, graph, { parts: [changes.idempotency] }, imports],
+    ...[documents, search, graph, { parts: changes.idempotency.parts }, imports],
     ...[{ parts: [worker] }, transfers, { parts: [{ stop: () => splitter.stop() }] }],
   ]);
   return shell.createService({

@@ -65,6 +65,6 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency: changes.idempotency }),
     rpcs: [rpcService(TenantServiceService, rpcs)],
-    parts: [...parts, worker(handlers), changes.idempotency],
+    parts: [...parts, worker(handlers), ...changes.idempotency.parts],
   });
 }

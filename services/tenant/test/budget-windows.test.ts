@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { picoOf, usdOf } from '@gatehouse/kit/money';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
-import { LimitSystemStore } from '../src/limits/limit-system-store.ts';
+import { oldSpend } from '../src/limits/budget-spend-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -331,7 +332,6 @@ it('forgets what was spent 35 days ago, batch by batch', async () => {
     );
   const log = createLogger('test', 'silent');
   const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-  const store = new LimitSystemStore({ known: pool, system: pool });
   const left = async () =>
     (
       await service.rows<{ count: number }>(
@@ -339,10 +339,7 @@ it('forgets what was spent 35 days ago, batch by batch', async () => {
         [id],
       )
     )[0]?.count;
-  expect(await store.deleteOld(1)).toBe(true);
-  expect(await left()).toBe(2);
-  await store.deleteOld(1);
-  expect(await store.deleteOld(1)).toBe(false);
+  await deleteOldRows(pool, oldSpend);
   expect(await left()).toBe(1);
   await pool.end();
 });

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import type { ListChangesResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import { query } from '@gatehouse/test/query';
-import { ChangeSystemStore } from '../src/keys/change-system-store.ts';
+import { oldChanges } from '../src/keys/change-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
@@ -109,8 +110,8 @@ describe('ListChanges', () => {
       from generate_series(1, 3)`);
     const log = createLogger('tenant', 'silent');
     const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-    const changes = new ChangeSystemStore(pool);
-    expect([await changes.deleteOld(2), await changes.deleteOld(2)]).toEqual([2, 1]);
+    const deleted = () => deleteOldRows(pool, oldChanges, 2);
+    expect([await deleted(), await deleted()]).toEqual([2, 1]);
     await pool.end();
   });
 

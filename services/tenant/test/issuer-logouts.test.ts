@@ -3,13 +3,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import type { Service } from '@gatehouse/shell/service';
 import { eventually } from '@gatehouse/test/eventually';
 import type { TokenClaims } from '@gatehouse/test/forging-issuer';
 import { Client } from 'pg';
 import { LoginStateSystemStore } from '../src/sessions/login-state-system-store.ts';
-import { OldLoginSystemStore } from '../src/sessions/old-login-system-store.ts';
+import { oldIssuerLogouts } from '../src/sessions/old-login-system-store.ts';
 import type { Page } from './issuer-browser.ts';
 import { IssuerGround, logoutEvent } from './issuer-ground.ts';
 
@@ -241,7 +242,7 @@ describe('a logout that an issuer reports', () => {
       [sub],
     );
     await withSystem(async (pool) => {
-      await new OldLoginSystemStore(pool).deleteOld(1_000, 60);
+      await deleteOldRows(pool, oldIssuerLogouts);
     });
     expect(await held()).toEqual([]);
   });

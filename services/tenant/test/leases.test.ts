@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { openPool } from '@gatehouse/test/query';
-import { LimitSystemStore } from '../src/limits/limit-system-store.ts';
+import { LimitSystemStore, oldSettlements } from '../src/limits/limit-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
@@ -366,7 +367,8 @@ it('settlements are deleted after a week, and replicas that were not released af
      values ($1, now() - interval '41 days'), ($2, now() - interval '39 days')`,
     [old, young],
   );
-  await new LimitSystemStore({ known: pool, system: pool }).deleteOld();
+  await deleteOldRows(pool, oldSettlements);
+  await new LimitSystemStore({ known: pool, system: pool }).releaseOldHolders();
   await pool.end();
   const ids = [[old, young]];
   expect(await service.rows('select id from tenant.settlements where id = any($1)', ids)).toEqual([

@@ -3,12 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import { upToLimit } from '@gatehouse/test/minute';
 import {
   findKeyOfLink,
   insertLoginTicket,
-  LoginTicketSystemStore,
+  oldLoginTickets,
 } from '../src/sessions/login-ticket-system-store.ts';
 import { Browser, type Sent, type Shown } from './browser.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
@@ -97,7 +98,7 @@ it('is of no use after its minute, after a rotation, and for a key that ended', 
   const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
   expect(await insertLoginTicket(pool, Buffer.alloc(32), key.slice(4, 20))).toBe(false);
   expect(await findKeyOfLink(pool, 'nobody')).toBeNull();
-  expect(await new LoginTicketSystemStore(pool).deleteOld(10)).toBe(1);
+  expect(await deleteOldRows(pool, oldLoginTickets)).toBe(1);
   await pool.end();
 });
 

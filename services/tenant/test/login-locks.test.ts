@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import { OldLoginSystemStore } from '../src/sessions/old-login-system-store.ts';
+import { deleteOldLogins } from '../src/sessions/old-login-system-store.ts';
 import { mostLogins } from '../src/sessions/login.ts';
-import { SessionSystemStore } from '../src/sessions/session-system-store.ts';
+import { oldSessions } from '../src/sessions/session-system-store.ts';
 import { IssuerGround } from './issuer-ground.ts';
 
 let ground: IssuerGround;
@@ -58,7 +59,7 @@ describe('a deletion waits for no other transaction', () => {
     const [held] = await idle(sub, 3, 1);
     await other.query('begin');
     await hold('tenant.logins', held);
-    await new OldLoginSystemStore(pool).deleteOld(1_000, 60);
+    await deleteOldLogins(pool, 1_000, 60);
     expect(await storedOf(sub)).toEqual([held]);
   });
 
@@ -81,7 +82,7 @@ describe('a deletion waits for no other transaction', () => {
     expect([browser.session, held.session]).toEqual([expect.any(String), expect.any(String)]);
     await other.query('begin');
     await hold('tenant.sessions', kept?.id);
-    await new SessionSystemStore(pool).deleteEnded(1_000);
+    await deleteOldRows(pool, oldSessions);
     expect(await ground.tenants.rows(find)).toEqual([kept]);
   });
 });

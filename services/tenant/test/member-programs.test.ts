@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
-import { OldLoginSystemStore } from '../src/sessions/old-login-system-store.ts';
+import { deleteOldLogins } from '../src/sessions/old-login-system-store.ts';
 import type { IssuerBrowser } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
 import { Programs } from './programs.ts';
@@ -133,11 +133,10 @@ describe('the key of a program of a person at an issuer', () => {
     );
     const log = createLogger('tenant', 'silent');
     const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
-    const store = new OldLoginSystemStore(pool);
-    await store.deleteOld(1_000, 60);
+    await deleteOldLogins(pool, 1_000, 60);
     expect(await loginsOf(sub)).toHaveLength(1);
     await ground.tenants.rows('update tenant.logins set look_at = null where id = $1', [loginId]);
-    await store.deleteOld(1_000, 60);
+    await deleteOldLogins(pool, 1_000, 60);
     await pool.end();
     expect(await loginsOf(sub)).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { createPool, withTenant } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { findAllowance, insertOwnKey } from '../src/keys/personal-key-store.ts';
-import { OldLoginSystemStore } from '../src/sessions/old-login-system-store.ts';
+import { deleteOldLogins } from '../src/sessions/old-login-system-store.ts';
 import type { IssuerBrowser } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
 import { newNetwork, Programs } from './programs.ts';
@@ -284,7 +284,7 @@ async function expire(sub: string): Promise<void> {
   const log = createLogger('tenant', 'silent');
   const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
   // The service's own round may come first.
-  await new OldLoginSystemStore(pool).deleteOld(1_000, 12 * 3_600);
+  await deleteOldLogins(pool, 1_000, 12 * 3_600);
   await pool.end();
 }
 

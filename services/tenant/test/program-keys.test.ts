@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import { parseKeyText } from '@gatehouse/identity/key-text';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Service } from '@gatehouse/shell/service';
-import { DeviceLoginSystemStore } from '../src/device-logins/device-login-system-store.ts';
-import { ProgramKeySystemStore } from '../src/device-logins/program-key-system-store.ts';
+import { oldDeviceLogins } from '../src/device-logins/device-login-system-store.ts';
+import { oldProgramKeys } from '../src/device-logins/program-key-system-store.ts';
 import { Programs } from './programs.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -318,8 +319,8 @@ describe('the key of a program', () => {
     ]);
     const log = createLogger('tenant', 'silent');
     const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
-    expect(await new ProgramKeySystemStore(pool, async () => undefined).deleteEnded(10)).toBe(1);
-    expect(await new DeviceLoginSystemStore(pool).deleteOld(1_000)).toBeGreaterThan(0);
+    expect(await deleteOldRows(pool, oldProgramKeys)).toBe(1);
+    expect(await deleteOldRows(pool, oldDeviceLogins)).toBeGreaterThan(0);
     await pool.end();
     expect(await tenants.rows('select from tenant.api_keys where id = $1', [id])).toEqual([]);
     await eventually(async () => expect(await tenants.rows('select from tenant.device_logins')).toEqual([]));

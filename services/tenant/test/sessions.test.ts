@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { createHash } from 'node:crypto';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { upToLimit } from '@gatehouse/test/minute';
-import { SessionSystemStore } from '../src/sessions/session-system-store.ts';
+import { oldSessions } from '../src/sessions/session-system-store.ts';
 import { Browser, cookieOf, ownPage, type Sent, type Shown } from './browser.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -348,7 +349,7 @@ describe('a session', () => {
     const url = tenants.database.url;
     const pool = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('test', 'silent') });
     try {
-      expect(await new SessionSystemStore(pool).deleteEnded(100)).toBeGreaterThanOrEqual(1);
+      expect(await deleteOldRows(pool, oldSessions)).toBeGreaterThanOrEqual(1);
     } finally {
       await pool.end();
     }

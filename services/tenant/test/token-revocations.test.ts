@@ -3,9 +3,10 @@ import { sleep } from '@gatehouse/kit/clock';
 import { eventually } from '@gatehouse/test/eventually';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import { RevalidationSystemStore } from '../src/sessions/revalidation-system-store.ts';
-import { TokenRevocationSystemStore } from '../src/sessions/token-revocation-system-store.ts';
+import { oldRevocations, TokenRevocationSystemStore } from '../src/sessions/token-revocation-system-store.ts';
 import { IssuerGround } from './issuer-ground.ts';
 import { Programs } from './programs.ts';
 
@@ -275,11 +276,10 @@ describe('a revocation that fails', () => {
     await eventually(() => expect(tokens()).toHaveLength(3));
   });
 
-  /** The store as another replica has it; `close` ends its connection. */
   function storeOfReplica() {
-    const log = createLogger('tenant', 'silent');
-    const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
-    return { store: new TokenRevocationSystemStore(pool), close: () => pool.end() };
+    const [url, log] = [ground.tenants.database.url, createLogger('tenant', 'silent')];
+    const pool = createPool({ url, role: 'tenant_system', max: 1, log });
+    return { store: new TokenRevocationSystemStore(pool), pool };
   }
 
   it('is tried again after its first attempt, also if that came after more than a day', async () => {
@@ -288,9 +288,9 @@ describe('a revocation that fails', () => {
       `update tenant.token_revocations set created_at = now() - interval '25 hours' where sub = $1`,
       [sub],
     );
-    const { store, close } = storeOfReplica();
-    expect(await store.deleteOld(20_000)).toBe(0);
-    await close();
+    const { pool } = storeOfReplica();
+    expect(await deleteOldRows(pool, oldRevocations, 20_000)).toBe(0);
+    await pool.end();
     ground.issuers.main.away = false;
     const tokens = revoked();
     await retry(sub);
@@ -299,7 +299,7 @@ describe('a revocation that fails', () => {
   });
 
   it('is given up after the attempts of a day, and at once beyond 10,000 of an issuer', async () => {
-    const { store, close } = storeOfReplica();
+    const { store, pool } = storeOfReplica();
     await ground.tenants.rows(
       `insert into tenant.token_revocations
          (id, issuer, login_id, iss, sub, refresh_token, next_at, created_at, attempts)
@@ -310,22 +310,22 @@ describe('a revocation that fails', () => {
     const one = { issuer: 'gone', loginId: newId(), iss: 'i', sub: 's', refreshToken: Buffer.alloc(1) };
     expect(await store.add(one)).toBe(true);
     expect(await store.add(one)).toBe(false);
-    expect(await store.deleteOld(20_000)).toBe(5_000);
+    expect(await deleteOldRows(pool, oldRevocations, 20_000)).toBe(5_000);
     await ground.tenants.rows(`update tenant.token_revocations set created_at = now() - interval '32 days'`);
-    expect(await store.deleteOld(20_000)).toBe(5_000);
+    expect(await deleteOldRows(pool, oldRevocations, 20_000)).toBe(5_000);
     expect(await store.add(one)).toBe(true);
-    await close();
+    await pool.end();
   });
 
   it('has a hundred places for a person, so that one leaves others theirs', async () => {
-    const { store, close } = storeOfReplica();
+    const { store, pool } = storeOfReplica();
     const one = { issuer: 'gone', loginId: newId(), iss: 'i', sub: 's', refreshToken: Buffer.alloc(1) };
     const added: boolean[] = [];
     for (let number = 0; number < 101; number += 1) added.push(await store.add(one));
     expect(added.filter(Boolean)).toHaveLength(100);
     expect(added.at(-1)).toBe(false);
     expect(await store.add({ ...one, sub: 'other' })).toBe(true);
-    await close();
+    await pool.end();
   });
 });
 

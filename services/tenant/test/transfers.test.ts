@@ -4,13 +4,14 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { Registry } from '@gatehouse/kit/metrics';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool } from '@gatehouse/pg/pool';
 import type { RunStepRequest } from '@gatehouse/proto/participant/v1/participant';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
-import { deleteOldPreviews } from '../src/transfers/preview-store.ts';
-import { oldestTransfers, TransferSystemStore } from '../src/transfers/transfer-system-store.ts';
-import { transferUpkeep } from '../src/transfers/transfer-upkeep.ts';
+import { oldPreviews } from '../src/transfers/preview-store.ts';
+import { oldTransfers, TransferSystemStore } from '../src/transfers/transfer-system-store.ts';
+import { transferUpkeep } from '../src/transfers/transfer-upkeep-job.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import type { TransferSides } from './transfer-sides.ts';
 
@@ -181,12 +182,12 @@ describe('a transfer', () => {
       [body.id],
     );
     const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
-    const none = () => Promise.resolve(false);
+    const none = () => Promise.resolve();
+    const jobs = { add: none } as unknown as ConstructorParameters<typeof TransferSystemStore>[1]['jobs'];
+    const transfers = new TransferSystemStore(pool, { jobs, record: none, raise: none });
     const registry = new Registry();
     const parts = transferUpkeep({
-      oldest: () => oldestTransfers(pool),
-      ...{ resume: none, deleteOld: none, deleteOldPreviews: none, log, registry },
-      timing: { often: 50, seldom: 50 },
+      ...{ transfers, log, registry, everyMs: 50 },
     });
     for (const part of parts) part.start();
     await eventually(async () => {
@@ -209,10 +210,8 @@ describe('a transfer', () => {
     await tenants.rows(age, [old.id, 367, 25]);
     await tenants.rows(age, [recent.id, 364, 23]);
     const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
-    const none = () => Promise.resolve();
-    const jobs = { add: none } as unknown as ConstructorParameters<typeof TransferSystemStore>[1]['jobs'];
-    expect(await new TransferSystemStore(pool, { jobs, record: none, raise: none }).deleteOld()).toBe(false);
-    expect(await deleteOldPreviews(pool)).toBe(false);
+    await deleteOldRows(pool, oldTransfers);
+    await deleteOldRows(pool, oldPreviews);
     await pool.end();
     const shown = async ({ id }: { id: string }) =>
       (await tenants.call('GET', `${path}/${id}`, { as: owner })).status;

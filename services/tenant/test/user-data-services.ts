@@ -59,8 +59,6 @@ export class UserDataServices {
   keyGate: Promise<undefined> | undefined;
   /** The models that each tenant can't use. */
   readonly unusableModels = new Map<string, readonly string[]>();
-  /** Whether chat is of a release that lets the agent service alone ask about models. */
-  chatIsOld = false;
   /** The services' answers about transfers. */
   readonly transfers = new TransferSides();
   readonly #servers = new Map<Participant, StandIn>();
@@ -166,8 +164,6 @@ export class UserDataServices {
   }
 
   #checkModels({ ids, tenantId = '' }: CheckModelsRequest): Promise<CheckModelsResponse> {
-    if (this.chatIsOld)
-      throw new AppError('caller_not_allowed', 'The tenant service is not allowed to call.');
     const unusable = this.unusableModels.get(tenantId) ?? [];
     return Promise.resolve({ unknownIds: ids.filter((id) => unusable.includes(id)) });
   }

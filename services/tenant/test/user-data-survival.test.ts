@@ -7,11 +7,12 @@ import { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { Registry } from '@gatehouse/kit/metrics';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { deletionTasks } from '../src/deletions/deletion-tasks.ts';
-import { deletionUpkeep } from '../src/deletions/deletion-upkeep.ts';
-import { DeletionSystemStore } from '../src/deletions/deletion-system-store.ts';
+import { deletionUpkeep } from '../src/deletions/deletion-upkeep-job.ts';
+import { DeletionSystemStore, oldDeletions } from '../src/deletions/deletion-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { statusesOf, UserDataClient } from './user-data.ts';
 import { participants } from '../src/deletions/participants.ts';
@@ -103,7 +104,7 @@ describe('the upkeep of deletions', () => {
         analytics: 'completed',
       });
     });
-    expect(await deletions.countOverdue()).toBe(0);
+    expect(await deletions.findOverdue()).toEqual({ count: 0, oldest: [] });
     await service.rows(
       `update tenant.user_deletions set created_at = now() - interval '61 minutes' where id = $1`,
       [id],
@@ -111,10 +112,7 @@ describe('the upkeep of deletions', () => {
     const registry = new Registry();
     const warn = jest.fn<(fields: object, message: string) => void>();
     const parts = deletionUpkeep({
-      resume: () => deletions.resume(),
-      deleteOld: () => deletions.deleteOld(),
-      countOverdue: () => deletions.countOverdue(),
-      findOverdue: () => deletions.findOverdue(),
+      deletions,
       log: { warn } as unknown as typeof log,
       registry,
       timing: { often: 50, seldom: 50 },
@@ -130,7 +128,7 @@ describe('the upkeep of deletions', () => {
     for (const part of parts) await part.stop();
     service.others.answer = () => ({ counts: {}, completed: true });
     await users.untilCompleted(tenant, 'cleo', id);
-    expect(await deletions.countOverdue()).toBe(0);
+    expect(await deletions.findOverdue()).toEqual({ count: 0, oldest: [] });
   });
 
   it('deletes deletions 90 days after their completion', async () => {
@@ -147,7 +145,7 @@ describe('the upkeep of deletions', () => {
        values ($1, $2, 'finn', 'hash', now() - interval '100 days', now() - interval '100 days')`,
       [running, tenant.id],
     );
-    expect(await deletions.deleteOld()).toBe(false);
+    await deleteOldRows(system, oldDeletions);
     expect((await users.get(tenant.admin, 'dan', old.id)).status).toBe(404);
     expect((await users.get(tenant.admin, 'eve', recent.id)).status).toBe(200);
     expect(await service.rows('select id from tenant.user_deletions where id = $1', [running])).toHaveLength(

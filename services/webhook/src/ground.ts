@@ -52,7 +52,7 @@ export function createGround(shell: Shell, config: WebhookConfig, inJobMs: numbe
     round: () => forgetSecrets({ app, system }),
   });
   return {
-    parts: [changes.idempotency, egress, refusals, forgetting],
+    parts: [...changes.idempotency.parts, egress, ...refusals.parts, forgetting],
     ...{ config, app, system, keyRing, changes, guard, egress, refusals },
     /** For requests without a key. */
     unauthenticatedPool: gate,

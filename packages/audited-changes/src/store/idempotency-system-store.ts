@@ -1,6 +1,14 @@
 import type { KeyedRequest } from '@gatehouse/http/idempotency-key';
 import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { allRows, hasRow } from '@gatehouse/pg/rows';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
+
+export function oldRecords(service: string): OldRows {
+  return {
+    ...{ table: `${service}.idempotency_records`, key: 'id' },
+    ...{ where: 'expires_at <= now()', order: 'expires_at' },
+  };
+}
 
 /** An earlier request with the same key. */
 export interface KnownUse {
@@ -104,17 +112,6 @@ export class IdempotencySystemStore {
     await this.#transaction(tenantId, (db) =>
       db.query(`delete from ${this.#table} where id = $1 and response is null`, [id]),
     );
-  }
-
-  /** Deletes up to `limit` expired records and returns their number. */
-  async removeExpired(limit: number): Promise<number> {
-    const { rowCount } = await this.#options.system.query(
-      // The condition is repeated, because a record may be taken over while this waits for its lock.
-      `delete from ${this.#table} where expires_at <= now() and id = any (array(
-         select id from ${this.#table} where expires_at <= now() order by expires_at limit $1))`,
-      [limit],
-    );
-    return rowCount ?? 0;
   }
 
   #transaction<Result>(tenantId: string | null, work: (db: Queryable) => Promise<Result>): Promise<Result> {

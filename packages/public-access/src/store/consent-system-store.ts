@@ -1,5 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { allRows } from '@gatehouse/pg/rows';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Requester } from './consent-store.ts';
 
 /** A ticket that can still be used. */
@@ -47,12 +48,7 @@ export async function findTicketsOfStates(
   );
 }
 
-/** Deletes up to `limit` tickets whose time is over, with their states; returns how many. */
-export async function deleteOldTickets(pool: Pool, service: string, limit: number): Promise<number> {
-  return rowCount(
-    pool,
-    `delete from ${service}.consent_tickets where id = any (array(
-       select id from ${service}.consent_tickets where expires_at <= now() limit $1))`,
-    [limit],
-  );
+/** Tickets whose time is over. Their states go with them. */
+export function oldTickets(service: string): OldRows {
+  return { table: `${service}.consent_tickets`, key: 'id', where: 'expires_at <= now()' };
 }

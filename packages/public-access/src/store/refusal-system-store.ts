@@ -1,5 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { allRows } from '@gatehouse/pg/rows';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 
 /** How many requests of a sender and a kind were refused in this minute, and when it ends. */
 export interface CountedRefusal {
@@ -42,13 +43,10 @@ export async function countRefusals(
     .toReversed();
 }
 
-/** Deletes up to `limit` addresses whose minute is over; returns how many. */
-export async function deleteOldRefusals(pool: Pool, service: string, limit: number): Promise<number> {
-  const table = `${service}.refused_addresses`;
-  return rowCount(
-    pool,
-    `delete from ${table} where minute < now() - interval '2 minutes' and address = any (array(
-       select address from ${table} where minute < now() - interval '2 minutes' limit $1))`,
-    [limit],
-  );
+/** Senders whose minute is over. */
+export function oldRefusals(service: string): OldRows {
+  return {
+    ...{ table: `${service}.refused_addresses`, key: 'address' },
+    where: `minute < now() - interval '2 minutes'`,
+  };
 }

@@ -36,6 +36,6 @@ export function createConsents(
       ...loginHandlers({ app, logins, registry, changes }),
     },
     rawHandlers: consentPageHandlers({ kind, tickets, refusals, publicUrl }),
-    parts: [refusals, tickets],
+    parts: [...refusals.parts, ...tickets.parts],
   };
 }

@@ -64,7 +64,7 @@ export function createBatches(
       ...batchHandlers({ ...dependencies, firstPauseMs }).handlers,
     },
     parts: [
-      idempotency,
+      ...idempotency.parts,
       new BatchPolling({ ...dependencies, pool: system, registry, pace }),
       new FileDeletion({
         ...{ ...dependencies, pool: system },

@@ -3,12 +3,13 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { TenantConfig } from '../config.ts';
 import { DeletionStore } from './deletion-store.ts';
-import { DeletionSystemStore } from './deletion-system-store.ts';
+import { DeletionSystemStore, oldDeletions } from './deletion-system-store.ts';
 import { deletionSender, takeReceipts } from './deletion-events.ts';
 import { deletionHandlers, type deletionTasks } from './deletion-tasks.ts';
-import { deletionUpkeep } from './deletion-upkeep.ts';
+import { deletionUpkeep } from './deletion-upkeep-job.ts';
 import { userDataHandlers } from './user-data-handlers.ts';
 
 export interface DeletionsOptions {
@@ -26,17 +27,12 @@ export function createDeletions(shell: Shell, options: DeletionsOptions) {
   const { config, app, system, jobs, keyRing, changes } = options;
   const deletions = new DeletionStore(app);
   takeReceipts(shell, config, (receipt) => deletions.record(receipt));
-  const ofAll = new DeletionSystemStore(system, jobs);
   return {
     handlers: userDataHandlers({ deletions, jobs, keyRing, changes }),
     jobs: deletionHandlers((part) => deletions.open(part), deletionSender(shell, config)),
-    parts: deletionUpkeep({
-      resume: () => ofAll.resume(),
-      deleteOld: () => ofAll.deleteOld(),
-      countOverdue: () => ofAll.countOverdue(),
-      findOverdue: () => ofAll.findOverdue(),
-      log,
-      registry,
-    }),
+    parts: [
+      ...deletionUpkeep({ deletions: new DeletionSystemStore(system, jobs), log, registry }),
+      ...cleanUp(log, system, [oldDeletions]),
+    ],
   };
 }

@@ -1,13 +1,23 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { allRows, oneRow } from '@gatehouse/pg/rows';
+import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { lostAfterMinutes, type PartKey } from './deletion-tasks.ts';
-import type { OverdueDeletion } from './deletion-upkeep.ts';
 import { participants, type Participant } from './participants.ts';
 import { addJob, type DeletionJobs } from './deletion-store.ts';
 
-const keptDays = 90;
+export const oldDeletions: OldRows = {
+  ...{ table: 'tenant.user_deletions', key: 'id', where: `completed_at < now() - interval '90 days'` },
+};
 const resumedAtOnce = 100;
+
+/** A deletion that has been running for over an hour. */
+interface OverdueDeletion {
+  id: string;
+  tenantId: string;
+  /** The services that have not completed. */
+  services: Participant[];
+}
 
 /** The deletions of users' data of all tenants. */
 export class DeletionSystemStore extends Store {
@@ -40,37 +50,17 @@ export class DeletionSystemStore extends Store {
     });
   }
 
-  async countOverdue(): Promise<number> {
-    return (
-      await oneRow<{ count: number }>(
-        this.pool,
-        `select count(*)::integer as count from tenant.user_deletions
-       where completed_at is null and created_at < now() - interval '1 hour'`,
-      )
-    ).count;
-  }
-
-  /** The 10 oldest. */
-  async findOverdue(): Promise<OverdueDeletion[]> {
-    return allRows<{ id: string; tenantId: string; services: Participant[] }>(
+  /** Their number, and the 10 oldest. */
+  async findOverdue(): Promise<{ count: number; oldest: OverdueDeletion[] }> {
+    const rows = await allRows<OverdueDeletion & { count: number }>(
       this.pool,
-      `select d.id, d.tenant_id as "tenantId", array(
+      `select count(*) over ()::integer as count, d.id, d.tenant_id as "tenantId", array(
          select s.service from tenant.user_deletion_services as s
          where s.deletion_id = d.id and s.completed_at is null) as services
        from tenant.user_deletions as d
        where d.completed_at is null and d.created_at < now() - interval '1 hour'
        order by d.created_at limit 10`,
     );
-  }
-
-  /** Deletes a batch of deletions that completed long ago. Returns whether there are more. */
-  async deleteOld(batch = 1_000): Promise<boolean> {
-    const { rowCount } = await this.pool.query(
-      `delete from tenant.user_deletions where id = any (array(
-         select id from tenant.user_deletions
-         where completed_at < now() - make_interval(days => ${keptDays}) limit $1))`,
-      [batch],
-    );
-    return rowCount === batch;
+    return { count: rows[0]?.count ?? 0, oldest: rows.map(({ count: _, ...deletion }) => deletion) };
   }
 }

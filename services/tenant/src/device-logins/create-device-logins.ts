@@ -1,15 +1,15 @@
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
-import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import type { BrowserSessions } from '../sessions/browser-session-handlers.ts';
 import { DeviceLogins, deviceLoginHandlers } from './device-login-handlers.ts';
-import { DeviceLoginSystemStore } from './device-login-system-store.ts';
+import { DeviceLoginSystemStore, oldDeviceLogins } from './device-login-system-store.ts';
 import { devicePageHandlers } from './device-page-handlers.ts';
-import { ProgramKeySystemStore } from './program-key-system-store.ts';
+import { oldProgramKeys, ProgramKeySystemStore } from './program-key-system-store.ts';
 
 export interface DeviceLoginsOptions {
   system: Pool;
@@ -22,15 +22,11 @@ export interface DeviceLoginsOptions {
   config: { PUBLIC_URL: string; CLI_KEY_TTL: number };
 }
 
-const deletion = { everyMs: 60_000, batch: 1_000 };
-
 /** Keys that people give to programs on their machines by a code. */
 export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions) {
   const { system, proved, recordChange, browsers, refusals, config } = options;
   const { PUBLIC_URL: publicUrl, CLI_KEY_TTL: ttlSeconds } = config;
   const keysAsSent = new ApiKeySystemStore(options.logins);
-  const oldLogins = new DeviceLoginSystemStore(system);
-  const oldKeys = new ProgramKeySystemStore(system, recordChange);
   const logins = new DeviceLogins({
     waiting: new DeviceLoginSystemStore(options.logins),
     decided: new DeviceLoginSystemStore(proved),
@@ -48,20 +44,7 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
       ...deviceLoginHandlers(logins, log),
       ...devicePageHandlers({ logins, browsers, ttl: hoursAndMinutes(ttlSeconds) }),
     },
-    parts: [
-      new PeriodicWork({
-        task: 'delete old logins of programs',
-        log,
-        everyMs: deletion.everyMs,
-        round: inBatches(deletion.batch, (limit) => oldLogins.deleteOld(limit)),
-      }),
-      new PeriodicWork({
-        task: 'delete ended keys of programs',
-        log,
-        everyMs: 60 * deletion.everyMs,
-        round: inBatches(deletion.batch, (limit) => oldKeys.deleteEnded(limit)),
-      }),
-    ],
+    parts: cleanUp(log, system, [oldDeviceLogins, oldProgramKeys]),
   };
 }
 

@@ -1,7 +1,8 @@
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { inTurn, withTransaction, type Queryable } from '@gatehouse/pg/pool';
-import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { loginNetworkDays } from '../sessions/login-network-system-store.ts';
 import {
   deviceLoginLife,
@@ -11,6 +12,11 @@ import {
   type TooManyWait,
   type WaitingProgram,
 } from './device-login.ts';
+
+export const oldDeviceLogins: OldRows = {
+  ...{ table: 'tenant.device_logins', key: 'id', skipLocked: true },
+  where: `expires_at < now() - interval '2 minutes'`,
+};
 
 /** A login with the hexadecimal hash of the code that its program keeps. */
 type StoredDeviceLogin = PolledLogin & { deviceSha256: string };
@@ -115,17 +121,6 @@ export class DeviceLoginSystemStore extends Store {
       ),
     );
     return rowCount === 1;
-  }
-
-  /** Deletes up to `limit` logins that expired more than two minutes ago; returns how many. */
-  async deleteOld(limit: number): Promise<number> {
-    return rowCount(
-      this.pool,
-      `delete from tenant.device_logins where id = any(array(
-         select id from tenant.device_logins where expires_at < now() - interval '2 minutes'
-         limit $1 for update skip locked))`,
-      [limit],
-    );
   }
 }
 

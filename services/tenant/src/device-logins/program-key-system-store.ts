@@ -4,8 +4,9 @@ import { batchedFinder } from '@gatehouse/kit/batched';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { rowCount } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
+import { hourMs } from '@gatehouse/kit/bounds';
 import type { ApiKey } from '../keys/api-key.ts';
 import { revokeApiKey } from '../keys/api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from '../keys/key-views.ts';
@@ -24,6 +25,11 @@ import {
   type NewProgramKey,
   type ProgramKey,
 } from './program-key-store.ts';
+
+export const oldProgramKeys: OldRows = {
+  ...{ table: 'tenant.api_keys', key: 'id', skipLocked: true, everyMs: hourMs },
+  where: `confirmed_by is not null and expires_at < now() - interval '30 days'`,
+};
 
 /** A key or login, with its tenant; null for owners. */
 interface TenantProgramKey {
@@ -105,18 +111,6 @@ export class ProgramKeySystemStore extends Store {
   /** Whether the key of a program had a secret before a renewal. One statement for all that ask meanwhile. */
   async wasReplaced(id: string, secretSha256: Buffer): Promise<boolean> {
     return (await this.#findReplaced(`${id} ${secretSha256.toString('hex')}`)) !== null;
-  }
-
-  /** Deletes up to `limit` keys of programs that ended 30 days ago; returns how many. */
-  async deleteEnded(limit: number): Promise<number> {
-    return rowCount(
-      this.pool,
-      `delete from tenant.api_keys where id = any(array(
-         select id from tenant.api_keys
-         where confirmed_by is not null and expires_at < now() - interval '30 days'
-         limit $1 for update skip locked))`,
-      [limit],
-    );
   }
 
   /** A valid key may be sent any number of times, so tenants take turns. */

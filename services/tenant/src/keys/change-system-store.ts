@@ -1,5 +1,11 @@
-import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
+
+/** A caller that was silent for longer than a minute starts over. */
+export const oldChanges: OldRows = {
+  ...{ table: 'tenant.changes', where: `at < now() - interval '10 minutes'` },
+};
 
 /** The changes since a snapshot, as of another one. */
 export interface ChangesSince {
@@ -29,15 +35,5 @@ export class ChangeSystemStore extends Store {
         from unnest($1::pg_snapshot[]) with ordinality as p (snapshot, place) order by p.place`,
       values: [snapshots, limit],
     });
-  }
-
-  /** Deletes up to `limit` changes that are older than ten minutes; returns how many. */
-  async deleteOld(limit: number): Promise<number> {
-    return rowCount(
-      this.pool,
-      `delete from tenant.changes where ctid = any(array(
-         select ctid from tenant.changes where at < now() - interval '10 minutes' limit $1))`,
-      [limit],
-    );
   }
 }

@@ -1,14 +1,15 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
-import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Call } from '@gatehouse/http/app';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { apiKeyHandlers } from './api-key-handlers.ts';
 import { ApiKeyStore } from './api-key-store.ts';
 import { ApiKeySystemStore, type Lookups } from './api-key-system-store.ts';
 import { authenticate } from './authenticate-rpc.ts';
-import { ChangeSystemStore } from './change-system-store.ts';
+import { ChangeSystemStore, oldChanges } from './change-system-store.ts';
 import { LastUseWriter } from './last-use-writer.ts';
 import { listChanges } from './list-changes-rpc.ts';
 import { createLookup } from './lookup.ts';
@@ -26,12 +27,10 @@ export interface KeysOptions {
 }
 
 const expiring = { everyMs: 60_000, batch: 200 };
-const deletion = { everyMs: 60_000, batch: 1_000 };
 
 /** API keys: who may do what, since when a key was not used, and the changes of keys and tenants. */
 export function createKeys({ log }: Shell, options: KeysOptions) {
   const { app, system, lookups, changes, raise, isTenant } = options;
-  const oldChanges = new ChangeSystemStore(system);
   const systemStore = new ApiKeySystemStore(system);
   const finderOf = (pool: Pool) => {
     const toAuthenticate = new ApiKeySystemStore(pool);
@@ -67,12 +66,7 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
         everyMs: expiring.everyMs,
         round: async () => (await systemStore.raiseExpiring(expiring.batch, raise)) === expiring.batch,
       }),
-      new PeriodicWork({
-        task: 'delete old changes',
-        log,
-        everyMs: deletion.everyMs,
-        round: inBatches(deletion.batch, (limit) => oldChanges.deleteOld(limit)),
-      }),
+      ...cleanUp(log, system, [oldChanges]),
     ],
   };
 }

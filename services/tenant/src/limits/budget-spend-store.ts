@@ -1,6 +1,12 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { allRows } from '@gatehouse/pg/rows';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Window } from './leases.ts';
+
+/** Older than any window. */
+export const oldSpend: OldRows = {
+  ...{ table: 'tenant.budget_spend', where: `bucket < now() - interval '35 days'` },
+};
 
 /** Settled spending of budgets, in buckets of 15 minutes: in every time zone, days begin on a bucket (ADR 13). */
 
@@ -131,14 +137,4 @@ export async function updatePublished(
      update tenant.limit_uses set published_percent = $4 where subject_id = $2 and resource = 'budget'`,
     [tenantId, subjectId, window.start, percent],
   );
-}
-
-/** Deletes buckets that are older than any window. Returns whether there may be more. */
-export async function deleteOldSpend(db: Queryable, batch: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `delete from tenant.budget_spend where ctid = any (array(
-       select ctid from tenant.budget_spend where bucket < now() - interval '35 days' limit $1))`,
-    [batch],
-  );
-  return rowCount === batch;
 }

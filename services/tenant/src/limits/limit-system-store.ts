@@ -1,7 +1,12 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Pool } from '@gatehouse/pg/pool';
 import { allRows } from '@gatehouse/pg/rows';
-import { deleteOldSpend } from './budget-spend-store.ts';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
+
+/** Calls repeat none of them. */
+export const oldSettlements: OldRows = {
+  ...{ table: 'tenant.settlements', key: 'id', where: `settled_at < now() - interval '7 days'` },
+};
 
 /** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
 const touchEveryMs = 1_000;
@@ -68,23 +73,15 @@ export class LimitSystemStore {
       await this.#system.query('delete from tenant.limit_holders where id = $1', [id]);
   }
 
-  /**
-   * Deletes settlements that are no longer repeated, buckets of spending that are older than any window, and replicas
-   * that were never released. Returns whether there may be more.
-   */
-  async deleteOld(batch = 1_000): Promise<boolean> {
-    const { rowCount } = await this.#system.query(
-      `delete from tenant.settlements where id = any (array(
-         select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1))`,
-      [batch],
-    );
-    const { rows: oldHolders } = await this.#system.query<{ id: string }>(
+  /** Releases replicas that were never released, some at a time. Returns whether there may be more. */
+  async releaseOldHolders(): Promise<boolean> {
+    const old = await allRows<{ id: string }>(
+      this.#system,
       `select id from tenant.limit_holders where seen_at < now() - interval '40 days' limit $1`,
       [maxOldHolders],
     );
-    await this.releaseHolders(oldHolders.map(({ id }) => id));
-    const moreSpend = await deleteOldSpend(this.#system, batch);
-    return rowCount === batch || oldHolders.length === maxOldHolders || moreSpend;
+    await this.releaseHolders(old.map(({ id }) => id));
+    return old.length === maxOldHolders;
   }
 
   /** Tenants, up to 10, whose zone of budgets PostgreSQL does not know: their budgets use UTC. */

@@ -4,21 +4,21 @@ import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched } from '@gatehouse/kit/batched';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
-import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
-import type { Issuer } from '../issuers/issuer.ts';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { minuteMs, retryMs } from '@gatehouse/kit/bounds';
 import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
 import { keepOnlyRights } from '../keys/login-key-system-store.ts';
 import { backchannelLogoutHandlers, IssuerLogouts } from './backchannel-logout-handlers.ts';
 import type { BrowserSessions } from './browser-session-handlers.ts';
 import { issuerLoginHandlers } from './issuer-login-handlers.ts';
 import { IssuerLogins, type IssuerLoginDependencies } from './issuer-login.ts';
-import { IssuerMetrics } from './issuer-metrics.ts';
+import { issuerMetrics } from './issuer-metrics.ts';
 import { KnownBrowsers } from './known-browsers.ts';
 import { RevalidationSystemStore } from './revalidation-system-store.ts';
 import { SessionRevalidation } from './session-revalidation-job.ts';
@@ -26,10 +26,10 @@ import { LoginStateSystemStore } from './login-state-system-store.ts';
 import { LoginStates } from './login-state.ts';
 import { LoginSystemStore } from './login-system-store.ts';
 import { contextOfLogin } from './login.ts';
-import { OldLoginSystemStore } from './old-login-system-store.ts';
+import { deleteOldLogins, oldIssuerLogouts, oldUsedTokens } from './old-login-system-store.ts';
 import { settleMemberships } from './memberships.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
-import { TokenRevocationSystemStore } from './token-revocation-system-store.ts';
+import { oldRevocations, TokenRevocationSystemStore } from './token-revocation-system-store.ts';
 import { TokenRevocations } from './token-revocations-job.ts';
 import { unreadGroupsReport } from './unread-groups-system-store.ts';
 
@@ -46,8 +46,7 @@ export interface IssuerLoginsOptions {
   refusals: Refusals;
 }
 
-const retries = { everyMs: 15_000 };
-const deletion = { everyMs: 60_000, batch: 1_000 };
+const deletedAtOnce = 1_000;
 /**
  * Answers of issuers that browsers bring back, of one network and of all, for each issuer: one that is slow holds up no
  * other. A flood of one network waits behind itself; what is refused has used no state up, so that the browser may load
@@ -67,10 +66,9 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   const { log, registry } = shell;
   const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing, CLI_KEY_TTL: deviceKeySeconds } = config;
   const { issuers, parts: waysOut } = makeIssuers(shell, config);
-  const metrics = new IssuerMetrics(registry, [...issuers.keys()]);
+  const metrics = issuerMetrics(registry, [...issuers.keys()]);
   const states = new LoginStateSystemStore(options.logins);
   const logins = new LoginSystemStore(proved);
-  const oldLogins = new OldLoginSystemStore(system);
   const revalidations = new RevalidationSystemStore(system, deviceKeySeconds);
   const keepOnly = keepOnlyRights(proved, recordChange);
   const secrets = sealedTexts(keyRing, contextOfLogin);
@@ -93,7 +91,7 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   const waiting = new TokenRevocationSystemStore(system);
   const revocations = new TokenRevocations({
     ...{ issuers, secrets, revalidations, waiting, log },
-    count: (issuer, outcome) => metrics.countRevocation(issuer, outcome),
+    count: metrics.countRevocation,
   });
   const issuerLogouts = new IssuerLogouts({ issuers, secrets, logins, sessions, revocations, log });
   return {
@@ -115,12 +113,18 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
         ...{ issuers, secrets, sessions, revocations, keepOnly, log },
         ...{ logins: revalidations, settleMemberships: settle },
         reportUnread: unreadGroupsReport(system, raise),
-        count: (issuer, outcome) => metrics.countLook(issuer, outcome),
+        count: metrics.countLook,
       }),
-      ...upkeepOf({
-        ...{ issuers, revocations, waiting, log },
-        deleteOldLogins: (limit) => oldLogins.deleteOld(limit, deviceKeySeconds),
+      // Each on its own: one that hangs delays no other.
+      ...[...issuers.values()].map((issuer) => {
+        const round = (): Promise<boolean> => revocations.retry(issuer);
+        return new PeriodicWork({ task: 'revoke refresh tokens again', log, everyMs: retryMs, round });
       }),
+      new PeriodicWork({
+        ...{ task: 'delete old logins', log, everyMs: minuteMs },
+        round: inBatches(deletedAtOnce, (limit) => deleteOldLogins(system, limit, deviceKeySeconds)),
+      }),
+      ...cleanUp(log, system, [oldRevocations, oldUsedTokens, oldIssuerLogouts]),
     ],
   };
 }
@@ -147,36 +151,4 @@ function turnsOf(issuers: readonly string[]): IssuerLoginDependencies['inTurn'] 
     }
     return issuerQueues.networks.run(network, work);
   };
-}
-
-/** Further attempts at revocations, and the deletion of what is over. */
-function upkeepOf({
-  issuers,
-  deleteOldLogins,
-  revocations,
-  waiting,
-  log,
-}: {
-  issuers: ReadonlyMap<string, Issuer>;
-  deleteOldLogins: (limit: number) => Promise<number>;
-  revocations: TokenRevocations;
-  waiting: TokenRevocationSystemStore;
-  log: Logger;
-}): PeriodicWork[] {
-  const { everyMs, batch } = deletion;
-  return [
-    // Each on its own: one that hangs delays no other.
-    ...[...issuers.values()].map((issuer) => {
-      const round = (): Promise<boolean> => revocations.retry(issuer);
-      return new PeriodicWork({ task: 'revoke refresh tokens again', log, ...retries, round });
-    }),
-    new PeriodicWork({
-      ...{ task: 'delete old revocations', log, everyMs },
-      round: inBatches(batch, (limit) => waiting.deleteOld(limit)),
-    }),
-    new PeriodicWork({
-      ...{ task: 'delete old logins', log, everyMs },
-      round: inBatches(batch, deleteOldLogins),
-    }),
-  ];
 }

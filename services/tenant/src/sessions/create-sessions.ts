@@ -1,12 +1,11 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
-import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
-import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { ApiKeySystemStore, type Lookups } from '../keys/api-key-system-store.ts';
 import { LastUseWriter } from '../keys/last-use-writer.ts';
 import { createLookup } from '../keys/lookup.ts';
@@ -16,12 +15,12 @@ import { createIssuerLogins, type IssuerLoginsOptions } from './create-issuer-lo
 import { KeyLogin } from './key-login.ts';
 import { loginHandlers } from './login-handlers.ts';
 import { loginLinkHandlers } from './login-link-handlers.ts';
-import { LoginNetworkSystemStore } from './login-network-system-store.ts';
-import { LoginTicketSystemStore } from './login-ticket-system-store.ts';
+import { LoginNetworkSystemStore, oldLoginNetworks } from './login-network-system-store.ts';
+import { LoginTicketSystemStore, oldLoginTickets } from './login-ticket-system-store.ts';
 import { SessionChangeStore } from './session-change-store.ts';
 import { sessionHandlers } from './session-handlers.ts';
 import { SessionStore } from './session-store.ts';
-import { SessionSystemStore, type StoredSession } from './session-system-store.ts';
+import { oldSessions, SessionSystemStore, type StoredSession } from './session-system-store.ts';
 
 export interface SessionsOptions extends Pick<
   IssuerLoginsOptions,
@@ -31,8 +30,6 @@ export interface SessionsOptions extends Pick<
   lookups: Lookups;
   changes: Changes;
 }
-
-const deletion = { everyMs: 60_000, batch: 1_000 };
 
 /** Sessions of people who use pages of the gateway in a browser. */
 export function createSessions(
@@ -73,7 +70,6 @@ export function createSessions(
   const browsers = new BrowserSessions({ sessions, findSession, cookie, publicUrl });
   const tickets = new LoginTicketSystemStore(gate);
   const taken = new Batched((hashes: readonly string[]) => tickets.take(hashes));
-  const oldTickets = new LoginTicketSystemStore(system);
   const issuerLogins = createIssuerLogins(shell, {
     ...{ config, system, logins: gate, proved, recordChange, raise, sessions, browsers, refusals },
   });
@@ -82,7 +78,7 @@ export function createSessions(
     /** For other rooms whose pages people see in a session. */
     doors: { browsers, refusals },
     handlers: sessionHandlers({
-      ...{ sessions: new SessionStore(app), systemStore: systemStore, changes },
+      ...{ sessions: new SessionStore(app), systemStore, changes },
       forget: (session) => issuerLogouts.forget(session),
     }),
     rawHandlers: {
@@ -92,15 +88,8 @@ export function createSessions(
     },
     rpcs: { authenticateSession: authenticateSession({ find, lastUse }) },
     parts: [
-      ...[refusals, lastUse, lastUseOfKeys, noted, ...issuerLogins.parts],
-      deleting('delete ended sessions', (limit) => systemStore.deleteEnded(limit), log),
-      deleting('delete old networks of logins', (limit) => networks.deleteOld(limit), log),
-      deleting('delete old login links', (limit) => oldTickets.deleteOld(limit), log),
+      ...[...refusals.parts, lastUse, lastUseOfKeys, noted, ...issuerLogins.parts],
+      ...cleanUp(log, system, [oldSessions, oldLoginNetworks, oldLoginTickets]),
     ],
   };
-}
-
-function deleting(task: string, some: (limit: number) => Promise<number>, log: Logger): PeriodicWork {
-  const { everyMs, batch } = deletion;
-  return new PeriodicWork({ task, log, everyMs, round: inBatches(batch, some) });
 }

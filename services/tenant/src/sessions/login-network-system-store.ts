@@ -1,8 +1,12 @@
-import { rowCount } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 
 /** How long a network counts as one that logs in, in days. */
 export const loginNetworkDays = 30;
+export const oldLoginNetworks: OldRows = {
+  ...{ table: 'tenant.login_networks', key: 'network', skipLocked: true },
+  where: `last_login_at < now() - interval '${loginNetworkDays} days'`,
+};
 
 /** Networks from which people have logged in with success, in whatever tenant. `pool` acts as `tenant_system`. */
 export class LoginNetworkSystemStore extends Store {
@@ -15,17 +19,6 @@ export class LoginNetworkSystemStore extends Store {
        on conflict (network) do update set last_login_at = now()
          where known.last_login_at < now() - interval '1 day'`,
       [networks],
-    );
-  }
-
-  /** Deletes up to `limit` networks without a login for {@link loginNetworkDays}; returns how many. */
-  async deleteOld(limit: number): Promise<number> {
-    return rowCount(
-      this.pool,
-      `delete from tenant.login_networks where network = any(array(
-         select network from tenant.login_networks where last_login_at < now() - make_interval(days => $2)
-         limit $1 for update skip locked))`,
-      [limit, loginNetworkDays],
     );
   }
 }

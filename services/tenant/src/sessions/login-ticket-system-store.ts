@@ -1,7 +1,12 @@
 import type { Change } from '@gatehouse/audited-changes/audit-entry';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, hasRow, rowCount } from '@gatehouse/pg/rows';
+import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
+
+export const oldLoginTickets: OldRows = {
+  ...{ table: 'tenant.login_tickets', key: 'ticket_sha256', where: 'expires_at <= now()' },
+};
 
 /** How long a link logs in: it is printed where a person waits for it. */
 const lifeSeconds = 60;
@@ -66,15 +71,5 @@ export class LoginTicketSystemStore extends Store {
       taken.delete(hash);
       return ticket;
     });
-  }
-
-  /** Deletes up to `limit` tickets that have expired; returns how many. */
-  async deleteOld(limit: number): Promise<number> {
-    return rowCount(
-      this.pool,
-      `delete from tenant.login_tickets where ticket_sha256 = any(array(
-         select ticket_sha256 from tenant.login_tickets where expires_at <= now() limit $1))`,
-      [limit],
-    );
   }
 }

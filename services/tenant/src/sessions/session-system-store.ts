@@ -1,10 +1,17 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { PageRequest } from '@gatehouse/kit/page';
-import { allRows, rowCount } from '@gatehouse/pg/rows';
+import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { hasItsKey } from '../keys/api-key-store.ts';
 import { listSessionsOfKey, sessionColumns } from './session-store.ts';
 import { sessionLife, type NamedSession, type Session } from './session.ts';
+
+/** The logins of an hour are counted by them. */
+export const oldSessions: OldRows = {
+  ...{ table: 'tenant.sessions', key: 'id', skipLocked: true },
+  where: `ends_at < now() - interval '1 hour'`,
+};
 
 /** A session as the edge needs it. */
 export interface SessionToAuthenticate extends NamedSession {
@@ -52,17 +59,6 @@ export class SessionSystemStore extends Store {
           for update skip locked))`,
       values: [ids, sessionLife.idleMinutes],
     });
-  }
-
-  /** Deletes up to `limit` sessions that ended more than an hour ago; returns how many. */
-  async deleteEnded(limit: number): Promise<number> {
-    return rowCount(
-      this.pool,
-      `delete from tenant.sessions where id = any(array(
-         select id from tenant.sessions where ends_at < now() - interval '1 hour'
-         limit $1 for update skip locked))`,
-      [limit],
-    );
   }
 
   async #find(

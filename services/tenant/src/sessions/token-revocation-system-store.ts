@@ -1,5 +1,6 @@
-import { allRows, hasRow, rowCount } from '@gatehouse/pg/rows';
+import { allRows, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { WaitingRevocation } from './login.ts';
 
 /**
@@ -15,6 +16,13 @@ export const waitingRevocations = {
   hours: 24,
   days: 31,
 } as const;
+
+/** Those that have had all attempts, which take a day, or have waited for a month. An index by their time finds both. */
+export const oldRevocations: OldRows = {
+  ...{ table: 'tenant.token_revocations', key: 'id', skipLocked: true },
+  where: `created_at < now() - interval '${waitingRevocations.hours} hours'
+    and (attempts >= ${waitingRevocations.attempts} or created_at < now() - interval '${waitingRevocations.days} days')`,
+};
 
 /**
  * Inserts a revocation for each row of `logins`, as far as its issuer and its person have places. It is due at once. Rows of
@@ -69,20 +77,5 @@ export class TokenRevocationSystemStore extends Store {
 
   async remove(id: string): Promise<void> {
     await this.pool.query('delete from tenant.token_revocations where id = $1', [id]);
-  }
-
-  /**
-   * Gives up to `limit` of those up that have had all attempts, or have waited for a month; returns how many. Attempts
-   * take a day, so an index by the time of rows finds both.
-   */
-  async deleteOld(limit: number): Promise<number> {
-    return rowCount(
-      this.pool,
-      `delete from tenant.token_revocations where id = any(array(
-         select id from tenant.token_revocations where created_at < now() - make_interval(hours => $2)
-           and (attempts >= $4 or created_at < now() - make_interval(days => $3))
-         limit $1 for update skip locked))`,
-      [limit, waitingRevocations.hours, waitingRevocations.days, waitingRevocations.attempts],
-    );
   }
 }

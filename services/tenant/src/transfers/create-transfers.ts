@@ -5,16 +5,17 @@ import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Tenant } from '../tenants/tenant.ts';
 import { carryOut, type TransferService } from './carry-out-job.ts';
 import type { TransferJobs } from './transfer.ts';
 import { TransferParties } from './parties.ts';
 import { describeTransferAt, isBusyAt, runStepAt, unusableModelsAt } from './participants-client.ts';
-import { deleteOldPreviews } from './preview-store.ts';
+import { oldPreviews } from './preview-store.ts';
 import { transferHandlers } from './transfer-handlers.ts';
 import { transferPreviewHandlers } from './transfer-preview-handlers.ts';
-import { oldestTransfers, TransferSystemStore } from './transfer-system-store.ts';
-import { transferUpkeep } from './transfer-upkeep.ts';
+import { oldTransfers, TransferSystemStore } from './transfer-system-store.ts';
+import { transferUpkeep } from './transfer-upkeep-job.ts';
 import { readVisible } from './transfer-store.ts';
 
 export interface TransfersOptions {
@@ -44,13 +45,9 @@ export function createTransfers({ log, registry }: Shell, options: TransfersOpti
     jobs: {
       transfer: carryOut({ transfers, runStep: runStepAt(participants), isBusy: isBusyAt(chat) }),
     },
-    parts: transferUpkeep({
-      resume: () => transfers.resumeLost(),
-      oldest: () => oldestTransfers(system),
-      deleteOld: () => transfers.deleteOld(),
-      deleteOldPreviews: () => deleteOldPreviews(system),
-      log,
-      registry,
-    }),
+    parts: [
+      ...transferUpkeep({ transfers, log, registry }),
+      ...cleanUp(log, system, [oldTransfers, oldPreviews]),
+    ],
   };
 }

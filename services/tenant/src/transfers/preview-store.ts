@@ -1,7 +1,12 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { firstRow, oneRow, only } from '@gatehouse/pg/rows';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Preview } from './preview.ts';
 import type { SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
+
+export const oldPreviews: OldRows = {
+  ...{ table: 'tenant.transfer_previews', key: 'id', where: `expires_at < now() - interval '1 day'` },
+};
 
 /** Statements on previews of transfers. The role and the tenant of the connection decide which rows they reach. */
 
@@ -72,16 +77,6 @@ export async function acceptPreview(db: Queryable, id: string, target: TargetSid
     [id, JSON.stringify(target)],
   );
   return previewOf(only(updated));
-}
-
-/** Deletes a batch of previews that expired a day ago. Returns whether there are more. */
-export async function deleteOldPreviews(db: Queryable, batch = 100): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `delete from tenant.transfer_previews where id = any (array(
-       select id from tenant.transfer_previews where expires_at < now() - interval '1 day' limit $1))`,
-    [batch],
-  );
-  return rowCount === batch;
 }
 
 function previewOf({ sourceTenantId, targetTenantId, request, ...row }: PreviewRow): Preview {

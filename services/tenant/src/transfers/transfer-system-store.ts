@@ -4,16 +4,21 @@ import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { allRows } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
+import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { showTransfer, type Phase, type Transfer, type TransferJobs } from './transfer.ts';
 import { addTransferJob, findTransfer } from './transfer-store.ts';
+
+export const oldTransfers: OldRows = {
+  ...{ table: 'tenant.transfers', key: 'id', where: `finished_at < now() - interval '1 year'` },
+};
 
 /** Without a sign of work for this long, the job of a transfer is dead or was lost. */
 const lostAfterMinutes = 15;
 const batch = 100;
 
 /** The transfers of all tenants. */
-export class TransferSystemStore {
-  readonly #pool: Pool;
+export class TransferSystemStore extends Store {
   readonly #jobs: TransferJobs;
   readonly #record: RecordChange;
   readonly #raise: RaiseAlert;
@@ -23,20 +28,20 @@ export class TransferSystemStore {
     pool: Pool,
     { jobs, record, raise }: { jobs: TransferJobs; record: RecordChange; raise: RaiseAlert },
   ) {
-    this.#pool = pool;
+    super(pool);
     this.#jobs = jobs;
     this.#record = record;
     this.#raise = raise;
   }
 
   async find(id: string): Promise<Transfer | null> {
-    await this.#pool.query('update tenant.transfers set attempted_at = now() where id = $1', [id]);
-    return findTransfer(this.#pool, id);
+    await this.pool.query('update tenant.transfers set attempted_at = now() where id = $1', [id]);
+    return findTransfer(this.pool, id);
   }
 
   /** Nothing happens if the transfer is in another phase than `from`. */
   async enter(id: string, from: Phase, to: Phase, error: Transfer['error'] = null): Promise<void> {
-    await this.#pool.query(
+    await this.pool.query(
       `update tenant.transfers set phase = $3, phase_at = now(), error = $4 where id = $1 and phase = $2`,
       [id, from, to, error === null ? null : JSON.stringify(error)],
     );
@@ -44,7 +49,7 @@ export class TransferSystemStore {
 
   /** Ends a transfer, with its audit entries and alerts. */
   async finish(transfer: Transfer, to: 'completed' | 'failed'): Promise<void> {
-    await withTransaction(this.#pool, async (db) => {
+    await withTransaction(this.pool, async (db) => {
       const { rowCount } = await db.query(
         `update tenant.transfers set phase = $2, phase_at = now(), finished_at = now()
          where id = $1 and finished_at is null`,
@@ -68,12 +73,12 @@ export class TransferSystemStore {
 
   /** Adds another job for a transfer. */
   resume(transfer: Transfer): Promise<void> {
-    return addTransferJob(this.#pool, this.#jobs, transfer);
+    return addTransferJob(this.pool, this.#jobs, transfer);
   }
 
   /** Adds jobs for transfers that no job works on any more. Returns whether there may be more. */
   async resumeLost(): Promise<boolean> {
-    return withTransaction(this.#pool, async (db) => {
+    return withTransaction(this.pool, async (db) => {
       const rows = await allRows<Pick<Transfer, 'id' | 'sourceTenantId'>>(
         db,
         `update tenant.transfers set attempted_at = now() where id = any (array(
@@ -88,23 +93,13 @@ export class TransferSystemStore {
     });
   }
 
-  /** Deletes a batch of transfers that ended a year ago. Returns whether there are more. */
-  async deleteOld(): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `delete from tenant.transfers where id = any (array(
-         select id from tenant.transfers where finished_at < now() - interval '1 year' limit $1))`,
-      [batch],
+  /** Seconds since the transfer that has been longest in its phase entered it, by phase. */
+  async oldest(): Promise<Record<string, number>> {
+    const rows = await allRows<{ phase: string; seconds: number }>(
+      this.pool,
+      `select phase, extract(epoch from now() - min(phase_at))::float8 as seconds from tenant.transfers
+       where finished_at is null group by phase`,
     );
-    return rowCount === batch;
+    return Object.fromEntries(rows.map(({ phase, seconds }) => [phase, Math.max(0, seconds)]));
   }
-}
-
-/** Seconds since the transfer that has been longest in its phase entered it, by phase. `pool` acts as `tenant_system`. */
-export async function oldestTransfers(pool: Pool): Promise<Record<string, number>> {
-  const rows = await allRows<{ phase: string; seconds: number }>(
-    pool,
-    `select phase, extract(epoch from now() - min(phase_at))::float8 as seconds from tenant.transfers
-     where finished_at is null group by phase`,
-  );
-  return Object.fromEntries(rows.map(({ phase, seconds }) => [phase, Math.max(0, seconds)]));
 }

@@ -40,7 +40,7 @@ export function createZalo({ log }: Shell, options: ZaloOptions) {
     ...zaloConsentHandlers({ ...options, channels: store, tickets, kind, publicUrl }),
     jobs: { refresh_tokens: refreshTokens({ ...options, store: tokens, oauth }) },
     parts: [
-      tickets,
+      ...tickets.parts,
       queueOverdue({
         ...{ what: 'refreshes of tokens', app, log },
         find: (limit) => findDueRefreshes(system, limit),
