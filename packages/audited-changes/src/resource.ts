@@ -41,30 +41,30 @@ export function resourceReplies<Type extends Kind, Row extends { id: string }>({
       return { body: show(orNotFound(await find(resourceId(params, what)), what)) };
     },
 
-    /** A new resource with its location. `shown` is in the response alone, such as a secret. */
-    async create(call: Call, insert: (db: Queryable) => Promise<Row>, shown: object = {}): Promise<Reply> {
+    /** A new resource with its location. `extra` is in the response alone, such as a secret. */
+    async create(call: Call, insert: (db: Queryable) => Promise<Row>, extra: object = {}): Promise<Reply> {
       return changes.change(call, async (db) => {
         const row = await insert(db);
         const { id } = row;
         return {
-          body: { ...show(row), ...shown },
+          body: { ...show(row), ...extra },
           headers: { location: `${call.route.path}/${id}` },
           changes: [{ action: action('created'), id, before: null, after: show(row) }],
         };
       });
     },
 
-    /** A changed resource, or 404 for null. `shown` is in the response alone. */
+    /** A changed resource, or 404 for null. `extra` is in the response alone. */
     async change(
       call: Call,
       update: (db: Queryable, id: string) => Promise<Changed<Row> | null>,
-      { verb = 'updated', shown = {} } = {},
+      { verb = 'updated', extra = {} } = {},
     ): Promise<Reply> {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
         const { before, after } = orNotFound(await update(db, id), what);
         return {
-          body: { ...show(after), ...shown },
+          body: { ...show(after), ...extra },
           changes: [{ action: action(verb), id, before: show(before), after: show(after) }],
         };
       });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { deleteOldTickets } from '@gatehouse/public-access/store/consent-system-store';
+import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
+import { oldTickets } from '@gatehouse/public-access/store/consent-system-store';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
@@ -33,7 +34,7 @@ describe('a consent for all users', () => {
     expect((await mcp.browser.open(old, mcp.port)).status).toBe(410);
     const log = createLogger('test', 'silent');
     const system = createPool({ url: mcp.agents.database.url, role: 'agent_system', max: 1, log });
-    expect(await deleteOldTickets(system, 'agent', 100)).toBe(1);
+    expect(await deleteOldRows(system, oldTickets('agent'))).toBe(1);
     await system.end();
     expect((await mcp.browser.open(old, mcp.port)).status).toBe(410);
     expect((await mcp.browser.open(open, mcp.port)).status).toBe(200);

@@ -120,7 +120,7 @@ async function rotateSecret(call: Rotate, dependencies: EndpointDependencies): P
   const secret = secretFor(scheme, call.body.secret);
   const sealed = secrets.seal({ tenantId, table: 'endpoints', column: 'secret', id }, secret);
   const rotation = { id, secret: sealed, overlapSeconds: call.body.overlap_seconds };
-  const options = { verb: 'rotated', shown: { secret } };
+  const options = { verb: 'rotated', extra: { secret } };
   return repliesOf(dependencies).change(call, (db) => replaceSecret(db, rotation), options);
 }
 
