@@ -1,3 +1,4 @@
+import { dayMs, hourMs, minuteMs } from '@gatehouse/kit/bounds';
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
@@ -64,8 +65,7 @@ const model = z.strictObject({
   price: modelPrice.optional(),
 });
 
-const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
-const hourMs = 3_600_000;
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: minuteMs, h: hourMs };
 
 const priceFields = z.strictObject({
   /** A list over the public one, see `operator-prices.ts`. */
@@ -80,7 +80,7 @@ const priceFields = z.strictObject({
     .string()
     .regex(/^[1-9]\d{0,4}[smh]$/, 'must be a number of seconds, minutes or hours, such as 30m')
     .transform((text) => Number.parseInt(text, 10) * (unitMs[text.slice(-1)] ?? 0))
-    .refine((ms) => ms <= 24 * hourMs, 'must be 24h at most')
+    .refine((ms) => ms <= dayMs, 'must be 24h at most')
     .optional(),
 });
 const prices = priceFields

@@ -1,3 +1,4 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { isDeepStrictEqual } from 'node:util';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
@@ -16,9 +17,6 @@ import { PriceListSystemStore } from './price-list-system-store.ts';
 import { Pricing } from './pricing.ts';
 
 const listFailed = 'failed to read the list of prices again, the one before stays in use';
-
-/** For the list of prices, which a process that starts needs before it serves. */
-const firstMs = 60_000;
 
 export interface CatalogueOptions {
   config: Pick<ChatConfig, 'catalogue' | 'catalogueFile' | 'EGRESS_ALLOW'>;
@@ -82,7 +80,7 @@ export async function createCatalogue(
     },
   ]);
   const chargeFirst = async (): Promise<void> => {
-    const charge = await list.prepared(catalogue, AbortSignal.timeout(firstMs));
+    const charge = await list.prepared(catalogue, AbortSignal.timeout(minuteMs));
     charge();
   };
   return {

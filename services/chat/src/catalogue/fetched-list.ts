@@ -5,10 +5,6 @@ import { CatalogueError, type PriceSetting } from './catalogue.ts';
 import { OperatorPrices } from './operator-prices.ts';
 import { catalogueBytes, rereadMs } from '../bounds.ts';
 
-const timeoutMs = 30_000;
-/** Object stores and release pages redirect. */
-const maxRedirects = 3;
-
 export interface FetchedListOptions {
   setting: PriceSetting & { url: string };
   egress: Pick<Egress, 'request'>;
@@ -117,7 +113,15 @@ export class FetchedList {
     const etag = this.#fetched?.etag;
     const response = await egress
       .request({
-        ...{ tenantId: null, method: 'GET', url: new URL(setting.url), timeoutMs, maxRedirects, signal },
+        // Object stores and release pages redirect.
+        ...{
+          tenantId: null,
+          method: 'GET',
+          url: new URL(setting.url),
+          timeoutMs: 30_000,
+          maxRedirects: 3,
+          signal,
+        },
         ...{ maxBytes: catalogueBytes, headers: etag === undefined ? {} : { 'if-none-match': etag } },
       })
       .catch((error: unknown) => {

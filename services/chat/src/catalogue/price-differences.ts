@@ -2,7 +2,7 @@ import type { Catalogue } from './catalogue.ts';
 import { fieldOf, startsOf, statedAt } from './catalogue-price.ts';
 import type { KnownList, KnownPrices } from './known-prices.ts';
 import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
-import type { StatedRates } from './price.ts';
+import { rateDecimals, type StatedRates } from './price.ts';
 import type { TokenClass } from '@gatehouse/dialects/usage/usage';
 
 /** The lines that say how an operator's list differs from the public ones, in the order of the file. */
@@ -31,13 +31,11 @@ function changesOf(price: StatedPrice, list: KnownList): string[] {
   });
 }
 
-const decimals = 18;
-
 /** USD per million tokens. */
 function usdOf(rates: StatedRates, name: TokenClass): string {
   const rate = rates[name];
   if (rate === undefined) return 'none';
-  const digits = rate.toString().padStart(decimals + 1, '0');
-  const fraction = digits.slice(-decimals).replace(/0+$/, '');
-  return digits.slice(0, -decimals) + (fraction === '' ? '' : `.${fraction}`);
+  const digits = rate.toString().padStart(rateDecimals + 1, '0');
+  const fraction = digits.slice(-rateDecimals).replace(/0+$/, '');
+  return digits.slice(0, -rateDecimals) + (fraction === '' ? '' : `.${fraction}`);
 }

@@ -119,7 +119,8 @@ export function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
   return capped(sum);
 }
 
-const rateDecimals = 18;
+/** Decimals of a rate in USD per million tokens. */
+export const rateDecimals = 18;
 export const ratesPerPico = 10n ** 12n;
 
 /**

@@ -1,3 +1,4 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { hash } from 'node:crypto';
 import { cappedPico } from '@gatehouse/kit/money';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
@@ -60,15 +61,12 @@ interface RecordedCall {
 /** The tier of an operator's price that holds for batches. Without it, they have half of the standard price. */
 const batchTier = 'batch';
 
-/** Public prices change by the day, and a few by the time of day, to the minute. */
-const validMs = 60_000;
-
 /** Prices provider calls as they end: by the catalogue's price, else by the provider's public one. */
 export class Pricing {
   readonly #catalogue: Catalogue;
   #known: KnownPrices | null;
   #operatorPrices: OperatorPrices | null = null;
-  /** The prices of each model that were looked up last. */
+  /** The prices of each model that were looked up last. Public ones change by the day, and a few by the minute. */
   #looked = new WeakMap<Model, { minute: number; prices: Prices | null }>();
 
   constructor(catalogue: Catalogue, known: KnownPrices | null) {
@@ -171,7 +169,7 @@ export class Pricing {
   }
 
   #pricesOf(model: Model, at: Date): Prices | null {
-    const minute = Math.floor(at.getTime() / validMs);
+    const minute = Math.floor(at.getTime() / minuteMs);
     const last = this.#looked.get(model);
     if (last?.minute === minute) return last.prices;
     const known = this.#known?.find(model.provider.base_url, model.upstreamModel, at) ?? null;

@@ -1,27 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
-import { checkBodyHeaders, readBody } from '@gatehouse/http/body';
+import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { checkBodyHeaders } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
-import { openShare } from '@gatehouse/http/body-share';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import { wasCutByStop } from '@gatehouse/http/server';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { AppError } from '@gatehouse/kit/errors';
-import { passedHeaders, sessionOf } from './client-headers.ts';
 import { HttpSink } from './client-sink-handlers.ts';
-import type { Admission } from '../limits/admission.ts';
 import type { Dialect, Operation } from '@gatehouse/dialects/dialect';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
-import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
-import { requestActor } from '../shared/actor.ts';
-import { readNamed, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
-import { clientNamed } from '../shared/client-name.ts';
+import {
+  readTurn,
+  type IncomingRequest,
+  type ReaderDependencies,
+  type RequestBody,
+} from './named-request-handlers.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import type { Turn } from '../turns/turn.ts';
-import { turnContext } from '../turns/turn-stage.ts';
 
 export interface CompletionDependencies extends TurnDependencies, ReaderDependencies {
   settings: TenantSettingsClient;
@@ -78,9 +75,6 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
   };
 }
 
-/** The greatest age of settings when a request is accepted. */
-const settingsGoodMs = 1_000;
-
 type CompletionCall = Omit<RawCall, 'dialect'> & Entrance & { dialect: Dialect & { name: ApiName } };
 
 /** Checks limits that need no body before the body is read, and all others afterwards. */
@@ -93,11 +87,10 @@ async function complete(
   const arrivedAt = monotonicMs();
   const principal = tenantOf(call);
   const { tenantId, keyId: apiKeyId } = principal;
-  const sessionId = sessionOf(incoming);
   checkBodyHeaders(incoming, call.route);
   const settings = await dependencies.settings.getForKey(principal, call);
   const turn = await arrive(dependencies, { tenantId, apiKeyId, settings }, (admission) =>
-    accept(dependencies, { incoming, response, call, admission, settings, sessionId, arrivedAt }),
+    accept(dependencies, { incoming, response, call, admission, arrivedAt }, settings),
   );
   const { runId, traceId, limitHeaders } = turn;
   const { answers, log, silenceMs } = dependencies;
@@ -121,38 +114,21 @@ async function complete(
   );
 }
 
-interface Arrival {
-  incoming: IncomingMessage;
-  response: ServerResponse;
-  call: CompletionCall;
-  admission: Admission;
-  settings: KeySettings;
-  sessionId: string | null;
-  arrivedAt: number;
-}
-
 /** Reads the body and starts its turn. Not part of `complete`, which would keep the body as long as the run lasts. */
-async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Turn> {
-  const { incoming, response, call, admission, sessionId, arrivedAt } = arrival;
-  const principal = tenantOf(call);
-  const { dialect } = call;
-  const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
-  const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
-  // A body may take hours.
-  const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
-  const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
-  const actor = requestActor({ ...call, principal });
-  const signal = leaving(response);
-  const { facts, text, ...request } = await readNamed(dependencies, {
-    ...{ dialect, body, share, parse: parserOf(call), actor, settings, sessionId, signal, isAnswered: true },
+async function accept(
+  dependencies: CompletionDependencies,
+  arrival: IncomingRequest & { call: CompletionCall },
+  known: KeySettings,
+): Promise<Turn> {
+  const { call, arrivedAt } = arrival;
+  const { turn, input } = await readTurn(dependencies, arrival, {
+    parse: parserOf(call),
+    isAnswered: true,
+    // A body may take hours. Settings are a second old at most when a request is accepted.
+    settings: async () =>
+      monotonicMs() - arrivedAt > 1_000 ? dependencies.settings.getForKey(tenantOf(call), call) : known,
   });
-  const entrance = {
-    ...{ channel: 'api', headers: passedHeaders(incoming, dialect), showsTools: wantsToolEvents(incoming) },
-    client: { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) },
-    ...{ dialect, actor, member: actor, settings, arrivedAt, admission, signal },
-  };
-  const turn = turnContext({ ...request, ...entrance }, facts);
-  return startTurn(dependencies, turn, { facts, text, share });
+  return startTurn(dependencies, turn, input);
 }
 
 function parserOf(call: CompletionCall): RequestBody['parse'] {
@@ -161,11 +137,4 @@ function parserOf(call: CompletionCall): RequestBody['parse'] {
   return (text, parsed) =>
     (isCompaction === true ? dialect.readCompaction?.(text, parsed) : undefined) ??
     dialect.readRequest(operation, text, parsed, inPath);
-}
-
-/** The optional `X-Stream-Events: tools`. */
-function wantsToolEvents(incoming: IncomingMessage): boolean {
-  const value = incoming.headers['x-stream-events'];
-  if (value === undefined || value === 'tools') return value === 'tools';
-  throw new AppError('invalid_value', 'X-Stream-Events must be "tools".', { param: 'X-Stream-Events' });
 }

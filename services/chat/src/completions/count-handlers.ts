@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
-import { checkBodyHeaders, readBody } from '@gatehouse/http/body';
+import { checkBodyHeaders } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
-import { openShare } from '@gatehouse/http/body-share';
 import { jsonText, sendJsonText } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
@@ -10,20 +9,16 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { addedTexts } from '../catalogue/target.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { Admission } from '../limits/admission.ts';
 import { countAtProvider } from '../providers/count-call.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
-import { requestActor } from '../shared/actor.ts';
-import { clientNamed } from '../shared/client-name.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { accountOf } from '../providers/signature-origins.ts';
 import { prepareTurn, type TurnDependencies } from '../turns/start-turn.ts';
-import { turnContext } from '../turns/turn-stage.ts';
 import { estimateTokens } from '@gatehouse/dialects/usage/token-estimate';
-import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
+import { headerText, passedHeaders } from './client-headers.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
-import { readNamed, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
+import { readTurn, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
 
 export interface CountDependencies extends ReaderDependencies, Pick<TurnDependencies, 'stages' | 'limiter'> {
   settings: TenantSettingsClient;
@@ -116,27 +111,20 @@ async function readCounted(
   call: CountingCall,
 ): Promise<Counted> {
   const { dialect } = call;
-  const principal = tenantOf(call);
-  const { tenantId } = principal;
-  const share = openShare(dependencies.bodyBudget, tenantId, response);
-  const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
-  const actor = requestActor({ ...call, principal });
-  const settings = await dependencies.settings.getForKey(principal, call);
-  const signal = leaving(response);
-  const { facts, text, ...request } = await readNamed(dependencies, {
-    ...{ dialect, body, share, parse: parserOf(call), actor, settings, signal, isAnswered: false },
-    sessionId: sessionOf(incoming),
-  });
-  const client = { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) };
-  const entrance = { channel: 'api', client, arrivedAt: monotonicMs(), admission: new Admission() };
-  const turn = turnContext(
-    { ...request, ...entrance, dialect, actor, member: actor, settings, signal },
-    facts,
+  const { tenantId } = tenantOf(call);
+  const { turn, input } = await readTurn(
+    dependencies,
+    { incoming, response, call, admission: new Admission(), arrivedAt: monotonicMs() },
+    {
+      parse: parserOf(call),
+      isAnswered: false,
+      settings: () => dependencies.settings.getForKey(tenantOf(call), call),
+    },
   );
-  await prepareTurn(dependencies.stages, turn, { facts, text, share });
+  await prepareTurn(dependencies.stages, turn, input);
   const { source, target, tools, signatures } = turn;
   return {
-    ...{ dialect, request: facts, source, target, tools, signatures },
+    ...{ dialect, request: input.facts, source, target, tools, signatures },
     macs: dependencies.providers.signatureMacs(tenantId),
   };
 }
@@ -148,9 +136,6 @@ function parserOf({ dialect, params }: CountingCall): RequestBody['parse'] {
   return (text, parsed) =>
     counts.readRequest?.(text, parsed, inPath) ?? dialect.readRequest('chat', text, parsed, inPath);
 }
-
-/** Tokens of a picture or a file in an estimate: the most that Anthropic's documentation has for a picture. */
-const attachmentTokens = 1_600;
 
 async function estimate({
   dialect,
@@ -165,7 +150,8 @@ async function estimate({
   ]);
   const { attachments } = request.requestedAmounts({});
   source.release();
-  const tokens = (await estimateTokens(prompt)) + attachments.count * attachmentTokens;
+  // A picture or a file has 1,600 tokens: the most that Anthropic's documentation has for a picture.
+  const tokens = (await estimateTokens(prompt)) + attachments.count * 1_600;
   return {
     bytes: jsonText(dialect.counts.answerWith(tokens)),
     headers: { 'x-gateway-estimated': 'true' },

@@ -4,13 +4,11 @@ import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { CountFormat, Dialect, RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
-import { translatedFailure, translationFor } from '../providers/call-translation.ts';
+import { translatedFailure, translatedRequest, translationFor } from '../providers/call-translation.ts';
 import type { CountRequest } from '../providers/count-call.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { TurnTools } from '../tools/tool-loop.ts';
-import type { Translation, ProviderRequest } from '@gatehouse/dialects/translation/translation';
-import { LargeWork } from '../shared/large-work.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** A dialect with counts of tokens. */
@@ -64,37 +62,24 @@ export async function countRequest(
       answerIn: (bytes, fields) => (counts.isCount(fields) ? bytes : null),
       failed: (failure) => failure,
     };
-  const { tenantId } = options;
-  const translated = await LargeWork.during({ tenantId, bytes: counted.source.bytes }, () =>
-    translatedCount(translation, write(), tenantId),
+  const { source } = counted;
+  const translated = await translatedRequest(
+    translation,
+    { source, write },
+    { tenantId: options.tenantId, isCount: true },
   );
-  if (translated !== null) copied(translated.copied);
-  return translated === null
-    ? null
-    : {
-        body: translated.body,
-        copied,
-        headers: {},
-        answerIn: (_bytes, fields) => {
-          const tokens = fields[translation.countName ?? ''];
-          return typeof tokens === 'number' ? Buffer.from(JSON.stringify(counts.answerWith(tokens))) : null;
-        },
-        failed: (failure) => translatedFailure(failure, translation),
-      };
-}
-
-/** Null for a request that the model's API can't express. */
-async function translatedCount(
-  translation: Translation,
-  body: Pieces,
-  tenantId: string,
-): Promise<ProviderRequest | null> {
-  try {
-    return await translation.request(body, { tenantId, isCount: true });
-  } catch (error) {
-    if (error instanceof AppError) return null;
-    throw error;
-  }
+  // A request that the model's API can't express.
+  if (translated instanceof AppError) return null;
+  return {
+    body: translated.body,
+    copied,
+    headers: {},
+    answerIn: (_bytes, fields) => {
+      const tokens = fields[translation.countName ?? ''];
+      return typeof tokens === 'number' ? Buffer.from(JSON.stringify(counts.answerWith(tokens))) : null;
+    },
+    failed: (failure) => translatedFailure(failure, translation),
+  };
 }
 
 /** An agent's parameters are left out: they are no part of a prompt, and providers refuse them here. */

@@ -1,3 +1,4 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
@@ -98,10 +99,7 @@ function invalidAnswer({ id, provider }: Model): AppError {
   );
 }
 
-/** For a call without a deadline. */
-const longestMs = 60_000;
-
 /** Aborts when the caller stops waiting. */
 function signalUntil({ deadline }: Pick<RpcContext, 'deadline'>): AbortSignal {
-  return AbortSignal.timeout(Math.max(0, Math.min(longestMs, deadline - Date.now())));
+  return AbortSignal.timeout(Math.max(0, Math.min(minuteMs, deadline - Date.now())));
 }

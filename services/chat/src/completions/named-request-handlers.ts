@@ -1,4 +1,9 @@
-import { parseBody, readPart } from '@gatehouse/http/body';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { leaving, tenantOf, type RawCall } from '@gatehouse/http/app';
+import { parseBody, readBody, readPart } from '@gatehouse/http/body';
+import { openShare } from '@gatehouse/http/body-share';
+import type { BodyBudget } from '@gatehouse/kit/body-budget';
+import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { AppError } from '@gatehouse/kit/errors';
 import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format';
 import { agentRef, startingAt, type ResolvedAgent, type Target } from '../catalogue/target.ts';
@@ -12,16 +17,19 @@ import {
   type NamedItem,
   type StoredResponses,
 } from '../stored-responses/stored-response-store.ts';
-import type { ProvenActor } from '../shared/actor.ts';
+import type { Admission } from '../limits/admission.ts';
+import { requestActor, type ProvenActor } from '../shared/actor.ts';
+import { clientNamed } from '../shared/client-name.ts';
 import { LargeWork } from '../shared/large-work.ts';
-import { storedDays, type TenantSettings } from '../shared/tenant-settings.ts';
+import { storedDays, type KeySettings, type TenantSettings } from '../shared/tenant-settings.ts';
 import {
   affinityFor,
   findTarget,
   type AgentResolver,
   type TargetDependencies,
 } from '../turns/find-target.ts';
-import type { StoredState } from '../turns/turn-stage.ts';
+import { turnContext, type StoredState, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
+import { passedHeaders, sessionOf } from './client-headers.ts';
 import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 import { maxIdChars } from '../bounds.ts';
@@ -32,6 +40,52 @@ const maxReferences = 1_000;
 export interface ReaderDependencies extends TargetDependencies {
   agents: AgentResolver;
   responses: StoredResponses;
+}
+
+/** A request of a client whose body is still to be read. */
+export interface IncomingRequest {
+  incoming: IncomingMessage;
+  response: ServerResponse;
+  call: Omit<RawCall, 'dialect'> & { dialect: Dialect & { name: ApiName } };
+  admission: Admission;
+  /** By the monotonic clock. */
+  arrivedAt: number;
+}
+
+/** Reads the body of a request, and everything that it names. Throws as `readNamed` does. */
+export async function readTurn(
+  dependencies: ReaderDependencies & { bodyBudget: BodyBudget },
+  { incoming, response, call, admission, arrivedAt }: IncomingRequest,
+  reading: Pick<RequestBody, 'parse' | 'isAnswered'> & { settings: () => Promise<KeySettings> },
+): Promise<{ turn: TurnContext; input: TurnInput }> {
+  const principal = tenantOf(call);
+  const { dialect } = call;
+  const sessionId = sessionOf(incoming);
+  const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
+  const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
+  const settings = await reading.settings();
+  const actor = requestActor({ ...call, principal });
+  const signal = leaving(response);
+  const { facts, text, ...request } = await readNamed(dependencies, {
+    ...{ ...reading, dialect, body, share, actor, settings, sessionId, signal },
+  });
+  const client = { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) };
+  const turn = turnContext(
+    {
+      ...{ ...request, channel: 'api', client, headers: passedHeaders(incoming, dialect) },
+      ...{ dialect, actor, member: actor, settings, arrivedAt, admission, signal },
+      showsTools: reading.isAnswered && wantsToolEvents(incoming),
+    },
+    facts,
+  );
+  return { turn, input: { facts, text, share } };
+}
+
+/** The optional `X-Stream-Events: tools`. */
+function wantsToolEvents(incoming: IncomingMessage): boolean {
+  const value = incoming.headers['x-stream-events'];
+  if (value === undefined || value === 'tools') return value === 'tools';
+  throw new AppError('invalid_value', 'X-Stream-Events must be "tools".', { param: 'X-Stream-Events' });
 }
 
 /** A client's request as its body arrived. */
@@ -53,7 +107,7 @@ export interface RequestBody {
 }
 
 /** A request with everything that it names. */
-export interface NamedRequest {
+interface NamedRequest {
   facts: AcceptedRequest;
   source: RequestSource;
   target: Target;

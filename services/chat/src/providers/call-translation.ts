@@ -4,7 +4,6 @@ import type { RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { limitNameAt } from '@gatehouse/dialects/request-additions';
-import type { KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { translationBetween, type Translation } from '@gatehouse/dialects/translation/translation';
 import { LargeWork } from '../shared/large-work.ts';
@@ -73,14 +72,14 @@ interface WrittenRequest {
   /** The client's request. */
   source: Pick<RequestSource, 'bytes' | 'copied'>;
   write: () => Pieces;
-  signal: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** A request in the API of a model; the 400 of one that it can't express. */
 export async function translatedRequest(
   translation: Translation,
   { source, write, signal }: WrittenRequest,
-  options: { tenantId: string; isStream: boolean; thoughts: KnownReasoning },
+  options: Parameters<Translation['request']>[1],
 ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
   const { tenantId } = options;
   try {

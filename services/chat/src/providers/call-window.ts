@@ -1,8 +1,5 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
-
-/** Calls count for ten minutes, in steps of one. */
-const slotMs = 60_000;
-const slots = 10;
 
 /** From 1 ms to 70 minutes in steps of a quarter of an octave, so that a quantile is right within 10 %. */
 const stepsPerOctave = 4;
@@ -39,7 +36,7 @@ export function noCalls(): CallCounts {
   return { calls: 0, unpriced: 0, errors: {}, firstByte: {}, duration: {}, outputTokens: 0, answerMs: 0 };
 }
 
-/** The calls of a deployment in the last ten minutes. */
+/** The calls of a deployment in the last ten minutes, in slots of one. */
 export class CallWindow {
   readonly #now: () => number;
   readonly #slots: { number: number; counts: CallCounts }[] = [];
@@ -71,7 +68,7 @@ export class CallWindow {
 
   #slot(): { counts: CallCounts } {
     this.#dropOld();
-    const number = Math.floor(this.#now() / slotMs);
+    const number = Math.floor(this.#now() / minuteMs);
     const last = this.#slots.at(-1);
     if (last?.number === number) return last;
     const slot = { number, counts: noCalls() };
@@ -80,7 +77,7 @@ export class CallWindow {
   }
 
   #dropOld(): void {
-    const oldest = Math.floor(this.#now() / slotMs) - slots;
+    const oldest = Math.floor(this.#now() / minuteMs) - 10;
     while ((this.#slots[0]?.number ?? Infinity) <= oldest) this.#slots.shift();
   }
 }

@@ -1,3 +1,4 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { hash } from 'node:crypto';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { cacheKey } from '@gatehouse/kit/cache-key';
@@ -33,8 +34,6 @@ function drawOf(affinity: string, name: string): number {
   return (hash('sha256', `${affinity} ${name}`, 'buffer').readUIntBE(0, 6) + 0.5) / draws;
 }
 
-/** Providers keep a prompt in their cache for so long, and again after each call that reads it. */
-const stayMs = 5 * 60_000;
 /** About 20 MB. */
 const maxStays = 100_000;
 
@@ -44,7 +43,7 @@ interface Stay {
 }
 
 /**
- * Chooses among members. A session that was served by another member than its first, since that one could not, stays there
+ * Chooses among members. Providers keep a prompt in their cache for five minutes after a call that reads it. A session that was served by another member than its first, since that one could not, stays there
  * while the provider has its prompt in its cache. Without room, the session that was served longest ago returns to its
  * first member, which costs it the cache alone.
  */
@@ -79,7 +78,7 @@ export class Choices {
     // The first of a session that stays nowhere is known without any state.
     if (wasFirst && !stays) return;
     const now = this.#now();
-    this.#stays.set(key, { name, until: now + stayMs });
+    this.#stays.set(key, { name, until: now + 5 * minuteMs });
     for (const [oldest, { until }] of this.#stays) {
       if (this.#stays.size <= maxStays && until > now) break;
       this.#stays.delete(oldest);

@@ -1,3 +1,4 @@
+import { hourMs, minuteMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { dropOldest, Findings, type CallScope } from './findings.ts';
 import { maxNamed } from '../bounds.ts';
@@ -14,11 +15,9 @@ export interface Cooldown {
 
 /** Pauses double from the first to the longest until a call is accepted. */
 const pauses: Record<CooldownReason, { first: number; longest: number }> = {
-  limited: { first: 1_000, longest: 60_000 },
-  refused: { first: 60_000, longest: 3_600_000 },
+  limited: { first: 1_000, longest: minuteMs },
+  refused: { first: minuteMs, longest: hourMs },
 };
-/** The longest time that a provider may ask to wait. */
-const longestRetryAfterMs = 3_600_000;
 
 type Reasons = Record<CooldownReason, Findings<Cooldown>>;
 
@@ -88,8 +87,9 @@ export class Cooldowns {
     const isResting = last !== null && last.until > now;
     const doubled = last === null ? first : Math.min(longest, last.pauseMs * 2);
     const pauseMs = isResting ? last.pauseMs : doubled;
+    // A provider may ask to wait for an hour at most.
     const requestedMs = reason === 'limited' ? retryAfterMs : undefined;
-    const until = now + Math.min(longestRetryAfterMs, requestedMs ?? pauseMs);
+    const until = now + Math.min(hourMs, requestedMs ?? pauseMs);
     return { reason, pauseMs, until: isResting && requestedMs === undefined ? last.until : until };
   }
 

@@ -5,9 +5,6 @@ export const wrongKey = 401;
 /** The account of the key has no money or no allowance left. */
 export const spentKey = 402;
 
-/** More than any error has. */
-const maxDetails = 32;
-
 /**
  * AWS's exceptions for a key or a signature that it can't accept
  * (https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html).
@@ -70,7 +67,7 @@ function awsException(whole: Fields, headers: Fields): string {
 }
 
 function googleStatus(error: Fields): number | undefined {
-  for (const detail of listOf(error['details']).slice(0, maxDetails)) {
+  for (const detail of listOf(error['details']).slice(0, 32)) {
     const { reason } = fieldsOf(detail);
     const googleReason = typeof reason === 'string' ? googleReasons.get(reason) : undefined;
     if (googleReason !== undefined) return googleReason;

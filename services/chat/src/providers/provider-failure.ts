@@ -218,10 +218,8 @@ export class ProviderFailure extends Error {
 
 /** The code of an error in a stream; a long one is no word that a client knows. */
 function shortCode(code: string | undefined): string | undefined {
-  return code !== undefined && code.length <= maxCodeChars ? code : undefined;
+  return code !== undefined && code.length <= 64 ? code : undefined;
 }
-
-const maxCodeChars = 64;
 
 /** In whole seconds, and in milliseconds, which OpenAI's SDKs read first. */
 function retryAfterHeaders({ retryAfterMs: ms }: FailureDetails): Record<string, string> {

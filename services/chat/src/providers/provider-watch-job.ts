@@ -4,8 +4,6 @@ import type { Logger } from '@gatehouse/kit/log';
 import { deploymentName } from '../catalogue/catalogue.ts';
 import type { ProviderRegistry } from './registry.ts';
 
-const everyMs = 1_000;
-
 /** Reports deployments whose breaker opens for all tenants. */
 export function providerWatch(
   registry: Pick<ProviderRegistry, 'openDeployments'>,
@@ -24,5 +22,5 @@ export function providerWatch(
     before = down;
     return Promise.resolve(false);
   };
-  return new PeriodicWork({ task: 'watch providers', log, everyMs, round });
+  return new PeriodicWork({ task: 'watch providers', log, everyMs: 1_000, round });
 }

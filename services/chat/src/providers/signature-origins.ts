@@ -63,11 +63,10 @@ export function dividedApis(
 
 /** Signatures that one run notes: more than any has. */
 const maxNew = 4_096;
-const digestBytes = 16;
 
 /** The name of a signature in the database. */
 export function signatureDigest(id: string): Buffer {
-  return createHash('sha256').update(id).digest().subarray(0, digestBytes);
+  return createHash('sha256').update(id).digest().subarray(0, 16);
 }
 
 /** A signature that clients got as it is, and its origin. */

@@ -6,7 +6,6 @@ import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { maxTenantKeys } from '../bounds.ts';
 
 const everyMs = 2_000;
-const batch = 500;
 
 /** Notes at tenant how providers took the own keys of tenants, off the path of requests. */
 export class TenantKeyUses {
@@ -38,7 +37,7 @@ export class TenantKeyUses {
 
   /** Returns whether more wait. */
   async #round(): Promise<boolean> {
-    const uses = [...this.#waiting].slice(0, batch).map(([id, refused]) => ({ id, refused }));
+    const uses = [...this.#waiting].slice(0, 500).map(([id, refused]) => ({ id, refused }));
     if (uses.length === 0) return false;
     for (const { id } of uses) this.#waiting.delete(id);
     try {

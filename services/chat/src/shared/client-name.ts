@@ -29,9 +29,6 @@ export type ClientName = keyof typeof products | 'other';
 const named = Object.entries(products) as [ClientName, readonly string[]][];
 export const clientNames: readonly ClientName[] = [...named.map(([name]) => name), 'other'];
 
-/** The length of the beginning of a value that is read. */
-const readChars = 512;
-
 /** The program that the value of `User-Agent` names. Any client can claim to be another: for reports, not for rights. */
 export function clientNamed(userAgent: string | undefined): ClientName {
   const programs = productsOf(userAgent ?? '');
@@ -45,7 +42,7 @@ export function clientNamed(userAgent: string | undefined): ClientName {
 /** The products of a value in lower case, without versions and comments. */
 function productsOf(userAgent: string): string[] {
   return userAgent
-    .slice(0, readChars)
+    .slice(0, 512)
     .toLowerCase()
     .replace(/\([^()]*\)/g, ' ')
     .split(/\s+/)

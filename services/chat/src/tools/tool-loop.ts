@@ -72,8 +72,6 @@ export type LoopedStream = Pick<
 const maxCallsAtOnce = 16;
 /** The most bytes of all results of a run. Each provider call gets all of them. */
 const maxAddedBytes = 4 * 1024 * 1024;
-/** The most characters of arguments that are shown to the model again. */
-const maxQuotedChars = 500;
 /** A model that repeats a call so often with the same arguments gets no further. */
 const maxRepeats = 3;
 
@@ -276,7 +274,7 @@ export class ToolLoop {
     if (tool === undefined || index >= maxCallsAtOnce)
       return `Not called: at most ${maxCallsAtOnce} tools can be called at once.`;
     if (argumentsJson === null)
-      return `Not called: the arguments are not a JSON object: ${cutText(argumentsText, maxQuotedChars)}`;
+      return `Not called: the arguments are not a JSON object: ${cutText(argumentsText, 500)}`;
     if (this.#isSpent) return 'Not called: the run has cost as much as it may.';
     const key = `${name} ${argumentsJson}`;
     const times = (this.#repeats.get(key) ?? 0) + 1;

@@ -30,8 +30,6 @@ interface Part {
   text: Buffer;
 }
 
-/** Memory of one tool beside its definition. */
-const toolBytes = 500;
 const comma = Buffer.from(',');
 
 /** The tools of an agent, with the finished text of their definitions: no turn writes it again. */
@@ -60,9 +58,9 @@ export class ToolSet {
     );
   }
 
-  /** Bytes in memory. */
+  /** Bytes in memory, with 500 of each tool beside its definition. */
   get bytes(): number {
-    return 2 * this.definitions.text.length + this.#parts.length * toolBytes;
+    return 2 * this.definitions.text.length + this.#parts.length * 500;
   }
 
   /** The tools with other names. */

@@ -15,13 +15,11 @@ export interface IssuedCredential<Value> {
 /** Requests a credential from its issuer. Throws `CredentialsError`, whose message has no secrets. */
 export type FetchCredential<Value> = (signal: AbortSignal) => Promise<IssuedCredential<Value>>;
 
-/** A credential is renewed this long before its end, or a third of its life before if that is less. */
-const aheadMs = 5 * 60_000;
 const firstPauseMs = 1_000;
 const maxPauseMs = 30_000;
 
 /**
- * A credential that is renewed ahead of its end, by the calls that use it. One renewal runs at a time. The credential
+ * A credential that is renewed by the calls that use it: five minutes before its end, or a third of its life before. One renewal runs at a time. The credential
  * before is used until its end, also after a refusal: a request of one tenant may cause that, and no other call waits
  * for it. Failed renewals pause for a second, doubling up to half a minute.
  */
@@ -102,7 +100,7 @@ export class CredentialCache<Value> {
       const endsAt = began + lifetimeMs;
       const last = this.#current;
       const since = last !== null && isDeepStrictEqual(last.value, value) ? last.since : monotonicMs();
-      this.#current = { value, since, endsAt, renewAt: endsAt - Math.min(aheadMs, lifetimeMs / 3) };
+      this.#current = { value, since, endsAt, renewAt: endsAt - Math.min(5 * minuteMs, lifetimeMs / 3) };
       this.#failure = null;
       this.#pauseMs = firstPauseMs;
       return value;

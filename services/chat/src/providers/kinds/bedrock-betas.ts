@@ -40,14 +40,11 @@ export function bedrockBetas(requested: readonly string[], model: string): strin
   return [...new Set(named.filter((beta) => takes(claude, beta)))];
 }
 
-const maxLost = 20;
-const maxNameChars = 100;
-
 /** Betas of a request that a model of Bedrock doesn't take, as far as a header can name them. */
 export function lostBetas(requested: readonly string[], model: string): string[] {
   const claude = claudeIn(model);
   const lost = requested.filter((beta) => !takes(claude, renamed.get(beta) ?? beta));
-  return lost.slice(0, maxLost).map((beta) => beta.slice(0, maxNameChars));
+  return lost.slice(0, 20).map((beta) => beta.slice(0, 100));
 }
 
 interface Claude {

@@ -34,7 +34,6 @@ export class BedrockStream implements StreamSplitter {
 
 /** The beginning of an event with its type, as Anthropic writes it. */
 const typeFirst = /^\s*\{\s*"type"\s*:\s*"(\w{1,100})"/;
-const headBytes = 256;
 
 /**
  * A piece of InvokeModel's stream as the event of Anthropic's API that it has, byte for byte, and an exception as an error
@@ -46,7 +45,7 @@ export function messagesFrame(event: AwsEvent): Buffer | null {
   const { bytes } = objectIn(event.payload);
   if (typeof bytes !== 'string') throw new Error('a piece of the stream has no bytes');
   const payload = Buffer.from(bytes, 'base64');
-  const [, first] = typeFirst.exec(payload.toString('latin1', 0, headBytes)) ?? [];
+  const [, first] = typeFirst.exec(payload.toString('latin1', 0, 256)) ?? [];
   const type = first ?? objectIn(payload)['type'];
   // As the SDK has it: without a type it is no event.
   return typeof type === 'string' && /^\w{1,100}$/.test(type)
