@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { sleep } from '@gatehouse/kit/clock';
 import { freePort } from '@gatehouse/local/ports';
-import type { Pool } from '@gatehouse/pg/pool';
+import type { Pool } from 'pg';
 import { eventually } from '@gatehouse/test/eventually';
 import { localDatabaseUrl } from '@gatehouse/test/local-database';
 import { LocalSystem } from '@gatehouse/test/local-system';

@@ -32,7 +32,7 @@ describe('literals of a store', () => {
     ['select id from a.b where id = $1 and key = $2', false],
     ['select id from a.c where id = $1', false],
   ])('given to a client are sent by %j: %j', (sent, isSent) => {
-    for (const call of ['db.query(', 'firstRow<Row>(this.tenant(id), ']) {
+    for (const call of ['db.query(', 'this.tenant(id).first<Row>(']) {
       const literal = only(`${call}\`select id\n from a.b where id = $1\`, [id])`);
       expect(matches(literal, normalised(sent))).toBe(isSent);
     }

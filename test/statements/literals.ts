@@ -66,8 +66,20 @@ function textsOf(node: ts.Node): string[] {
   return [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)];
 }
 
-/** The functions of packages/pg that send a statement. */
-const senders = new Set(['query', 'allRows', 'firstRow', 'oneRow', 'rowCount', 'hasRow']);
+/** The methods and functions of packages/pg that send a statement. */
+const senders = new Set([
+  'query',
+  'all',
+  'first',
+  'one',
+  'count',
+  'exists',
+  'allRows',
+  'firstRow',
+  'oneRow',
+  'rowCount',
+  'hasRow',
+]);
 
 function isGivenToClient({ parent }: ts.Node): boolean {
   if (ts.isCallExpression(parent)) {

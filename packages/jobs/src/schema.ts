@@ -1,5 +1,5 @@
 import type { Logger } from '@gatehouse/kit/log';
-import type { Queryable } from '@gatehouse/pg/pool';
+import type { BareClient } from '@gatehouse/pg/pool';
 import { getConstructionPlans, getMigrationPlans } from 'pg-boss';
 import {
   addTurns,
@@ -22,7 +22,7 @@ export const thisRelease: SchemaVersions = { version: 46, usableFrom: 46 };
  * lock of the step and after the service's own migrations. Safe to repeat. Leaves a schema that a newer release has
  * migrated unchanged.
  */
-export async function migrateJobs(owner: Queryable, service: string): Promise<void> {
+export async function migrateJobs(owner: BareClient, service: string): Promise<void> {
   const schema = jobsSchema(service);
   const versions = await readVersions(owner, schema);
   const { version, usableFrom } = thisRelease;
@@ -47,7 +47,7 @@ function upgradeOf(schema: string, from: number): string {
 }
 
 /** Throws if this release can't use the schema of jobs; logs that a newer release has migrated it. */
-export async function assertJobsSchema(db: Queryable, service: string, log: Logger): Promise<void> {
+export async function assertJobsSchema(db: BareClient, service: string, log: Logger): Promise<void> {
   const schema = jobsSchema(service);
   const versions = await readVersions(db, schema);
   if (versions === undefined || versions.version < thisRelease.version || versions.usableFrom === 0)

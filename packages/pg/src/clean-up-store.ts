@@ -2,7 +2,6 @@ import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { cleanUpMs, cleanUpRows } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool, Queryable } from './pool.ts';
-import { rowCount } from './rows.ts';
 
 /** Rows of a table that are deleted once a condition holds. */
 export interface OldRows {
@@ -31,8 +30,7 @@ export function deleteOldRows(
 ): Promise<number> {
   const sorted = order === undefined ? '' : `order by ${order}`;
   const locked = skipLocked === true ? 'for update skip locked' : '';
-  return rowCount(
-    db,
+  return db.count(
     `delete from ${table} where (${where}) and ${key} = any (array(
        select ${key} from ${table} where ${where} ${sorted} limit $1 ${locked}))`,
     [limit],

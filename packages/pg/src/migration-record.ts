@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { version } from '@gatehouse/kit/version';
-import type { Queryable } from './pool.ts';
+import type { BareClient } from './pool.ts';
 
 /** A file of migrations. */
 export interface Migration {
@@ -65,7 +65,7 @@ export function checksumOf(text: string): string {
 }
 
 /** Whether the migration step has run before. */
-export async function hasRecord(db: Queryable, service: string): Promise<boolean> {
+export async function hasRecord(db: BareClient, service: string): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
     `${service}.${migrationsTable}`,
   ]);
@@ -73,7 +73,7 @@ export async function hasRecord(db: Queryable, service: string): Promise<boolean
 }
 
 /** The migrations that a schema has. Also reads the tables of versions before 0.3.0, which lack the two columns. */
-export async function appliedIn(db: Queryable, service: string): Promise<AppliedMigration[]> {
+export async function appliedIn(db: BareClient, service: string): Promise<AppliedMigration[]> {
   const { rows } = await db.query<AppliedMigration>(
     `select name, to_jsonb(migrations) ->> 'checksum' as checksum, to_jsonb(migrations) ->> 'version' as version
      from ${service}.${migrationsTable} as migrations order by name`,
@@ -106,7 +106,7 @@ export function assertKept(
 
 /** Completes the record of what this step has applied. Runs as the owner, under the lock of the step. */
 export async function recordChecksums(
-  owner: Queryable,
+  owner: BareClient,
   service: string,
   known: readonly Migration[],
 ): Promise<void> {

@@ -1,4 +1,5 @@
 import { Client, type QueryConfig, type QueryResult } from 'pg';
+import { verbsOf, type Verbs } from './rows.ts';
 
 /** Longer than the `statement_timeout` in `pool.ts`: this one covers a server that does not answer at all. */
 const longestAnswerMs = 6_000;
@@ -14,7 +15,14 @@ type Callback = (error: Error | null | undefined, result?: QueryResult) => void;
  * A pg client with its own promises and timeouts. pg stores functions in a property of each query, which V8 moves to
  * the old generation; that kept every query, with its values and rows, until a full garbage collection (ADR 21).
  */
-export class PatientClient extends Client {
+export class PatientClient extends Client implements Verbs {
+  readonly #verbs = verbsOf((...input) => this.query(...input) as Promise<QueryResult>);
+  readonly all = this.#verbs.all;
+  readonly first = this.#verbs.first;
+  readonly one = this.#verbs.one;
+  readonly count = this.#verbs.count;
+  readonly exists = this.#verbs.exists;
+
   // Returns nothing, a promise or a submittable: only `any` is assignable to each of pg's overloads.
   // oxlint-disable-next-line typescript/no-explicit-any
   override query(...input: unknown[]): any {

@@ -1,14 +1,18 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { Pool, type PoolClient } from 'pg';
+import { Pool as PgPool, type PoolClient as PgClient } from 'pg';
 import { databaseBusy, isConnectionLost, queryTimedOut, wrapDatabaseError } from './errors.ts';
 import { PatientClient, type TimedQuery } from './patient-client.ts';
+import { verbsOf, type Verbs } from './rows.ts';
 import type { SharedConnections } from './shared-connections.ts';
 
-export type { Pool, PoolClient } from 'pg';
+export type Pool = { connect: () => Promise<PoolClient> } & PgPool & Verbs;
+export type PoolClient = PgClient & Verbs;
 
 /** Runs statements: a pool, or the client of a transaction. */
-export type Queryable = Pick<PoolClient, 'query'>;
+export type Queryable = Pick<PoolClient, 'query' | keyof Verbs>;
+/** The same of any client, such as the one of a migration step. */
+export type BareClient = Pick<PgClient, 'query'>;
 
 export interface PoolOptions {
   /**
@@ -64,7 +68,7 @@ export function createPool(options: PoolOptions): Pool {
     ...options.settings,
   };
   const { server, settings, connectMs } = parts(options.url);
-  const pool = new Pool({
+  const pgPool = new PgPool({
     connectionString: server,
     max: options.max,
     application_name: options.name ?? `gatehouse ${options.role}`,
@@ -75,6 +79,8 @@ export function createPool(options: PoolOptions): Pool {
     // The last one counts.
     options: [startUp(limits), settings, startUp({ role: options.role })].join(' '),
   });
+  const verbs = verbsOf((...input) => pgPool.query(...(input as unknown as [string])));
+  const pool = Object.assign(pgPool, verbs) as Pool;
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => options.log.warn({ err: error }, 'lost an idle database connection'));
   // A connection in use: its statement fails too, and the caller handles that.
@@ -107,7 +113,7 @@ function startUp(settings: Readonly<Record<string, string | number>>): string {
  * Wraps the errors of `pool.query`, as `transaction` does for its own, so that stores need not. Sends a `select` again
  * over the next connection where the server has closed this one (see `begun`); what a write has done is not known.
  */
-function wrapQueryErrors(pool: Pool): void {
+function wrapQueryErrors(pool: PgPool): void {
   const query = pool.query.bind(pool) as (...input: unknown[]) => Promise<unknown>;
   const patient = async (...input: unknown[]): Promise<unknown> => {
     for (let idle = pool.idleCount; ; idle -= 1) {
@@ -119,11 +125,11 @@ function wrapQueryErrors(pool: Pool): void {
     }
   };
   // Drops the overloads with a callback, which no store uses.
-  pool.query = patient as unknown as Pool['query'];
+  pool.query = patient as unknown as PgPool['query'];
 }
 
 /** A statement for many tenants would wait among those of one, or pass all of them: it needs a pool without turns. */
-function refuseQueries(pool: Pool): void {
+function refuseQueries(pool: PgPool): void {
   const refuse = (): Promise<never> =>
     Promise.reject(new Error('a pool at which tenants take turns runs no statement without a tenant'));
   pool.query = refuse;
@@ -293,7 +299,7 @@ const afterCommits = new WeakMap<object, (() => void)[]>();
  * statements commit by themselves, calls it at once.
  */
 export function afterCommit(db: Queryable, work: () => void): void {
-  if (db instanceof Pool) {
+  if (db instanceof PgPool) {
     work();
     return;
   }

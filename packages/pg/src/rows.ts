@@ -1,55 +1,50 @@
-import type { Queryable } from './pool.ts';
+import type { QueryResult } from 'pg';
 
 /** A statement with its values; with a name it is prepared once for each connection. */
 export interface NamedStatement {
-  name?: string;
+  name?: string | undefined;
   text: string;
-  values?: readonly unknown[];
+  values?: readonly unknown[] | undefined;
+  /** Rows as arrays of their columns. */
+  rowMode?: 'array';
+  /** See `TimedQuery`. */
+  giveUpAfterMs?: number;
 }
 
-/** All rows that a statement returns. */
-export async function allRows<Row extends object>(
-  db: Queryable,
-  statement: string | NamedStatement,
-  values?: readonly unknown[],
-): Promise<Row[]> {
-  return (await run<Row>(db, statement, values)).rows;
+type Statement = string | NamedStatement;
+
+/** Runs statements, and returns what they are run for. */
+export interface Verbs {
+  /** All rows that a statement returns. */
+  all: <Row extends object>(statement: Statement, values?: readonly unknown[]) => Promise<Row[]>;
+  /** The first row that a statement returns; null if it returns no row. */
+  first: <Row extends object>(statement: Statement, values?: readonly unknown[]) => Promise<Row | null>;
+  /** The only row that a statement returns; throws if there is not exactly one. */
+  one: <Row extends object>(statement: Statement, values?: readonly unknown[]) => Promise<Row>;
+  /** The number of rows that a statement returns or changes. */
+  count: (statement: Statement, values?: readonly unknown[]) => Promise<number>;
+  /** Whether a statement returns or changes a row. */
+  exists: (statement: Statement, values?: readonly unknown[]) => Promise<boolean>;
 }
 
-/** The first row that a statement returns; null if it returns no row. */
-export async function firstRow<Row extends object>(
-  db: Queryable,
-  statement: string | NamedStatement,
-  values?: readonly unknown[],
-): Promise<Row | null> {
-  return (await run<Row>(db, statement, values)).rows[0] ?? null;
-}
+/** Sends a statement. */
+type Send = (statement: Statement, values?: unknown[]) => Promise<QueryResult>;
 
-/** The only row that a statement returns; throws if there is not exactly one. */
-export async function oneRow<Row extends object>(
-  db: Queryable,
-  statement: string | NamedStatement,
-  values?: readonly unknown[],
-): Promise<Row> {
-  return only(await run<Row>(db, statement, values));
-}
-
-/** The number of rows that a statement returns or changes. */
-export async function rowCount(
-  db: Queryable,
-  statement: string | NamedStatement,
-  values?: readonly unknown[],
-): Promise<number> {
-  return (await run(db, statement, values)).rowCount ?? 0;
-}
-
-/** Whether a statement returns or changes a row. */
-export async function hasRow(
-  db: Queryable,
-  statement: string | NamedStatement,
-  values?: readonly unknown[],
-): Promise<boolean> {
-  return (await rowCount(db, statement, values)) > 0;
+/** The verbs of a pool or client that `send`s statements. */
+export function verbsOf(send: Send): Verbs {
+  const run = (statement: Statement, values?: readonly unknown[]): Promise<QueryResult> =>
+    // An array would take precedence over the values of a named statement.
+    values === undefined ? send(statement) : send(statement, [...values]);
+  const count = async (...input: Parameters<Verbs['count']>): Promise<number> =>
+    (await run(...input)).rowCount ?? 0;
+  return {
+    all: async <Row>(...input: Parameters<Verbs['all']>) => (await run(...input)).rows as Row[],
+    first: async <Row>(...input: Parameters<Verbs['all']>) =>
+      ((await run(...input)).rows as Row[])[0] ?? null,
+    one: async <Row>(...input: Parameters<Verbs['all']>) => only<Row>(await run(...input)),
+    count,
+    exists: async (...input) => (await count(...input)) > 0,
+  };
 }
 
 /** Returns the only row of a result; throws if there is not exactly one. */
@@ -60,11 +55,16 @@ export function only<Row>({ rows }: { rows: readonly Row[] }): Row {
   return row;
 }
 
-function run<Row extends object>(
-  db: Queryable,
-  statement: string | NamedStatement,
-  values: readonly unknown[] = [],
-): Promise<{ rows: Row[]; rowCount: number | null }> {
-  const named = typeof statement === 'string' ? { text: statement, values } : statement;
-  return db.query<Row>({ ...named, values: [...(named.values ?? [])] });
-}
+// Functions of the same meaning, until all stores use the verbs.
+export const allRows = <Row extends object>(db: Verbs, ...input: Parameters<Verbs['all']>): Promise<Row[]> =>
+  db.all<Row>(...input);
+export const firstRow = <Row extends object>(
+  db: Verbs,
+  ...input: Parameters<Verbs['all']>
+): Promise<Row | null> => db.first<Row>(...input);
+export const oneRow = <Row extends object>(db: Verbs, ...input: Parameters<Verbs['all']>): Promise<Row> =>
+  db.one<Row>(...input);
+export const rowCount = (db: Verbs, ...input: Parameters<Verbs['count']>): Promise<number> =>
+  db.count(...input);
+export const hasRow = (db: Verbs, ...input: Parameters<Verbs['count']>): Promise<boolean> =>
+  db.exists(...input);

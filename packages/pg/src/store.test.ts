@@ -4,7 +4,6 @@ import { createLogger } from '@gatehouse/kit/log';
 import { Probe } from '../test/probe.ts';
 import { deleteOldRows } from './clean-up-store.ts';
 import { createPool } from './pool.ts';
-import { allRows, firstRow, hasRow, oneRow, rowCount } from './rows.ts';
 import { Store } from './store.ts';
 
 interface Note {
@@ -14,28 +13,27 @@ interface Note {
 
 class Notes extends Store {
   add(tenantId: string, { id, text }: Note): Promise<Note> {
-    return oneRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).one(
       'insert into probe.notes (id, tenant_id, text) values ($1, $2, $3) returning id, text',
       [id, tenantId, text],
     );
   }
 
   find(tenantId: string, id: string): Promise<Note | null> {
-    return firstRow(this.tenant(tenantId), 'select id, text from probe.notes where id = $1', [id]);
+    return this.tenant(tenantId).first('select id, text from probe.notes where id = $1', [id]);
   }
 
   list(tenantId: string): Promise<Note[]> {
-    const text = 'select id, text from probe.notes order by text';
-    return allRows(this.tenant(tenantId), { name: 'list_notes', text });
+    const text = 'select id, text from probe.notes where tenant_id = $1 order by text';
+    return this.tenant(tenantId).all({ name: 'list_notes', text, values: [tenantId] });
   }
 
   count(tenantId: string): Promise<number> {
-    return rowCount(this.tenant(tenantId), 'select from probe.notes');
+    return this.tenant(tenantId).count('select from probe.notes');
   }
 
   has(tenantId: string, text: string): Promise<boolean> {
-    return hasRow(this.tenant(tenantId), 'select from probe.notes where text = $1', [text]);
+    return this.tenant(tenantId).exists('select from probe.notes where text = $1', [text]);
   }
 }
 
@@ -57,7 +55,7 @@ it('a store has the rows of a tenant in a line a statement', async () => {
   expect([await notes.count(tenantId), await notes.count(other)]).toEqual([2, 0]);
   expect([await notes.has(tenantId, 'b'), await notes.has(other, 'b')]).toEqual([true, false]);
   await expect(notes.add(tenantId, note)).rejects.toThrow('duplicate key');
-  await expect(oneRow(probe.pool, 'select 1 where false')).rejects.toThrow('returned 0 rows, not one');
+  await expect(probe.pool.one('select 1 where false')).rejects.toThrow('returned 0 rows, not one');
 });
 
 it('old rows are deleted in batches, oldest first, without those that others have locked', async () => {

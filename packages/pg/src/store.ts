@@ -1,3 +1,5 @@
+import type { QueryResult } from 'pg';
+import { verbsOf } from './rows.ts';
 import { withTenant, type Pool, type Queryable } from './pool.ts';
 
 /** The base of a store on a pool: the statements are its methods. */
@@ -8,7 +10,7 @@ export abstract class Store {
     this.pool = pool;
   }
 
-  /** Runs each statement in a transaction of the tenant: `firstRow(this.tenant(tenantId), …)`. */
+  /** Runs each statement in a transaction of the tenant: `this.tenant(tenantId).first(…)`. */
   protected tenant(tenantId: string): Queryable {
     return tenantDb(this.pool, tenantId);
   }
@@ -16,8 +18,8 @@ export abstract class Store {
 
 /** Runs each statement in a transaction of its own that sees only the rows of the tenant (`withTenant`). */
 export function tenantDb(pool: Pool, tenantId: string): Queryable {
-  const query = (...input: unknown[]): Promise<unknown> =>
-    withTenant(pool, tenantId, (db) => (db.query as (...values: unknown[]) => Promise<unknown>)(...input));
+  const query = (...input: unknown[]): Promise<QueryResult> =>
+    withTenant(pool, tenantId, (db) => db.query(...(input as [string])));
   // Drops the overloads with a callback, which no store uses.
-  return { query: query as unknown as Queryable['query'] };
+  return { query: query as Queryable['query'], ...verbsOf(query) };
 }

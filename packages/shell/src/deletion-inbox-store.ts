@@ -56,9 +56,9 @@ export class DeletionInboxStore {
   }
 
   /** Leases deletions that are due, of each tenant in turn. */
-  async claim(): Promise<TakenDeletion[]> {
-    const { rows } = await this.#pool.query<TakenDeletion>(
-      `update ${this.#table} set due_at = now() + make_interval(secs => ${leaseS})
+  claim(): Promise<TakenDeletion[]> {
+    return this.#pool
+      .all<TakenDeletion>(`update ${this.#table} set due_at = now() + make_interval(secs => ${leaseS})
        where deletion_id = any (array(
          select deletion_id from ${this.#table}
          where due_at <= now() and deletion_id = any (array(
@@ -67,17 +67,15 @@ export class DeletionInboxStore {
              from ${this.#table} where due_at <= now()) as due
            order by turn, due_at limit ${claimed}))
          for update skip locked))
-       returning ${columns}`,
-    );
-    return rows;
+       returning ${columns}`);
   }
 
   /** Milliseconds until the next deletion is due; null if none is. */
   async untilDueMs(): Promise<number | null> {
-    const { rows } = await this.#pool.query<{ ms: number | null }>(
-      `select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms from ${this.#table}
-       where due_at is not null`,
-    );
+    const rows = await this.#pool.all<{
+      ms: number | null;
+    }>(`select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms from ${this.#table}
+       where due_at is not null`);
     return only({ rows }).ms;
   }
 
@@ -90,12 +88,11 @@ export class DeletionInboxStore {
     { counts: added, completed }: { counts: Counts; completed: boolean },
   ): Promise<TakenDeletion | null> {
     return withTransaction(this.#pool, async (db) => {
-      const { rows } = await db.query<TakenDeletion>(
+      const known = await db.first<TakenDeletion>(
         `select ${columns} from ${this.#table} where deletion_id = $1 for update`,
         [deletionId],
       );
-      const [known] = rows;
-      if (known === undefined) return null;
+      if (known === null) return null;
       const done = completed && known.requestedAtMs === requestedAtMs;
       const changed = { ...known, counts: sum(known.counts, added), userId: done ? null : known.userId };
       await db.query(`update ${this.#table} set counts = $2, user_id = $3 where deletion_id = $1`, [

@@ -1,4 +1,3 @@
-import { only } from '@gatehouse/pg/rows';
 import type { Queryable } from '@gatehouse/pg/pool';
 
 /** Beyond this number only the age matters. */
@@ -6,23 +5,19 @@ export const mostCounted = 100_000;
 
 /** Sessions of this name at the database. Needs no privileges. */
 export async function countSessions(db: Queryable, name: string): Promise<number> {
-  const { sessions } = only(
-    await db.query<{ sessions: number }>(
-      `select count(*)::integer as sessions from pg_stat_activity
+  const { sessions } = await db.one<{ sessions: number }>(
+    `select count(*)::integer as sessions from pg_stat_activity
        where datname = current_database() and application_name = $1`,
-      [name],
-    ),
+    [name],
   );
   return sessions;
 }
 
 /** Events that the service could not read or store; counts up to 100,000. `db` acts as `<service>_system`. */
 export async function countDeadLetters(db: Queryable, service: string): Promise<number> {
-  const { letters } = only(
-    await db.query<{ letters: number }>(
-      `select count(*)::integer as letters from (select from ${service}.dead_letters limit $1) as counted`,
-      [mostCounted],
-    ),
+  const { letters } = await db.one<{ letters: number }>(
+    `select count(*)::integer as letters from (select from ${service}.dead_letters limit $1) as counted`,
+    [mostCounted],
   );
   return letters;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
-import type { Pool, Queryable } from '@gatehouse/pg/pool';
+import type { Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import type { PublishedRow } from '../src/recording/log-group-store.ts';
 import { RunOutbox } from '../src/recording/outbox-system-store.ts';
@@ -212,7 +212,7 @@ describe('a row of which nothing is known', () => {
       armed = false;
       return {
         query: async (query: TimedQuery) => {
-          if (when === 'after') await (client as Queryable).query(query);
+          if (when === 'after') await client.query(query);
           throw outage;
         },
         release: () => client.release(),

@@ -79,7 +79,7 @@ export class OutboxTable<Content> implements Outbox {
   }
 
   async read(client: Queryable, partitions: readonly number[], limits: PageLimits): Promise<OutboxPage> {
-    const { rows } = await client.query<OutboxRow>({
+    const rows = await client.all<OutboxRow>({
       name: `read ${this.#table}`,
       text: this.#read,
       values: [partitions, limits.rows, limits.bytes, maxEventBytes],
@@ -92,7 +92,7 @@ export class OutboxTable<Content> implements Outbox {
   }
 
   async count(client: Queryable, partitions: readonly number[], most: number): Promise<number> {
-    const { rows } = await client.query<{ entries: number }>({
+    const rows = await client.all<{ entries: number }>({
       name: `count ${this.#table}`,
       text: `
         select count(*)::integer as entries
@@ -108,7 +108,7 @@ export class OutboxTable<Content> implements Outbox {
   }
 
   async ageSeconds(client: Queryable, partitions: readonly number[]): Promise<number> {
-    const { rows } = await client.query<{ seconds: number }>({
+    const rows = await client.all<{ seconds: number }>({
       name: `age of ${this.#table}`,
       text: `
         select coalesce(greatest(extract(epoch from clock_timestamp() - min(occurred_at)), 0), 0)::float8 as seconds
@@ -180,12 +180,12 @@ export interface DeadLetterSource {
 }
 
 /** Moves rows to a table of dead letters in one statement. Returns the number of moved rows. */
-export async function moveToDeadLetters(
+export function moveToDeadLetters(
   client: Queryable,
   { table, deadLetters, idType, columns }: DeadLetterSource,
   { ids, reason }: { ids: readonly string[]; reason: string },
 ): Promise<number> {
-  const { rowCount } = await client.query(
+  return client.count(
     `with gone as (
        delete from ${table} where id = any($1::${idType}[]) returning ${columns.join(', ')}
      )
@@ -193,7 +193,6 @@ export async function moveToDeadLetters(
      select tenant_id, $2, left(row_to_json(gone)::text, ${maxDeadLetterChars}) from gone`,
     [ids, reason],
   );
-  return rowCount ?? 0;
 }
 
 function tooLarge(bytes: number): string {

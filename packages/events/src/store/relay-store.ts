@@ -19,7 +19,7 @@ export async function lockPartitions(
   outbox: string,
   partitions: readonly number[],
 ): Promise<number[]> {
-  const { rows } = await client.query<{ partition: number }>({
+  const rows = await client.all<{ partition: number }>({
     name: 'lock_partitions',
     text: `select partition from unnest($2::integer[]) as partition
            where pg_try_advisory_lock(hashtext($1), partition)`,
@@ -46,13 +46,12 @@ export async function notify(client: Queryable, outbox: string): Promise<void> {
 
 /** Needs no privileges; reads no table. */
 export async function readClock(client: Queryable): Promise<ClockReading> {
-  const { rows } = await client.query<{ at: Date; next: string; oldest: string }>({
+  const row = await client.first<{ at: Date; next: string; oldest: string }>({
     name: 'read_clock',
     text: `select statement_timestamp() as at, pg_snapshot_xmax(snapshot)::text as next,
                   pg_snapshot_xmin(snapshot)::text as oldest
            from pg_current_snapshot() as snapshot`,
   });
-  const [row] = rows;
-  if (row === undefined) throw new Error('the database returned no clock reading');
+  if (row === null) throw new Error('the database returned no clock reading');
   return { at: row.at, nextTransaction: BigInt(row.next), oldestRunning: BigInt(row.oldest) };
 }

@@ -31,7 +31,7 @@ export async function addJob(
     ? `(name, singleton_key) where state = 'created' and upsert_by_key
        do update set start_after = least(job.start_after, excluded.start_after)`
     : `(name, coalesce(singleton_key, '')) where state = 'created' and policy = 'short' do nothing`;
-  const { rows } = await db.query<{ added: boolean }>(
+  const rows = await db.all<{ added: boolean }>(
     `with tried as materialized (
        select id from ${table} where $10 and name = $2 and singleton_key = $5 and state = 'retry' for update)
      insert into ${table} as job (id, name, group_id, data, singleton_key, retry_limit, priority, start_after, keep_until,
@@ -61,20 +61,19 @@ export async function addJob(
 }
 
 /** Deletes jobs with this key that do not run; as `<service>_app` only those of its tenant. */
-export async function deleteWaiting(
+export function deleteWaiting(
   db: Queryable,
   schema: string,
   { task, key }: { task: string; key: string },
 ): Promise<number> {
-  const { rowCount } = await db.query(
+  return db.count(
     `delete from ${schema}.${jobTable} where name = $1 and singleton_key = $2 and state < 'active'`,
     [task, key],
   );
-  return rowCount ?? 0;
 }
 
 /** Whether a job of the tenant runs whose `member` is one of these ids. */
-export async function anyActive(
+export function anyActive(
   db: Queryable,
   schema: string,
   {
@@ -84,10 +83,9 @@ export async function anyActive(
     ids,
   }: { tenantId: string; tasks: readonly string[]; member: string; ids: readonly string[] },
 ): Promise<boolean> {
-  const { rows } = await db.query(
+  return db.exists(
     `select from ${schema}.${jobTable}
      where name = any ($1) and group_id = $2 and state = 'active' and data->>$3 = any ($4) limit 1`,
     [tasks, tenantId, member, ids],
   );
-  return rows.length > 0;
 }

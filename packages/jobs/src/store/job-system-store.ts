@@ -81,12 +81,11 @@ export async function takeNext(
   { task, inOrder, after, full }: { task: string; inOrder: boolean; after: string; full: readonly string[] },
 ): Promise<TakenJob | null> {
   return inSteps(pool, async (db) => {
-    const { rows } = await db.query<TakenJob>({
+    return db.first<TakenJob>({
       name: `take_next ${schema} ${inOrder}`,
       text: takeNextText(schema, inOrder),
       values: [task, after, full],
     });
-    return rows[0] ?? null;
   });
 }
 
@@ -105,11 +104,11 @@ export async function lastOfTurns(
   { task, after }: { task: string; after: string },
 ): Promise<string | null> {
   return inSteps(pool, async (db) => {
-    const { rows } = await db.query<{ tenant: string }>(
+    const row = await db.first<{ tenant: string }>(
       `${turnsOf(schema)} select tenant from turns where place = ${mostTurns}`,
       [task, after],
     );
-    return rows[0]?.tenant ?? null;
+    return row?.tenant ?? null;
   });
 }
 
@@ -131,24 +130,23 @@ export async function mergeWaiting(
 }
 
 /** Attempts of these tasks whose process has not shown for `lostAfterMs` that it still runs them. */
-export async function readLost(
+export function readLost(
   db: Queryable,
   schema: string,
   { tasks, lostAfterMs, limit }: { tasks: readonly string[]; lostAfterMs: number; limit: number },
 ): Promise<Claim[]> {
-  const { rows } = await db.query<Claim>(
+  return db.all<Claim>(
     `select name as task, id, group_id as "tenantId", retry_count as "retryCount", retry_limit as "retryLimit"
      from ${schema}.${jobTable}
      where name = any($1) and state = 'active' and heartbeat_on < now() - $2 * interval '1 ms'
      limit $3`,
     [tasks, lostAfterMs, limit],
   );
-  return rows;
 }
 
 /** Those of these tasks that have a job which could run now. */
 export async function readDue(db: Queryable, schema: string, tasks: readonly string[]): Promise<string[]> {
-  const { rows } = await db.query<{ task: string }>({
+  const rows = await db.all<{ task: string }>({
     name: `read_due ${schema}`,
     text: `select task from unnest($1::text[]) as task where exists (
              select from ${schema}.${jobTable} where name = task and state in ('created', 'retry') and not blocked
@@ -181,7 +179,7 @@ export interface WaitingJobs {
 /** The waiting jobs of every queue, dead jobs included. */
 export async function countWaiting(db: Queryable, schema: string, most: number): Promise<WaitingJobs[]> {
   const jobs = `from ${schema}.${jobTable} where name = queue.name and not blocked and start_after <= now()`;
-  const { rows } = await db.query<WaitingJobs>(
+  return db.all<WaitingJobs>(
     `select queue.name as task,
             (select count(*)::integer from (select 1 ${jobs} and state in ('created', 'retry') limit $1) as due) as waiting,
             coalesce(extract(epoch from now() - least(
@@ -191,16 +189,15 @@ export async function countWaiting(db: Queryable, schema: string, most: number):
      from ${schema}.queue`,
     [most],
   );
-  return rows;
 }
 
 /** Deletes jobs of a queue that were added more than `days` days ago, or are not among its newest `most`. */
-export async function deleteOldest(
+export function deleteOldest(
   db: Queryable,
   schema: string,
   { queue, days, most }: { queue: string; days: number; most: number },
 ): Promise<number> {
-  const { rowCount } = await db.query(
+  return db.count(
     `delete from ${schema}.${jobTable}
      where name = $1 and id in (
        (select id from ${schema}.${jobTable} where name = $1 and created_on < now() - $2 * interval '1 day' limit 1000)
@@ -209,22 +206,15 @@ export async function deleteOldest(
      )`,
     [queue, days, most],
   );
-  return rowCount ?? 0;
 }
 
 /** Deletes up to 1,000 jobs that waited longer than they are kept; returns how many of which task. */
-export async function deleteExpired(
-  db: Queryable,
-  schema: string,
-): Promise<{ task: string; jobs: number }[]> {
-  const { rows } = await db.query<{ task: string; jobs: number }>(
-    `with expired as (
+export function deleteExpired(db: Queryable, schema: string): Promise<{ task: string; jobs: number }[]> {
+  return db.all<{ task: string; jobs: number }>(`with expired as (
        delete from ${schema}.${jobTable} where ctid = any (array(
          select ctid from ${schema}.${jobTable}
          where state in ('created', 'retry') and keep_until < now() limit 1000 for update skip locked
        )) returning name
      )
-     select name as task, count(*)::integer as jobs from expired group by name`,
-  );
-  return rows;
+     select name as task, count(*)::integer as jobs from expired group by name`);
 }

@@ -1,4 +1,4 @@
-import type { Queryable } from '@gatehouse/pg/pool';
+import type { BareClient } from '@gatehouse/pg/pool';
 
 /** The state of a schema of jobs. */
 export interface SchemaVersions {
@@ -17,7 +17,7 @@ export function jobsSchema(service: string): string {
 }
 
 /** Returns undefined if the schema does not exist. */
-export async function readVersions(db: Queryable, schema: string): Promise<SchemaVersions | undefined> {
+export async function readVersions(db: BareClient, schema: string): Promise<SchemaVersions | undefined> {
   try {
     const { rows } = await db.query<SchemaVersions>(
       `select version, coalesce((select max(usable_from) from ${schema}.releases where library_version = version), 0)
@@ -33,7 +33,7 @@ export async function readVersions(db: Queryable, schema: string): Promise<Schem
 }
 
 /** Creates the schema, and its table that states which releases can use it. The library adds its own tables. */
-export async function createSchema(owner: Queryable, schema: string): Promise<void> {
+export async function createSchema(owner: BareClient, schema: string): Promise<void> {
   await owner.query(`create schema if not exists ${schema}`);
   await owner.query(
     `create table if not exists ${schema}.releases (
@@ -44,7 +44,7 @@ export async function createSchema(owner: Queryable, schema: string): Promise<vo
 }
 
 export async function recordRelease(
-  owner: Queryable,
+  owner: BareClient,
   schema: string,
   { version, usableFrom }: SchemaVersions,
 ): Promise<void> {
@@ -63,7 +63,7 @@ export const jobTable = 'job_common';
  * group of a job is its tenant. All tables get row-level security, including those that a migration of the library
  * adds. It applies to the owner too, whose policy lets the library's migrations see all rows.
  */
-export async function grantAccess(owner: Queryable, schema: string, service: string): Promise<void> {
+export async function grantAccess(owner: BareClient, schema: string, service: string): Promise<void> {
   const [app, system] = [`${service}_app`, `${service}_system`];
   const tenantGroup = `group_id = ${service}.current_tenant()::text`;
   const tables = await tablesOf(owner, schema);
@@ -101,7 +101,7 @@ export async function grantAccess(owner: Queryable, schema: string, service: str
  * Adds what our own statements need of the library's table: an index in which each tenant's next job is found without
  * reading the others, and the right of `<service>_app` to make a job that waits run earlier. Safe to repeat.
  */
-export async function addTurns(owner: Queryable, schema: string, service: string): Promise<void> {
+export async function addTurns(owner: BareClient, schema: string, service: string): Promise<void> {
   const jobs = `${schema}.${jobTable}`;
   const tenantGroup = `group_id = ${service}.current_tenant()::text`;
   const { rows } = await owner.query(
@@ -119,7 +119,7 @@ export async function addTurns(owner: Queryable, schema: string, service: string
   );
 }
 
-async function tablesOf(owner: Queryable, schema: string): Promise<string[]> {
+async function tablesOf(owner: BareClient, schema: string): Promise<string[]> {
   const { rows } = await owner.query<{ name: string }>(
     `select quote_ident(relname) as name from pg_class
      where relnamespace = $1::text::regnamespace and relkind in ('r', 'p') order by relname`,

@@ -45,7 +45,7 @@ export class SealedValueSystemStore {
   ): Promise<SealedValue[]> {
     const { column, also = 'null', hasNoTenant } = place;
     const tenant = hasNoTenant === true ? `''` : 'tenant_id';
-    const { rows } = await this.#system.query<Omit<SealedValue, 'place'>>(
+    const rows = await this.#system.all<Omit<SealedValue, 'place'>>(
       `select id, ${tenant} as "tenantId", ${also} as also, substring(${column} from 1 for ${headBytes}) as sealed
        ${this.#sealedBy(place)} and id <> all ($2::uuid[]) limit $3`,
       [prefix, plainArray(except), limit],
@@ -55,7 +55,7 @@ export class SealedValueSystemStore {
 
   /** The number of values of a column that begin with `prefix`. */
   async count(place: SealedColumn, prefix: Buffer): Promise<number> {
-    const { rows } = await this.#system.query<{ count: number }>(
+    const rows = await this.#system.all<{ count: number }>(
       `select count(*)::integer as count ${this.#sealedBy(place)}`,
       [prefix],
     );

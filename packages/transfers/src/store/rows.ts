@@ -15,7 +15,7 @@ export function revisionHash(part: string): string {
 
 /** Throws `resource_locked` while a transfer keeps the row as it is. */
 export async function assertUnlocked(db: Queryable, table: string, id: string): Promise<void> {
-  const { rows } = await db.query(`select from ${table} where id = $1 and locked_by is not null`, [id]);
+  const rows = await db.all(`select from ${table} where id = $1 and locked_by is not null`, [id]);
   if (rows.length > 0) throw locked();
 }
 
@@ -30,7 +30,7 @@ export async function lockRows(
   transferId: string,
 ): Promise<void> {
   const ids = items.map(({ id }) => id);
-  const { rows } = await db.query<{ id: string; revision: string; lockedBy: string | null }>(
+  const rows = await db.all<{ id: string; revision: string; lockedBy: string | null }>(
     `select id, ${revision} as revision, locked_by as "lockedBy" from ${table} as r
      where id = any ($1) order by id for update`,
     [ids],
@@ -50,7 +50,7 @@ export async function keepRows(
   ids: readonly string[],
   transferId: string,
 ): Promise<void> {
-  const { rows } = await db.query<{ lockedBy: string | null }>(
+  const rows = await db.all<{ lockedBy: string | null }>(
     `select locked_by as "lockedBy" from ${table} where id = any ($1) order by id for update`,
     [ids],
   );
@@ -68,12 +68,11 @@ export type RowTexts = Readonly<Record<string, string | null>>;
 
 export async function readRow(db: Queryable, table: string, id: string): Promise<RowTexts> {
   const columns = await columnsOf(db, table);
-  const { rows } = await db.query<Record<string, string | null>>(
+  const row = await db.first<Record<string, string | null>>(
     `select ${columns.map(({ name }) => `${name}::text`).join(', ')} from ${table} where id = $1`,
     [id],
   );
-  const [row] = rows;
-  if (row === undefined) throw stale('A resource does not exist any more.');
+  if (row === null) throw stale('A resource does not exist any more.');
   return row;
 }
 
@@ -124,12 +123,11 @@ export function unhex(text: string): Buffer {
 }
 
 async function columnsOf(db: Queryable, table: string): Promise<{ name: string; type: string }[]> {
-  const { rows } = await db.query<{ name: string; type: string }>(
+  return db.all<{ name: string; type: string }>(
     `select quote_ident(attname) as name, format_type(atttypid, atttypmod) as type from pg_attribute
      where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
     [table],
   );
-  return rows;
 }
 
 function textOf(value: unknown): string | null {

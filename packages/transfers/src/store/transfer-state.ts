@@ -1,6 +1,5 @@
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 import type { Transfer } from '../transfer.ts';
 
 /** How far a transfer is in a service. */
@@ -36,11 +35,11 @@ export async function enterTransfer(
     `insert into ${service}.transfers (id, source_tenant_id, target_tenant_id) values ($1, $2, $3) on conflict do nothing`,
     [id, sourceTenantId, targetTenantId],
   );
-  const result = await db.query<{ state: TransferState }>(
+  const { state } = await db.one<{ state: TransferState }>(
     `select state from ${service}.transfers where id = $1 for update`,
     [id],
   );
-  return only(result).state;
+  return state;
 }
 
 export async function setState(

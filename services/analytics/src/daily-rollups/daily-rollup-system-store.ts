@@ -1,7 +1,7 @@
 import { hourMs } from '@gatehouse/kit/bounds';
 import { isUnknownTimezone } from '@gatehouse/pg/errors';
-import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import { midnightWithin } from '../usage/key-store.ts';
 import type { SettledKind } from '../usage/period-parts.ts';
 import { addUp, allKinds } from './daily-rollup-store.ts';
@@ -29,19 +29,19 @@ const deleteBatch = 5_000;
 
 /** The start of the first day that is not over yet. */
 export async function findOpenDay(pool: Pool): Promise<Date> {
-  const result = await pool.query<{ day: Date }>(
+  const { day } = await pool.one<{ day: Date }>(
     `select date_bin('1 day', now() - interval '${overForHours} hours', 'epoch') as day`,
   );
-  return only(result).day;
+  return day;
 }
 
 /** The next tenant with roll-ups after this one; null after the last. */
 export async function nextTenant(pool: Pool, after: string): Promise<string | null> {
-  const { rows } = await pool.query<{ tenant_id: string }>(
+  const row = await pool.first<{ tenant_id: string }>(
     'select tenant_id from analytics.usage_totals where tenant_id > $1 order by tenant_id limit 1',
     [after],
   );
-  return rows[0]?.tenant_id ?? null;
+  return row?.tenant_id ?? null;
 }
 
 /** Notes the days from `from` to `until` on which a tenant has roll-ups, and returns where to go on; null at the end. */
@@ -52,7 +52,7 @@ export async function noteDays(
   const dayFrom = (start: string): string => `(
     select date_bin('1 day', bucket, 'epoch') from analytics.usage_totals
     where tenant_id = $1 and bucket >= ${start} order by bucket limit 1)`;
-  const result = await pool.query<{ next: Date | null }>(
+  const { next } = await pool.one<{ next: Date | null }>(
     `with recursive days as (
        select ${dayFrom('$2')} as day, 1 as number
        union all
@@ -65,18 +65,17 @@ export async function noteDays(
      select case when count(*) = ${noteBatch} and max(day) < $3 then max(day) + interval '1 day' end as next from days`,
     [tenantId, from, until],
   );
-  return only(result).next;
+  return next;
 }
 
 /** The youngest day to settle of the next tenant that has one; null after the last tenant. */
 export async function nextDueDay(pool: Pool, afterTenant: string): Promise<TenantDay | null> {
-  const { rows } = await pool.query<{ tenant_id: string; day: Date }>(
+  const row = await pool.first<{ tenant_id: string; day: Date }>(
     `select tenant_id, day from analytics.settled_days
      where state in ('changed', 'open') and tenant_id > $1 order by tenant_id, day desc limit 1`,
     [afterTenant],
   );
-  const [row] = rows;
-  return row === undefined ? null : { tenantId: row.tenant_id, day: row.day };
+  return row === null ? null : { tenantId: row.tenant_id, day: row.day };
 }
 
 /** The midnight of a time zone within a day, at which its rows end; null without one, and in an unknown zone. */
@@ -87,12 +86,11 @@ export async function findCut(pool: Pool, { day }: TenantDay, timezone: string):
 }
 
 /** Whether a tenant has days whose rows may end at midnights of its time zone. */
-export async function hasSettledDays(pool: Pool, tenantId: string): Promise<boolean> {
-  const { rowCount } = await pool.query(
+export function hasSettledDays(pool: Pool, tenantId: string): Promise<boolean> {
+  return pool.exists(
     `select from analytics.settled_days where tenant_id = $1 and state = 'settled' limit 1`,
     [tenantId],
   );
-  return rowCount === 1;
 }
 
 /** Changes settled days whose rows don't end at the midnights of the time zone, or that the release before added up. */
@@ -124,17 +122,16 @@ export async function settlePart(
 ): Promise<string | null> {
   const work = withTransaction(pool, async (db) => {
     // The same for grouping as for summaries: with less memory it would sort all rows on disk.
-    const turn = await db.query<{ ours: boolean }>(
+    const turn = await db.one<{ ours: boolean }>(
       `select pg_try_advisory_xact_lock(hashtext('analytics.settling'), hashtext($1)) as ours
        from (select set_config('work_mem', '64MB', true)) as memory`,
       [tenantDay.tenantId],
     );
-    if (!only(turn).ours) return null;
-    const { rows } = await db.query<{ state: string; hours: number }>(
+    if (!turn.ours) return null;
+    const known = await db.first<{ state: string; hours: number }>(
       'select state, hours from analytics.settled_days where tenant_id = $1 and day = $2',
       [tenantDay.tenantId, tenantDay.day],
     );
-    const [known] = rows;
     if (known?.state === 'changed') return clear(db, tenantDay, least);
     return known?.state === 'open' ? addPart(db, tenantDay, { hours: known.hours, most, cut }) : null;
   });
@@ -158,14 +155,13 @@ async function deleteRows(
   { tenantId, day }: TenantDay,
   kinds: readonly SettledKind[],
 ): Promise<number> {
-  const { rowCount } = await db.query(
+  return db.count(
     `delete from analytics.settled_usage where ctid = any(array(
        select ctid from analytics.settled_usage
        where tenant_id = $1 and kind = any($3::text[]) and bucket >= $2 and bucket < $2::timestamptz + interval '1 day'
        limit ${deleteBatch}))`,
     [tenantId, day, kinds],
   );
-  return rowCount ?? 0;
 }
 
 async function clear(db: Queryable, tenantDay: TenantDay, least: number): Promise<string | null> {

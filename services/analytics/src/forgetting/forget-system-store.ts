@@ -2,7 +2,6 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { randomBase62 } from '@gatehouse/kit/ids';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
-import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 import { countsNothing, isUnfolded, measures, unpricedKey, usageKey } from '../usage/measure-store.ts';
 
@@ -63,7 +62,7 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
   const { tenantId, userId } = user;
   return inProgress(pool, user, async (client, { until, pseudonym, last_trace: after, usage_until }) => {
     if (pseudonym === null || usage_until !== null) return { changed: 0, more: false };
-    const { rows } = await client.query<{ id: string; own: boolean }>(
+    const rows = await client.all<{ id: string; own: boolean }>(
       `select id, user_id is not distinct from $2 and started_at <= $3 as own
        from analytics.traces where tenant_id = $1 and id > $4 order by id limit ${traceBatch}`,
       [tenantId, userId, until, after],
@@ -166,13 +165,13 @@ export async function forgetUsage(
   const { tenantId, userId } = user;
   return inProgress(pool, user, async (client, { until, pseudonym, usage_until: from }) => {
     if (pseudonym === null || from === null) return { more: false, done: pseudonym === null };
-    const next = await client.query<{ first: Date | null; day: Date | null }>(
+    const next = await client.one<{ first: Date | null; day: Date | null }>(
       `select first, date_bin('1 day', first, 'epoch') + interval '1 day' as day
        from (select min(bucket) as first from analytics.usage
              where tenant_id = $1 and bucket >= $2::timestamptz and bucket <= $3) as next`,
       [tenantId, from, until],
     );
-    const { first, day } = only(next);
+    const { first, day } = next;
     if (first === null || day === null) {
       await finish(client, user, { until, pseudonym });
       return { more: false, done: true };
@@ -229,7 +228,7 @@ export async function forgetDeadLetters(pool: Pool, { tenantId, userId }: Forgot
   // Quotes in texts are escaped, so only a member can look like this.
   const member = JSON.stringify({ user_id: userId }).slice(1, -1);
   for (let deleted = deadLetterBatch; deleted === deadLetterBatch;) {
-    const { rows } = await pool.query<{ deleted: string }>(
+    const rows = await pool.all<{ deleted: string }>(
       'select analytics.delete_dead_letters_with($1::text[], $2) as deleted',
       [[tenantId, member], deadLetterBatch],
     );
@@ -246,7 +245,7 @@ export async function findForgotten(
     userId === null ? [] : [{ ...run, userId }],
   );
   if (userRuns.length === 0) return new Set();
-  const { rows } = await pool.query<{ run_id: string }>({
+  const rows = await pool.all<{ run_id: string }>({
     name: 'find_forgotten',
     text: `
       select run_id from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::timestamptz[])
@@ -278,13 +277,12 @@ async function inProgress<Result>(
 ): Promise<Result> {
   return withTransaction(pool, async (client) => {
     await client.query('set local statement_timeout = 450');
-    const { rows } = await client.query<ErasureProgress>(
+    const progress = await client.first<ErasureProgress>(
       `select least(requested_at, created_at) as until, pseudonym, last_trace, usage_until
        from analytics.forgotten_users where tenant_id = $1 and user_digest = $2 for update`,
       [tenantId, userDigest(tenantId, userId)],
     );
-    const [progress] = rows;
-    if (progress === undefined) throw new Error('the deletion is not noted');
+    if (progress === null) throw new Error('the deletion is not noted');
     return work(client, progress);
   });
 }

@@ -50,7 +50,7 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
  * a watermark must not precede its runs.
  */
 export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]> {
-  const { rows } = await pool.query<{ id: string }>({
+  const rows = await pool.all<{ id: string }>({
     name: 'insert_intake',
     text: `
       with ${input(2)},
@@ -80,7 +80,7 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
  */
 export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<string[]> {
   // Not a prepared statement, so that PostgreSQL plans for these ids and reads only their partitions.
-  const { rows } = await pool.query<{ id: string }>(
+  const rows = await pool.all<{ id: string }>(
     `with ${input(2)},
      stored as (
        update analytics.traces set ${change('input')}

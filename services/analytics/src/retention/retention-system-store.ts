@@ -9,14 +9,13 @@ export interface TenantTraces {
 
 /** The next tenant with traces after this one; null after the last. */
 export async function nextTenant(pool: Pool, after: string): Promise<TenantTraces | null> {
-  const { rows } = await pool.query<{ tenant_id: string; id: string; now: number }>({
+  const first = await pool.first<{ tenant_id: string; id: string; now: number }>({
     name: 'find_next_tenant_of_traces',
     text: `select tenant_id, id, extract(epoch from now())::float8 * 1000 as now from analytics.traces
            where tenant_id > $1 order by tenant_id, id limit 1`,
     values: [after],
   });
-  const [first] = rows;
-  if (first === undefined) return null;
+  if (first === null) return null;
   const startedAt = parseInt(first.id.replaceAll('-', '').slice(0, 12), 16);
   return { tenantId: first.tenant_id, oldestDays: (first.now - startedAt) / dayMs };
 }
@@ -35,7 +34,7 @@ export interface Batch {
  */
 export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
   return withTurn(pool, tenantId, 0, async (client) => {
-    const { rows } = await client.query<{ id: string }>(
+    const rows = await client.all<{ id: string }>(
       `select id from analytics.traces
        where tenant_id = $1 and id < analytics.first_id_at(now() - $2 * interval '1 day')
          and not coalesce(fold > (select folded_to from analytics.folds), false)
@@ -44,10 +43,9 @@ export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit 
       [tenantId, olderThanDays, limit],
     );
     // Separate from the search, so that PostgreSQL plans for these ids and reads only their partition.
-    const { rowCount } = await client.query('delete from analytics.traces where id = any($1::uuid[])', [
+    return client.count('delete from analytics.traces where id = any($1::uuid[])', [
       rows.map((row) => row.id),
     ]);
-    return rowCount ?? 0;
   });
 }
 
@@ -67,7 +65,7 @@ export async function blankTraces(
 ): Promise<Blanked> {
   const nothing: Blanked = { rows: 0, last: null };
   return withTurn(pool, tenantId, nothing, async (client) => {
-    const { rows } = await client.query<{ id: string; texts: boolean }>(
+    const rows = await client.all<{ id: string; texts: boolean }>(
       `select id, input_preview is not null or output_preview is not null or error_message is not null as texts
        from analytics.traces
        where tenant_id = $1 and id > $4 and id < analytics.first_id_at(now() - $2 * interval '1 day')
@@ -89,22 +87,19 @@ export async function deleteDeadLetters(
   { olderThanDays, limit }: { olderThanDays: number; limit: number },
 ): Promise<number> {
   return withTurn(pool, 'dead letters', 0, async (client) => {
-    const { rowCount } = await client.query(
+    return client.count(
       `delete from analytics.dead_letters where id = any(array(
          select id from analytics.dead_letters where received_at < now() - $1 * interval '1 day'
          order by received_at limit $2))`,
       [olderThanDays, limit],
     );
-    return rowCount ?? 0;
   });
 }
 
 /** Drops one partition that is older than any retention, and returns its name; null without one. */
 export async function dropExpiredPartition(pool: Pool): Promise<string | null> {
-  const { rows } = await pool.query<{ name: string | null }>(
-    'select analytics.drop_expired_partition() as name',
-  );
-  return rows[0]?.name ?? null;
+  const row = await pool.first<{ name: string | null }>('select analytics.drop_expired_partition() as name');
+  return row?.name ?? null;
 }
 
 /**
@@ -119,7 +114,7 @@ async function withTurn<Result>(
 ): Promise<Result> {
   return withTransaction(pool, async (client) => {
     await client.query('set local statement_timeout = 450');
-    const { rows } = await client.query<{ ours: boolean }>(
+    const rows = await client.all<{ ours: boolean }>(
       `select pg_try_advisory_xact_lock(hashtext('analytics.retention'), hashtext($1)) as ours`,
       [subject],
     );

@@ -1,7 +1,6 @@
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { isLockTimeout } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
-import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { addFold } from './rollup-store.ts';
 
@@ -27,15 +26,14 @@ export async function closeFold(
   { leastMs = 0, lockMs = longestLockMs }: { leastMs?: number; lockMs?: number } = {},
 ): Promise<boolean> {
   // A time in the future is from before the clock was set back.
-  const { rows } = await pool.query<{ fold: string }>(
+  const current = await pool.first<{ fold: string }>(
     `select current_fold as fold from analytics.folds
      where ($1::float8 = 0
             or closed_at not between clock_timestamp() - make_interval(secs => $1) and clock_timestamp())
        and exists (select from analytics.traces where fold = current_fold)`,
     [leastMs / 1_000],
   );
-  const [current] = rows;
-  if (current === undefined) return true;
+  if (current === null) return true;
   try {
     await withTransaction(pool, async (db) => {
       await db.query(`select set_config('lock_timeout', $1, true)`, [`${Math.min(lockMs, longestLockMs)}ms`]);
@@ -66,15 +64,14 @@ export async function addClosedFold(pool: Pool): Promise<number | 'busy' | null>
     await db.query(
       `select set_config('work_mem', '64MB', true), set_config('statement_timeout', '${longestMs}', true)`,
     );
-    const turn = await db.query<{ free: boolean }>(
+    const turn = await db.one<{ free: boolean }>(
       `select pg_try_advisory_xact_lock(hashtext('analytics.fold')) as free`,
     );
-    if (!only(turn).free) return 'busy';
+    if (!turn.free) return 'busy';
     await db.query(patient('lock table analytics.usage_totals in row exclusive mode'));
-    const { rows } = await db.query<{ fold: string }>(nextFold);
-    const [next] = rows;
-    if (next === undefined) return null;
-    const { runs } = only(await db.query<{ runs: number }>(patient(addFold, next.fold)));
+    const next = await db.first<{ fold: string }>(nextFold);
+    if (next === null) return null;
+    const { runs } = await db.one<{ runs: number }>(patient(addFold, next.fold));
     await db.query(patient('update analytics.folds set folded_to = $1', next.fold));
     return runs;
   });

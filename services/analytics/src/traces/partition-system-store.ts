@@ -10,7 +10,7 @@ export async function ensurePartition(pool: Pool, month: string): Promise<void> 
 
 /** Whether the partition of a month exists. */
 export async function hasPartition(pool: Pool, month: string): Promise<boolean> {
-  const { rows } = await pool.query<{ present: boolean }>(
+  const rows = await pool.all<{ present: boolean }>(
     `select to_regclass('analytics.traces_' || to_char($1::date, 'YYYY_MM')) is not null as present`,
     [month],
   );

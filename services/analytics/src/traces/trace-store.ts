@@ -1,5 +1,6 @@
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import type { TraceRow } from './stored-run.ts';
 import type { Position } from './trace-cursor.ts';
 
@@ -51,13 +52,12 @@ interface Range {
 }
 
 /** The runs of one tenant per call. */
-export class TraceStore {
-  readonly #pool: Pool;
+export class TraceStore extends Store {
   readonly #maxScanned: number;
 
   /** `pool` acts as `analytics_app`. `maxScanned` is the number of changes that one call of `changes` reads. */
   constructor(pool: Pool, maxScanned = 50_000) {
-    this.#pool = pool;
+    super(pool);
     this.#maxScanned = maxScanned;
   }
 
@@ -71,7 +71,7 @@ export class TraceStore {
     after: (cluster: string) => Position | Date,
     filter: ChangeFilter & { limit: number; spans: boolean },
   ): Promise<TraceChanges> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       const horizon = await db.query<Horizon>({
         name: 'trace_horizon',
         // Without statistics the planner would read all changes and sort them, 0.8 s for 300,000 of them.
@@ -123,7 +123,7 @@ export class TraceStore {
 
   /** The last change that one call reads; undefined when it reads all. */
   async #endOfScan(db: Queryable, { tenantId, from, oldest }: Range): Promise<Position | undefined> {
-    const { rows } = await db.query<{ transaction: string; number: string }>(
+    const last = await db.first<{ transaction: string; number: string }>(
       `select change_transaction as transaction, change_number as number
        from analytics.traces
        where tenant_id = $1 and change_transaction < $2::xid8
@@ -131,20 +131,14 @@ export class TraceStore {
        order by change_transaction, change_number offset $5 limit 1`,
       [tenantId, oldest, from.transaction, from.number, this.#maxScanned - 1],
     );
-    const [last] = rows;
-    return last === undefined
-      ? undefined
-      : { transaction: BigInt(last.transaction), number: BigInt(last.number) };
+    return last === null ? undefined : { transaction: BigInt(last.transaction), number: BigInt(last.number) };
   }
 
-  async find(tenantId: string, id: string): Promise<TraceRow | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<TraceRow>({
-        name: 'find_trace',
-        text: `select ${columns}, spans from analytics.traces where id = $1`,
-        values: [id],
-      });
-      return rows[0] ?? null;
+  find(tenantId: string, id: string): Promise<TraceRow | null> {
+    return this.tenant(tenantId).first<TraceRow>({
+      name: 'find_trace',
+      text: `select ${columns}, spans from analytics.traces where id = $1`,
+      values: [id],
     });
   }
 }
@@ -158,7 +152,7 @@ async function positionOf(
   db: Queryable,
   { tenantId, since, oldest }: { tenantId: string; since: Date; oldest: string },
 ): Promise<Position> {
-  const { rows } = await db.query<{ transaction: string }>(
+  const rows = await db.all<{ transaction: string }>(
     `with first as materialized (
        select min(changed_at) as at from analytics.traces where tenant_id = $1 and changed_at >= $2
      ), recent as materialized (

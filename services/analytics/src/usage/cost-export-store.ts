@@ -1,6 +1,7 @@
 import { maxExportedRows, type Dimension } from '@gatehouse/contract/usage';
 import { AppError } from '@gatehouse/kit/errors';
-import { withHeldRows, type Pool, type PoolClient } from '@gatehouse/pg/pool';
+import { withHeldRows, type PoolClient } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import { exportedMeasures, type CostExport, type CostRow } from './cost-export.ts';
 import { exportStatement } from './export-store.ts';
 import { summaryValues } from './row-store.ts';
@@ -14,15 +15,8 @@ const pageRows = 1_000;
 
 type Cells = readonly (string | null)[];
 
-/** Costs of one tenant, group by group, as at one moment. */
-export class CostExportStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `analytics_app`; an export occupies one of its connections. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Costs of one tenant, group by group, as at one moment. `pool` acts as `analytics_app`; an export occupies one of its connections. */
+export class CostExportStore extends Store {
   /**
    * Passes the groups to `use`. With `bounds`, each has those of its day, by which it must be grouped. Throws
    * `invalid_value` for too many groups and for a time zone that the database does not know.
@@ -32,7 +26,7 @@ export class CostExportStore {
     request: SummaryRequest,
     { bounds, signal, use }: { bounds: 'day' | null; signal: AbortSignal; use: Use<Result> },
   ): Promise<Result> {
-    return withHeldRows(this.#pool, tenantId, {
+    return withHeldRows(this.pool, tenantId, {
       signal,
       open: async (db) => {
         await prepareSums(db, request.timezone);
@@ -64,8 +58,7 @@ type Use<Result> = (exported: CostExport) => Promise<Result>;
 
 async function nextPage(db: PoolClient): Promise<Cells[]> {
   const text = `fetch ${pageRows} from exported_costs`;
-  const { rows } = await db.query<(string | null)[]>({ text, rowMode: 'array' });
-  return rows;
+  return db.all<(string | null)[]>({ text, rowMode: 'array' });
 }
 
 function rowReader(groupBy: readonly Dimension[], bounds: 'day' | null): (cells: Cells) => CostRow {

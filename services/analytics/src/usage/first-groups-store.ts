@@ -1,7 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { queryTimedOut } from '@gatehouse/pg/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 import { endOfSlice, firstTimes, firstValues, type FirstKeys } from './first-groups.ts';
 import { isSpan } from './key-store.ts';
 import { kindFor } from './period-parts.ts';
@@ -75,7 +74,7 @@ async function readFirstKeys(
   const [span] = first.filter(isSpan);
   if (span !== undefined) {
     const values = [period.from, period.to, timezone];
-    const { starts } = only(await db.query<{ starts: Date[] }>(startsStatement(span), values));
+    const { starts } = await db.one<{ starts: Date[] }>(startsStatement(span), values);
     return firstTimes(
       request,
       starts.filter((start) => start < period.to),

@@ -33,7 +33,7 @@ export async function readSums(
 ): Promise<Sums> {
   const parts = await readParts(db, tenantId, request);
   const text = summaryStatement(request, parts, shows);
-  const { rows } = await db.query<SumRow>(text, summaryValues(tenantId, request, parts));
+  const rows = await db.all<SumRow>(text, summaryValues(tenantId, request, parts));
   const groups = rows.filter(({ labels }) => labels !== null);
   return {
     total: rows.find(({ labels }) => labels === null),

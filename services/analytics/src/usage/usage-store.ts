@@ -1,7 +1,7 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
-import { only } from '@gatehouse/pg/rows';
 import { withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import { readFirstGroups } from './first-groups-store.ts';
 import { readsOtherRows } from './row-store.ts';
 import { asOf } from './summary-store.ts';
@@ -11,21 +11,14 @@ import { readSums, type SumRow } from './sums-store.ts';
 /** The most groups of a summary. */
 const maxGroups = 10_000;
 
-/** Usage sums over the runs of one tenant per call. */
-export class UsageStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `analytics_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Usage sums over the runs of one tenant per call. `pool` acts as `analytics_app`. */
+export class UsageStore extends Store {
   /**
    * Exact for any period and zone. Sums, groups and `asOf` are from one snapshot, so they are consistent. Throws
    * `invalid_value` for a time zone that the database does not know.
    */
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
-    return withTenantSnapshot(this.#pool, tenantId, async (db) => {
+    return withTenantSnapshot(this.pool, tenantId, async (db) => {
       await prepareSums(db, request.timezone);
       const { groupBy } = request;
       const isApart = readsOtherRows(request);
@@ -57,10 +50,10 @@ export async function prepareSums(db: Queryable, timezone: string): Promise<void
 
 /** The age of `as_of` in seconds; null until every source has its watermarks. */
 export async function usageLagSeconds(pool: Pool): Promise<number | null> {
-  const { rows } = await pool.query<{ seconds: number | null }>(
+  const row = await pool.first<{ seconds: number | null }>(
     `select extract(epoch from clock_timestamp() - (${asOf}))::float8 as seconds`,
   );
-  return rows[0]?.seconds ?? null;
+  return row?.seconds ?? null;
 }
 
 function keyOf(groupBy: readonly Dimension[], values: readonly (string | null)[]): Group['key'] {
@@ -92,8 +85,8 @@ function toTotals(row: SumRow | undefined): Totals {
 
 /** How many closed folds are in no roll-up yet. */
 export async function countWaitingFolds(pool: Pool): Promise<number> {
-  const counted = await pool.query<{ waiting: number }>(
+  const { waiting } = await pool.one<{ waiting: number }>(
     'select (current_fold - folded_to - 1)::integer as waiting from analytics.folds',
   );
-  return only(counted).waiting;
+  return waiting;
 }

@@ -2,8 +2,9 @@ import type { DocumentSource } from '@gatehouse/contract/memory';
 import { newId } from '@gatehouse/kit/ids';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import { withTenant, withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, withTenantSnapshot, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { sizeOf as bytesOf, type NewDocument, type StoredDocument } from '../../documents/document.ts';
 import type { MemoryKey } from '../../shared/memory-key.ts';
 import { wasDeleted } from '../scopes/deleted-user-store.ts';
@@ -53,31 +54,22 @@ export interface DocumentStats extends Removed {
   pending_embeddings: number;
 }
 
-/** Reads documents. An agent without a memory has none. */
-export class DocumentStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Reads documents. An agent without a memory has none. `pool` acts as `memory_app`. */
+export class DocumentStore extends Store {
   /** Newest first, without texts. */
   async list(
     { tenantId, agentId }: MemoryKey,
     users: readonly string[],
     { pathPrefix, limit, before }: DocumentFilter,
   ): Promise<PageRows<StoredDocument>> {
-    const { rows, more } = await withTenant(this.#pool, tenantId, (db) =>
-      readPage<DocumentRow>(db, {
-        columns,
-        from: `${visible} and ($4::text is null or starts_with(d.path, $4)) and ($5::uuid is null or d.id < $5)`,
-        order: 'id desc',
-        size: sizeOf('d.metadata::text', 'd.title', 'd.path'),
-        limit,
-        values: [tenantId, agentId, users, pathPrefix, before],
-      }),
-    );
+    const { rows, more } = await readPage<DocumentRow>(this.tenant(tenantId), {
+      columns,
+      from: `${visible} and ($4::text is null or starts_with(d.path, $4)) and ($5::uuid is null or d.id < $5)`,
+      order: 'id desc',
+      size: sizeOf('d.metadata::text', 'd.title', 'd.path'),
+      limit,
+      values: [tenantId, agentId, users, pathPrefix, before],
+    });
     return { rows: rows.map(toDocument), more };
   }
 
@@ -87,13 +79,12 @@ export class DocumentStore {
     users: readonly string[],
     path: string,
   ): Promise<(StoredDocument & { text: string }) | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<DocumentRow & { text: string }>(
+    return withTenant(this.pool, tenantId, async (db) => {
+      const row = await db.first<DocumentRow & { text: string }>(
         `select ${columns}, d.text from ${visible} and d.path = $4 order by s.user_id desc limit 1`,
         [tenantId, agentId, users, path],
       );
-      const [row] = rows;
-      if (row === undefined) return null;
+      if (row === null) return null;
       const { text, ...document } = row;
       return { ...toDocument(document), text };
     });
@@ -101,8 +92,8 @@ export class DocumentStore {
 
   /** Counts what belongs to these users. */
   async stats({ tenantId, agentId }: MemoryKey, users: readonly string[]): Promise<DocumentStats> {
-    return withTenantSnapshot(this.#pool, tenantId, async (db) => {
-      const counted = await db.query<{ documents: number; chunks: number; bytes: number; pending: number }>(
+    return withTenantSnapshot(this.pool, tenantId, async (db) => {
+      const counted = await db.one<{ documents: number; chunks: number; bytes: number; pending: number }>(
         `select coalesce(sum(s.documents), 0)::float8 as documents, coalesce(sum(s.chunks), 0)::float8 as chunks,
                 coalesce(sum(s.bytes), 0)::float8 as bytes,
                 coalesce(sum((
@@ -114,7 +105,7 @@ export class DocumentStore {
          where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}`,
         [tenantId, agentId, users],
       );
-      const { documents, chunks, bytes, pending } = only(counted);
+      const { documents, chunks, bytes, pending } = counted;
       const replaced = await countReplaced(db, { tenantId, agentId }, users);
       return {
         documents: documents - replaced.documents,
@@ -228,14 +219,13 @@ async function selectByPath(
   scopeIds: readonly string[],
   path: string,
 ): Promise<Located | null> {
-  const { rows } = await db.query<Located>(
+  return db.first<Located>(
     `select d.id, d.scope_id as "scopeId", ${countedBytes} as bytes, true as counted
      from memory.documents as d join memory.scopes as s on s.id = d.scope_id
      join memory.agents as a on a.tenant_id = $1 and a.agent_id = s.agent_id
      where d.tenant_id = $1 and d.scope_id = any ($2::bigint[]) and d.path = $3 and ${liveDocument}`,
     [tenantId, scopeIds, path],
   );
-  return rows[0] ?? null;
 }
 
 async function selectDocument(db: Queryable, tenantId: string, id: string): Promise<StoredDocument> {

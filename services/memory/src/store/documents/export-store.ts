@@ -1,6 +1,6 @@
 import type { DocumentSource } from '@gatehouse/contract/memory';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import type { MemoryKey } from '../../shared/memory-key.ts';
 import { liveDocument, visibleScope } from '../scopes/scope-store.ts';
 
@@ -28,32 +28,23 @@ interface ExportRow extends Omit<StoredText, 'userId' | 'source'> {
   sessionId: string | null;
 }
 
-/** Reads whole memories, page by page: no transaction lasts while a client reads. */
-export class ExportStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Reads whole memories, page by page: no transaction lasts while a client reads. `pool` acts as `memory_app`. */
+export class ExportStore extends Store {
   /** The next documents of these users, ordered by user and path. Returns none at the end. */
   async documents(
     { tenantId, agentId }: MemoryKey,
     users: readonly string[] | 'all',
     after: ExportPosition | null,
   ): Promise<StoredText[]> {
-    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
-      readPage<ExportRow>(db, {
-        columns: `d.user_id, d.path, d.title, d.metadata, d.source_kind as "sourceKind", d.run_id as "runId",
+    const { rows } = await readPage<ExportRow>(this.tenant(tenantId), {
+      columns: `d.user_id, d.path, d.title, d.metadata, d.source_kind as "sourceKind", d.run_id as "runId",
           d.session_id as "sessionId", d.text, d.created_at as "createdAt", d.updated_at as "updatedAt"`,
-        from: nextDocuments,
-        order: 'user_id, path',
-        size: sizeOf('d.text', 'd.metadata::text'),
-        limit: pageDocuments,
-        values: [tenantId, agentId, users === 'all' ? null : users, after?.userId ?? null, after?.path ?? ''],
-      }),
-    );
+      from: nextDocuments,
+      order: 'user_id, path',
+      size: sizeOf('d.text', 'd.metadata::text'),
+      limit: pageDocuments,
+      values: [tenantId, agentId, users === 'all' ? null : users, after?.userId ?? null, after?.path ?? ''],
+    });
     return rows.map(({ user_id: userId, sourceKind, runId, sessionId, ...row }) => ({
       ...row,
       userId,

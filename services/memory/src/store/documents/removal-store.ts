@@ -43,7 +43,7 @@ export async function forgetDocuments(
   await shareAgent(db, key);
   if (wasDeleted && !(await isAgentDeleted(db, key))) return { documents: 0, chunks: 0, done: true };
   const scopeIds = await lockScopesOf(db, key, { ...which, staged });
-  const { rows } = await db.query<Located & { chunks: number }>(
+  const rows = await db.all<Located & { chunks: number }>(
     `select id, scope_id as "scopeId", bytes, chunks, counted from (
        select d.id, d.scope_id, ${countedBytes} as bytes, d.chunks, ${liveDocument} and s.generation <> all (a.hidden) as counted,
               sum(d.chunks) over (order by d.id rows between unbounded preceding and 1 preceding) as before
@@ -79,7 +79,7 @@ async function lockScopesOf(
   { tenantId, agentId }: AgentKey,
   { users, staged, ...which }: ErasedRows & { staged: boolean },
 ): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await db.all<{ id: string }>(
     `select id from memory.scopes where tenant_id = $1 and id in (
        select d.scope_id from memory.documents as d ${scopeOfDocument}
        join memory.agents as a on a.tenant_id = $1 and a.agent_id = $2

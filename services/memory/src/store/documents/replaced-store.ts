@@ -1,15 +1,14 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 import type { NewDocument } from '../../documents/document.ts';
 import { countedBytes, scopeOfDocument, visibleScope, type AgentKey } from '../scopes/scope-store.ts';
 
 /** Counts rows that an import has replaced, and that the scopes still count. */
-export async function countReplaced(
+export function countReplaced(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
   users: readonly string[],
 ): Promise<{ documents: number; chunks: number; bytes: number }> {
-  const counted = await db.query<{ documents: number; chunks: number; bytes: number }>(
+  return db.one<{ documents: number; chunks: number; bytes: number }>(
     `select count(*)::float8 as documents, coalesce(sum(d.chunks), 0)::float8 as chunks,
             coalesce(sum(${countedBytes}), 0)::float8 as bytes
      from memory.agents as a
@@ -17,7 +16,6 @@ export async function countReplaced(
      where a.tenant_id = $1 and a.agent_id = $2 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}`,
     [tenantId, agentId, users],
   );
-  return only(counted);
 }
 
 /** The generation of the import under way that has stored a document with this path and user; null if none has. */
@@ -26,7 +24,7 @@ export async function stagedIn(
   { tenantId, agentId }: AgentKey,
   { userId, path }: NewDocument,
 ): Promise<number | null> {
-  const { rows } = await db.query<{ generation: number }>(
+  const row = await db.first<{ generation: number }>(
     `select i.generation from memory.imports as i
      join memory.scopes as s
        on s.tenant_id = $1 and s.agent_id = $2 and s.user_id = $3 and s.generation = i.generation
@@ -35,5 +33,5 @@ export async function stagedIn(
      where i.tenant_id = $1 and i.agent_id = $2 and i.state = 'staging' limit 1`,
     [tenantId, agentId, userId, path],
   );
-  return rows[0]?.generation ?? null;
+  return row?.generation ?? null;
 }

@@ -39,13 +39,12 @@ export async function hasUnreadEdges(
   const more = relationsOf(outgoing, values).map(
     (relations) => `(${relations} offset ${maxLookups.ofEntity} limit 1)`,
   );
-  const { rows } = await db.query(
+  return db.exists(
     values.prepared(
       `select from unnest($3::uuid[]) as origin (id)
        cross join lateral (select from (${more.join(' union all ')}) as one limit 1) as more limit 1`,
     ),
   );
-  return rows.length > 0;
 }
 
 /**
@@ -70,7 +69,7 @@ export async function selectEdges(
         order by r.weight desc, r.target_id limit ${maxLookups.ofEntity}
       ) as strongest where ("targetId" in (select unnest($4::uuid[]))) is true)`;
   });
-  const { rows } = await db.query<StoredEdge>(
+  return db.all<StoredEdge>(
     values.prepared(
       `select ${edgeColumns}
        from unnest($3::uuid[]) as node (node_id)
@@ -78,5 +77,4 @@ export async function selectEdges(
        limit ${maxGraphEdges + 1}`,
     ),
   );
-  return rows;
 }

@@ -80,7 +80,7 @@ async function selectKnown(
   graphId: string,
   inputs: readonly EntityInput[],
 ): Promise<KnownEntity[]> {
-  const { rows } = await db.query<KnownEntity>(
+  return db.all<KnownEntity>(
     `select e.id, e.external_id as "externalId", e.name_key as "nameKey", e.type_key as "typeKey"
      from unnest($3::text[]) as input (external_id)
      cross join lateral (
@@ -105,7 +105,6 @@ async function selectKnown(
       inputs.map(({ type }) => labelKey(type)),
     ],
   );
-  return rows;
 }
 
 async function insertEntities(
@@ -212,7 +211,7 @@ async function selectInOrder(
   { userId }: Graph,
   planned: readonly PlannedEntity[],
 ): Promise<StoredEntity[]> {
-  const { rows } = await db.query<Omit<StoredEntity, 'userId'>>(
+  const rows = await db.all<Omit<StoredEntity, 'userId'>>(
     `select id, "externalId", name, type, description, properties from (
        select e.*, input.position, sum(e.size) over () as total
        from unnest($2::uuid[]) with ordinality as input (id, position)

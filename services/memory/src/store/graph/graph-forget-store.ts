@@ -1,6 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { Store, tenantDb } from '@gatehouse/pg/store';
 import type { ErasedRows } from '../../documents/forget.ts';
 import { agentScope } from '../../shared/memory-key.ts';
 import { actedUntil, type UserDeletion } from '../scopes/deleted-user-store.ts';
@@ -17,21 +17,14 @@ export interface RemovedGraph extends GraphGrowth {
   completed: boolean;
 }
 
-/** Removes in short transactions, so that a large graph delays no other writer for long. */
-export class GraphForgetStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Removes in short transactions, so that a large graph delays no other writer for long. `pool` acts as `memory_app`. */
+export class GraphForgetStore extends Store {
   /**
    * Removes everything that matches, and the relations to it. Entities and relations have no path and no session, so a
    * filter by these matches none. Stops after `forMs`.
    */
   async forget(key: AgentKey, which: ErasedRows, forMs = Infinity): Promise<RemovedGraph> {
-    const removal = new Removal(this.#pool, forMs);
+    const removal = new Removal(this.pool, forMs);
     if (which.pathPrefix === null && which.sessionId === null)
       await removal.remove(key, which.users, { runId: which.runId });
     return removal.removed;
@@ -39,7 +32,7 @@ export class GraphForgetStore {
 
   /** Removes everything that belongs to an agent and its users, as long as the agent is marked as deleted. */
   async forgetAgent(key: AgentKey, forMs = Infinity): Promise<RemovedGraph> {
-    const removal = new Removal(this.#pool, forMs, { wasDeleted: true });
+    const removal = new Removal(this.pool, forMs, { wasDeleted: true });
     await removal.remove(key, 'all', {});
     return removal.removed;
   }
@@ -49,14 +42,12 @@ export class GraphForgetStore {
    * the first of its requests is one of them. Call it after `noteDeletedUser`.
    */
   async forgetUser({ tenantId, userId, requestedAt }: UserDeletion, forMs = Infinity): Promise<RemovedGraph> {
-    const { rows: agents } = await withTenant(this.#pool, tenantId, (db) =>
-      db.query<{ agentId: string }>(
-        `select distinct agent_id as "agentId" from memory.graphs
+    const agents = await this.tenant(tenantId).all<{ agentId: string }>(
+      `select distinct agent_id as "agentId" from memory.graphs
          where tenant_id = $1 and user_id = $2 and user_id <> ''`,
-        [tenantId, userId],
-      ),
+      [tenantId, userId],
     );
-    const removal = new Removal(this.#pool, forMs);
+    const removal = new Removal(this.pool, forMs);
     for (const { agentId } of agents)
       await removal.remove({ tenantId, agentId }, [userId], { until: requestedAt });
     return removal.removed;
@@ -91,16 +82,14 @@ class Removal {
     users: ErasedRows['users'],
     runId: string | null,
   ): Promise<string[]> {
-    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
-      db.query<{ userId: string }>(
-        `select distinct user_id as "userId" from memory.graphs
+    const rows = await tenantDb(this.#pool, tenantId).all<{ userId: string }>(
+      `select distinct user_id as "userId" from memory.graphs
          where tenant_id = $1 and agent_id = $2 and ($3::text[] is null or user_id = any ($3))
            and ($4::uuid is null or id in (
              select graph_id from memory.entities where tenant_id = $1 and run_id = $4
              union all select graph_id from memory.relations where tenant_id = $1 and run_id = $4))
          order by user_id desc`,
-        [tenantId, agentId, users === 'all' ? null : users, runId],
-      ),
+      [tenantId, agentId, users === 'all' ? null : users, runId],
     );
     return rows.map(({ userId }) => userId);
   }
@@ -144,7 +133,7 @@ export async function removeGraphBatch(
   if (graphId === null) return null;
   const graph = { tenantId, graphId };
   const values = [tenantId, graphId, part.runId, part.until];
-  const removed = await db.query<{ relations: number; bytes: number }>(
+  const removed = await db.one<{ relations: number; bytes: number }>(
     `with gone as (
        delete from memory.relations where tenant_id = $1 and id in (
          select r.id from memory.relations as r where ${removable('r')} limit ${batchRelations})
@@ -153,10 +142,10 @@ export async function removeGraphBatch(
      select count(*)::float8 as relations, coalesce(sum(size), 0)::float8 as bytes from gone`,
     values,
   );
-  const { relations, bytes } = only(removed);
+  const { relations, bytes } = removed;
   await growGraph(db, graph, { entities: 0, relations: -relations, bytes: -bytes });
   if (relations === batchRelations) return { entities: 0, relations };
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await db.all<{ id: string }>(
     `select e.id from memory.entities as e where ${removable('e')} limit ${batchEntities}`,
     values,
   );
@@ -194,7 +183,7 @@ async function lockExisting(
   { agentId, userId, until }: GraphPart,
 ): Promise<string | null> {
   const lock = async (user: string, mode: string): Promise<string | null> => {
-    const { rows } = await db.query<{ id: string }>(
+    const row = await db.first<{ id: string }>(
       `select g.id from memory.graphs as g where g.tenant_id = $1 and g.agent_id = $2 and g.user_id = $3
          and ($4::timestamptz is null or ${isEmpty}
            or exists (select from memory.entities as e where e.graph_id = g.id and ${actedUntil('e', '$4')})
@@ -202,7 +191,7 @@ async function lockExisting(
        order by g.id limit 1 ${mode} of g`,
       [tenantId, agentId, user, user === userId ? until : null],
     );
-    return rows[0]?.id ?? null;
+    return row?.id ?? null;
   };
   if (userId !== agentScope) await lock(agentScope, 'for share');
   return lock(userId, 'for update');

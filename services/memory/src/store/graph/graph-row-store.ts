@@ -1,5 +1,4 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { only } from '@gatehouse/pg/rows';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { agentScope, type MemoryKey } from '../../shared/memory-key.ts';
 import { wasDeleted } from '../scopes/deleted-user-store.ts';
@@ -24,19 +23,18 @@ export interface LockedGraph extends Graph {
 }
 
 /** The visible graphs of these users of an agent; none if the agent was deleted. */
-export async function selectGraphs(
+export function selectGraphs(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
   users: readonly string[],
 ): Promise<Graph[]> {
-  const { rows } = await db.query<Graph>(
+  return db.all<Graph>(
     `select g.id, g.user_id as "userId" from memory.graphs as g
      left join memory.agents as a on a.tenant_id = g.tenant_id and a.agent_id = g.agent_id
      where g.tenant_id = $1 and g.agent_id = $2 and g.user_id = any ($3::text[]) and g.generation = 0
        and a.deleted_at is null`,
     [tenantId, agentId, users],
   );
-  return rows;
 }
 
 /**
@@ -66,13 +64,12 @@ async function graphOf(db: Queryable, key: MemoryKey, userId: string, lock: Lock
   const values = [tenantId, agentId, userId];
   // Forgetting may delete the graph between the two statements.
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    const { rows } = await db.query<Graph>(
+    const graph = await db.first<Graph>(
       `select id, user_id as "userId" from memory.graphs
        where tenant_id = $1 and agent_id = $2 and user_id = $3 and generation = 0 ${lock}`,
       values,
     );
-    const [graph] = rows;
-    if (graph !== undefined) return graph;
+    if (graph !== null) return graph;
     await db.query(
       'insert into memory.graphs (tenant_id, agent_id, user_id) values ($1, $2, $3) on conflict do nothing',
       values,
@@ -141,15 +138,13 @@ export async function growTenantGraph(
   { entities, relations, bytes }: CountedGrowth,
 ): Promise<void> {
   if (entities === 0 && relations === 0 && bytes === 0) return;
-  const used = only(
-    await db.query<{ entities: string; relations: string; bytes: string }>(
-      `insert into memory.tenants as t (tenant_id, entities, relations, bytes) values ($1, $2, $3, $4)
+  const used = await db.one<{ entities: string; relations: string; bytes: string }>(
+    `insert into memory.tenants as t (tenant_id, entities, relations, bytes) values ($1, $2, $3, $4)
        on conflict (tenant_id) do update
          set entities = t.entities + excluded.entities, relations = t.relations + excluded.relations,
              bytes = t.bytes + excluded.bytes
        returning entities, relations, bytes`,
-      [tenantId, entities, relations, bytes],
-    ),
+    [tenantId, entities, relations, bytes],
   );
   const maxRelations = limits.entities === null ? null : limits.entities * maxRelationsPerEntity;
   assertWithin('entities', entities, Number(used.entities), limits.entities);
@@ -164,10 +159,10 @@ export async function bytesOf(
   { tenantId, ids }: { tenantId: string; ids: readonly string[] },
 ): Promise<number> {
   if (ids.length === 0) return 0;
-  const counted = await db.query<{ bytes: number }>(
+  const { bytes } = await db.one<{ bytes: number }>(
     `select coalesce(sum(size), 0)::float8 as bytes from memory.${table}
      where id = any ($2::uuid[]) and tenant_id = $1`,
     [tenantId, ids],
   );
-  return only(counted).bytes;
+  return bytes;
 }

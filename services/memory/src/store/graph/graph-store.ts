@@ -1,7 +1,7 @@
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage } from '@gatehouse/pg/page';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import { labelKey, type StoredEntity } from '../../graph/entity.ts';
 import type { MemoryKey } from '../../shared/memory-key.ts';
 import type { AgentKey } from '../scopes/scope-store.ts';
@@ -24,28 +24,18 @@ export interface EntityFilter {
   before: string | null;
 }
 
-/** Reads the entities that users of an agent see. */
-export class GraphStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Reads the entities that users of an agent see. `pool` acts as `memory_app`. */
+export class GraphStore extends Store {
   /** Counts what belongs to these users. */
-  async count({ tenantId, agentId }: AgentKey, users: readonly string[]): Promise<GraphGrowth> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const counted = await db.query<GraphGrowth>(
-        `select coalesce(sum(g.entities), 0)::float8 as entities, coalesce(sum(g.relations), 0)::float8 as relations
+  count({ tenantId, agentId }: AgentKey, users: readonly string[]): Promise<GraphGrowth> {
+    return this.tenant(tenantId).one<GraphGrowth>(
+      `select coalesce(sum(g.entities), 0)::float8 as entities, coalesce(sum(g.relations), 0)::float8 as relations
          from memory.graphs as g
          left join memory.agents as a on a.tenant_id = g.tenant_id and a.agent_id = g.agent_id
          where g.tenant_id = $1 and g.agent_id = $2 and g.user_id = any ($3::text[]) and g.generation = 0
            and a.deleted_at is null`,
-        [tenantId, agentId, users],
-      );
-      return only(counted);
-    });
+      [tenantId, agentId, users],
+    );
   }
 
   /** Newest first. */
@@ -54,7 +44,7 @@ export class GraphStore {
     users: readonly string[],
     { q, type, limit, before }: EntityFilter,
   ): Promise<PageRows<StoredEntity>> {
-    return withTenant(this.#pool, key.tenantId, async (db) => {
+    return withTenant(this.pool, key.tenantId, async (db) => {
       const graphs = await selectGraphs(db, key, users);
       // A sorted scan for each graph; one over several would sort all their entities.
       const page = await readPage<Omit<StoredEntity, 'userId'> & { graphId: string }>(db, {
@@ -87,7 +77,7 @@ export class GraphStore {
   }
 
   async find(key: AgentKey, users: readonly string[], id: string): Promise<StoredEntity | null> {
-    return withTenant(this.#pool, key.tenantId, async (db) =>
+    return withTenant(this.pool, key.tenantId, async (db) =>
       selectEntity(db, key.tenantId, await selectGraphs(db, key, users), id),
     );
   }
@@ -98,7 +88,7 @@ export class GraphStore {
    */
   async removeRelations(key: MemoryKey, userId: string, id: string): Promise<void> {
     for (;;) {
-      const removed = await withTenant(this.#pool, key.tenantId, async (db) => {
+      const removed = await withTenant(this.pool, key.tenantId, async (db) => {
         const graph = await lockGraph(db, key, { userId, at: new Date() });
         if ((await selectEntity(db, key.tenantId, [graph], id)) === null) return 0;
         return deleteRelationsOf(db, key.tenantId, [id]);
@@ -150,7 +140,7 @@ export async function deleteRelationsOf(
   tenantId: string,
   entityIds: readonly string[],
 ): Promise<number> {
-  const { rows } = await db.query<{ graphId: string; count: string; bytes: number }>(
+  const rows = await db.all<{ graphId: string; count: string; bytes: number }>(
     `with found as materialized (
        select r.id from memory.relations as r where r.tenant_id = $1 and r.source_id = any ($2::uuid[])
        union
@@ -177,13 +167,12 @@ async function selectEntity(
   graphs: readonly Graph[],
   id: string,
 ): Promise<StoredEntity | null> {
-  const { rows } = await db.query<Omit<StoredEntity, 'userId'> & { graphId: string }>(
+  const row = await db.first<Omit<StoredEntity, 'userId'> & { graphId: string }>(
     `select ${entityColumns}, e.graph_id as "graphId" from memory.entities as e
      where e.tenant_id = $1 and e.id = $2 and e.graph_id = any ($3::bigint[])`,
     [tenantId, id, graphs.map((graph) => graph.id)],
   );
-  const [row] = rows;
-  if (row === undefined) return null;
+  if (row === null) return null;
   const { graphId, ...entity } = row;
   return { ...entity, userId: userOf(graphs, graphId) };
 }

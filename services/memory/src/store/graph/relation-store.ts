@@ -1,7 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/kit/page';
-import { only } from '@gatehouse/pg/rows';
 import type { Queryable } from '@gatehouse/pg/pool';
 import {
   maxVersions,
@@ -62,8 +61,8 @@ function countedSize(type: string, properties: string): string {
 
 /** The time in milliseconds, as the database's clock has it. */
 async function databaseTime(db: Queryable): Promise<number> {
-  const clock = await db.query<{ now: Date }>(`select date_trunc('milliseconds', clock_timestamp()) as now`);
-  return only(clock).now.getTime();
+  const clock = await db.one<{ now: Date }>(`select date_trunc('milliseconds', clock_timestamp()) as now`);
+  return clock.now.getTime();
 }
 
 interface RelationEnd {
@@ -79,7 +78,7 @@ async function selectEnds(
   inputs: readonly NewRelation[],
 ): Promise<Map<string, string>> {
   const refs = [...new Set(inputs.flatMap(({ source, target }) => [source, target]))];
-  const { rows } = await db.query<RelationEnd>(
+  const rows = await db.all<RelationEnd>(
     `select ref, id from (
        select input.ref, e.id, 0 as rank
        from unnest($3::text[], $4::uuid[]) as input (ref, id)
@@ -128,7 +127,7 @@ async function selectVersions(
   relations: readonly RelationInput[],
 ): Promise<KnownVersion[]> {
   const distinct = [...new Map(relations.map((relation) => [relationKey(relation), relation])).values()];
-  const { rows } = await db.query<
+  const rows = await db.all<
     Omit<KnownVersion, 'validFrom' | 'validTo'> & { validFrom: Date; validTo: Date | null }
   >(
     `select version.id, input.source_id as "sourceId", input.target_id as "targetId", input.type, version."validFrom",
@@ -240,7 +239,7 @@ async function selectInOrder(
   tenantId: string,
   ids: readonly string[],
 ): Promise<StoredRelation[]> {
-  const { rows } = await db.query<StoredRelation>(
+  const rows = await db.all<StoredRelation>(
     `select id, "sourceId", "targetId", type, weight, "validFrom", "validTo", properties from (
        select r.*, input.position, sum(octet_length(r.properties::text)) over () as total
        from unnest($2::uuid[]) with ordinality as input (id, position)

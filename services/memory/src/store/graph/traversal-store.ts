@@ -2,8 +2,8 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import { isStatementTimeout } from '@gatehouse/pg/errors';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import { labelKey, type StoredEntity } from '../../graph/entity.ts';
 import type { StoredEdge } from '../../graph/relation.ts';
 import { traverse, type Step } from '../../graph/traversal.ts';
@@ -28,21 +28,15 @@ const maxDurationMs = 3_000;
 /** Nodes of one response, in bytes. */
 const maxNodesBytes = 3 * 1024 * 1024;
 
-export class TraversalStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** `pool` acts as `memory_app`. */
+export class TraversalStore extends Store {
   /**
    * Visits what is connected to the start, as these users see it, in one statement a step. Relations that are not
    * found in time are left out, and the result is `truncated`. Throws `not_found` for an unknown start, and
    * `query_timeout` if the graphs, the start or the nodes are not read in time.
    */
   async traverse(key: AgentKey, users: readonly string[], query: Traverse): Promise<Subgraph> {
-    return withTenant(this.#pool, key.tenantId, async (db) => {
+    return withTenant(this.pool, key.tenantId, async (db) => {
       const asOf = await beginTraversal(db, query.asOf);
       const graphs = await selectGraphs(db, key, users);
       const view: GraphView = { tenantId: key.tenantId, graphIds: graphs.map(({ id }) => id), asOf, query };
@@ -85,12 +79,12 @@ function untilEnd(
 
 /** Limits the time of the following statements. Returns the time of the traversal, by default the database's. */
 async function beginTraversal(db: Queryable, asOf: string | null): Promise<string> {
-  const begun = await db.query<{ as_of: Date }>(
+  const begun = await db.one<{ as_of: Date }>(
     `select set_config('statement_timeout', '${statementTimeoutMs}', true),
             coalesce($1, date_trunc('milliseconds', clock_timestamp())) as as_of`,
     [asOf],
   );
-  return only(begun).as_of.toISOString();
+  return begun.as_of.toISOString();
 }
 
 /** Ids of the entities to start from, in the order of the request. Throws `not_found` for one that is unknown. */
@@ -98,7 +92,7 @@ async function selectStarts(db: Queryable, { tenantId, graphIds, query }: GraphV
   const { start } = query;
   const ids = start.map((ref) => (isUuid(ref) ? ref : null));
   const values = new Values([tenantId, graphIds, start, ids, start.map(labelKey), query.max_nodes + 1]);
-  const { rows } = await db.query<{ position: string; rank: number; id: string }>(
+  const rows = await db.all<{ position: string; rank: number; id: string }>(
     values.prepared(`select input.position, found.rank, found.id
      from unnest($3::text[], $4::uuid[], $5::text[]) with ordinality as input (ref, id, name_key, position)
      cross join lateral (
@@ -136,7 +130,7 @@ async function selectNeighbours(
 ): Promise<string[]> {
   const values = new Values([view.tenantId, view.asOf, frontier, view.query.fan_out, visited, limit]);
   const near = branches(view, values, { limit: '$4::int', lookups: lookupsFor(frontier) });
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await db.all<{ id: string }>(
     values.prepared(
       // Not a join: joins by hash are switched off.
       `select near.id from unnest($3::uuid[]) as origin (id)
@@ -171,14 +165,13 @@ async function isCut(db: Queryable, view: GraphView, frontier: readonly string[]
       ...relationsOf(view, values).map((relations) => `(select from (${relations} ${rest}) as unseen)`),
     );
   }
-  const { rows } = await db.query(
+  return db.exists(
     values.prepared(
       `select from unnest($3::uuid[]) as origin (id)
        cross join lateral (select from (${more.join(' union all ')}) as one limit 1) as more
        limit 1`,
     ),
   );
-  return rows.length > 0;
 }
 
 /** The `limit` strongest relations of `origin` in each visible graph and each direction. */
@@ -208,7 +201,7 @@ async function selectNodes(
   { tenantId, graphIds }: GraphView,
   ids: readonly string[],
 ): Promise<{ rows: Omit<Node, 'distance'>[]; cut: boolean }> {
-  const { rows } = await db.query<Omit<Node, 'distance'> & { found: string }>(
+  const rows = await db.all<Omit<Node, 'distance'> & { found: string }>(
     new Values([tenantId, graphIds, ids])
       .prepared(`select id, "externalId", name, type, description, properties, found from (
        select e.*, node.position, count(*) over () as found, sum(e.size) over (order by node.position) as total

@@ -1,7 +1,6 @@
 import { newId } from '@gatehouse/kit/ids';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 import { sizeOf, type NewDocument } from '../../documents/document.ts';
 import type { Passage } from '../../documents/split-markdown.ts';
 import { repeatedDocument, type NumberedDocument } from '../../moving/record-batches.ts';
@@ -70,12 +69,10 @@ export async function addGeneration(
   { tenantId, agentId }: AgentKey,
   state: 'staging' | 'discarded',
 ): Promise<number> {
-  const { generation } = only(
-    await db.query<{ generation: number }>(
-      `update memory.agents set last_generation = last_generation + 1, hidden = hidden || (last_generation + 1)
+  const { generation } = await db.one<{ generation: number }>(
+    `update memory.agents set last_generation = last_generation + 1, hidden = hidden || (last_generation + 1)
        where tenant_id = $1 and agent_id = $2 returning last_generation as generation`,
-      [tenantId, agentId],
-    ),
+    [tenantId, agentId],
   );
   await db.query(
     'insert into memory.imports (tenant_id, agent_id, generation, state) values ($1, $2, $3, $4)',
@@ -86,7 +83,7 @@ export async function addGeneration(
 
 /** Visible generations with documents, without generation 0, those with the fewest passages first. */
 async function selectGenerations(db: Queryable, { tenantId, agentId }: AgentKey): Promise<number[]> {
-  const { rows } = await db.query<{ generation: number }>(
+  const rows = await db.all<{ generation: number }>(
     `select s.generation from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
      where s.tenant_id = $1 and s.agent_id = $2 and s.generation > 0 and s.documents > 0 and ${visibleScope}
        and exists (select 1 from memory.documents as d
@@ -143,7 +140,7 @@ export async function stageDocuments(
     bytes: Buffer.byteLength(document.text),
     size: sizeOf(document),
   }));
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await db.all<{ id: string }>(
     `insert into memory.documents (tenant_id, id, scope_id, path, title, metadata, source_kind, run_id, session_id, text,
        bytes, chunks, created_at, updated_at, extra)
      select $1, id, scope_id, path, title, metadata::jsonb, source_kind, run_id, session_id, text, bytes, chunks,
@@ -198,7 +195,7 @@ async function makeScopes(
      on conflict do nothing`,
     values,
   );
-  const { rows } = await db.query<{ id: string; userId: string }>(
+  const rows = await db.all<{ id: string; userId: string }>(
     `select id, user_id as "userId" from memory.scopes
      where tenant_id = $1 and agent_id = $2 and generation = $3 and user_id = any ($4::text[])
      order by id for update`,
@@ -237,7 +234,7 @@ async function lockPresent(
     'select 1 from memory.scopes where tenant_id = $1 and id = any ($2::bigint[]) order by id for update',
     [tenantId, scopeIds],
   );
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await db.all<{ id: string }>(
     'select id from memory.documents where tenant_id = $1 and id = any ($2::uuid[])',
     [tenantId, [...new Set(passages.map(({ documentId }) => documentId))]],
   );
@@ -254,7 +251,7 @@ export async function markReplaced(
   documents: readonly Pick<NewDocument, 'userId' | 'path'>[],
 ): Promise<void> {
   await closeAgent(db, { agentId });
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await db.all<{ id: string }>(
     `select d.id from memory.agents as a
      cross join unnest($3::text[], $4::text[]) as staged (user_id, path)
      cross join lateral (
@@ -309,21 +306,17 @@ export async function publishImport(db: Queryable, key: ImportKey): Promise<Publ
   if (agent === undefined) throw new AppError('not_found', 'There is no such agent.');
   if (agent.analyser !== key.analyser) throw lost();
   if (await anyUserDeleted(db, key)) throw userDeleted();
-  const added = only(
-    await db.query<Omit<Published, 'replaced'>>(
-      `select coalesce(sum(documents), 0)::float8 as documents, coalesce(sum(chunks), 0)::float8 as chunks,
+  const added = await db.one<Omit<Published, 'replaced'>>(
+    `select coalesce(sum(documents), 0)::float8 as documents, coalesce(sum(chunks), 0)::float8 as chunks,
               coalesce(sum(bytes), 0)::float8 as bytes
        from memory.scopes where tenant_id = $1 and agent_id = $2 and generation = $3`,
-      values,
-    ),
+    values,
   );
-  const replaced = only(
-    await db.query<Published['replaced']>(
-      `select count(*)::float8 as documents, coalesce(sum(${countedBytes}), 0)::float8 as bytes
+  const replaced = await db.one<Published['replaced']>(
+    `select count(*)::float8 as documents, coalesce(sum(${countedBytes}), 0)::float8 as bytes
        from memory.documents as d ${scopeOfDocument}
        where d.tenant_id = $1 and d.replaced_by = $3 and s.agent_id = $2`,
-      values,
-    ),
+    values,
   );
   return { ...added, replaced };
 }

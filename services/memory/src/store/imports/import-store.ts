@@ -1,4 +1,5 @@
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import type { NewDocument } from '../../documents/document.ts';
 import type { NumberedDocument } from '../../moving/record-batches.ts';
 import type { MemoryKey } from '../../shared/memory-key.ts';
@@ -36,15 +37,8 @@ export interface Imported {
 /** Passages that one transaction stores: it takes about half a second on one core. */
 const batchPassages = 250;
 
-/** Imports, each in many short transactions. */
-export class ImportStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Imports, each in many short transactions. `pool` acts as `memory_app`. */
+export class ImportStore extends Store {
   /** Returns null while another import into the agent is under way. */
   async begin(key: MemoryKey): Promise<ImportKey | null> {
     for (;;) {
@@ -155,7 +149,7 @@ export class ImportStore {
     { tenantId }: Pick<MemoryKey, 'tenantId'>,
     work: (db: Queryable) => Promise<Result>,
   ): Promise<Result> {
-    return withTenant(this.#pool, tenantId, work);
+    return withTenant(this.pool, tenantId, work);
   }
 }
 

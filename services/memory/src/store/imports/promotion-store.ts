@@ -23,7 +23,7 @@ export async function promoteImport(db: Queryable, key: ImportKey): Promise<bool
   const from = await findScope(db, key);
   if (from === null) return true;
   const [to] = await lockOwnScope(db, key, from.userId);
-  const { rows } = await db.query<{ id: string; bytes: number }>(
+  const rows = await db.all<{ id: string; bytes: number }>(
     `select id, bytes from (
        select d.id, ${countedBytes} as bytes, sum(d.chunks) over (order by d.id rows between unbounded preceding and 1 preceding) as before
        from memory.documents as d join memory.agents as a on a.tenant_id = $1 and a.agent_id = $3
@@ -61,7 +61,7 @@ async function findScope(
   db: Queryable,
   { tenantId, agentId, generation }: ImportKey,
 ): Promise<{ id: string; userId: string } | null> {
-  const { rows } = await db.query<{ id: string; userId: string }>(
+  return db.first<{ id: string; userId: string }>(
     `select s.id, s.user_id as "userId" from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
      where s.tenant_id = $1 and s.agent_id = $2 and s.generation = $3 and s.documents > 0 and ${visibleScope}
        and exists (select 1 from memory.documents as d
@@ -69,7 +69,6 @@ async function findScope(
      limit 1`,
     [tenantId, agentId, generation],
   );
-  return rows[0] ?? null;
 }
 
 /** Stored passages with their terms, as the index has them. */
@@ -78,13 +77,12 @@ async function selectPassages(
   { tenantId, scopeId }: { tenantId: string; scopeId: string },
   documentIds: readonly string[],
 ): Promise<NumberedPassage[]> {
-  const { rows } = await db.query<NumberedPassage>(
+  return db.all<NumberedPassage>(
     `select number, document_id as "documentId", start_line as "startLine", end_line as "endLine", context, text, analyser,
             length, terms, counts
      from memory.chunks where tenant_id = $1 and document_id = any ($3::uuid[]) and scope_id = $2 order by number`,
     [tenantId, scopeId, documentIds],
   );
-  return rows;
 }
 
 type NumberedPassage = IndexedPassage & { number: number };
@@ -101,12 +99,11 @@ async function selectEmbeddings(
   { tenantId, scopeId }: { tenantId: string; scopeId: string },
   passages: readonly NumberedPassage[],
 ): Promise<StoredEmbedding[]> {
-  const { rows } = await db.query<StoredEmbedding>(
+  return db.all<StoredEmbedding>(
     `select number, model, vector, sketch::text as sketch from memory.embeddings
      where tenant_id = $1 and scope_id = $2 and number = any ($3::integer[])`,
     [tenantId, scopeId, passages.map(({ number }) => number)],
   );
-  return rows;
 }
 
 /** Stores the embeddings of passages that have new numbers: a new embedding would cost another call of the model. */

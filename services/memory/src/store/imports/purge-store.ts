@@ -28,11 +28,11 @@ export async function discardImport(
        and ($4 or alive_at < clock_timestamp() - ${deadAfter})`,
     [...values, !onlyDead],
   );
-  const { rows } = await db.query<{ state: ImportState }>(
+  const row = await db.first<{ state: ImportState }>(
     'select state from memory.imports where tenant_id = $1 and agent_id = $2 and generation = $3',
     values,
   );
-  return rows[0]?.state ?? null;
+  return row?.state ?? null;
 }
 
 /** Rows that one statement removes at most; a row of the index takes the longest. */
@@ -91,7 +91,7 @@ export async function discardReplacedScopes(
   { tenantId, agentId, generation }: GenerationKey,
 ): Promise<GenerationKey | null> {
   await closeAgent(db, { agentId });
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await db.all<{ id: string }>(
     `select distinct on (s.user_id) s.id
      from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
      where s.tenant_id = $1 and s.agent_id = $2 and s.documents > 0 and ${visibleScope}
@@ -134,7 +134,7 @@ async function removeReplaced(db: Queryable, key: GenerationKey): Promise<boolea
      order by id for update`,
     [tenantId, agentId, generation],
   );
-  const { rows } = await db.query<Located>(
+  const rows = await db.all<Located>(
     `select id, scope_id as "scopeId", bytes, false as counted from (
        select d.id, d.scope_id, ${countedBytes} as bytes,
               sum(d.chunks) over (order by d.scope_id, d.id rows between unbounded preceding and 1 preceding) as before

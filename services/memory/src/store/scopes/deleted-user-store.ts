@@ -42,11 +42,10 @@ export async function wasDeleted(
   if (userId === agentScope) return false;
   await lockUser(db, tenantId, userId, 'shared');
   await db.query(`select set_config('gatehouse.acted_at', $1, true)`, [at.toISOString()]);
-  const { rows } = await db.query(
+  return db.exists(
     'select 1 from memory.deleted_users where tenant_id = $1 and user_hash = $2 and requested_at >= $3',
     [tenantId, hashOf(tenantId, userId), at],
   );
-  return rows.length > 0;
 }
 
 /** The SQL condition for rows of this alias that were written up to a time; for all if the parameter is null. */
@@ -60,11 +59,11 @@ export function hashedUser(tenantId: string, userId: string): string {
 }
 
 /** Whether the data of a user with a document of an import were deleted since it began. */
-export async function anyUserDeleted(
+export function anyUserDeleted(
   db: Queryable,
   { tenantId, agentId, generation }: { tenantId: string; agentId: string; generation: number },
 ): Promise<boolean> {
-  const { rows } = await db.query(
+  return db.exists(
     `select 1 from memory.imports as i
      join memory.scopes as s on s.tenant_id = $1 and s.agent_id = $2 and s.generation = $3
      cross join lateral (
@@ -74,7 +73,6 @@ export async function anyUserDeleted(
      where i.tenant_id = $1 and i.agent_id = $2 and i.generation = $3 limit 1`,
     [tenantId, agentId, generation],
   );
-  return rows.length > 0;
 }
 
 async function lockUser(

@@ -1,5 +1,4 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { only } from '@gatehouse/pg/rows';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { Analyser, MemoryKey } from '../../shared/memory-key.ts';
 
@@ -33,7 +32,7 @@ export const countedBytes = '(d.bytes + coalesce(d.extra, 0))';
  */
 export async function shareAgent(db: Queryable, { agentId }: Pick<MemoryKey, 'agentId'>): Promise<void> {
   await db.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [lockName(agentId)]);
-  const { rows } = await db.query(
+  const rows = await db.all(
     `select from memory.agents where agent_id = $1 and locked_by is not null
        and locked_by is distinct from nullif(current_setting('gatehouse.transfer_id', true), '')::uuid`,
     [agentId],
@@ -63,7 +62,7 @@ export async function holdMemory(
 ): Promise<Analyser> {
   await shareAgent(db, { agentId });
   const find = async (): Promise<{ analyser: Analyser; deleted: boolean } | undefined> => {
-    const { rows } = await db.query<{ analyser: Analyser; deleted: boolean }>(
+    const rows = await db.all<{ analyser: Analyser; deleted: boolean }>(
       `select analyser, deleted_at is not null as deleted from memory.agents
        where tenant_id = $1 and agent_id = $2`,
       [tenantId, agentId],
@@ -86,13 +85,13 @@ export async function holdMemory(
  * Locks what belongs to these users of an agent until the transaction ends, and returns the visible scopes, or all.
  * Every writer calls it first, with all its users, so writers can't deadlock on what they change after it.
  */
-export async function lockScopes(
+export function lockScopes(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
   userIds: readonly string[] | 'all',
   { visible = true }: { visible?: boolean } = {},
 ): Promise<{ id: string; userId: string; generation: number }[]> {
-  const { rows } = await db.query<{ id: string; userId: string; generation: number }>(
+  return db.all<{ id: string; userId: string; generation: number }>(
     `select s.id, s.user_id as "userId", s.generation
      from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
      where s.tenant_id = $1 and s.agent_id = $2 and ($3::text[] is null or s.user_id = any ($3))
@@ -101,7 +100,6 @@ export async function lockScopes(
      for update of s`,
     [tenantId, agentId, userIds === 'all' ? null : [...userIds]],
   );
-  return rows;
 }
 
 /** Makes and locks the scope of a user, and returns the ids of all its visible scopes, its own first. */
@@ -161,13 +159,11 @@ export async function growTenant(
   { documents, bytes }: Pick<Growth, 'documents' | 'bytes'>,
   limits: Pick<MemoryLimits, 'documents' | 'bytes'>,
 ): Promise<void> {
-  const used = only(
-    await db.query<{ documents: string; bytes: string }>(
-      `insert into memory.tenants as t (tenant_id, documents, bytes) values ($1, $2, $3)
+  const used = await db.one<{ documents: string; bytes: string }>(
+    `insert into memory.tenants as t (tenant_id, documents, bytes) values ($1, $2, $3)
        on conflict (tenant_id) do update set documents = t.documents + excluded.documents, bytes = t.bytes + excluded.bytes
        returning documents, bytes`,
-      [tenantId, documents, bytes],
-    ),
+    [tenantId, documents, bytes],
   );
   assertWithin('documents', documents, Number(used.documents), limits.documents);
   assertWithin('bytes', bytes, Number(used.bytes), limits.bytes);
@@ -189,17 +185,16 @@ export async function markAgentDeleted(db: Queryable, { tenantId, agentId }: Age
   );
 }
 
-export async function isAgentDeleted(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
-  const { rows } = await db.query(
+export function isAgentDeleted(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
+  return db.exists(
     'select from memory.agents where tenant_id = $1 and agent_id = $2 and deleted_at is not null',
     [tenantId, agentId],
   );
-  return rows.length > 0;
 }
 
 /** The agents in whose memory a user has something. */
 export async function memoriesOfUser(db: Queryable, tenantId: string, userId: string): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await db.all<{ id: string }>(
     'select distinct agent_id as id from memory.scopes where tenant_id = $1 and user_id = $2 order by 1',
     [tenantId, userId],
   );
@@ -224,7 +219,7 @@ export async function tenantUsage(
   db: Queryable,
   tenantId: string,
 ): Promise<{ documents: bigint; bytes: bigint; entities: bigint }> {
-  const { rows } = await db.query<{ documents: string; bytes: string; entities: string }>(
+  const rows = await db.all<{ documents: string; bytes: string; entities: string }>(
     'select documents, bytes, entities from memory.tenants where tenant_id = $1',
     [tenantId],
   );

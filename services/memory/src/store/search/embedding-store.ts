@@ -1,4 +1,5 @@
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import { normalised, packVector, sketchOf, type Embedded } from '../../search/vectors.ts';
 import type { RequestJob } from '../scopes/job-request.ts';
 import { liveDocument, visibleScope, type AgentKey } from '../scopes/scope-store.ts';
@@ -18,18 +19,11 @@ export interface PendingChunk {
 /** Longer than a batch takes. */
 const claimedFor = `interval '90 s'`;
 
-/** Reads passages without an embedding, and stores embeddings. */
-export class EmbeddingStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Reads passages without an embedding, and stores embeddings. `pool` acts as `memory_app`. */
+export class EmbeddingStore extends Store {
   /** Claims the embedding of an agent's passages for a job, or prolongs its claim. `gone`: there is no such memory. */
   async claim({ tenantId, agentId }: AgentKey, jobId: string): Promise<'claimed' | 'held' | 'gone'> {
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenant(this.pool, tenantId, async (db) => {
       const { rowCount: claimed } = await db.query(
         `update memory.agents set embedding_job = $3, embedding_until = clock_timestamp() + ${claimedFor}
          where tenant_id = $1 and agent_id = $2 and deleted_at is null
@@ -46,12 +40,10 @@ export class EmbeddingStore {
   }
 
   async release({ tenantId, agentId }: AgentKey, jobId: string): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update memory.agents set embedding_job = null
+    await this.tenant(tenantId).query(
+      `update memory.agents set embedding_job = null
          where tenant_id = $1 and agent_id = $2 and embedding_job = $3`,
-        [tenantId, agentId, jobId],
-      ),
+      [tenantId, agentId, jobId],
     );
   }
 
@@ -60,9 +52,8 @@ export class EmbeddingStore {
     { tenantId, agentId }: AgentKey,
     { limit, without }: { limit: number; without: readonly Pick<PendingChunk, 'scopeId' | 'number'>[] },
   ): Promise<PendingChunk[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<PendingChunk>(
-        `select c.scope_id as "scopeId", c.number, c.document_id as "documentId", c.context || E'\\n' || c.text as text
+    return this.tenant(tenantId).all<PendingChunk>(
+      `select c.scope_id as "scopeId", c.number, c.document_id as "documentId", c.context || E'\\n' || c.text as text
          from memory.scopes as s
          join memory.agents as a using (tenant_id, agent_id)
          -- The second part is read only if the first has too few: it reads all documents.
@@ -88,21 +79,19 @@ export class EmbeddingStore {
            and (c.scope_id, c.number) not in (
              select scope_id, number from unnest($4::bigint[], $5::integer[]) as without (scope_id, number))
          limit $3`,
-        [
-          ...[tenantId, agentId, limit],
-          without.map(({ scopeId }) => scopeId),
-          without.map(({ number }) => number),
-        ],
-      );
-      return rows;
-    });
+      [
+        ...[tenantId, agentId, limit],
+        without.map(({ scopeId }) => scopeId),
+        without.map(({ number }) => number),
+      ],
+    );
   }
 
   /** Stores the embeddings of passages that are still there, and notes the model. */
   async save(key: AgentKey, chunks: readonly PendingChunk[], { model, vectors }: Embedded): Promise<void> {
     const { tenantId } = key;
     const made = vectors.map(normalised);
-    await withTenant(this.#pool, tenantId, async (db) => {
+    await withTenant(this.pool, tenantId, async (db) => {
       await setEmbeddingModel(db, key, model);
       await shareScopes(db, tenantId, chunks);
       await db.query(
@@ -132,7 +121,7 @@ export class EmbeddingStore {
 
   /** Notes the model that is in use, or `noModel`. Returns whether it is another one than before. */
   async noteModel(key: AgentKey, model: string, request: RequestJob): Promise<boolean> {
-    return withTenant(this.#pool, key.tenantId, async (db) => {
+    return withTenant(this.pool, key.tenantId, async (db) => {
       const changed = await setEmbeddingModel(db, key, model);
       if (changed && model !== noModel) await request(db, key);
       return changed;
@@ -145,12 +134,11 @@ async function setEmbeddingModel(
   { tenantId, agentId }: AgentKey,
   model: string,
 ): Promise<boolean> {
-  const { rowCount } = await db.query(
+  return db.exists(
     `update memory.agents set embedding_model = $3
      where tenant_id = $1 and agent_id = $2 and embedding_model is distinct from $3`,
     [tenantId, agentId, model],
   );
-  return rowCount === 1;
 }
 
 /** Keeps writers out of the scopes of passages, so that none is deleted before its embedding is there. */

@@ -1,21 +1,15 @@
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import type { AgentKey } from '../scopes/scope-store.ts';
 import type { PassagePosition } from './place.ts';
 import { waitsForCopy } from './vector-store.ts';
 
-/** Copies vectors that were stored before the database had pgvector. */
-export class HalfVectorStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+/** Copies vectors that were stored before the database had pgvector. `pool` acts as `memory_app`. */
+export class HalfVectorStore extends Store {
   /** Whether vectors of the agent wait to be copied. False without pgvector. */
   async incomplete({ tenantId, agentId }: AgentKey): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ incomplete: boolean }>(
+    return withTenant(this.pool, tenantId, async (db) => {
+      const rows = await db.all<{ incomplete: boolean }>(
         `select ${waitsForCopy} as incomplete
          from memory.agents as a where a.tenant_id = $1 and a.agent_id = $2`,
         [tenantId, agentId],
@@ -25,22 +19,19 @@ export class HalfVectorStore {
   }
 
   /** Copies the next vectors after a place. Returns the place of the last one, or null if none was left. */
-  async copy(key: AgentKey, after: PassagePosition, limit: number): Promise<PassagePosition | null> {
-    return withTenant(this.#pool, key.tenantId, (db) => copyBatch(db, key, after, limit));
+  copy(key: AgentKey, after: PassagePosition, limit: number): Promise<PassagePosition | null> {
+    return withTenant(this.pool, key.tenantId, (db) => copyBatch(db, key, after, limit));
   }
 
   /** Notes that all vectors are copied. Returns false if some are not. */
   async complete({ tenantId, agentId }: AgentKey): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `update memory.agents set half_vectors_complete = true
+    return this.tenant(tenantId).exists(
+      `update memory.agents set half_vectors_complete = true
          where tenant_id = $1 and agent_id = $2 and not exists (
            select from memory.embeddings as e
            where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting})`,
-        [tenantId, agentId],
-      );
-      return rowCount === 1;
-    });
+      [tenantId, agentId],
+    );
   }
 }
 
@@ -59,7 +50,7 @@ async function copyBatch(
   after: PassagePosition,
   limit: number,
 ): Promise<PassagePosition | null> {
-  const { rows } = await db.query<PassagePosition>(
+  return db.first<PassagePosition>(
     `with batch as materialized (
        select e.scope_id, e.number, e.model, e.vector from memory.embeddings as e
        where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting}
@@ -74,5 +65,4 @@ async function copyBatch(
      select scope_id as "scopeId", number from batch order by scope_id desc, number desc limit 1`,
     [tenantId, agentId, after.scopeId, after.number, limit],
   );
-  return rows[0] ?? null;
 }

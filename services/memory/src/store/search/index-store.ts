@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 import { searchedText, type Passage } from '../../documents/split-markdown.ts';
 import {
   blockOf,
@@ -76,7 +75,7 @@ async function analyseSlice<Text extends Searched>(
 ): Promise<(Text & PassageTerms)[]> {
   // Most have their words from the process that split their document.
   const words = passages.map((passage) => passage.words ?? wordsOf(searchedText(passage)));
-  const { rows } = await db.query<{ n: string; terms: string[]; counts: number[]; length: string }>(
+  const rows = await db.all<{ n: string; terms: string[]; counts: number[]; length: string }>(
     `select n, array_agg(term) as terms, array_agg(count) as counts, sum(count) as length
      from (
        select n, hashtextextended(word, 0) as term, sum(count)::integer as count
@@ -111,12 +110,10 @@ export async function insertPassages(
   passages: readonly IndexedPassage[],
 ): Promise<IndexGrowth & { first: number }> {
   if (passages.length === 0) return { chunks: 0, tokens: 0, first: 0 };
-  const { first } = only(
-    await db.query<{ first: number }>(
-      `update memory.scopes set next_number = next_number + $3 where tenant_id = $1 and id = $2
+  const { first } = await db.one<{ first: number }>(
+    `update memory.scopes set next_number = next_number + $3 where tenant_id = $1 and id = $2
        returning next_number - $3 as first`,
-      [tenantId, scopeId, passages.length],
-    ),
+    [tenantId, scopeId, passages.length],
   );
   const numbered = passages.map((passage, index) => ({ ...passage, number: first + index }));
   for (const slice of slicesOf(numbered, passagesOfSlice))
@@ -236,7 +233,7 @@ export async function deleteChunks(
   { tenantId, scopeId }: Pick<IndexTarget, 'tenantId' | 'scopeId'>,
   documentIds: readonly string[],
 ): Promise<IndexGrowth> {
-  const { rows } = await db.query<{ number: number }>(
+  const rows = await db.all<{ number: number }>(
     `select own.number from unnest($3::uuid[]) as document (id)
      cross join lateral (
        select number from memory.chunks where document_id = document.id and tenant_id = $1 and scope_id = $2 offset 0
@@ -287,7 +284,7 @@ async function removeEntries(
   terms: readonly string[],
   numbers: ReadonlySet<number>,
 ): Promise<void> {
-  const { rows } = await db.query<NewPosting>(
+  const rows = await db.all<NewPosting>(
     `select term, block, entries from memory.postings
      where tenant_id = $1 and scope_id = $2 and term = any ($3::bigint[]) and block = $4`,
     [tenantId, scopeId, terms, block],

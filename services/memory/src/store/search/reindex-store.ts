@@ -1,5 +1,5 @@
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
+import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import type { Analyser, MemoryKey } from '../../shared/memory-key.ts';
 import type { RequestJob } from '../scopes/job-request.ts';
 import { closeAgent, growScope, shareAgent, type AgentKey } from '../scopes/scope-store.ts';
@@ -18,31 +18,26 @@ const batchPassages = 250;
 
 /**
  * Rebuilds the index of an agent whose analyser was changed, or that has passages of an earlier tokeniser. Meanwhile
- * searches use all terms that its passages may have.
+ * searches use all terms that its passages may have. `pool` acts as `memory_app`.
  */
-export class ReindexStore {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
+export class ReindexStore extends Store {
   /** Notes the analyser of an agent. Requests a rebuild of the index if it was built otherwise. */
   async noteAnalyser(key: MemoryKey, request: RequestJob): Promise<void> {
-    await withTenant(this.#pool, key.tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `update memory.agents set analyser = $3, mixed = true
+    await withTenant(this.pool, key.tenantId, async (db) => {
+      if (
+        await db.exists(
+          `update memory.agents set analyser = $3, mixed = true
          where tenant_id = $1 and agent_id = $2 and (analyser <> $3 or (tokeniser < ${tokeniser} and not mixed))`,
-        [key.tenantId, key.agentId, key.analyser],
-      );
-      if (rowCount === 1) await request(db, key);
+          [key.tenantId, key.agentId, key.analyser],
+        )
+      )
+        await request(db, key);
     });
   }
 
   /** Analyses the next passages after a place. Returns the place of the last one, or null if none was left. */
   async analyseNext(key: AgentKey, after: PassagePosition): Promise<PassagePosition | null> {
-    return withTenant(this.#pool, key.tenantId, async (db) => {
+    return withTenant(this.pool, key.tenantId, async (db) => {
       await shareAgent(db, key);
       const analyser = await currentAnalyser(db, key);
       const scopeId = await lockNextScope(db, key, { after, analyser });
@@ -64,9 +59,9 @@ export class ReindexStore {
 
   /** Ends a rebuild. Returns false if passages are left, because others wrote or the analyser was changed again. */
   async finish(key: AgentKey): Promise<boolean> {
-    return withTenant(this.#pool, key.tenantId, async (db) => {
+    return withTenant(this.pool, key.tenantId, async (db) => {
       await closeAgent(db, key);
-      const { rowCount } = await db.query(
+      return db.exists(
         `update memory.agents as a set mixed = false, tokeniser = ${tokeniser}
          where a.tenant_id = $1 and a.agent_id = $2 and not exists (
            select from memory.scopes as s
@@ -75,19 +70,17 @@ export class ReindexStore {
          )`,
         [key.tenantId, key.agentId],
       );
-      return rowCount === 1;
     });
   }
 }
 
 /** The analyser of an agent. It may change at any time: `finish` finds what another one has analysed meanwhile. */
 async function currentAnalyser(db: Queryable, { tenantId, agentId }: AgentKey): Promise<Analyser> {
-  return only(
-    await db.query<{ analyser: Analyser }>(
-      'select analyser from memory.agents where tenant_id = $1 and agent_id = $2',
-      [tenantId, agentId],
-    ),
-  ).analyser;
+  const { analyser } = await db.one<{ analyser: Analyser }>(
+    'select analyser from memory.agents where tenant_id = $1 and agent_id = $2',
+    [tenantId, agentId],
+  );
+  return analyser;
 }
 
 /** Locks the first scope with a passage of another analyser after a place. */
@@ -96,7 +89,7 @@ async function lockNextScope(
   { tenantId, agentId }: AgentKey,
   { after, analyser }: { after: PassagePosition; analyser: Analyser },
 ): Promise<string | null> {
-  const { rows } = await db.query<{ id: string }>(
+  const row = await db.first<{ id: string }>(
     `select s.id from memory.scopes as s
      where s.tenant_id = $1 and s.agent_id = $2 and s.id >= $3 and exists (
        select from memory.chunks as c
@@ -105,7 +98,7 @@ async function lockNextScope(
      order by s.id limit 1 for update`,
     [tenantId, agentId, after.scopeId, after.number, indexedBy(analyser)],
   );
-  return rows[0]?.id ?? null;
+  return row?.id ?? null;
 }
 
 type StalePassage = Pick<NumberedTerms, 'number' | 'terms' | 'length'> & { context: string; text: string };
@@ -115,13 +108,12 @@ async function selectStale(
   { tenantId, scopeId }: { tenantId: string; scopeId: string },
   { from, analyser }: { from: number; analyser: Analyser },
 ): Promise<StalePassage[]> {
-  const { rows } = await db.query<StalePassage>(
+  return db.all<StalePassage>(
     `select number, terms, length, context, text from memory.chunks
      where tenant_id = $1 and scope_id = $2 and number > $3 and analyser <> $4
      order by number limit ${batchPassages}`,
     [tenantId, scopeId, from, indexedBy(analyser)],
   );
-  return rows;
 }
 
 /** Finds each row by its key, as `mergePostings` does; the other columns of a passage stay as they are. */

@@ -1,4 +1,5 @@
-import { withTenant, withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenantSnapshot, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
 import type { Fused } from '../../search/fusion.ts';
 import { entryBytes, type Posting } from '../../search/postings.ts';
 import {
@@ -35,29 +36,22 @@ const partWeight = 0.25;
 const scopes = `select s.id from memory.scopes as s join memory.agents as a using (tenant_id, agent_id)
   where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}`;
 
-/** The index of passages in PostgreSQL. Compares vectors by pgvector if the database has it, else by their sketches. */
-export class SearchStore implements PassageIndex {
-  readonly #pool: Pool;
-
-  /** `pool` acts as `memory_app`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
-  }
-
-  async state({ tenantId, agentId }: MemoryKey): Promise<IndexState | null> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<IndexState>(
-        `select analyser, nullif(embedding_model, '${noModel}') as "embeddingModel",
+/**
+ * The index of passages in PostgreSQL. Compares vectors by pgvector if the database has it, else by their sketches.
+ * `pool` acts as `memory_app`.
+ */
+export class SearchStore extends Store implements PassageIndex {
+  state({ tenantId, agentId }: MemoryKey): Promise<IndexState | null> {
+    return this.tenant(tenantId).first<IndexState>(
+      `select analyser, nullif(embedding_model, '${noModel}') as "embeddingModel",
                 tokeniser < ${tokeniser} and not mixed as "hasFormerWords", ${waitsForCopy} as "hasVectorsToCopy"
          from memory.agents as a where tenant_id = $1 and agent_id = $2`,
-        [tenantId, agentId],
-      );
-      return rows[0] ?? null;
-    });
+      [tenantId, agentId],
+    );
   }
 
   async read<Result>(key: MemoryKey, inside: (view: IndexView) => Promise<Result>): Promise<Result> {
-    return withTenantSnapshot(this.#pool, key.tenantId, (db) =>
+    return withTenantSnapshot(this.pool, key.tenantId, (db) =>
       inside({
         lexical: (users, query) => lexical(db, key, users, query),
         matching: (users, filter, limit) => readMatching(db, key, { users, filter, limit }),
@@ -109,7 +103,7 @@ async function readStatistics(
   { tenantId, agentId }: MemoryKey,
   users: readonly string[],
 ): Promise<Statistics | null> {
-  const { rows } = await db.query<Statistics & { passages: string; tokens: string }>(
+  const row = await db.first<Statistics & { passages: string; tokens: string }>(
     `select case when a.mixed then array['english', 'simple'] else array[a.analyser] end as analysers,
             a.tokeniser < ${tokeniser} as former, sum(s.chunks) as passages, sum(s.tokens) as tokens
      from memory.agents as a join memory.scopes as s using (tenant_id, agent_id)
@@ -117,8 +111,7 @@ async function readStatistics(
      group by 1, 2`,
     [tenantId, agentId, users],
   );
-  const [row] = rows;
-  return row === undefined ? null : { ...row, passages: Number(row.passages), tokens: Number(row.tokens) };
+  return row === null ? null : { ...row, passages: Number(row.passages), tokens: Number(row.tokens) };
 }
 
 /** The terms of a query, with the number of passages that have each: counted from the index, so never out of date. */
@@ -133,7 +126,7 @@ async function readTerms(
     .filter((word) => !word.startsWith(kinds.single));
   const sources = analysers.map((analyser) => `(${termsOf(analyser, 4)})`);
   if (former) sources.push(`(${formerTermsOf(5)})`);
-  const { rows } = await db.query<{ kind: string; term: string; passages: string }>(
+  const rows = await db.all<{ kind: string; term: string; passages: string }>(
     `select kind, term,
             (select coalesce(sum(octet_length(p.entries)), 0) / ${entryBytes} from memory.postings as p
              where p.tenant_id = $1 and p.scope_id = any (array(${scopes})) and p.term = words.term
@@ -158,12 +151,11 @@ async function readPostings(
   users: readonly string[],
   terms: readonly string[],
 ): Promise<Posting[]> {
-  const { rows } = await db.query<Posting>(
+  return db.all<Posting>(
     `select p.scope_id as "scopeId", p.term, p.block, p.entries from memory.postings as p
      where p.tenant_id = $1 and p.scope_id = any (array(${scopes})) and p.term = any ($4::bigint[])`,
     [tenantId, agentId, users, terms],
   );
-  return rows;
 }
 
 /** The numbers of a scope come as one value: there may be 50,000. */
@@ -172,7 +164,7 @@ async function readMatching(
   { tenantId, agentId }: MemoryKey,
   { users, filter, limit }: Pick<Search, 'users' | 'filter' | 'limit'>,
 ): Promise<PassageId[]> {
-  const { rows } = await db.query<{ scopeId: string; numbers: Buffer }>(
+  const rows = await db.all<{ scopeId: string; numbers: Buffer }>(
     `select "scopeId", string_agg(int4send(number), '') as numbers
      from (
        select c.scope_id as "scopeId", c.number
@@ -199,7 +191,7 @@ async function selectPassages(
   candidates: readonly Fused[],
   { limit, filter }: Pick<Search, 'filter' | 'limit'>,
 ): Promise<ScoredPassage[]> {
-  const { rows } = await db.query<Omit<ScoredPassage, keyof Fused> & { place: string }>(
+  const rows = await db.all<Omit<ScoredPassage, keyof Fused> & { place: string }>(
     `select d.id as "documentId", d.path, d.title, s.user_id as "userId", d.metadata, d.updated_at as "updatedAt",
             c.start_line as "startLine", c.end_line as "endLine", c.text, candidate.place
      from unnest($2::bigint[], $3::integer[]) with ordinality as candidate (scope_id, number, place)

@@ -37,7 +37,7 @@ export async function readVectorScopes(
   { tenantId, agentId }: MemoryKey,
   users: readonly string[],
 ): Promise<HalfVectors & { scopeIds: string[] }> {
-  const { rows } = await db.query<HalfVectors & { scopeIds: string[] }>(
+  const rows = await db.all<HalfVectors & { scopeIds: string[] }>(
     `select array(
               select s.id from memory.scopes as s
               where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = any ($3::text[]) and ${visibleScope}
@@ -62,7 +62,7 @@ export async function readClosest(
     extent.only === null && complete === true && schema !== null && size > 0 && size <= mostComponents;
   if (exact) await searchIndexes(db);
   const closest = exact ? byHalfVectors(schema, size) : bySketches(size, extent.only !== null);
-  const { rows } = await db.query<{ scopeId: string; number: number; vector: Buffer }>(
+  const rows = await db.all<{ scopeId: string; number: number; vector: Buffer }>(
     withVectors(first(closest, extent)),
     [...[tenantId, scopeIds, model, exact ? packVector(vector) : sketchOf(vector)], ...valuesOf(extent)],
   );
@@ -78,7 +78,7 @@ export async function readCosines(
   { model, vector }: Near,
   passages: readonly PassageId[],
 ): Promise<Scored[]> {
-  const { rows } = await db.query<PassageId & { vector: Buffer }>(
+  const rows = await db.all<PassageId & { vector: Buffer }>(
     `select e.scope_id as "scopeId", e.number, e.vector
      from unnest($2::bigint[], $3::integer[]) as listed (scope_id, number), ${embeddingOf('listed')} as e
      where e.model = $4 and octet_length(e.vector) = $5`,

@@ -1,6 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import type { Transfer, TransferItem } from '@gatehouse/transfers/transfer';
 import { growGraphAlone, growTenantGraph } from '../graph/graph-row-store.ts';
@@ -48,18 +47,14 @@ interface LockedMemory {
 }
 
 /** Whether documents of an import are being stored, or removed. */
-export async function isBeingImported(db: Queryable, agentId: string): Promise<boolean> {
-  const { rows } = await db.query('select from memory.imports where agent_id = $1 limit 1', [agentId]);
-  return rows.length > 0;
+export function isBeingImported(db: Queryable, agentId: string): Promise<boolean> {
+  return db.exists('select from memory.imports where agent_id = $1 limit 1', [agentId]);
 }
 
 /** Whether nothing of an agent is there, also not what is to be removed. */
 export async function isEmpty(db: Queryable, agentId: string): Promise<boolean> {
-  const { rows } = await db.query(
-    `select from memory.scopes where agent_id = $1 union all select from memory.graphs where agent_id = $1 limit 1`,
-    [agentId],
-  );
-  return rows.length === 0;
+  const text = `select from memory.scopes where agent_id = $1 union all select from memory.graphs where agent_id = $1 limit 1`;
+  return !(await db.exists({ text, values: [agentId] }));
 }
 
 /** Keeps the memory of an agent as it is, once its writers have ended. Throws `resource_locked` for another transfer. */
@@ -69,26 +64,25 @@ export async function lockMemory(
   transferId: string,
 ): Promise<LockedMemory> {
   await closeAgent(db, { agentId });
-  const locked = await db.query<LockedMemory & { lockedBy: string }>(
+  const locked = await db.one<LockedMemory & { lockedBy: string }>(
     `insert into memory.agents as a (tenant_id, agent_id, analyser, locked_by) values ($1, $2, 'english', $3)
      on conflict (tenant_id, agent_id) do update set locked_by = coalesce(a.locked_by, excluded.locked_by)
      returning analyser, mixed, embedding_model as "embeddingModel", last_generation as "lastGeneration",
        locked_by as "lockedBy"`,
     [tenantId, agentId, transferId],
   );
-  const { lockedBy, ...memory } = only(locked);
+  const { lockedBy, ...memory } = locked;
   if (lockedBy !== transferId)
     throw new AppError('resource_locked', 'Another transfer uses the memory of the agent.');
   return memory;
 }
 
 /** Returns whether the transfer had locked it. */
-export async function unlockMemory(db: Queryable, agentId: string, transferId: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'update memory.agents set locked_by = null where agent_id = $1 and locked_by = $2',
-    [agentId, transferId],
-  );
-  return rowCount === 1;
+export function unlockMemory(db: Queryable, agentId: string, transferId: string): Promise<boolean> {
+  return db.exists('update memory.agents set locked_by = null where agent_id = $1 and locked_by = $2', [
+    agentId,
+    transferId,
+  ]);
 }
 
 /** Makes the memory of an agent in the target, also where it had one before, and keeps others from writing to it. */
@@ -110,11 +104,11 @@ export async function makeMemory(
 }
 
 /** The visible scopes of an agent, or its graphs, in a stable order. */
-export async function findParts(
+export function findParts(
   db: Queryable,
   { agentId, isGraph }: { agentId: string; isGraph: boolean },
 ): Promise<CopiedPart[]> {
-  const { rows } = await db.query<CopiedPart>(
+  return db.all<CopiedPart>(
     isGraph
       ? `select id, user_id as "userId", generation, null as "nextNumber", true as "isGraph" from memory.graphs
          where agent_id = $1 and generation = 0 order by id`
@@ -124,11 +118,10 @@ export async function findParts(
          where s.agent_id = $1 and s.generation <> all (a.hidden) order by s.id`,
     [agentId],
   );
-  return rows;
 }
 
 export async function readProgress(db: Queryable, transferId: string): Promise<Progress> {
-  const { rows } = await db.query<{ progress: Progress | null }>(
+  const rows = await db.all<{ progress: Progress | null }>(
     'select progress from memory.transfers where id = $1',
     [transferId],
   );
@@ -225,12 +218,12 @@ export async function growTarget(
 export type DeletedUser = Omit<UserDeletion, 'tenantId'>;
 
 /** Users whose data were to be deleted in the source since the transfer began, and who have something with an agent there. */
-export async function usersDeletedSince(
+export function usersDeletedSince(
   db: Queryable,
   { id, sourceTenantId }: Transfer,
   agentId: string,
 ): Promise<DeletedUser[]> {
-  const { rows } = await db.query<DeletedUser>(
+  return db.all<DeletedUser>(
     `select distinct p.user_id as "userId", d.requested_at as "requestedAt" from (
        select user_id from memory.scopes where agent_id = $2
        union all select user_id from memory.graphs where agent_id = $2) as p
@@ -241,7 +234,6 @@ export async function usersDeletedSince(
      where p.user_id <> ''`,
     [id, agentId, sourceTenantId],
   );
-  return rows;
 }
 
 interface ReadRows {
@@ -266,9 +258,8 @@ async function readBatch(
     table === 'documents'
       ? 'coalesce(sum(bytes) over (order by id rows between unbounded preceding and 1 preceding), 0)'
       : '0';
-  return only(
-    await db.query<ReadRows>(
-      `with page as materialized (
+  return db.one<ReadRows>(
+    `with page as materialized (
          select ${read} from memory.${table}
          where ${partColumn} = $1 ${after === null ? '' : `and (${columns}) > (${following})`}
          order by ${columns} limit ${limit}
@@ -280,8 +271,7 @@ async function readBatch(
          (select json_build_array(${key.map(([column]) => `${column}::text`).join(', ')}) from found
           order by ${key.map(([column]) => `${column} desc`).join(', ')} limit 1) as last
        from found`,
-      [part.id, ...(after ?? [])],
-    ),
+    [part.id, ...(after ?? [])],
   );
 }
 
@@ -297,30 +287,27 @@ async function makePart(
   const result = await db.query<{ id: string }>(`select id from memory.${table} where ${where}`, values);
   const [part] = result.rows;
   if (part !== undefined) return part.id;
-  return only(
-    await db.query<{ id: string }>(
-      `insert into memory.${table} (tenant_id, agent_id, user_id, generation ${isGraph ? '' : ', next_number'})
+  const { id } = await db.one<{ id: string }>(
+    `insert into memory.${table} (tenant_id, agent_id, user_id, generation ${isGraph ? '' : ', next_number'})
        values ($1, $2, $3, $4 ${isGraph ? '' : ', $5'}) returning id`,
-      isGraph ? values : [...values, nextNumber],
-    ),
-  ).id;
+    isGraph ? values : [...values, nextNumber],
+  );
+  return id;
 }
 
 /** Whether passages of another analyser are in the index of an agent. */
-export async function isMixed(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
-  const { rows } = await db.query(
-    'select from memory.agents where tenant_id = $1 and agent_id = $2 and mixed',
-    [tenantId, agentId],
-  );
-  return rows.length > 0;
+export function isMixed(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
+  return db.exists('select from memory.agents where tenant_id = $1 and agent_id = $2 and mixed', [
+    tenantId,
+    agentId,
+  ]);
 }
 
 /** Whether an agent has passages without an embedding. */
-export async function waitsForEmbeddings(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
-  const { rows } = await db.query(
+export function waitsForEmbeddings(db: Queryable, { tenantId, agentId }: AgentKey): Promise<boolean> {
+  return db.exists(
     `select from memory.documents as d ${scopeOfDocument}
      where d.tenant_id = $1 and s.agent_id = $2 and d.embedded_by is null limit 1`,
     [tenantId, agentId],
   );
-  return rows.length > 0;
 }
