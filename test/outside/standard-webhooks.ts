@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { verify } from '@gatehouse/service-webhook/signatures/verify';
-import { newStandardSecret } from '@gatehouse/service-webhook/signatures/signing-secret';
-import { standardHeaders } from '@gatehouse/service-webhook/signatures/standard-headers';
+import { newStandardSecret, standardHeaders } from '@gatehouse/service-webhook/signatures/signing-secret';
 
 /**
  * A library of Standard Webhooks verifies what Gatehouse signs, rejects what was changed, and signs what Gatehouse

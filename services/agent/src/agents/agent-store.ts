@@ -7,7 +7,7 @@ import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, only } from '@gatehouse/pg/rows';
+import { only } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { isAgentRef, settingShapes, type Agent, type AgentSettings, type AgentSummary } from './agent.ts';
 import type { Viewer } from './viewer.ts';
@@ -69,8 +69,7 @@ export class AgentStore extends Store {
     viewer: Viewer,
     { limit, before }: Pick<AgentFilter, 'limit' | 'before'>,
   ): Promise<AgentSummary[]> {
-    return allRows<AgentSummary>(
-      this.tenant(viewer.tenantId),
+    return this.tenant(viewer.tenantId).all<AgentSummary>(
       `select id, key, created_at as "createdAt" from agent.agents
         where ${visible} and status = 'active' and ($4::uuid is null or id < $4) order by id desc limit $5`,
       [...sight(viewer), before, limit + 1],
@@ -102,8 +101,7 @@ async function selectAgent(
   // Such a text may contain characters that PostgreSQL does not accept.
   if (!isAgentRef(ref)) return null;
   // A key may have the form of an id; then the agent with that id comes first.
-  return firstRow<Agent>(
-    db,
+  return db.first<Agent>(
     `select ${columns} from agent.agents
      where ${visible} and (id = $4::uuid or key = $5)
      order by (id = $4::uuid) desc nulls last limit 1 ${lock}`,

@@ -1,6 +1,5 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { hasRow } from '@gatehouse/pg/rows';
 import { putLogin } from '../logins/login-store.ts';
 import { lockMcpServer } from '../servers/server-store.ts';
 import type { McpConsentsOptions } from './mcp-consents.ts';
@@ -23,5 +22,5 @@ export function storeLogin(app: Pool, changes: Pick<Changes, 'record'>): McpCons
 
 /** Whether a ticket is still there; it stays until the transaction ends. */
 async function holdTicket(db: Queryable, ticketId: string): Promise<boolean> {
-  return hasRow(db, 'select from agent.consent_tickets where id = $1 for key share', [ticketId]);
+  return db.exists('select from agent.consent_tickets where id = $1 for key share', [ticketId]);
 }

@@ -2,7 +2,6 @@ import type { PageRows } from '@gatehouse/kit/page';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { allRows, oneRow, rowCount } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { placeOf, type Cookie, type CookieOwner } from './cookie.ts';
 
@@ -59,8 +58,7 @@ export class CookieStore extends Store {
     { tenantId, userId, agentId }: CookieOwner,
     domains: readonly string[],
   ): Promise<(NewCookie & { createdAt: Date })[]> {
-    return allRows<NewCookie & { createdAt: Date }>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<NewCookie & { createdAt: Date }>(
       `select id, name, value, domain, host_only as "hostOnly", path, secure, http_only as "httpOnly",
           same_site as "sameSite", partition_key as "partitionKey", expires_at as "expiresAt",
           created_at as "createdAt"
@@ -81,8 +79,7 @@ export class CookieStore extends Store {
 
   /** Deletes up to `limit` cookies of a user from before a time; returns how many. */
   async forget({ tenantId, userId, before }: User & { before: Date }, limit: number): Promise<number> {
-    return rowCount(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).count(
       `delete from agent.cookies where id = any (array(
         select id from agent.cookies where tenant_id = $1 and user_id = $2 and updated_at <= $3 limit $4))`,
       [tenantId, userId, before, limit],
@@ -139,8 +136,7 @@ export async function syncCookies(
       column(placeOf),
     ],
   );
-  const { count } = await oneRow<{ count: number }>(
-    db,
+  const { count } = await db.one<{ count: number }>(
     'select count(*)::integer as count from agent.cookies where tenant_id = $1 and user_id = $2',
     [tenantId, userId],
   );
@@ -153,8 +149,7 @@ async function deleteOthers(
   { cookies, expired, replace }: { cookies: readonly Cookie[]; expired: readonly Cookie[]; replace: boolean },
 ): Promise<number> {
   if (expired.length === 0 && !replace) return 0;
-  return rowCount(
-    db,
+  return db.count(
     `delete from agent.cookies where tenant_id = $1 and user_id = $2 and agent_id = $3
       and case when $4 then encode(place, 'hex') <> all ($5) else encode(place, 'hex') = any ($5) end`,
     [tenantId, userId, agentId, replace, (replace ? cookies : expired).map(placeOf)],

@@ -3,7 +3,6 @@ import { newId } from '@gatehouse/kit/ids';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
-import { allRows, firstRow, hasRow, oneRow, only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Listed, UserLists } from '../mcp/mcp-registry.ts';
 import type { McpServerHead } from '../mcp/mcp-server.ts';
@@ -53,8 +52,7 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
 
   /** The login of an owner for the server's connection as it is now. */
   findOf({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<Login | null> {
-    return firstRow<Login>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<Login>(
       `select ${columns} from agent.mcp_logins where server_id = $1 and connection_id = $2 and user_id = $3`,
       [serverId, connectionId, userId],
     );
@@ -63,8 +61,7 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
   /** Returns the list that the server gave a user; null without a login. */
   findList(server: McpServerHead, user: string): Promise<LoginList | null> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
-    return firstRow<LoginList>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<LoginList>(
       `select tools, accepted, ${isStale}
         from agent.mcp_logins
         where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
@@ -90,8 +87,7 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
   /** The list of a server for a user, unparsed; null without a login. */
   findTexts(server: McpServerHead, user: string): Promise<ListTexts | null> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
-    return firstRow<ListTexts>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<ListTexts>(
       `select ${listRevision} as revision, tools::text, accepted::text from agent.mcp_logins
         where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
       [serverId, connectionId, userId],
@@ -132,9 +128,7 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
   }
 
   find({ tenantId, id }: LoginRef): Promise<Login | null> {
-    return firstRow<Login>(this.tenant(tenantId), `select ${columns} from agent.mcp_logins where id = $1`, [
-      id,
-    ]);
+    return this.tenant(tenantId).first<Login>(`select ${columns} from agent.mcp_logins where id = $1`, [id]);
   }
 
   /** Stores a login unless there is one meanwhile, and returns the one that is there. */
@@ -146,18 +140,17 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
         login,
         'where known.connection_id <> excluded.connection_id or known.lost_at is not null',
       );
-      const stored = await db.query<LoginRef>(
+      const stored = await db.one<LoginRef>(
         `select id, tenant_id as "tenantId" from agent.mcp_logins where server_id = $1 and user_id = $2`,
         [serverId, userId],
       );
-      return only(stored);
+      return stored;
     });
   }
 
   /** Claims the refresh of a login whose secrets are still these. False if it is another's, or no longer needed. */
   claimRefresh({ tenantId, id, secrets }: Login, claim: string): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       `update agent.mcp_logins
         set refresh_claim = $3, refresh_claimed_until = clock_timestamp() + make_interval(secs => ${claimS})
         where id = $1 and secrets = $2 and lost_at is null
@@ -176,8 +169,7 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
     { secrets, expiresInS, isRenewable }: Pick<NewLogin, 'secrets' | 'expiresInS' | 'isRenewable'>,
   ): Promise<boolean> {
     const stored = async () =>
-      hasRow(
-        this.tenant(tenantId),
+      this.tenant(tenantId).exists(
         `update agent.mcp_logins set secrets = $3, (expires_at, refresh_due_at) = row(${times('$4', '$5')}),
            refresh_claim = null, refresh_claimed_until = null
          where id = $1 and refresh_claim = $2`,
@@ -237,8 +229,7 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
     { tenantId, serverId, userId }: Omit<LoginOf, 'connectionId'>,
     clientId: string,
   ): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       `select from agent.mcp_logins as l join agent.mcp_servers as s on s.id = l.server_id
         where l.tenant_id = $1 and l.user_id in ($2, '') and l.lost_at is null
           and (l.server_id = $3 or s.auth ->> 'clientId' = $4) limit 1`,
@@ -259,8 +250,7 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
         `delete from agent.consent_tickets where tenant_id = $1 and asked_by ->> 'user_id' = $2 and created_at <= $3`,
         [tenantId, userId, before],
       );
-      return allRows<EndedLogin>(
-        db,
+      return db.all<EndedLogin>(
         `delete from agent.mcp_logins where id = any (array(
            select id from agent.mcp_logins where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))
          returning ${ended}`,
@@ -296,8 +286,7 @@ export function hasLogin(
   db: Queryable,
   { id, connectionId }: { id: string; connectionId: string },
 ): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `select from agent.mcp_logins where server_id = $1 and connection_id = $2 and lost_at is null limit 1`,
     [id, connectionId],
   );
@@ -312,8 +301,7 @@ export function deleteLoginsBut(
   serverId: string,
   connectionId: string | null,
 ): Promise<EndedLogin[]> {
-  return allRows<EndedLogin>(
-    db,
+  return db.all<EndedLogin>(
     `with ended as (
        delete from agent.mcp_logins where server_id = $1 and connection_id is distinct from $2 returning ${ended})
      select id, "tenantId", "serverId", "userId", secrets from ended limit ${maxRevocations}`,
@@ -328,7 +316,7 @@ async function raiseLost(
   raise: RaiseAlert,
 ): Promise<void> {
   if (userId === '') return;
-  const { name } = await oneRow<{ name: string }>(db, 'select name from agent.mcp_servers where id = $1', [
+  const { name } = await db.one<{ name: string }>('select name from agent.mcp_servers where id = $1', [
     serverId,
   ]);
   const reason = 'The authorization server did not renew the login.';

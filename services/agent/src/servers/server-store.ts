@@ -6,7 +6,7 @@ import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
-import { allRows, firstRow, hasRow, oneRow, only } from '@gatehouse/pg/rows';
+import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Listed, ServerRecord } from '../mcp/mcp-registry.ts';
 import type { KnownHead, KnownServer, McpServer, McpServerHead, McpSettings } from '../mcp/mcp-server.ts';
@@ -101,8 +101,7 @@ export class ServerStore extends Store implements ServerRecord {
     tenantId,
     id,
   }: Pick<McpServerHead, 'tenantId' | 'id'>): Promise<(ListTexts & { toolFilter: string }) | null> {
-    return firstRow<ListTexts & { toolFilter: string }>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<ListTexts & { toolFilter: string }>(
       `select coalesce(tools_revision::text, '') as revision, tools::text, accepted::text,
           tool_filter::text as "toolFilter"
         from agent.mcp_servers where id = $1`,
@@ -111,8 +110,7 @@ export class ServerStore extends Store implements ServerRecord {
   }
 
   isNameTaken(tenantId: string, name: string): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       'select 1 as one from agent.mcp_servers where tenant_id = $1 and name = $2',
       [tenantId, name],
     );
@@ -173,8 +171,7 @@ export class ServerStore extends Store implements ServerRecord {
     values: unknown[],
     selected = columns,
   ): Promise<Row[]> {
-    return allRows<Row>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<Row>(
       `select ${selected}, ${health} from agent.mcp_servers where ${where}`,
       values,
     );
@@ -196,8 +193,7 @@ export async function lockMcpServer(db: Queryable, id: string): Promise<McpServe
 /** The servers of a tenant so far. Others that add one wait until the transaction ends. */
 export async function countMcpServers(db: Queryable, tenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`mcp servers of ${tenantId}`]);
-  const { count } = await oneRow<{ count: number }>(
-    db,
+  const { count } = await db.one<{ count: number }>(
     'select count(*)::integer as count from agent.mcp_servers where tenant_id = $1',
     [tenantId],
   );
@@ -275,14 +271,14 @@ export async function noteTools(
   // Until then its tools are those of another URL.
   const known = before.isFirst ? { tools: [], accepted: before.accepted } : before;
   const { accepted, changes } = reviewed(known, tools, before.trust);
-  const noted = await db.query<McpServer>(
+  const noted = await db.one<McpServer>(
     `update agent.mcp_servers set status = case when enabled and other_issuer is null then 'connected' else status end,
        status_reason = case when other_issuer is null then null else status_reason end, failures = 0, retry_at = null, protocol_version = $3, tools = $4, accepted = $6,
        tools_updated_at = clock_timestamp(), tools_expire_at = clock_timestamp() + make_interval(secs => $5)
      where id = $1 and connection_id = $2 returning ${columns}`,
     [id, connectionId, protocolVersion, JSON.stringify(tools), goodS, JSON.stringify(accepted)],
   );
-  return { server: only(noted), changes };
+  return { server: noted, changes };
 }
 
 /** Accepts the definition of this digest for a tool. */
@@ -297,8 +293,7 @@ export async function acceptTool(
       'limit_reached',
       `The definitions of ${maxAccepted} tools of a server can be accepted.`,
     );
-  return oneRow<McpServer>(
-    db,
+  return db.one<McpServer>(
     `update agent.mcp_servers set accepted = $2, updated_at = clock_timestamp() where id = $1 returning ${columns}`,
     [id, JSON.stringify([...others, tool])],
   );

@@ -1,5 +1,4 @@
 import { type Queryable, withTenant } from '@gatehouse/pg/pool';
-import { allRows, firstRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
 
@@ -58,8 +57,7 @@ export class AgentTransferStore extends Store {
     tenantId: string,
     { agents, servers }: { agents: readonly string[]; servers: readonly string[] },
   ): Promise<Transferable[]> {
-    return allRows<Transferable>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<Transferable>(
       `select 'agent' as type, id, key as name, ${revisionOf['agent.agents']} as revision, false as "hasSecrets",
           array_prepend(model, model_fallbacks) as models
         from agent.agents as r where tenant_id = $1 and id = any ($2)
@@ -104,8 +102,7 @@ export class AgentTransferStore extends Store {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
         (
-          await firstRow<{ count: number }>(
-            db,
+          await db.first<{ count: number }>(
             'select count(*)::integer as count from agent.mcp_servers where tenant_id = $1',
             [tenantId],
           )
@@ -183,8 +180,7 @@ export interface TransferredLogin {
 
 /** The login that all users of a server share, if it has one. */
 export function readSharedLogin(db: Queryable, serverId: string): Promise<TransferredLogin | null> {
-  return firstRow<TransferredLogin>(
-    db,
+  return db.first<TransferredLogin>(
     `select id, secrets from agent.mcp_logins
      where server_id = $1 and user_id = '' and lost_at is null`,
     [serverId],

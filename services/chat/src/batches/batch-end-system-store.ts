@@ -1,4 +1,3 @@
-import { hasRow } from '@gatehouse/pg/rows';
 import type { NewAlert } from '@gatehouse/events/alert-event';
 import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { textArray } from '@gatehouse/pg/arrays';
@@ -38,8 +37,7 @@ export function endBatch(
   { end, attempt, alerts, content, output, errors, left }: BatchEnd,
 ): Promise<boolean> {
   const files = [output, errors, ...left].filter((file) => file !== null);
-  return hasRow(
-    pool,
+  return pool.exists(
     `with ended as (
        update chat.batches set ended_at = now(), lease_id = null,
          content = case when not forgotten then coalesce($4, content) end, output_file_id = $5, error_file_id = $6,

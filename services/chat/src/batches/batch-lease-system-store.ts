@@ -1,4 +1,3 @@
-import { firstRow, hasRow, rowCount } from '@gatehouse/pg/rows';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 import type { BatchApiName } from './batch-api.ts';
@@ -41,8 +40,7 @@ export function leaseBatch(
   id: string,
   { leaseId, leaseMs }: { leaseId: string; leaseMs: number },
 ): Promise<LeasedBatch | null> {
-  return firstRow<LeasedBatch>(
-    pool,
+  return pool.first<LeasedBatch>(
     `update chat.batches set lease_id = $2, due_at = now() + make_interval(secs => $3 / 1000.0)
      where id = $1 and ended_at is null and due_at <= now()
      returning id, tenant_id as "tenantId", user_id as "userId", ${keyColumn}, api,
@@ -59,8 +57,7 @@ type Lease = Pick<LeasedBatch, 'id' | 'leaseId'>;
 
 /** Keeps a batch for another `leaseMs`. Returns false if the lease is lost. */
 export function renewLease(pool: Pool, { id, leaseId }: Lease, leaseMs: number): Promise<boolean> {
-  return hasRow(
-    pool,
+  return pool.exists(
     `update chat.batches set due_at = now() + make_interval(secs => $3 / 1000.0)
      where id = $1 and lease_id = $2 and ended_at is null`,
     [id, leaseId, leaseMs],
@@ -115,8 +112,7 @@ export async function knownIds(
 
 /** Deletes batches that ended long ago, at most `limit`. Returns their number. */
 export function deleteExpiredBatches(pool: Pool, limit: number): Promise<number> {
-  return rowCount(
-    pool,
+  return pool.count(
     `delete from chat.batches where ended_at is not null and id = any (array(
        select id from chat.batches where ended_at is not null and expires_at <= now() order by expires_at limit $1))`,
     [limit],

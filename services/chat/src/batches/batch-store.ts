@@ -1,6 +1,6 @@
 import { tenantDb } from '@gatehouse/pg/store';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { firstRow, allRows, hasRow, only } from '@gatehouse/pg/rows';
+import { only } from '@gatehouse/pg/rows';
 import type { KeyName } from '../providers/resources.ts';
 import { pgJson } from '../shared/pg-json.ts';
 import type { StartedRun } from '../runs/run-record.ts';
@@ -165,8 +165,7 @@ export function findBatch(
   { id, api }: { id: string; api: BatchApiName },
   { tenantId, userId }: Holder,
 ): Promise<StoredBatch | null> {
-  return firstRow<StoredBatch>(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).first<StoredBatch>(
     `select ${batchColumns} from chat.batches where ${inHolder} and id = $3 and api = $4`,
     [tenantId, userId, id, api],
   );
@@ -181,8 +180,7 @@ export async function findRequested(
   tenantId: string,
   requestDigest: Buffer,
 ): Promise<StoredBatch | 'pending' | null> {
-  const row = await firstRow<Omit<StoredBatch, 'content'> & { content: Buffer | null }>(
-    tenantDb(pool, tenantId),
+  const row = await tenantDb(pool, tenantId).first<Omit<StoredBatch, 'content'> & { content: Buffer | null }>(
     `select ${batchColumns} from chat.batches where ${sameRequest} and not forgotten`,
     [tenantId, requestDigest],
   );
@@ -205,8 +203,7 @@ export function listBatches(
   { api, after, before, limit }: BatchPage & { api: BatchApiName },
 ): Promise<StoredBatch[]> {
   const [beyond, order] = before === null ? ['<', 'desc'] : ['>', 'asc'];
-  return allRows<StoredBatch>(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).all<StoredBatch>(
     `select ${batchColumns} from chat.batches
      where ${inHolder} and api = $5 and ($3::uuid is null or id ${beyond} $3) order by id ${order} limit $4`,
     [tenantId, userId, before ?? after, limit, api],
@@ -222,8 +219,7 @@ export function hideBatch(
   { id, api }: { id: string; api: BatchApiName },
   { tenantId, userId }: Holder,
 ): Promise<boolean> {
-  return hasRow(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).exists(
     `with hidden as (
        update chat.batches set content = null, expires_at = now()
        where ${inHolder} and id = $3 and api = $4 and ended_at is not null
@@ -288,8 +284,7 @@ export async function describeBatch(
  * the provider has it after all.
  */
 export function voidBatch(db: Queryable, id: string): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `with voided as (
        delete from chat.batches where id = $1 and ended_at is null and provider_batch_id is null
        returning id, tenant_id, charges, reserved_pico

@@ -1,5 +1,4 @@
 import { tenantDb } from '@gatehouse/pg/store';
-import { hasRow, firstRow, allRows } from '@gatehouse/pg/rows';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 
@@ -45,8 +44,7 @@ export async function beginFile(
 ): Promise<boolean> {
   return withTenant(pool, tenantId, async (db) => {
     await lockTenant(db, tenantId);
-    return hasRow(
-      db,
+    return db.exists(
       `insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, content, expires_at,
          deleted_at, due_at)
        select $1, $2, $3, 'batch', $4, $5, $6, '', now() + make_interval(days => $7), now(),
@@ -100,8 +98,7 @@ export async function lockTenant(db: Queryable, tenantId: string): Promise<void>
 
 /** Null for a file that is not there, or not the holder's. */
 export function findFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<StoredFile | null> {
-  return firstRow<StoredFile>(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).first<StoredFile>(
     `select ${columns} from chat.files where ${inHolder} and id = $3 and expires_at > now()`,
     [tenantId, userId, id],
   );
@@ -118,8 +115,7 @@ export function listFiles(
 ): Promise<ListedFile[]> {
   const { after, limit, order, purpose } = page;
   const beyond = order === 'asc' ? '>' : '<';
-  return allRows<ListedFile>(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).all<ListedFile>(
     `select id, content from chat.files
      where ${inHolder} and expires_at > now() and ($3::uuid is null or id ${beyond} $3) and ($4::text is null or purpose = $4)
      order by id ${order} limit $5`,
@@ -129,8 +125,7 @@ export function listFiles(
 
 /** Hides a file, whose copy at the provider is deleted next. Returns false if it doesn't exist. */
 export function hideFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
-  return hasRow(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).exists(
     `update chat.files set deleted_at = now(), due_at = now() where ${inHolder} and id = $3`,
     [tenantId, userId, id],
   );

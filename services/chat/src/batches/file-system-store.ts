@@ -1,4 +1,3 @@
-import { rowCount, firstRow } from '@gatehouse/pg/rows';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 import { keyColumn, type StoredFile } from './file-store.ts';
@@ -7,8 +6,7 @@ import { keyColumn, type StoredFile } from './file-store.ts';
 
 /** Hides files that have expired, at most `limit`. Returns their number. */
 export function hideExpired(pool: Pool, limit: number): Promise<number> {
-  return rowCount(
-    pool,
+  return pool.count(
     `update chat.files set deleted_at = now(), due_at = now() where deleted_at is null and id = any (array(
        select id from chat.files where deleted_at is null and expires_at <= now() order by expires_at limit $1))`,
     [limit],
@@ -38,8 +36,7 @@ export function takeHidden(
   pool: Pool,
   { tenantId, provider }: { tenantId: string; provider: string },
 ): Promise<HiddenFile | null> {
-  return firstRow<HiddenFile>(
-    pool,
+  return pool.first<HiddenFile>(
     `with taken as (
        select id, exists (select from chat.batches b where b.input_file_id = d.id and b.ended_at is null) as needed
        from chat.files d

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { firstRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 
 /** The last good list behind each URL, for all replicas. `pool` acts as `chat_system`. */
@@ -17,7 +16,7 @@ export class PriceListSystemStore extends Store {
   /** Null where none was ever good. */
   async find(url: string): Promise<string | null> {
     const statement = 'select list from chat.price_lists where source = $1';
-    const row = await firstRow<{ list: string }>(this.pool, statement, [sourceOf(url)]);
+    const row = await this.pool.first<{ list: string }>(statement, [sourceOf(url)]);
     // Version 0.3.0 kept a line with a signature before the JSON.
     return row === null ? null : row.list.slice(Math.max(0, row.list.indexOf('{')));
   }

@@ -1,5 +1,4 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { hasRow } from '@gatehouse/pg/rows';
 import { tenantDb } from '@gatehouse/pg/store';
 
 /** A call of `Complete` that is about to be worked on. */
@@ -87,8 +86,7 @@ export async function noteAct(
   pool: Pool,
   { tenantId, claimId }: Pick<CompletionClaim, 'tenantId' | 'claimId'>,
 ): Promise<void> {
-  const isClaimed = await hasRow(
-    tenantDb(pool, tenantId),
+  const isClaimed = await tenantDb(pool, tenantId).exists(
     `update chat.completions set acted = true, expires_at = now() + interval '24 hours'
      where claim_id = $1 and answer is null`,
     [claimId],

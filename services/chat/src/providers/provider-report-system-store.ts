@@ -1,6 +1,5 @@
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 
 /** Reports of replicas that ended an hour ago. */
 export const oldReports: OldRows = {
@@ -26,8 +25,7 @@ export function findReports(
   pool: Pool,
   olderThanMs: number,
 ): Promise<{ report: string; reportedAt: number }[]> {
-  return allRows(
-    pool,
+  return pool.all(
     `select report, (extract(epoch from reported_at) * 1000)::float8 as "reportedAt" from chat.provider_reports
      where reported_at > now() - $1 * interval '1 millisecond' order by reported_at desc limit 1000`,
     [olderThanMs],

@@ -2,7 +2,6 @@ import type { Logger } from '@gatehouse/kit/log';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows, rowCount } from '@gatehouse/pg/rows';
 import { tenantDb } from '@gatehouse/pg/store';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { chatIds } from '@gatehouse/dialects/translation/call-ids';
@@ -107,8 +106,7 @@ async function insertReasoning(
   pool: Pool,
   { tenantId, userId, ageMs, rows }: ReasoningOwner & { ageMs: number; rows: readonly ReasoningRow[] },
 ): Promise<void> {
-  await rowCount(
-    tenantDb(pool, tenantId),
+  await tenantDb(pool, tenantId).count(
     `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes, created_at)
      select $1, call_id, $2, content, octet_length(content), ${beganAt('$6')}
      from unnest($3::text[], $4::bytea[]) as added (call_id, content)
@@ -130,8 +128,7 @@ function findReasoning(
   { tenantId, userId }: ReasoningOwner,
   { callIds, maxBytes }: { callIds: readonly string[]; maxBytes: number },
 ): Promise<ReasoningRow[]> {
-  return allRows(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).all(
     `select call_id, content from (
        select found.call_id, found.content, sum(found.bytes) over (order by asked.place desc) as total
        from unnest($3::text[]) with ordinality as asked (call_id, place)

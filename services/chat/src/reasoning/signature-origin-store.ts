@@ -1,5 +1,4 @@
 import { runSteps, cooperativeFor } from '@gatehouse/kit/cooperative-steps';
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { signatureSteps } from '@gatehouse/dialects/signatures-in';
@@ -21,8 +20,7 @@ export class SignatureOriginStore extends Store {
 
   /** `digests`: in hex. */
   #find(tenantId: string, digests: readonly string[]): Promise<NewSignature[]> {
-    return allRows(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all(
       `select found.digest, found.maker as origin from unnest($2::bytea[]) as asked (digest)
        cross join lateral (
          select digest, maker from chat.seals

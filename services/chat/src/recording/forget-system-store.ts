@@ -1,6 +1,5 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import { hasRow, only } from '@gatehouse/pg/rows';
 import { endingWithoutTexts } from './run-end-system-store.ts';
 
 /** A user whose data were deleted, for what comes late. */
@@ -26,7 +25,7 @@ export async function insertTombstone(
   pool: Pool,
   tombstone: Tombstone,
 ): Promise<{ untilMs: number; ageMs: number }> {
-  const inserted = await pool.query<{ until: number; age: number }>(
+  const inserted = await pool.one<{ until: number; age: number }>(
     `insert into chat.forgotten_users as known (tenant_id, user_digest, requested_at)
      values ($1, $2, to_timestamp($3::float8 / 1000))
      on conflict (tenant_id, user_digest) do update set
@@ -35,7 +34,7 @@ export async function insertTombstone(
      returning ${until} as until, (extract(epoch from now() - created_at) * 1000)::float8 as age`,
     [tombstone.tenantId, tombstone.digest, tombstone.requestedAtMs],
   );
-  const { until: untilMs, age: ageMs } = only(inserted);
+  const { until: untilMs, age: ageMs } = inserted;
   return { untilMs, ageMs };
 }
 
@@ -86,7 +85,7 @@ export const findLoggedRuns = findRunsIn('chat.logged_runs');
 /** Replaces the record of a run under way; its end then publishes no text. Returns false if the run has ended. */
 export function forgetOpenRun(pool: Pool, id: string, run: string): Promise<boolean> {
   // One row in a transaction, so that it can't deadlock with the statements that end many runs.
-  return hasRow(pool, 'update chat.open_runs set run = $2, forgotten = true where id = $1', [id, run]);
+  return pool.exists('update chat.open_runs set run = $2, forgotten = true where id = $1', [id, run]);
 }
 
 /**
@@ -94,8 +93,7 @@ export function forgetOpenRun(pool: Pool, id: string, run: string): Promise<bool
  * it writes about a run again. Returns false if it is in no log any more.
  */
 export function forgetLoggedRun(pool: Pool, id: string, run: string): Promise<boolean> {
-  return hasRow(
-    pool,
+  return pool.exists(
     `update chat.run_log set
        runs = array (select case when t.id = $1 and t.run is not null then $2 else t.run end
                      from unnest(start_ids, runs) with ordinality as t (id, run, place) order by place),
@@ -137,7 +135,7 @@ export async function findWaitingEvents(
 
 /** Replaces the data of an event that waits. Returns false if it was published meanwhile. */
 export function replaceWaitingEvent(pool: Pool, { id, data }: OutboxMatch): Promise<boolean> {
-  return hasRow(pool, 'update chat.outbox set data = $2 where id = $1', [id, data]);
+  return pool.exists('update chat.outbox set data = $2 where id = $1', [id, data]);
 }
 
 /** Deletes dead letters of a tenant that contain `fragment`. */

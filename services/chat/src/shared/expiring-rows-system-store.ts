@@ -1,13 +1,11 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { firstRow, rowCount } from '@gatehouse/pg/rows';
 
 /** Tables whose rows are stored for clients until they expire. */
 export type ExpiringTable = 'chat.responses' | 'chat.thoughts' | 'chat.seals';
 
 /** The tenant with the next id that has rows; null after the last. */
 export async function nextTenant(pool: Pool, table: ExpiringTable, after: string): Promise<string | null> {
-  const row = await firstRow<{ tenant_id: string }>(
-    pool,
+  const row = await pool.first<{ tenant_id: string }>(
     `select tenant_id from ${table} where tenant_id > $1 order by tenant_id limit 1`,
     [after],
   );
@@ -26,8 +24,7 @@ export function deleteOldest(
   table: ExpiringTable,
   { tenantId, most: { count, bytes }, limit }: { tenantId: string; most: RowAmount; limit: number },
 ): Promise<number> {
-  return rowCount(
-    pool,
+  return pool.count(
     `delete from ${table} where tenant_id = $1 and ctid = any (array(
        select ctid from ${table} where tenant_id = $1 and created_at <= (
          select created_at from (

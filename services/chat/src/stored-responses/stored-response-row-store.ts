@@ -1,5 +1,4 @@
 import { tenantDb } from '@gatehouse/pg/store';
-import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import { plainArray } from '@gatehouse/pg/arrays';
 import { withTenantSnapshot, type Pool } from '@gatehouse/pg/pool';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-user-store.ts';
@@ -73,8 +72,7 @@ export async function findItems(
   keys: readonly bigint[],
   { tenantId, userId, days }: Holder & { days: number },
 ): Promise<ReadonlyMap<bigint, HeldRow>> {
-  const rows = await allRows<HeldRow & { item_key: string }>(
-    tenantDb(pool, tenantId),
+  const rows = await tenantDb(pool, tenantId).all<HeldRow & { item_key: string }>(
     `select asked.item_key, found.id, found.provider, found.bytes
      from unnest($1::bigint[]) as asked (item_key) cross join lateral (
        select r.id, r.provider, r.bytes from (
@@ -101,8 +99,7 @@ export function findResponses(
   ids: readonly string[],
   { tenantId, userId, days }: Holder & { days: number },
 ): Promise<HeldRow[]> {
-  return allRows<HeldRow>(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).all<HeldRow>(
     `select r.id, r.provider, r.bytes from unnest($1::uuid[]) as asked (id) cross join lateral (
        select id, provider, bytes, tenant_id, user_id, ready, created_at
        from chat.responses where id = asked.id limit 1
@@ -122,8 +119,7 @@ export function findConversation(
   id: string,
   { tenantId, userId, days, max }: Holder & { days: number; max: number },
 ): Promise<ResponseRow[]> {
-  return allRows<ResponseRow>(
-    tenantDb(pool, tenantId),
+  return tenantDb(pool, tenantId).all<ResponseRow>(
     `with recursive conversation as (
        select id, previous_id, provider, bytes, 1 as place from chat.responses
        where id = $1 and ${holderCondition} and created_at > now() - make_interval(days => $4)
@@ -192,8 +188,7 @@ async function readTogether(
   tenantId: string,
   ids: readonly string[],
 ): Promise<Map<string, Buffer | null>> {
-  const rows = await allRows<{ id: string; content: Buffer }>(
-    tenantDb(pool, tenantId),
+  const rows = await tenantDb(pool, tenantId).all<{ id: string; content: Buffer }>(
     'select id, content from chat.responses where id = any($1::uuid[])',
     [plainArray(ids)],
   );
@@ -206,8 +201,7 @@ function readPages(pool: Pool, tenantId: string, id: string): Promise<Buffer | n
     let content: Buffer | null = null;
     let at = 0;
     do {
-      const row = await firstRow<{ page: Buffer; bytes: number }>(
-        db,
+      const row = await db.first<{ page: Buffer; bytes: number }>(
         `select substring(content from $2::integer for ${pageBytes}) as page, octet_length(content) as bytes
          from chat.responses where id = $1`,
         [id, at + 1],
@@ -222,7 +216,7 @@ function readPages(pool: Pool, tenantId: string, id: string): Promise<Buffer | n
 
 /** Returns false if it doesn't exist. */
 export function deleteResponse(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
-  return hasRow(tenantDb(pool, tenantId), `delete from chat.responses where id = $1 and ${holderCondition}`, [
+  return tenantDb(pool, tenantId).exists(`delete from chat.responses where id = $1 and ${holderCondition}`, [
     id,
     tenantId,
     userId,

@@ -2,7 +2,6 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { firstRow, hasRow, oneRow, only, rowCount } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { CallError, NewCall, StoredCall } from './call.ts';
 
@@ -52,8 +51,7 @@ export class CallStore extends Store {
   }
 
   find(tenantId: string, id: string): Promise<StoredCall | null> {
-    return firstRow<StoredCall>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<StoredCall>(
       `select ${columns} from webhook.calls as c where id = $1
         and exists (select from webhook.endpoints as e where e.id = c.endpoint_id and e.deleted_at is null)`,
       [id],
@@ -67,8 +65,7 @@ export class CallStore extends Store {
     tenantId: string;
     endpointId: string;
   }): Promise<{ count: number; endsInMs: number }> {
-    return oneRow<{ count: number; endsInMs: number }>(
-      this.tenant(endpoint.tenantId),
+    return this.tenant(endpoint.tenantId).one<{ count: number; endsInMs: number }>(
       `insert into webhook.delivery_rates as known (endpoint_id, minute, deliveries)
         values ($1, date_trunc('minute', now()), 1)
         on conflict (endpoint_id) do update set minute = greatest(known.minute, excluded.minute),
@@ -109,8 +106,7 @@ export class CallStore extends Store {
 
   /** Whether so many `async` calls of the tenant have not finished. */
   hasQueued(tenantId: string, count: number): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       `select 1 from webhook.calls where tenant_id = $1 and status = 'queued' offset $2 limit 1`,
       [tenantId, count - 1],
     );
@@ -126,8 +122,7 @@ export class CallStore extends Store {
     { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
     limit: number,
   ): Promise<number> {
-    return rowCount(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).count(
       `delete from webhook.calls where id = any (array(
         select id from webhook.calls where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))`,
       [tenantId, userId, before, limit],
@@ -151,8 +146,7 @@ export class CallStore extends Store {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
         (
-          await firstRow<{ request: Buffer | null }>(
-            db,
+          await db.first<{ request: Buffer | null }>(
             `with open as (
            select e.id from webhook.endpoints as e join webhook.calls as c on c.endpoint_id = e.id
            where c.id = $1 and not e.closed for share of e)
@@ -174,8 +168,7 @@ export class CallStore extends Store {
     StoredCall,
     'id' | 'tenantId' | 'result' | 'error'
   > | null> {
-    return firstRow<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>>(
       `select id, tenant_id as "tenantId", result, error from webhook.calls where id = $1`,
       [id],
     );
@@ -230,8 +223,7 @@ export class CallStore extends Store {
 export async function countDeliveries(db: Queryable, callId: string): Promise<number> {
   await db.query('select from webhook.calls where id = $1 for no key update', [callId]);
   return (
-    await oneRow<{ count: number }>(
-      db,
+    await db.one<{ count: number }>(
       'select count(*)::integer as count from webhook.deliveries where call_id = $1',
       [callId],
     )
@@ -242,9 +234,7 @@ export async function countDeliveries(db: Queryable, callId: string): Promise<nu
 type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {
-  return firstRow<StoredCall>(
-    db,
-    // An id comes before a body. Large columns are read once the answer is awaited: senders may repeat a request often.
+  return db.first<StoredCall>( // An id comes before a body. Large columns are read once the answer is awaited: senders may repeat a request often.
     `select ${callColumns}, null as request, null as result from webhook.calls where id = (
       select known.call_id from unnest($2::text[], $3::bytea[]) as given (kind, digest)
       cross join lateral (
@@ -265,7 +255,7 @@ async function insertCall(
   call: NewCall,
   { claimId, seconds }: CallClaim,
 ): Promise<'done' | 'taken' | 'closed'> {
-  const inserted = await db.query<{ calls: number; keys: number }>({
+  const inserted = await db.one<{ calls: number; keys: number }>({
     name: 'insert_call',
     text: `
       with endpoint as (
@@ -307,7 +297,7 @@ async function insertCall(
       call.hops,
     ],
   });
-  const { calls, keys } = only(inserted);
+  const { calls, keys } = inserted;
   if (calls === 0) return 'closed';
   return keys === call.keys.length ? 'done' : 'taken';
 }

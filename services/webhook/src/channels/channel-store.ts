@@ -2,7 +2,6 @@ import type { ChannelType } from '@gatehouse/contract/channel-instances';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { firstRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import {
   settingNames,
@@ -46,8 +45,7 @@ export class ChannelStore extends Store {
   }
 
   find(tenantId: string, id: string): Promise<Channel | null> {
-    return firstRow<Channel>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<Channel>(
       `select ${columns} from webhook.channel_instances where id = $1 and deleted_at is null`,
       [id],
     );
@@ -55,8 +53,7 @@ export class ChannelStore extends Store {
 
   /** The first channel of a type with all members of a config. */
   findByConfig(tenantId: string, type: ChannelType, config: object): Promise<Channel | null> {
-    return firstRow<Channel>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<Channel>(
       `select ${columns} from webhook.channel_instances
         where tenant_id = $1 and deleted_at is null and type = $2 and config::jsonb @> $3::jsonb
         order by id limit 1`,
@@ -66,8 +63,7 @@ export class ChannelStore extends Store {
 
   /** With its secrets. */
   open(tenantId: string, id: string): Promise<ConnectedChannel | null> {
-    return firstRow<ConnectedChannel>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<ConnectedChannel>(
       `select ${columns}, credentials, access_token as "accessToken",
           case when previous_credentials_expire_at > now() then previous_credentials end as "previousCredentials"
         from webhook.channel_instances where id = $1 and deleted_at is null`,
@@ -126,8 +122,7 @@ export async function insertChannel(
   },
 ): Promise<Channel> {
   const { id, tenantId, type, settings, credentials, status } = channel;
-  return oneRow<Channel>(
-    db,
+  return db.one<Channel>(
     `insert into webhook.channel_instances (id, tenant_id, type, credentials, status, ${settingNames.join(', ')})
        values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
        returning ${columns}`,
@@ -164,8 +159,7 @@ export async function updateChannel(
   },
 ): Promise<Channel> {
   // Not now(): the transaction may have begun before the change that it waited for.
-  return oneRow<Channel>(
-    db,
+  return db.one<Channel>(
     `update webhook.channel_instances
        set ${settingNames.map((name, index) => `${name} = $${index + 6}`).join(', ')}, ${rotatingCredentials},
          previous_credentials_accepted_until = case when $4::float8 = 0 then null

@@ -1,5 +1,4 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { Removable } from '../shared/removal-system-store.ts';
 import { settingNames, type InboundChannel } from './channel.ts';
 
@@ -11,8 +10,7 @@ export const removableChannels: Removable = {
 
 /** Those of these channels that there are, of whatever tenants. `pool` acts as `webhook_system`. */
 export function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<InboundChannel[]> {
-  return allRows<InboundChannel>(
-    pool,
+  return pool.all<InboundChannel>(
     `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason, credentials,
        previous_credentials_accepted_until as "previousSecretExpiresAt",
        case when previous_credentials_accepted_until > now() then previous_credentials end as "previousCredentials",
@@ -24,8 +22,7 @@ export function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<
 
 /** Channels of any tenant whose tokens are to be refreshed. */
 export function findDueRefreshes(pool: Pool, limit: number): Promise<{ tenantId: string; id: string }[]> {
-  return allRows<{ tenantId: string; id: string }>(
-    pool,
+  return pool.all<{ tenantId: string; id: string }>(
     `select tenant_id as "tenantId", id from webhook.channel_instances
      where refresh_due_at <= now() and deleted_at is null and status <> 'needs_reauth'
        and (refresh_claimed_until is null or refresh_claimed_until < now()) limit $1`,

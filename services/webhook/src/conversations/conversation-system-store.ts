@@ -1,6 +1,5 @@
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import { upkeepBatch } from '../shared/upkeep.ts';
 import { deleteEmpty } from './message-store.ts';
 
@@ -12,13 +11,12 @@ export function findOverdueConversations(
   pool: Pool,
   { seconds, limit }: { seconds: number; limit: number },
 ): Promise<{ tenantId: string; conversationId: string; answers: boolean; sends: boolean }[]> {
-  return allRows<{
+  return pool.all<{
     tenantId: string;
     conversationId: string;
     answers: boolean;
     sends: boolean;
   }>(
-    pool,
     `select c.tenant_id as "tenantId", c.id as "conversationId",
        bool_or(m.direction = 'in') as answers, bool_or(m.direction = 'out') as sends
      from webhook.channel_messages as m join webhook.channel_instances as i on i.id = m.instance_id
@@ -45,8 +43,7 @@ export function findEmptyConversations(
   pool: Pool,
   limit: number,
 ): Promise<{ tenantId: string; id: string }[]> {
-  return allRows<{ tenantId: string; id: string }>(
-    pool,
+  return pool.all<{ tenantId: string; id: string }>(
     `select tenant_id as "tenantId", id from webhook.conversations as c
      where last_message_at < now() - interval '1 day'
        and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null limit $1`,

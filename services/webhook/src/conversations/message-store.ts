@@ -1,7 +1,6 @@
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { firstRow, hasRow, rowCount } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { burst } from './burst.ts';
 
@@ -82,8 +81,7 @@ export class MessageStore extends Store {
 
   /** Whether at least `count` messages of the tenant wait for an answer. */
   hasWaiting(tenantId: string, count: number): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       `select from webhook.channel_messages where tenant_id = $1 and status = 'received'
         offset $2 limit 1`,
       [tenantId, count - 1],
@@ -125,8 +123,7 @@ export class MessageStore extends Store {
     { tenantId, instanceId }: { tenantId: string; instanceId: string },
     id: string,
   ): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       'select from webhook.conversations where id = $1 and instance_id = $2 and moved_to is null',
       [id, instanceId],
     );
@@ -186,8 +183,7 @@ export class MessageStore extends Store {
 async function findByKeys(db: Queryable, { instanceId, keys }: NewMessage): Promise<string | null> {
   return (
     (
-      await firstRow<{ id: string }>(
-        db,
+      await db.first<{ id: string }>(
         `select message_id as id from webhook.channel_message_keys where instance_id = $1 and key = any ($2) limit 1`,
         [instanceId, keys],
       )
@@ -204,8 +200,7 @@ interface ConversationRow {
 /** The channel can't change hands until the transaction ends. */
 async function upsertConversation(db: Queryable, message: NewMessage): Promise<ConversationRow | null> {
   const { tenantId, instanceId, conversation, userId } = message;
-  return firstRow<ConversationRow>(
-    db,
+  return db.first<ConversationRow>(
     `with channel as (select id from webhook.channel_instances where id = $3 for key share)
      insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
      select $1, $2, channel.id, $4, $5, $6 from channel
@@ -281,8 +276,7 @@ export async function deleteEmpty(db: Queryable, conversationIds: readonly strin
   await db.query('select from webhook.conversations where id = any ($1) order by id for update', [
     conversationIds,
   ]);
-  return rowCount(
-    db,
+  return db.count(
     `delete from webhook.conversations as c where id = any ($1)
       and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null`,
     [conversationIds],

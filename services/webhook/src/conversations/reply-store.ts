@@ -1,6 +1,5 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { firstRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 
 /** A reply that waits to be sent. */
@@ -41,8 +40,7 @@ const attemptS = 15;
 export class ReplyStore extends Store {
   /** The first reply of a conversation that is not sent; null without one. Later ones wait for it. */
   next(tenantId: string, conversationId: string): Promise<QueuedReply | null> {
-    return firstRow<QueuedReply>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<QueuedReply>(
       `select r.id, r.tenant_id as "tenantId", r.instance_id as "instanceId",
           r.conversation_id as "conversationId", c.external_id as conversation, r.text, r.hops, r.attempts,
           extract(epoch from clock_timestamp() - r.created_at)::float8 as "ageS",

@@ -1,5 +1,4 @@
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { WaitingMessage } from './burst.ts';
 
@@ -66,8 +65,7 @@ const maxEarlier = 200;
 /** Turns of conversations: one at a time in each. */
 export class TurnStore extends Store {
   findConversation(tenantId: string, id: string): Promise<Conversation | null> {
-    return firstRow<Conversation>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<Conversation>(
       `select id, tenant_id as "tenantId", instance_id as "instanceId", external_id as "externalId",
           is_group as "isGroup", moved_to as "movedTo"
         from webhook.conversations where id = $1`,
@@ -85,8 +83,7 @@ export class TurnStore extends Store {
 
   /** The messages before a turn, newest first, while those after each have less than `maxBytes` of text. */
   earlier({ tenantId, id }: Ref, maxBytes: number): Promise<EarlierMessage[]> {
-    return allRows<EarlierMessage>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<EarlierMessage>(
       `select id, direction, "senderName", text from (
           select id, direction, sender_name as "senderName", text, sequence,
             coalesce(sum(text_bytes) over (order by sequence desc rows between unbounded preceding and 1 preceding), 0)
@@ -181,8 +178,7 @@ export class TurnStore extends Store {
 
   /** Whether it may be said again in a conversation that a limit is reached: once an hour at most. */
   mayRefuse({ tenantId, id }: Ref): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       `update webhook.conversations set refused_at = now()
         where id = $1 and (refused_at is null or refused_at < now() - interval '1 hour')`,
       [id],
@@ -194,8 +190,7 @@ export class TurnStore extends Store {
 async function lockPlace(db: Queryable, conversationId: string): Promise<string> {
   return (
     (
-      await firstRow<{ id: string }>(
-        db,
+      await db.first<{ id: string }>(
         'select coalesce(moved_to, id) as id from webhook.conversations where id = $1 for key share',
         [conversationId],
       )
@@ -204,8 +199,7 @@ async function lockPlace(db: Queryable, conversationId: string): Promise<string>
 }
 
 async function findTurn(db: Queryable, conversationId: string): Promise<PendingTurn | null> {
-  return firstRow<PendingTurn>(
-    db,
+  return db.first<PendingTurn>(
     `select id, tenant_id as "tenantId", conversation_id as "conversationId", user_id as "userId",
        agent_id as "agentId", request, has_attachment as "hasAttachment", hops
      from webhook.channel_turns where conversation_id = $1`,
@@ -214,8 +208,7 @@ async function findTurn(db: Queryable, conversationId: string): Promise<PendingT
 }
 
 async function readWaiting(db: Queryable, conversationId: string): Promise<WaitingMessage[]> {
-  return allRows<WaitingMessage>(
-    db,
+  return db.all<WaitingMessage>(
     `select id, user_id as "userId", sender_name as "senderName", text_bytes as "textBytes",
        has_attachment as "hasAttachment", hops,
        extract(epoch from clock_timestamp() - created_at)::float8 as "ageS"

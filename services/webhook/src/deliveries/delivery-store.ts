@@ -1,6 +1,5 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, hasRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import {
   maxInFlight,
@@ -55,8 +54,7 @@ export async function redirectPending(
 ): Promise<Date | null> {
   return (
     (
-      await firstRow<{ at: Date | null }>(
-        db,
+      await db.first<{ at: Date | null }>(
         `with moved as (
        update webhook.deliveries set url = $2, target = $3 where subscription_id = $1 and status = 'pending'
        returning due_at)
@@ -69,8 +67,7 @@ export async function redirectPending(
 
 /** Whether so many deliveries of a subscription are pending. */
 export function hasPending(db: Queryable, subscriptionId: string, count: number): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `select 1 from webhook.deliveries where subscription_id = $1 and status = 'pending' offset $2 limit 1`,
     [subscriptionId, count - 1],
   );
@@ -125,8 +122,7 @@ export class DeliveryStore extends Store {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
         (
-          await firstRow<{ at: Date | null }>(
-            db,
+          await db.first<{ at: Date | null }>(
             `select case when count(*) filter (where claimed_until > now()) >= $3
            then min(claimed_until) filter (where claimed_until > now())
            else min(greatest(due_at, claimed_until)) end as at
@@ -219,15 +215,14 @@ const logged = `d.id, d.url, d.status, d.due_at as "dueAt", d.created_at as "cre
     from webhook.delivery_attempts a where a.delivery_id = d.id), '[]') as attempts`;
 
 async function deliveriesOf(db: Queryable, callId: string): Promise<LoggedDelivery[]> {
-  return allRows<LoggedDelivery>(
-    db,
+  return db.all<LoggedDelivery>(
     `select ${logged} from webhook.deliveries d where d.call_id = $1 order by d.id desc limit 50`,
     [callId],
   );
 }
 
 export function deliveryById(db: Queryable, id: string): Promise<LoggedDelivery> {
-  return oneRow<LoggedDelivery>(db, `select ${logged} from webhook.deliveries d where d.id = $1`, [id]);
+  return db.one<LoggedDelivery>(`select ${logged} from webhook.deliveries d where d.id = $1`, [id]);
 }
 
 function dueDelivery({
@@ -264,8 +259,7 @@ async function noteEndpoint(
   if (verdict.kind === 'failed' && verdict.because === 'hops') return false;
   return (
     (
-      await firstRow<{ disabled: boolean }>(
-        db,
+      await db.first<{ disabled: boolean }>(
         `update webhook.endpoints set failing_since = coalesce(failing_since, now()), enabled = ${stillEnabled}
      where id = $1 and callback_url = $4 and enabled
      returning not enabled as disabled`,

@@ -1,7 +1,6 @@
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Changed, type Queryable } from '@gatehouse/pg/pool';
-import { firstRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import { lockAndCount } from '../shared/count-store.ts';
@@ -55,8 +54,7 @@ export async function lockEndpoint(db: Queryable, id: string): Promise<Endpoint 
 }
 
 async function selectEndpoint(db: Queryable, id: string, lock: '' | 'for update'): Promise<Endpoint | null> {
-  return firstRow<Endpoint>(
-    db,
+  return db.first<Endpoint>(
     `select ${columns} from webhook.endpoints where id = $1 and deleted_at is null ${lock}`,
     [id],
   );
@@ -78,8 +76,7 @@ export async function insertEndpoint(
   },
 ): Promise<Endpoint> {
   const { id, tenantId, scheme, settings, secrets } = endpoint;
-  return oneRow<Endpoint>(
-    db,
+  return db.one<Endpoint>(
     `insert into webhook.endpoints (id, tenant_id, scheme, secret, callback_secret, ${settingNames.join(', ')})
        values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
        returning ${columns}`,
@@ -101,8 +98,7 @@ export async function updateEndpoint(
   { sealed, overlapS }: Rotation,
 ): Promise<Endpoint> {
   // Not now(): the transaction may have begun before the change that it waited for.
-  return oneRow<Endpoint>(
-    db,
+  return db.one<Endpoint>(
     `update webhook.endpoints set ${settingNames.map((name, index) => `${name} = $${index + 2}`).join(', ')},
          updated_at = clock_timestamp(),
          -- Enabled again, or with another URL, it has not failed yet.
@@ -120,8 +116,7 @@ export async function replaceSecret(
 ): Promise<Changed<Endpoint> | null> {
   const before = await lockEndpoint(db, id);
   if (before === null) return null;
-  const after = await oneRow<Endpoint>(
-    db,
+  const after = await db.one<Endpoint>(
     `update webhook.endpoints set secret = $2, updated_at = clock_timestamp(),
         previous_secret = case when $3 > 0 then secret end,
         previous_secret_expires_at = case when $3 > 0 then clock_timestamp() + make_interval(secs => $3) end

@@ -1,5 +1,4 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { Removable } from '../shared/removal-system-store.ts';
 import { settingNames, type SealedEndpoint } from './endpoint.ts';
 
@@ -11,8 +10,7 @@ export const removableEndpoints: Removable = {
 
 /** The existing endpoints with these ids, of any tenant. `pool` acts as `webhook_system`. */
 export function findSealedEndpoints(pool: Pool, ids: readonly string[]): Promise<SealedEndpoint[]> {
-  return allRows<SealedEndpoint>(
-    pool,
+  return pool.all<SealedEndpoint>(
     `select id, tenant_id as "tenantId", scheme, closed, secret,
        case when previous_secret_expires_at > now() then previous_secret end as "previousSecret",
        ${settingNames.join(', ')}

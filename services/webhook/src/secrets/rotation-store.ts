@@ -1,5 +1,4 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { oneRow } from '@gatehouse/pg/rows';
 import type { SecretPlace } from './webhook-secrets.ts';
 
 type Table = SecretPlace['table'];
@@ -9,8 +8,7 @@ export async function readSecret(
   db: Queryable,
   { table, column, id }: Omit<SecretPlace, 'tenantId'>,
 ): Promise<Buffer> {
-  const { sealed } = await oneRow<{ sealed: Buffer }>(
-    db,
+  const { sealed } = await db.one<{ sealed: Buffer }>(
     `select ${column} as sealed from webhook.${table} where id = $1`,
     [id],
   );

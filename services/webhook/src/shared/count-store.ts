@@ -1,5 +1,4 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { oneRow } from '@gatehouse/pg/rows';
 
 /** The rows of a tenant so far. Others that count the same wait until the transaction ends. */
 export async function lockAndCount(
@@ -9,8 +8,7 @@ export async function lockAndCount(
 ): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${table} ${tenantId}`]);
   return (
-    await oneRow<{ count: number }>(
-      db,
+    await db.one<{ count: number }>(
       `select count(*)::integer as count from ${table} where tenant_id = $1 ${table === 'webhook.subscriptions' ? '' : 'and deleted_at is null'}`,
       [tenantId],
     )

@@ -9,7 +9,6 @@ import { hasPending } from '../deliveries/delivery-store.ts';
 import { findSubscribers } from './subscription-store.ts';
 import { rateOf } from './event-rates.ts';
 import { platformId } from '../shared/ref.ts';
-import { hasRow } from '@gatehouse/pg/rows';
 
 /** Larger events are not sent. Those that services raise have some hundred bytes. */
 const maxBodyBytes = 64 * 1024;
@@ -95,8 +94,7 @@ interface NewEvent {
 
 /** Stores an event. Returns false if it is stored already. */
 function insertEvent(db: Queryable, { id, tenantId, type, body }: NewEvent): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `insert into webhook.events (id, tenant_id, type, body) values ($1, $2, $3, $4) on conflict do nothing`,
     [id, tenantId, type, body],
   );
@@ -107,8 +105,7 @@ function markSent(
   db: Queryable,
   { tenantId, subject, everyS }: { tenantId: string; subject: string; everyS: number },
 ): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `insert into webhook.event_marks as known (tenant_id, subject, at) values ($1, $2, now())
      on conflict (tenant_id, subject) do update set at = excluded.at
        where known.at <= now() - make_interval(secs => $3)`,

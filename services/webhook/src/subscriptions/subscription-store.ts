@@ -1,7 +1,6 @@
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { Subscription, SubscriptionSettings } from './subscription.ts';
 import type { Rotation } from '../secrets/rotation.ts';
@@ -54,8 +53,7 @@ async function selectSubscription(
   { tenantId, id }: SubscriptionKey,
   lock: '' | 'for update',
 ): Promise<Subscription | null> {
-  return firstRow<Subscription>(
-    db,
+  return db.first<Subscription>(
     `select ${columns} from webhook.subscriptions where id = $1 and tenant_id = $2 ${lock}`,
     [id, tenantId],
   );
@@ -71,8 +69,7 @@ export async function insertSubscription(
   { tenantId, id, settings, secret }: SubscriptionKey & { settings: SubscriptionSettings; secret: Buffer },
 ): Promise<Subscription> {
   const { url, event_types: types, enabled } = settings;
-  return oneRow<Subscription>(
-    db,
+  return db.one<Subscription>(
     `insert into webhook.subscriptions (id, tenant_id, url, event_types, enabled, secret)
       values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
     [id, tenantId, url, types, enabled, secret],
@@ -85,8 +82,7 @@ export function updateSubscription(
   { url, event_types: types, enabled }: SubscriptionSettings,
   { sealed, overlapS }: Rotation,
 ): Promise<Subscription> {
-  return oneRow<Subscription>(
-    db,
+  return db.one<Subscription>(
     `update webhook.subscriptions set url = $2, event_types = $3, enabled = $4, updated_at = clock_timestamp(),
         -- Enabled again, or with another URL, it has not failed yet.
         failing_since = case when enabled and url = $2 then failing_since end,
@@ -109,8 +105,7 @@ export async function findSubscribers(
   tenantId: string,
   type: string,
 ): Promise<{ id: string; url: string }[]> {
-  return allRows<{ id: string; url: string }>(
-    db,
+  return db.all<{ id: string; url: string }>(
     `select id, url from webhook.subscriptions where tenant_id = $1 and enabled and $2 = any (event_types)
      order by id for share`,
     [tenantId, type],

@@ -1,7 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
 import { decrypted, readRow, unhex } from '@gatehouse/transfers/store/rows';
@@ -288,8 +287,7 @@ async function readRows(
   const also = columns.find((column) => column.also !== undefined)?.also;
   const texts = columns.map(({ column }) => `t.${column}`);
   const size = texts.map((text) => `coalesce(octet_length(${text}), 0)`).join(' + ');
-  return allRows<MovingRow>(
-    db,
+  return db.all<MovingRow>(
     `select id, sized.at::text as at, also, texts from (
        select id, at, also, texts, sum(size) over (order by at) as bytes, row_number() over (order by at) as place from (
          select t.id, t.${order} as at, ${also === undefined ? 'null' : `t.${also}`} as also, ${size} as size,

@@ -1,5 +1,4 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
-import { allRows, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
 
@@ -44,8 +43,7 @@ const maxUses = 1_000;
 export class WebhookTransferStore extends Store {
   /** Those of these endpoints and channels that the tenant has. */
   find(tenantId: string, { endpoints, channels }: Ids): Promise<Transferable[]> {
-    return allRows<Transferable>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<Transferable>(
       `select 'webhook_endpoint' as type, id, name, agent_id as "agentId",
           ${revisionOf['webhook.endpoints']}
             as revision,
@@ -68,8 +66,7 @@ export class WebhookTransferStore extends Store {
     tenantId: string,
     agents: readonly string[],
   ): Promise<Omit<Transferable, 'counts' | 'revision'>[]> {
-    return allRows<Omit<Transferable, 'counts' | 'revision'>>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<Omit<Transferable, 'counts' | 'revision'>>(
       `select 'webhook_endpoint' as type, id, name, agent_id as "agentId" from webhook.endpoints
         where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
         union all
@@ -89,8 +86,7 @@ export class WebhookTransferStore extends Store {
     channels: readonly string[],
     types: readonly ChannelType[],
   ): Promise<SharedApp[]> {
-    return allRows<SharedApp>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<SharedApp>(
       `select i.id, i.name, o.id as "otherId" from webhook.channel_instances as i
           join webhook.channel_instances as o on o.type = i.type and o.id <> i.id and o.tenant_id = i.tenant_id
             and o.config->>'app_id' = i.config->>'app_id' and o.deleted_at is null
@@ -101,8 +97,7 @@ export class WebhookTransferStore extends Store {
   }
 
   count(tenantId: string): Promise<{ endpoints: number; channels: number }> {
-    return oneRow<{ endpoints: number; channels: number }>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).one<{ endpoints: number; channels: number }>(
       `select
         (select count(*) from webhook.endpoints where tenant_id = $1 and deleted_at is null)::integer as endpoints,
         (select count(*) from webhook.channel_instances

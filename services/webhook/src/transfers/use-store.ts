@@ -1,5 +1,4 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { hasRow } from '@gatehouse/pg/rows';
 
 /** How endpoints and channels of a tenant are in use, and by which agent. The tenant of the transaction decides which rows are seen. */
 
@@ -9,7 +8,7 @@ export function closeLocked(
   table: 'webhook.endpoints' | 'webhook.channel_instances',
   transferId: string,
 ): Promise<boolean> {
-  return hasRow(db, `update ${table} set closed = true where locked_by = $1 and not closed`, [transferId]);
+  return db.exists(`update ${table} set closed = true where locked_by = $1 and not closed`, [transferId]);
 }
 
 export async function openLocked(
@@ -22,8 +21,7 @@ export async function openLocked(
 
 /** Whether a replica answers a sender of one of these endpoints, or sends a result of a call. */
 export function endpointsInUse(db: Queryable, ids: readonly string[]): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `select from webhook.calls where endpoint_id = any ($1) and status = 'running' and claimed_until > now()
      union all
      select from webhook.deliveries where endpoint_id = any ($1) and status = 'pending' and claimed_until > now() limit 1`,

@@ -1,5 +1,4 @@
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { firstRow, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { WebhookSecrets } from '../../../secrets/webhook-secrets.ts';
 import type { Ref } from '../../../shared/ref.ts';
@@ -37,8 +36,7 @@ export class TokenStore extends Store {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
         (
-          await firstRow<{ refreshToken: Buffer }>(
-            db,
+          await db.first<{ refreshToken: Buffer }>(
             `update webhook.channel_instances
          set refresh_claim = $2, refresh_claimed_until = now() + make_interval(secs => ${claimS})
          where id = $1 and deleted_at is null and status <> 'needs_reauth'
@@ -54,8 +52,7 @@ export class TokenStore extends Store {
 
   /** Stores refreshed tokens. Returns false if the claim is no longer this one: a consent came meanwhile. */
   refreshed({ tenantId, id }: Ref, claim: string, tokens: SealedTokens): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       `update webhook.channel_instances set access_token = $3, refresh_token = $4,
           refresh_due_at = now() + make_interval(secs => $5), token_at = now(), refresh_claim = null, refresh_claimed_until = null
         where id = $1 and refresh_claim = $2`,
