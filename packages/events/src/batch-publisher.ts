@@ -18,7 +18,7 @@ export interface BatchPublisherOptions {
   sink: EventSink;
   /** Called after each publication with the ids of the published rows. */
   remove: (ids: string[]) => Promise<void>;
-  /** Called for an event that the sink rejects as too large even on its own. */
+  /** Called for an event the sink rejects as too large even on its own. */
   deadLetter: (id: string, reason: string) => Promise<void>;
 }
 
@@ -30,8 +30,8 @@ export interface BatchPublisherOptions {
 const limits = { items: 500, bytes: 500_000 };
 
 /**
- * Publishes the events of many partitions, each partition in order. Halves batches that the sink rejects as too large.
- * Skips a partition that the sink rejects, so that it does not delay the others.
+ * Publishes the events of many partitions, each partition in order. Halves batches the sink rejects as too large.
+ * Skips a partition the sink rejects, so that it does not delay the others.
  */
 export class BatchPublisher {
   readonly #options: BatchPublisherOptions;

@@ -21,7 +21,7 @@ const requested = z.object({
   user_id: z.string().min(1),
   /** Milliseconds since the epoch: data of the user from before that time are removed. */
   requested_at_ms: z.number().int().nonnegative(),
-  /** Numbers of rows that the service has removed before, by kind. */
+  /** Numbers of rows the service has removed before, by kind. */
   counts,
 });
 

@@ -108,7 +108,7 @@ export class KafkaConsumer {
     consumer.on(consumer.events.GROUP_JOIN, () => {
       for (const partition of allPartitions) this.#metrics.lag.remove({ topic, partition });
     });
-    // kafkajs disconnects after errors that it considers final and would not read on.
+    // kafkajs disconnects after errors it considers final and would not read on.
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) this.#starting = this.#restart(payload.error);
     });

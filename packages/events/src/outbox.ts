@@ -28,7 +28,7 @@ export interface Wakeable {
   wake: () => void;
 }
 
-/** A table of events that are committed in the same transaction as the change that they describe. */
+/** A table of events that are committed in the same transaction as the change they describe. */
 export interface Outbox {
   /** The table without its schema; the label `outbox` of its metrics. */
   readonly name: string;
@@ -38,7 +38,7 @@ export interface Outbox {
   count(client: Queryable, partitions: readonly number[], most: number): Promise<number>;
   /** The age of the oldest entry of these partitions in seconds; 0 without one. */
   ageSeconds(client: Queryable, partitions: readonly number[]): Promise<number>;
-  /** The time of the oldest event that its service publishes without the outbox and has not published yet; null if none. */
+  /** The time of the oldest event its service publishes without the outbox and has not published yet; null if none. */
   heldAt(client: Queryable): Promise<Date | null>;
   /** Deletes published entries. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;

@@ -91,7 +91,7 @@ const identity = {
   request_id: text('request_id'),
   trace_id: text('trace_id'),
   span_id: text('span_id'),
-  /** Null for runs that no request with a key began. */
+  /** Null for runs no request with a key began. */
   api_key_id: z.uuid().nullable(),
   user_id: text('user_id').nullable(),
   session_id: text('session_id').nullable(),
@@ -123,7 +123,7 @@ const usage = (maxTokens: number) => ({
   usage_estimated: z.boolean(),
 });
 
-/** A call of a tool that the gateway made for an agent. */
+/** A call of a tool the gateway made for an agent. */
 export const toolSpan = z.object({
   id: z.uuid(),
   /** As models get it. */

@@ -24,7 +24,7 @@ export function isStatus(error: unknown): error is FailedStatus & Error {
   return error instanceof Error && 'code' in error && 'metadata' in error;
 }
 
-/** Converts a thrown error to the status that the server sends. The text of unexpected errors stays in this process. */
+/** Converts a thrown error to the status the server sends. The text of unexpected errors stays in this process. */
 export function toStatus(caught: unknown): FailedStatus {
   const error = toAppError(caught);
   const { code, message, param, headers, publicCode } = error;
@@ -105,7 +105,7 @@ export function isOutage(error: unknown): boolean {
 }
 
 /**
- * For calls that a client request waits for: `peer.call(…).catch(hangIsOutage)`. Converts `service_timeout` to
+ * For calls a client request waits for: `peer.call(…).catch(hangIsOutage)`. Converts `service_timeout` to
  * `service_unavailable`, so that the client gets 503 for a peer that hangs, as for one that is down.
  */
 export function hangIsOutage(error: unknown): never {
@@ -114,7 +114,7 @@ export function hangIsOutage(error: unknown): never {
 }
 
 /**
- * Whether a call failed because the message is larger than the peer accepts. A RESOURCE_EXHAUSTED status that the peer
+ * Whether a call failed because the message is larger than the peer accepts. A RESOURCE_EXHAUSTED status the peer
  * itself set, such as for a rate limit, has its own code and is not included.
  */
 export function isMessageTooLarge(error: unknown): boolean {

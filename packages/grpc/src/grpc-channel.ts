@@ -17,7 +17,7 @@ import { idempotentRpcs } from './idempotent.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 import { RenewedClient } from './renewed-client.ts';
 
-/** Repeats of calls that the peer refused. grpc-js repeats such a call once by itself, without delay. */
+/** Repeats of calls the peer refused. grpc-js repeats such a call once by itself, without delay. */
 const maxRepeats = 5;
 const repeatAfterMs = 10;
 

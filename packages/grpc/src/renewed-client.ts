@@ -38,7 +38,7 @@ export interface RenewedClientOptions {
  * connections stay until their calls have ended. If the host doesn't answer an attempt to connect either, its calls end
  * as when a connection is lost.
  *
- * gRPC's keepalive pings would find such a host too, but Node sends no ping on a connection that its server is
+ * gRPC's keepalive pings would find such a host too, but Node sends no ping on a connection its server is
  * closing for its age, and grpc-js then cuts all calls on it (grpc-node #3068).
  */
 export class RenewedClient {
@@ -75,7 +75,7 @@ export class RenewedClient {
   }
 
   /**
-   * Makes one call with `start`. Its callback returns the error that the call has ended with; null if it has a response.
+   * Makes one call with `start`. Its callback returns the error the call has ended with; null if it has a response.
    */
   call(
     start: (client: Client, onEnd: (error: ServiceError | null) => ServiceError | null) => ClientUnaryCall,

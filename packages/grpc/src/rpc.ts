@@ -14,11 +14,11 @@ import type { ServiceDefinition } from '@grpc/grpc-js';
 export interface RpcContext {
   /** The calling service, verified by its token. */
   caller: string;
-  /** The principal that the caller acts for, if it sent an assertion of the edge. */
+  /** The principal the caller acts for, if it sent an assertion of the edge. */
   principal: Principal | null;
   /** The assertion or delegation itself, to be passed on. */
   assertion: Assertion | null;
-  /** The rights that the caller has delegated to this service, if it sent them instead of an assertion. */
+  /** The rights the caller has delegated to this service, if it sent them instead of an assertion. */
   delegation: Delegation | null;
   /** When the caller stops waiting, in milliseconds since the epoch; `Infinity` if never. */
   deadline: number;

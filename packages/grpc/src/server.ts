@@ -129,7 +129,7 @@ export class GrpcServer {
 }
 
 /**
- * Each call that its caller cancels or gives up is an RST_STREAM. Node ends a session, with all calls on it, that gets
+ * Each call its caller cancels or gives up is an RST_STREAM. Node ends a session, with all calls on it, that gets
  * more than 1,000 at once and 33 a second, as a defence of public servers. Only services of one installation connect
  * here, with one session for the calls of all tenants, so a session takes as many resets as calls.
  */

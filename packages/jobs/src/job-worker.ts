@@ -24,7 +24,7 @@ export interface JobWorkerOptions<Known extends Tasks> {
 }
 
 export interface JobTiming {
-  /** How often to look for tasks with jobs that other replicas have added or whose time has come. */
+  /** How often to look for tasks with jobs other replicas have added or whose time has come. */
   pollMs: number;
   /** How often a replica shows that it still runs its jobs, and looks for those of lost replicas. */
   heartbeatMs: number;

@@ -18,7 +18,7 @@ export interface JobsOptions<Known extends Tasks> {
 
 export interface NewJob<Known extends Tasks, Name extends keyof Known> {
   task: Name;
-  /** The tenant that the job works for: row-level security and fairness go by it. */
+  /** The tenant the job works for: row-level security and fairness go by it. */
   tenantId: string;
   ids: IdsOf<Known[Name]>;
   /** Not before this time. Default: at once. */

@@ -40,7 +40,7 @@ async function runAlone(pool: Pool, text: string, values?: unknown[]): ReturnTyp
   }
 }
 
-/** The ids of the jobs that a statement of the library has changed; its types leave them out. */
+/** The ids of the jobs a statement of the library has changed; its types leave them out. */
 export function changedIds(response: unknown): readonly string[] {
   const { settled } = response as { settled?: unknown };
   if (!Array.isArray(settled))

@@ -15,7 +15,7 @@ export interface TaskRunnerOptions {
   handler: JobHandler;
   log: Logger;
   metrics: JobMetrics;
-  /** How often the worker looks for jobs that other replicas have added or whose time has come, and wakes the runner. */
+  /** How often the worker looks for jobs other replicas have added or whose time has come, and wakes the runner. */
   pollMs: number;
 }
 

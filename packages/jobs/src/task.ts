@@ -36,7 +36,7 @@ export type IdsOf<Made> = Made extends Task<infer Ids> ? Ids : never;
 export interface JobContext {
   jobId: string;
   tenantId: string;
-  /** 1 for the first attempt. An attempt that a drain released does not count. */
+  /** 1 for the first attempt. An attempt a drain released does not count. */
   attempt: number;
   /** Whether the job is dead if this attempt fails. */
   lastAttempt: boolean;
@@ -84,7 +84,7 @@ const longestId = 512;
 const mostIds = 10;
 
 /**
- * Throws unless these are ids: a few short texts that PostgreSQL can hold. Content does not belong into a job, because
+ * Throws unless these are ids: a few short texts PostgreSQL can hold. Content does not belong into a job, because
  * it would stay in the table of jobs when it is deleted elsewhere.
  */
 export function assertIds(ids: JobIds): void {

@@ -7,9 +7,9 @@ const clientPatienceMs = 10_000;
 const checkEveryMs = 1_000;
 
 export interface AnswerBudgetOptions {
-  /** Bytes of large answers that one tenant may have in memory at a time, and no more than are free then. */
+  /** Bytes of large answers one tenant may have in memory at a time, and no more than are free then. */
   perTenant: number;
-  /** Bytes of large answers that all tenants together may have in memory at a time. */
+  /** Bytes of large answers all tenants together may have in memory at a time. */
   perProcess: number;
   /** The time in milliseconds; the monotonic clock by default. */
   now?: () => number;
@@ -135,13 +135,13 @@ export interface AnswerReader {
   onRoom(): void;
 }
 
-/** The peer at the other end: the client that an answer is for, or the server that it is from. */
+/** The peer at the other end: the client an answer is for, or the server it is from. */
 export interface AnswerClient {
-  /** Closes the connection: the peer is too slow for the memory that the answer takes. */
+  /** Closes the connection: the peer is too slow for the memory the answer takes. */
   cut(): void;
 }
 
-/** The memory that one answer takes. */
+/** The memory one answer takes. */
 export class AnswerRoom {
   readonly tenantId: string;
   readonly #budget: AnswerBudget;

@@ -18,7 +18,7 @@ export class Batched<Item, Result> {
     this.#handle = handle;
   }
 
-  /** The result of one item. Rejects as the call that it was part of. */
+  /** The result of one item. Rejects as the call it was part of. */
   get(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });

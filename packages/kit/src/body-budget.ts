@@ -8,7 +8,7 @@ export interface BodyBudgetOptions {
   perProcess: number;
   /** How long a body waits for others, in ms. Default: 30 seconds. */
   waitMs?: number;
-  /** How long all counts that a body announces, in ms. Default: ten seconds. */
+  /** How long all counts a body announces, in ms. Default: ten seconds. */
   arrivalMs?: number;
   /** Called for each refusal with the error code. */
   onRefusal?: (code: ErrorCode) => void;
@@ -69,7 +69,7 @@ interface Body {
   wait: Wait | null;
 }
 
-/** Bytes and places that one tenant has, or all of them. */
+/** Bytes and places one tenant has, or all of them. */
 interface HeldBytes {
   bytes: number;
   copies: number;
@@ -227,7 +227,7 @@ export class BodyBudget {
     return this.#refusal(this.#exceeded(body, bytes) ?? 'rate_limit_exceeded');
   }
 
-  /** The limit that a body would exceed with so many bytes more, of which it may have announced some. */
+  /** The limit a body would exceed with so many bytes more, of which it may have announced some. */
   #exceeded(body: Body, bytes: number): 'rate_limit_exceeded' | 'service_unavailable' | null {
     const more = bytes - body.announced;
     if (more <= 0) return null;

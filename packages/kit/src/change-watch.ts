@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { BackgroundLoop } from './background-loop.ts';
 import { monotonicMs } from './clock.ts';
 
-/** The changes that a source has had since a position. */
+/** The changes a source has had since a position. */
 export interface ListedChanges {
   /** For the next call. */
   position: string;

@@ -25,7 +25,7 @@ export interface SchedulingKey {
 
 const schedulingKeys = new AsyncLocalStorage<SchedulingKey>();
 
-/** Runs work that others wait for: under a key of its own, its pieces do not wait behind all those of its tenant. */
+/** Runs work others wait for: under a key of its own, its pieces do not wait behind all those of its tenant. */
 export function withSchedulingKey<Result>(
   scheduling: SchedulingKey,
   work: () => Promise<Result>,

@@ -2,7 +2,7 @@
 export type Cell = string | number | null;
 
 /**
- * The first characters of text that a spreadsheet may run as a formula (OWASP, CSV injection): some skip a line feed, and
+ * The first characters of text a spreadsheet may run as a formula (OWASP, CSV injection): some skip a line feed, and
  * some read the wide forms of East Asian keyboards as the others.
  */
 const formulaStart = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;

@@ -1,5 +1,5 @@
 /**
- * Every error code that a caller can see: `code → [HTTP status, gRPC status]`. The table is closed, so each new code
+ * Every error code a caller can see: `code → [HTTP status, gRPC status]`. The table is closed, so each new code
  * must state both statuses. The HTTP statuses are part of the public API; for the gRPC numbers see
  * https://grpc.io/docs/guides/status-codes/.
  */

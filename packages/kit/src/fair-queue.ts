@@ -21,7 +21,7 @@ export interface FairQueueOptions {
   longestWait?: { ms: number; error: () => Error };
 }
 
-/** The party that the work belongs to, mostly a tenant. All owner keys are one tenant: `null`. */
+/** The party the work belongs to, mostly a tenant. All owner keys are one tenant: `null`. */
 type Key = string | null;
 
 interface Line {
@@ -43,7 +43,7 @@ interface WaitingPiece {
 const maxRemembered = 1_000;
 
 /**
- * Limits the work of each key that runs at the same time, and lets keys take turns at slots that they share: work that
+ * Limits the work of each key that runs at the same time, and lets keys take turns at slots they share: work that
  * waits begins in the order of its key, and next comes the key whose work has used the slots for the shortest time. So a
  * tenant with many or long pieces of work has the same share of the slots as one with few and short ones, and keys that
  * fill all places to wait leave room for a key that has less.

@@ -1,5 +1,5 @@
 /**
- * A cookie that a browser sends to the origin that set it, and to no other host (RFC 6265bis §4.1.3.2). Over http, which
+ * A cookie a browser sends to the origin that set it, and to no other host (RFC 6265bis §4.1.3.2). Over http, which
  * is for this machine only, browsers keep it without prefix and `Secure` alone.
  */
 export class HostCookie {

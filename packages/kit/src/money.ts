@@ -5,7 +5,7 @@ const decimals = 12;
 /** The most that 64 bits hold, which columns and RPCs have for money: nine million dollars. */
 export const maxPico = 2n ** 63n - 1n;
 
-/** The nearest amount that the database and the RPCs hold. */
+/** The nearest amount the database and the RPCs hold. */
 export function cappedPico(pico: bigint): bigint {
   if (pico > maxPico) return maxPico;
   return pico < -maxPico ? -maxPico : pico;

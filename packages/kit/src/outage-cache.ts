@@ -27,7 +27,7 @@ export interface WatchOptions<Value> {
   changes: ChangeWatch;
   /** How long a value is used, without a change, before the source is asked again. */
   longestMs: number;
-  /** The things that a value depends on, by their names in the watch; null for a value that none covers. */
+  /** The things a value depends on, by their names in the watch; null for a value that none covers. */
   subjectsOf: (value: Value, key: string) => readonly string[] | null;
 }
 

@@ -21,7 +21,7 @@ export interface SpanRecord {
  * … })`, so that without a tracer the record is not even created.
  */
 export interface Tracer {
-  /** Drops spans of traces that the caller did not sample. Never throws. */
+  /** Drops spans of traces the caller did not sample. Never throws. */
   record(span: SpanRecord): void;
   /** Sends the remaining spans; gives up after a few seconds. */
   stop(): Promise<void>;

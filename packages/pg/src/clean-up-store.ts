@@ -13,7 +13,7 @@ export interface OldRows {
   key?: string;
   /** Columns by which the oldest rows go first. Default: no order. */
   order?: string;
-  /** Leaves rows that other transactions have locked for the next round. The role needs the right to update. */
+  /** Leaves rows other transactions have locked for the next round. The role needs the right to update. */
   skipLocked?: true;
   /** The longest time between two searches. Default: ten minutes. */
   everyMs?: number;

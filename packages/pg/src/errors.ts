@@ -126,7 +126,7 @@ export function isUnknownTimezone(error: unknown): boolean {
 
 /**
  * Throws `invalid_value` for `timezone` when the database rejects the name of a time zone (SQLSTATE 22023). Rethrows
- * any other error. JavaScript accepts some time zones that PostgreSQL does not have.
+ * any other error. JavaScript accepts some time zones PostgreSQL does not have.
  */
 export function refuseUnknownTimezone(error: unknown): never {
   if (!isUnknownTimezone(error)) throw error;

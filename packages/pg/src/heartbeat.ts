@@ -12,13 +12,13 @@ export interface HeartbeatOptions<Row> {
   /** `postgres://` URL of the service's login role; the thread has one connection of its own, as `role`. */
   url: string;
   role: string;
-  /** The service, for the lines that the thread logs by itself. */
+  /** The service, for the lines the thread logs by itself. */
   service: string;
   log: Logger;
   everyMs: number;
   /** Until the next beat after a failed one, since silence counts as death. */
   retryMs: number;
-  /** The rows that a beat returned; called late while the event loop is busy, but for every beat. */
+  /** The rows a beat returned; called late while the event loop is busy, but for every beat. */
   onBeat?: (rows: readonly Row[]) => void;
   /** For tests. */
   stuckAfterMs?: number;
@@ -49,7 +49,7 @@ const stuckAfterMs = 60_000;
 const pulseMs = 1_000;
 const restartMs = 1_000;
 const longestStopMs = 1_000;
-/** A heap that the client of the database and a few rows never fill. */
+/** A heap the client of the database and a few rows never fill. */
 const maxHeapMiB = 64;
 const file = path.join(import.meta.dirname, `heartbeat-thread${path.extname(import.meta.filename)}`);
 

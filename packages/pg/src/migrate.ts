@@ -91,7 +91,7 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
 }
 
 /**
- * Runs scripts that depend on the database and not on the release, such as on an extension that an operator installs
+ * Runs scripts that depend on the database and not on the release, such as on an extension an operator installs
  * later.
  */
 async function runRepeatable(

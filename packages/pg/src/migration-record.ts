@@ -12,7 +12,7 @@ export interface Migration {
   checksum: string;
 }
 
-/** A migration that a database has. */
+/** A migration a database has. */
 export interface AppliedMigration {
   name: string;
   /** Null until the step that applied it has ended. */
@@ -72,7 +72,7 @@ export async function hasRecord(db: BareClient, service: string): Promise<boolea
   return rows[0]?.found === true;
 }
 
-/** The migrations that a schema has. Also reads the tables of versions before 0.3.0, which lack the two columns. */
+/** The migrations a schema has. Also reads the tables of versions before 0.3.0, which lack the two columns. */
 export async function appliedIn(db: BareClient, service: string): Promise<AppliedMigration[]> {
   const { rows } = await db.query<AppliedMigration>(
     `select name, to_jsonb(migrations) ->> 'checksum' as checksum, to_jsonb(migrations) ->> 'version' as version

@@ -15,13 +15,13 @@ type Statement = string | NamedStatement;
 
 /** Runs statements, and returns what they are run for. */
 export interface Verbs {
-  /** All rows that a statement returns. */
+  /** All rows a statement returns. */
   all: <Row extends object>(statement: Statement, values?: readonly unknown[]) => Promise<Row[]>;
-  /** The first row that a statement returns; null if it returns no row. */
+  /** The first row a statement returns; null if it returns no row. */
   first: <Row extends object>(statement: Statement, values?: readonly unknown[]) => Promise<Row | null>;
-  /** The only row that a statement returns; throws if there is not exactly one. */
+  /** The only row a statement returns; throws if there is not exactly one. */
   one: <Row extends object>(statement: Statement, values?: readonly unknown[]) => Promise<Row>;
-  /** The number of rows that a statement returns or changes. */
+  /** The number of rows a statement returns or changes. */
   count: (statement: Statement, values?: readonly unknown[]) => Promise<number>;
   /** Whether a statement returns or changes a row. */
   exists: (statement: Statement, values?: readonly unknown[]) => Promise<boolean>;
@@ -30,7 +30,7 @@ export interface Verbs {
 /** Sends a statement. */
 type Send = (statement: Statement, values?: unknown[]) => Promise<QueryResult>;
 
-/** The verbs of a pool or client that `send`s statements. */
+/** The verbs of a pool or client; `send` runs a statement. */
 export function verbsOf(send: Send): Verbs {
   const run = (statement: Statement, values?: readonly unknown[]): Promise<QueryResult> =>
     // An array would take precedence over the values of a named statement.

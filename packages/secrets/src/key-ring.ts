@@ -91,7 +91,7 @@ export class KeyRing {
 
   /**
    * Wraps the data key of a value again, with the first key of the ring; the value itself stays as it is. Takes the
-   * value or its beginning (`headBytes`), and returns the new beginning and the length of the one that it replaces.
+   * value or its beginning (`headBytes`), and returns the new beginning and the length of the one it replaces.
    * Throws as `open` does.
    */
   rewrap(sealed: Buffer, context: string): { head: Buffer; replacedBytes: number } {

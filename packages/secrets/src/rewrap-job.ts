@@ -75,7 +75,7 @@ export class RewrapJob {
     return more;
   }
 
-  /** Returns whether it found any value, also one that it could not wrap: others may be behind it. */
+  /** Returns whether it found any value, also one it could not wrap: others may be behind it. */
   async #rewrapSome(): Promise<boolean> {
     let [seen, wrapped] = [0, 0];
     for (const place of this.#options.columns)
@@ -88,7 +88,7 @@ export class RewrapJob {
     return seen > 0;
   }
 
-  /** Counts the values that each old key has wrapped. */
+  /** Counts the values each old key has wrapped. */
   async count(): Promise<void> {
     const { columns, keyRing } = this.#options;
     for (const { keyId, prefix } of keyRing.stalePrefixes) {

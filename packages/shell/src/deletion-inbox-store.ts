@@ -12,7 +12,7 @@ const keptDays = 30;
 /** Numbers of removed rows by kind. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** A deletion that a service has taken. */
+/** A deletion a service has taken. */
 export interface TakenDeletion {
   deletionId: string;
   tenantId: string;

@@ -73,7 +73,7 @@ interface DeletionInboxParts extends Pick<DeletionInboxOptions, 'forgetUser' | '
   log: Logger;
 }
 
-/** Carries out the deletions that a service has taken, a step at a time, and sends a receipt after each. */
+/** Carries out the deletions a service has taken, a step at a time, and sends a receipt after each. */
 export class DeletionInbox {
   readonly #parts: DeletionInboxParts;
   readonly #loop = new BackgroundLoop(() => this.#round());

@@ -12,7 +12,7 @@ export function migrateService(options: MigrateOptions): Promise<void> {
 }
 
 /**
- * Runs the migration step of a service in its own process, and creates the topics that it publishes or consumes. Throws
+ * Runs the migration step of a service in its own process, and creates the topics it publishes or consumes. Throws
  * with the reason when it fails.
  */
 export async function migrateServiceCommand(

@@ -61,7 +61,7 @@ function sharedIn(connections: ConnectionCount): SharedConnections | undefined {
 /**
  * Creates the connection pools of a service. They close last. The service starts only if the server allows its process
  * that many connections, and is ready only while the database answers.
- * Metrics show their connections and waiting work, and operators the state that the database has of the service.
+ * Metrics show their connections and waiting work, and operators the state the database has of the service.
  */
 export function createPools<Name extends string>(
   shell: Shell,

@@ -14,7 +14,7 @@ import type { Neighbour } from './neighbours.ts';
 import type { Runnable } from './run.ts';
 import type { ServiceConfig } from './settings.ts';
 
-/** The parts of a shell that the servers of a service need. */
+/** The parts of a shell the servers of a service need. */
 export interface ServiceBase {
   readonly name: ServiceName;
   readonly config: ServiceConfig;
@@ -28,12 +28,12 @@ export interface ServiceBase {
   readonly listens: boolean;
 }
 
-/** The interfaces that a service serves. */
+/** The interfaces a service serves. */
 export interface ServiceDefinition {
   handler: RequestListener;
   /** Absent if the service does not serve gRPC. */
   rpcs?: readonly RpcService[];
-  /** Set for the service that clients reach directly; `cut` ends requests in flight after the drain time. */
+  /** Set for the service clients reach directly; `cut` ends requests in flight after the drain time. */
   frontDoor?: { cut: () => void };
 }
 

@@ -51,7 +51,7 @@ export class Shell implements ServiceBase {
   readonly httpDuration: Histogram<'route' | 'status'>;
   readonly bodyBudget: BodyBudget;
   readonly neighbours: Neighbours | undefined;
-  /** The connections to databases that its process opens. */
+  /** The connections to databases its process opens. */
   readonly connections: ConnectionCount;
   /** The consumers of topics, which `consumeTopic` adds. */
   readonly takers = new Map<string, TakeEvents>();
@@ -111,7 +111,7 @@ export class Shell implements ServiceBase {
     this.#parts.push(part);
   }
 
-  /** Adds a gRPC service that this one serves beside its own. */
+  /** Adds a gRPC service this one serves beside its own. */
   serve(service: RpcService): void {
     this.#rpcs.push(service);
   }

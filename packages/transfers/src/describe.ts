@@ -1,7 +1,7 @@
 import type { TransferableType } from '@gatehouse/contract/transfers';
 import type { Counts, ResourceRef } from '@gatehouse/proto/participant/v1/participant';
 
-/** The ids of the resources of a type that a service is asked to describe. */
+/** The ids of the resources of a type a service is asked to describe. */
 export function idsOf(refs: readonly ResourceRef[], type: TransferableType): string[] {
   return refs.filter((ref) => ref.type === type).map(({ id }) => id);
 }

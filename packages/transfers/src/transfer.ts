@@ -32,7 +32,7 @@ export interface Transfer {
   items: readonly TransferItem[];
 }
 
-/** The resources of a type that a transfer brings to its target, in the order in which they are locked. */
+/** The resources of a type a transfer brings to its target, in the order in which they are locked. */
 export function itemsOf({ items }: Transfer, type: TransferItem['type']): TransferItem[] {
   return items
     .filter((item) => item.type === type && item.action !== 'skip')

@@ -175,7 +175,7 @@ export interface DeadLetterSource {
   table: string;
   deadLetters: string;
   idType: 'bigint' | 'uuid';
-  /** The columns that a dead letter keeps; must include `tenant_id`. */
+  /** The columns a dead letter keeps; must include `tenant_id`. */
   columns: readonly string[];
 }
 

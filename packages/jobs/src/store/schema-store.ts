@@ -2,7 +2,7 @@ import type { BareClient } from '@gatehouse/pg/pool';
 
 /** The state of a schema of jobs. */
 export interface SchemaVersions {
-  /** The version that the library gave its schema. */
+  /** The version the library gave its schema. */
   version: number;
   /** The oldest such version whose releases can use the schema; 0 while the migration step is unfinished. */
   usableFrom: number;

@@ -9,9 +9,9 @@ export interface SealedColumn {
   column: string;
   /** Whether its rows belong to no tenant. Default: they have a `tenant_id`. */
   hasNoTenant?: true;
-  /** A column that the context of a value needs beside the row's id and tenant. */
+  /** A column the context of a value needs beside the row's id and tenant. */
   also?: string;
-  /** The context that the values are sealed in. */
+  /** The context the values are sealed in. */
   context: (row: Pick<SealedValue, 'id' | 'tenantId' | 'also'>) => string;
 }
 

@@ -8,7 +8,7 @@ import type { TransferItem } from '../transfer.ts';
  * schema. The tenant of the transaction decides which rows they reach.
  */
 
-/** The SQL expression for the revision of a row: a hash of the part that a transfer would bring to its target. */
+/** The SQL expression for the revision of a row: a hash of the part a transfer would bring to its target. */
 export function revisionHash(part: string): string {
   return `encode(sha256(convert_to(${part}::text, 'UTF8')), 'hex')`;
 }

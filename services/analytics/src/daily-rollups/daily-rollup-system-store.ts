@@ -102,7 +102,7 @@ export async function changeCuts(pool: Pool, tenantId: string, timezone: string)
   await pool.query(text, [tenantId, timezone]).catch(passUnknownTimezone);
 }
 
-/** The tenant service may know time zones that this database does not. */
+/** The tenant service may know time zones this database does not. */
 function passUnknownTimezone(error: unknown): { rows: [] } {
   if (isUnknownTimezone(error)) return { rows: [] };
   throw error;

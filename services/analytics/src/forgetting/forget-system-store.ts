@@ -29,7 +29,7 @@ interface ErasureProgress {
 const keepDays = 30;
 /** Traces that one transaction reads. */
 const traceBatch = 2_000;
-/** Dead letters that one statement deletes. */
+/** Dead letters one statement deletes. */
 const deadLetterBatch = 1_000;
 const firstTrace = '00000000-0000-0000-0000-000000000000';
 
@@ -51,7 +51,7 @@ export async function noteDeletion(
 }
 
 /**
- * Replaces the user, and removes the session and the texts, in a batch of the tenant's traces. Leaves out runs that no
+ * Replaces the user, and removes the session and the texts, in a batch of the tenant's traces. Leaves out runs no
  * roll-up has yet: the fold adds them for the user, as the roll-ups have the others, and not for both.
  *
  * A pass through all traces counts only if it left out none, and began `settleMs` after the deletion was noted, when no
@@ -195,7 +195,7 @@ async function finish(
   { until, pseudonym }: { until: Date; pseudonym: string },
 ): Promise<void> {
   await shareNumber(client, { tenantId, userId }, pseudonym);
-  // The role deletes no row of a user, so this one gets a name that no run has.
+  // The role deletes no row of a user, so this one gets a name no run has.
   await client.query('update analytics.users set user_id = $3 where tenant_id = $1 and user_id = $2', [
     tenantId,
     userId,

@@ -127,7 +127,7 @@ function spansOf({ recall, spans, tools = [] }: RunEnded): StoredSpan[] {
 }
 
 /**
- * Runs as the statements take them: an array for each column. PostgreSQL reads these in less than half of the time that it
+ * Runs as the statements take them: an array for each column. PostgreSQL reads these in less than half of the time it
  * takes for JSON.
  */
 export function inputValues(runs: readonly (RunStarted | RunEnded)[]): (Buffer | string)[] {

@@ -6,7 +6,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { withoutTexts } from '../retention/trace-ages.ts';
 import { change, columns, input, inputValues } from './ingest-store.ts';
 
-/** The events that one transaction stores. At most one event per run: its end, if there is one. */
+/** The events one transaction stores. At most one event per run: its end, if there is one. */
 export interface Intake {
   runs: readonly (RunStarted | RunEnded)[];
   watermarks: readonly (Watermark & { source: string })[];

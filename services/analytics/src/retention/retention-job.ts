@@ -31,7 +31,7 @@ export interface RetentionOptions {
   log: Logger;
   registry: Registry;
   times?: Partial<RetentionTimes> | undefined;
-  /** The number of rows that one transaction reads. */
+  /** The number of rows one transaction reads. */
   batchSize?: number | undefined;
 }
 

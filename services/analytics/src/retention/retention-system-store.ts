@@ -24,13 +24,13 @@ export interface Batch {
   tenantId: string;
   /** The age since the start of the run, by the time in its id. */
   olderThanDays: number;
-  /** The number of rows that one transaction reads. */
+  /** The number of rows one transaction reads. */
   limit: number;
 }
 
 /**
  * Deletes the oldest traces of a tenant and returns how many; fewer than `limit` when no more are left, or when another
- * replica does the same work. Skips rows that an event is changing, and runs that no roll-up has yet, until the next call.
+ * replica does the same work. Skips rows an event is changing, and runs that no roll-up has yet, until the next call.
  */
 export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
   return withTurn(pool, tenantId, 0, async (client) => {

@@ -13,7 +13,7 @@ export class TenantRetention {
 
   /**
    * The current retention in days; null during an outage of the tenant service. Throws its other errors. Never cached,
-   * not even during an outage: an outdated answer could delete traces that the tenant has just decided to keep.
+   * not even during an outage: an outdated answer could delete traces the tenant has just decided to keep.
    */
   daysOf(tenantId: string): Promise<number | null> {
     return readTenantSettings(this.#peer, tenantId, {

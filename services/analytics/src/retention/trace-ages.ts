@@ -16,7 +16,7 @@ export const lateAfterDays = 30;
  */
 const marginDays = 1 / 24;
 
-/** The shortest retention that a tenant may have. */
+/** The shortest retention a tenant may have. */
 export const leastRetentionDays = 1;
 
 /** Retention for traces of a deleted tenant, whose own setting no longer exists. */

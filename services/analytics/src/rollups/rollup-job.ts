@@ -9,7 +9,7 @@ import { addClosedFold, closeFold, foldRuns } from './rollup-system-store.ts';
 export interface RollupOptions {
   /** Acts as `analytics_system`. */
   pool: Pool;
-  /** The events that this replica has stored since its start. */
+  /** The events this replica has stored since its start. */
   stored: () => number;
   /** The longest time between folds while all is well; half of it at least. Default: a minute. */
   everyMs?: number | undefined;

@@ -1,7 +1,7 @@
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** The runs and texts that a caller may see. */
+/** The runs and texts a caller may see. */
 export interface Viewer {
   tenantId: string;
   /** Restricts the runs to this user; null for all runs of the tenant. */

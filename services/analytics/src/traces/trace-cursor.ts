@@ -17,7 +17,7 @@ const integer = (bits: number) =>
     .refine((text) => BigInt(text) < 2n ** BigInt(bits));
 const shape = z.strictObject({
   v: z.literal(1),
-  /** The PostgreSQL cluster that the transaction id belongs to. */
+  /** The PostgreSQL cluster the transaction id belongs to. */
   c: integer(64),
   t: integer(64),
   n: integer(63),

@@ -26,7 +26,7 @@ export interface TraceChanges {
   hasMore: boolean;
   /** The position where the next call continues. */
   position: Position;
-  /** The PostgreSQL cluster that the position belongs to. */
+  /** The PostgreSQL cluster the position belongs to. */
   cluster: string;
   now: Date;
 }
@@ -55,7 +55,7 @@ interface Range {
 export class TraceStore extends Store {
   readonly #maxScanned: number;
 
-  /** `pool` acts as `analytics_app`. `maxScanned` is the number of changes that one call of `changes` reads. */
+  /** `pool` acts as `analytics_app`. `maxScanned` is the number of changes one call of `changes` reads. */
   constructor(pool: Pool, maxScanned = 50_000) {
     super(pool);
     this.#maxScanned = maxScanned;
@@ -121,7 +121,7 @@ export class TraceStore extends Store {
     });
   }
 
-  /** The last change that one call reads; undefined when it reads all. */
+  /** The last change one call reads; undefined when it reads all. */
   async #endOfScan(db: Queryable, { tenantId, from, oldest }: Range): Promise<Position | undefined> {
     const last = await db.first<{ transaction: string; number: string }>(
       `select change_transaction as transaction, change_number as number

@@ -19,7 +19,7 @@ type Cells = readonly (string | null)[];
 export class CostExportStore extends Store {
   /**
    * Passes the groups to `use`. With `bounds`, each has those of its day, by which it must be grouped. Throws
-   * `invalid_value` for too many groups and for a time zone that the database does not know.
+   * `invalid_value` for too many groups and for a time zone the database does not know.
    */
   async read<Result>(
     tenantId: string,

@@ -19,7 +19,7 @@ export const exportConnections = 3;
 /** 100,000 rows of 600 bytes at 200 kB a second. */
 const longestExportMs = 300_000;
 
-/** The rows of an export, and the columns that they become. */
+/** The rows of an export, and the columns they become. */
 interface Format {
   groupBy: readonly Dimension[];
   bounds: 'day' | null;

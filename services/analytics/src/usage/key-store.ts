@@ -1,6 +1,6 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 
-/** The keys of groups, as SQL: the start of each group of time, and the labels that the response shows. */
+/** The keys of groups, as SQL: the start of each group of time, and the labels the response shows. */
 
 export type Span = 'hour' | 'day' | 'month';
 

@@ -9,7 +9,7 @@ export const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
 export const unpricedKey = [totalsKey, 'user_id', 'api_key_id'].join(', ');
 export const usageKey = [totalsKey, ...personalDimensions].join(', ');
 
-/** The measures of the roll-up tables in column order, each with the SQL expression that one ended run adds to it. */
+/** The measures of the roll-up tables in column order, each with the SQL expression one ended run adds to it. */
 const shares = {
   requests: '1',
   errors: "(status in ('error', 'interrupted'))::integer",
@@ -39,7 +39,7 @@ export const countsNothing = measures.map((column) => `${column} = 0`).join(' an
 /** The SQL expressions over a row of `traces`, in the order of `measures`. */
 export const measuresOfRun = Object.values(shares);
 
-/** The columns of ended runs that the roll-ups count, `bucket` among them. */
+/** The columns of ended runs the roll-ups count, `bucket` among them. */
 export const countedColumns = `tenant_id, bucket, status, agent_id, model, provider, channel, dialect, client, user_id,
   api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, tool_calls,
   cost_pico, priced, usage_estimated, unpriced_models, own_key`;

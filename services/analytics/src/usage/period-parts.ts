@@ -5,7 +5,7 @@ import type { SummaryRequest, UsageFilter } from './summary.ts';
 
 const sharedColumns = ['model', 'provider', 'channel', 'dialect', 'client'] as const;
 
-/** The columns that each kind of rows of settled days groups runs by: `hour` those of an hour, the others those of a day. */
+/** The columns each kind of rows of settled days groups runs by: `hour` those of an hour, the others those of a day. */
 export const settledKinds = {
   hour: sharedColumns,
   agent: ['agent_id', ...sharedColumns],

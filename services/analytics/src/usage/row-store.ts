@@ -61,7 +61,7 @@ const runsBetween = (columns: string, from: string, to: string, runs = 'analytic
     and ($6::text is null or coalesce(model, request_model) = $6)`;
 
 /**
- * The clause with the runs of the tenant that no roll-up has, for statements with rows of this file. They are read once, and
+ * The clause with the runs of the tenant no roll-up has, for statements with rows of this file. They are read once, and
  * by themselves, so that an index of them serves any period.
  */
 export const unfoldedClause = `unfolded as materialized (
@@ -70,7 +70,7 @@ export const unfoldedClause = `unfolded as materialized (
 
 /**
  * The runs that are read one by one: those before and after the whole 15-minute buckets of the period, which are `$11` to
- * `$12`, and those in between that no roll-up has yet.
+ * `$12`, and those in between no roll-up has yet.
  */
 const singleRuns = (columns: string): string =>
   [
@@ -86,7 +86,7 @@ const personalColumns = personalDimensions.join(', ');
 const runDimensions = `ended_at as at, coalesce(model, request_model) as model, agent_id,
   coalesce(provider, '') as provider, channel, dialect, client, ${personalColumns}`;
 
-/** The tables that a summary reads. */
+/** The tables a summary reads. */
 export interface Source {
   table: 'usage' | 'usage_totals';
   parts: PeriodParts;

@@ -15,7 +15,7 @@ const maxGroups = 10_000;
 export class UsageStore extends Store {
   /**
    * Exact for any period and zone. Sums, groups and `asOf` are from one snapshot, so they are consistent. Throws
-   * `invalid_value` for a time zone that the database does not know.
+   * `invalid_value` for a time zone the database does not know.
    */
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
     return withTenantSnapshot(this.pool, tenantId, async (db) => {
@@ -41,7 +41,7 @@ export class UsageStore extends Store {
   }
 }
 
-/** Prepares a transaction for sums. Checks the time zone, even when no group needs it: JavaScript has some that the database does not know. */
+/** Prepares a transaction for sums. Checks the time zone, even when no group needs it: JavaScript has some the database does not know. */
 export async function prepareSums(db: Queryable, timezone: string): Promise<void> {
   // The planner expects far more groups than exist: with less memory it would sort all rows on disk.
   const text = `select set_config('work_mem', '64MB', true), now() at time zone $1`;

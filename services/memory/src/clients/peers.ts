@@ -11,7 +11,7 @@ import { MemoryLimitsClient } from './memory-limits.ts';
 
 export type Peers = ReturnType<typeof createPeers>;
 
-/** The services that this one calls. */
+/** The services this one calls. */
 export function createPeers(shell: Shell, config: MemoryConfig) {
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);

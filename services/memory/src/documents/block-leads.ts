@@ -48,7 +48,7 @@ function isDelimiterRow(line: string, before: string): boolean {
   return cells.every((cell) => /^:?-+:?$/.test(cell)) && cells.length === cellsOf(before).length;
 }
 
-/** A row without the marks of the quote that it is in. */
+/** A row without the marks of the quote it is in. */
 function rowOf(line: string): string {
   return line.replace(/^[\s>]+/, '').trimEnd();
 }

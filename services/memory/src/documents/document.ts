@@ -36,7 +36,7 @@ export interface NewDocument {
   updatedAt?: string | undefined;
 }
 
-/** The bytes that a document counts towards the limit of its tenant: everything that was given. */
+/** The bytes a document counts towards the limit of its tenant: everything that was given. */
 export function sizeOf({ text, path, title, metadata, userId, source }: NewDocument): number {
   const texts = [text, path, title ?? '', userId, source.session_id ?? ''];
   const json = JSON.stringify(metadata);

@@ -14,7 +14,7 @@ export interface ErasedRows {
 }
 
 /**
- * Returns the rows that a caller may forget by a request. An acting user forgets what is their own. Other callers
+ * Returns the rows a caller may forget by a request. An acting user forgets what is their own. Other callers
  * need the scope `agents.write`; they forget for one user, what a run or session left for anyone, or documents of the
  * agent.
  */

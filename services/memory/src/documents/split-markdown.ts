@@ -7,9 +7,9 @@ export interface Passage {
   /** 1-based, inclusive. */
   startLine: number;
   endLine: number;
-  /** The headings above it, from the outermost, without the one that the text begins with. */
+  /** The headings above it, from the outermost, without the one the text begins with. */
   context: string;
-  /** Its lines, below the heading, the header of a table or the fence that they belong to. */
+  /** Its lines, below the heading, the header of a table or the fence they belong to. */
   text: string;
   /** The words of `searchedText`, where they were found already. */
   words?: string;
@@ -35,7 +35,7 @@ const maxHeadingChars = 200;
 /**
  * Splits Markdown by its structure: passages begin at headings and end between blocks, list items, lines or words, in
  * this order of preference. One that begins elsewhere repeats the heading above it, and the header of the table or the
- * fence that it is cut from.
+ * fence it is cut from.
  */
 export function splitMarkdown(marked: string): Passage[] {
   const text = unmarked(marked);

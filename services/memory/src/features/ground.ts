@@ -16,7 +16,7 @@ export interface Ground {
   peers: Peers;
   changes: Changes;
   splitter: Splitter;
-  /** Limits the work that one tenant has under way. */
+  /** Limits the work one tenant has under way. */
   work: FairQueue;
   requestJob: RequestJobs;
 }

@@ -10,7 +10,7 @@ export interface RelationInput {
   sourceId: string;
   targetId: string;
   type: string;
-  /** Undefined members keep the value of the version that the input replaces. */
+  /** Undefined members keep the value of the version the input replaces. */
   weight: number | undefined;
   properties: Record<string, unknown> | undefined;
   /** Undefined: from now on, or since the version began that is valid now. */
@@ -36,7 +36,7 @@ export interface ChangedVersion extends KnownVersion {
 }
 
 export interface UpdatedVersion extends ChangedVersion {
-  /** False for one that an input has only closed. */
+  /** False for one an input has only closed. */
   isReplaced: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface RelationPlan {
 }
 
 interface Draft extends ChangedVersion {
-  /** The input that wrote it; undefined for a stored version, also for one that an input has closed. */
+  /** The input that wrote it; undefined for a stored version, also for one an input has closed. */
   index: number | undefined;
   isNew: boolean;
   isChanged: boolean;
@@ -111,7 +111,7 @@ class History {
     });
   }
 
-  /** Returns the id of the version that the input creates or replaces. */
+  /** Returns the id of the version the input creates or replaces. */
   apply(input: RelationInput, index: number, now: number): string {
     const from = input.validFrom ?? now;
     const valid = this.#at(from);

@@ -1,6 +1,6 @@
 /** One step of a traversal. */
 export interface Step {
-  /** The entities that the step before has found. */
+  /** The entities the step before has found. */
   frontier: readonly string[];
   /** All entities found so far. */
   visited: readonly string[];

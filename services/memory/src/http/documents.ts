@@ -37,7 +37,7 @@ export interface DocumentDependencies {
   changes: Changes;
   requestEmbeddings: RequestJob;
   limits: MemoryLimitsClient;
-  /** Limits the work that one tenant has under way. */
+  /** Limits the work one tenant has under way. */
   work: FairQueue;
 }
 

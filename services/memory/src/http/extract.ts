@@ -20,7 +20,7 @@ export interface ExtractDependencies {
   agents: MemoryAgents;
   completions: CompletionClient;
   changes: Changes;
-  /** Limits the work that one tenant has under way. */
+  /** Limits the work one tenant has under way. */
   work: FairQueue;
   /** Those of a tenant. */
   limitsOf: (tenantId: string) => Promise<GraphLimits>;

@@ -34,7 +34,7 @@ export interface GraphDependencies {
   graphs: GraphStore;
   traversals: TraversalStore;
   changes: Changes;
-  /** Limits the work that one tenant has under way. */
+  /** Limits the work one tenant has under way. */
   work: FairQueue;
   /** Those of a tenant. */
   limitsOf: (tenantId: string) => Promise<GraphLimits>;

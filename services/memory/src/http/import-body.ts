@@ -13,7 +13,7 @@ export interface ImportBodyOptions {
   maxMinutes: number;
 }
 
-/** The body of an import, with the fingerprint that it has when it has been read. */
+/** The body of an import, with the fingerprint it has when it has been read. */
 export class ImportBody implements StreamedFingerprint {
   readonly #request: IncomingMessage;
   readonly #options: ImportBodyOptions;

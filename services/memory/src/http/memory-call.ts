@@ -3,7 +3,7 @@ import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import type { MemoryAgents } from '../clients/agents.ts';
 import type { MemoryKey } from '../shared/memory-key.ts';
 
-/** The memory that a request names, and who asks. */
+/** The memory a request names, and who asks. */
 export interface MemoryCall {
   key: MemoryKey;
   principal: TenantPrincipal;

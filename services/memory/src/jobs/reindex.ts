@@ -2,7 +2,7 @@ import type { JobHandler } from '@gatehouse/jobs/task';
 import { firstPlace, type PassagePosition } from '../store/search/place.ts';
 import type { ReindexStore } from '../store/search/reindex-store.ts';
 
-/** Analyses all passages of an agent that another analyser has split into words. */
+/** Analyses all passages of an agent another analyser has split into words. */
 export function reindexPassages(store: ReindexStore): JobHandler<{ agentId: string }> {
   return async ({ agentId }, { tenantId, signal }) => {
     const key = { tenantId, agentId };

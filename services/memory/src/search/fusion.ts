@@ -15,7 +15,7 @@ export function closeness(cosine: number): number {
 }
 
 /**
- * Joins rankings, best first. Words and meaning are two signs that a passage is relevant, and either is enough: the score
+ * Joins rankings, best first. Words and meaning are two signs a passage is relevant, and either is enough: the score
  * is that of independent signs, and never lower than one of its parts. Passages with neither are left out.
  */
 export function fuse(lexical: readonly Scored[], cosines: readonly Scored[]): Fused[] {

@@ -24,11 +24,11 @@ export interface Plan {
   weights: ReadonlyMap<string, number>;
   /** The score of a passage of average length that has each of these terms once. */
   full: number;
-  /** The same with the terms that no passage has, so far as they count. */
+  /** The same with the terms no passage has, so far as they count. */
   best: number;
 }
 
-/** How much words that no passage has lower all scores: half of a message may be about nothing in the memory. */
+/** How much words no passage has lower all scores: half of a message may be about nothing in the memory. */
 const missingWeight = 0.25;
 /** More terms make no better query. */
 const maxTerms = 64;
@@ -61,7 +61,7 @@ export interface PassageId {
   number: number;
 }
 
-/** A passage and its score: for words, the share of the query that it covers; for vectors, the cosine. */
+/** A passage and its score: for words, the share of the query it covers; for vectors, the cosine. */
 export interface Scored extends PassageId {
   score: number;
 }
@@ -74,7 +74,7 @@ export interface Ranking {
 
 export const emptyRanking: Ranking = { top: () => [] };
 
-/** Scores all passages that the postings name. */
+/** Scores all passages the postings name. */
 export function rank(
   postings: readonly Posting[],
   { weights, full, best }: Plan,

@@ -5,7 +5,7 @@ import { byMeaning, byWords, fuse, keyOf, type Fused } from './fusion.ts';
 import type { PassageId, Ranking, Scored } from './ranking.ts';
 import { normalised } from './vectors.ts';
 
-/** The documents that a search looks at: those that match all that is set. */
+/** The documents a search looks at: those that match all that is set. */
 export interface SearchFilter {
   pathPrefix: string | null;
   /** Members that the metadata must have. */
@@ -73,14 +73,14 @@ export interface IndexView {
   semantic(users: readonly string[], near: Near, extent: Extent): Promise<Scored[]>;
   /** The cosines of the passages that have a vector of this model. */
   compare(near: Near, passages: readonly PassageId[]): Promise<Scored[]>;
-  /** The passages among the candidates that the filter lets through, in their order. */
+  /** The passages among the candidates the filter lets through, in their order. */
   select(candidates: readonly Fused[], which: Pick<Search, 'filter' | 'limit'>): Promise<ScoredPassage[]>;
 }
 
-/** The passages that a search looks at. */
+/** The passages a search looks at. */
 export interface Extent {
   filter: SearchFilter;
-  /** The passages that the filter lets through; null to look at all passages first. */
+  /** The passages the filter lets through; null to look at all passages first. */
   only: readonly PassageId[] | null;
 }
 

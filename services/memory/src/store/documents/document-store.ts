@@ -241,7 +241,7 @@ interface DocumentValues {
   tenantId: string;
   scopeId: string;
   id: string;
-  /** The bytes that the document counts towards the limit of its tenant. */
+  /** The bytes the document counts towards the limit of its tenant. */
   bytes: number;
   document: NewDocument;
 }

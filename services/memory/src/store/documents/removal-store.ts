@@ -14,7 +14,7 @@ import {
 import { actedUntil } from '../scopes/deleted-user-store.ts';
 import { deleteChunks } from '../search/index-store.ts';
 
-/** Counts of rows that a deletion removed. */
+/** Counts of rows a deletion removed. */
 export interface Removed {
   documents: number;
   chunks: number;
@@ -25,7 +25,7 @@ export function everything(users: ErasedRows['users'], until?: Date): ErasedRows
   return { users, pathPrefix: null, runId: null, sessionId: null, ...(until !== undefined && { until }) };
 }
 
-/** The most that one transaction removes, so that it stays short. */
+/** The most one transaction removes, so that it stays short. */
 const batchChunks = 500;
 const batchDocuments = 200;
 

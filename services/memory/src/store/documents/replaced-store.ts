@@ -2,7 +2,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { NewDocument } from '../../documents/document.ts';
 import { countedBytes, scopeOfDocument, visibleScope, type AgentKey } from '../scopes/scope-store.ts';
 
-/** Counts rows that an import has replaced, and that the scopes still count. */
+/** Counts rows an import has replaced, and that the scopes still count. */
 export function countReplaced(
   db: Queryable,
   { tenantId, agentId }: AgentKey,

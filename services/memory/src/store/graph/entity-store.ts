@@ -73,7 +73,7 @@ function countedSize(description: string, properties: string): string {
     + coalesce(octet_length(${description}), 0) + coalesce(octet_length(nullif(${properties}::text, '{}')), 0)`;
 }
 
-/** Stored entities that an input may be the same as. */
+/** Stored entities an input may be the same as. */
 async function selectKnown(
   db: Queryable,
   tenantId: string,

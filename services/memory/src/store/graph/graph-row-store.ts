@@ -100,7 +100,7 @@ export interface GraphGrowth {
 type CountedGrowth = GraphGrowth & { bytes: number };
 
 /**
- * Versions of relations that a tenant may have for each entity of its limit. Nothing else limits them: an entity may
+ * Versions of relations a tenant may have for each entity of its limit. Nothing else limits them: an entity may
  * have many relations.
  */
 const maxRelationsPerEntity = 50;

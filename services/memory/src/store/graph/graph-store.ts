@@ -98,7 +98,7 @@ export class GraphStore extends Store {
   }
 }
 
-/** Versions of relations that one statement removes at most. */
+/** Versions of relations one statement removes at most. */
 export const batchRelations = 5_000;
 
 /** Removes an entity of this user and its relations. Returns null without one. */

@@ -166,7 +166,7 @@ async function deleteVersions(db: Queryable, tenantId: string, ids: readonly str
 }
 
 /**
- * As `updateEntities`: each version is there, and found by its key. One of a user that the input gives as a whole, but
+ * As `updateEntities`: each version is there, and found by its key. One of a user the input gives as a whole, but
  * for its beginning, becomes that of this request.
  */
 async function updateVersions(

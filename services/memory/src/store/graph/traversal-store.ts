@@ -21,7 +21,7 @@ export interface Subgraph {
   truncated: boolean;
 }
 
-/** Time-outs of one statement, and of all that a traversal follows. */
+/** Time-outs of one statement, and of all a traversal follows. */
 const statementTimeoutMs = 1_000;
 const maxDurationMs = 3_000;
 

@@ -18,7 +18,7 @@ import {
 } from '../scopes/scope-store.ts';
 import { analysePassages, insertPassages } from '../search/index-store.ts';
 
-/** A generation of an agent that an import stores documents under. */
+/** A generation of an agent an import stores documents under. */
 export interface ImportKey extends MemoryKey {
   generation: number;
 }
@@ -274,7 +274,7 @@ export async function markReplaced(
   );
 }
 
-/** Growth of a memory by an import, and the documents that it replaces. */
+/** Growth of a memory by an import, and the documents it replaces. */
 export interface Published {
   documents: number;
   chunks: number;

@@ -28,7 +28,7 @@ import {
   type ImportState,
 } from './purge-store.ts';
 
-/** Counts of the rows that an import adds. */
+/** Counts of the rows an import adds. */
 export interface Imported {
   documents: number;
   chunks: number;
@@ -49,7 +49,7 @@ export class ImportStore extends Store {
     }
   }
 
-  /** Stores documents out of sight. Throws `invalid_value` for one that the import already has. */
+  /** Stores documents out of sight. Throws `invalid_value` for one the import already has. */
   async stage(key: ImportKey, documents: readonly NumberedDocument[]): Promise<void> {
     const open = await this.#run(key, (db) => stageDocuments(db, key, documents));
     const passages = open.flatMap(passagesOf);

@@ -12,7 +12,7 @@ import { addGeneration, deadAfter, type ImportKey } from './import-row-store.ts'
 
 export type GenerationKey = Omit<ImportKey, 'analyser'>;
 
-/** The work that an import has left. */
+/** The work an import has left. */
 export type ImportState = 'staging' | 'published' | 'discarded';
 
 /** Discards an import that is not published, or only a dead one. Returns its state; null if nothing is left of it. */
@@ -77,7 +77,7 @@ export async function removeDiscarded(db: Queryable, key: GenerationKey): Promis
   return true;
 }
 
-/** The scopes that one transaction removes, in about a third of a second on one core. */
+/** The scopes one transaction removes, in about a third of a second on one core. */
 const batchScopes = 20;
 const batchDocuments = 200;
 const batchChunks = 500;
@@ -113,7 +113,7 @@ export async function discardReplacedScopes(
 }
 
 /**
- * Removes a batch of the documents that a published import has replaced, and ends it when none is left. Call it again
+ * Removes a batch of the documents a published import has replaced, and ends it when none is left. Call it again
  * until it returns true.
  */
 export async function finishPublished(db: Queryable, key: GenerationKey): Promise<boolean> {
@@ -150,7 +150,7 @@ async function removeReplaced(db: Queryable, key: GenerationKey): Promise<boolea
   return rows.length > 0;
 }
 
-/** Returns false if there is something left that the import has replaced. */
+/** Returns false if there is something left the import has replaced. */
 async function endPublished(db: Queryable, key: GenerationKey): Promise<boolean> {
   const values = [key.tenantId, key.agentId, key.generation];
   await closeAgent(db, key);

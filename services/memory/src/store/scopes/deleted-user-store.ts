@@ -33,7 +33,7 @@ export async function noteDeletedUser(
 
 /**
  * Whether what a user did at a time was deleted since. Every writer for a user calls it before it locks anything of the
- * user: until the transaction ends, no deletion of the user's data begins. The rows that the transaction writes are of that time.
+ * user: until the transaction ends, no deletion of the user's data begins. The rows the transaction writes are of that time.
  */
 export async function wasDeleted(
   db: Queryable,

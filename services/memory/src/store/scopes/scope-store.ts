@@ -9,7 +9,7 @@ export type AgentKey = Omit<MemoryKey, 'analyser'>;
 export const visibleScope = 's.generation <> all (a.hidden) and a.deleted_at is null';
 
 /**
- * The SQL condition for documents of visible scopes that no published import has replaced: `d` is a row of
+ * The SQL condition for documents of visible scopes no published import has replaced: `d` is a row of
  * memory.documents, `a` that of its agent.
  */
 export const liveDocument = '(d.replaced_by is null or d.replaced_by <> all (a.replacing))';

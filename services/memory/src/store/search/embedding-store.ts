@@ -47,7 +47,7 @@ export class EmbeddingStore extends Store {
     );
   }
 
-  /** Passages without an embedding of the model that the memory uses. */
+  /** Passages without an embedding of the model the memory uses. */
   async pending(
     { tenantId, agentId }: AgentKey,
     { limit, without }: { limit: number; without: readonly Pick<PendingChunk, 'scopeId' | 'number'>[] },

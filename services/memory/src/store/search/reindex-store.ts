@@ -18,7 +18,7 @@ const batchPassages = 250;
 
 /**
  * Rebuilds the index of an agent whose analyser was changed, or that has passages of an earlier tokeniser. Meanwhile
- * searches use all terms that its passages may have. `pool` acts as `memory_app`.
+ * searches use all terms its passages may have. `pool` acts as `memory_app`.
  */
 export class ReindexStore extends Store {
   /** Notes the analyser of an agent. Requests a rebuild of the index if it was built otherwise. */

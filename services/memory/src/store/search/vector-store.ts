@@ -14,7 +14,7 @@ interface HalfVectors {
   schema: string | null;
 }
 
-/** The schema of the extension, by the table that the migration step makes for it; null without that table. */
+/** The schema of the extension, by the table the migration step makes for it; null without that table. */
 export const halfVectorSchema = `(
   select quote_ident(n.nspname)
   from pg_catalog.pg_attribute as c join pg_catalog.pg_type as t on t.oid = c.atttypid
