@@ -16,7 +16,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { created, noContent, ok, pageOf, routesWith, scope, type Route } from './route.ts';
+import { created, noContent, ok, pageOf, pick, routesWith, scope, type Route } from './route.ts';
 
 /** Agents: `/v1/agents*`. */
 
@@ -178,6 +178,8 @@ const fields = {
   parameters: parameters.describe(
     'Defaults of OpenAI request fields, which a request may override: `temperature`, `max_tokens` or any other field except `model`, `messages`, `input`, `stream` and `stream_options`',
   ),
+  tools: agentTools,
+  memory: agentMemory,
   visibility: visibility.describe('`private`: only its owner can see and use the agent'),
   owner_user_id: userId.nullable(),
   status: agentStatus,
@@ -221,21 +223,9 @@ export type CreateAgent = z.output<typeof createAgent>;
  * A JSON merge patch (RFC 7396): absent members stay unchanged, nested objects are merged, and `null` removes a member
  * of `parameters` or `metadata`.
  */
-export const patchAgent = z.strictObject({
-  key: slug.optional(),
-  name: fields.name.optional(),
-  description: fields.description.optional(),
-  model: fields.model.optional(),
-  model_fallbacks: fields.model_fallbacks.optional(),
-  system_prompt: fields.system_prompt.optional(),
-  parameters: fields.parameters.optional(),
-  tools: agentTools.partial().optional(),
-  memory: agentMemory.partial().optional(),
-  visibility: fields.visibility.optional(),
-  owner_user_id: fields.owner_user_id.optional(),
-  status: fields.status.optional(),
-  metadata: fields.metadata.optional(),
-});
+export const patchAgent = z
+  .strictObject({ key: slug, ...fields, tools: agentTools.partial(), memory: agentMemory.partial() })
+  .partial();
 export type PatchAgent = z.output<typeof patchAgent>;
 
 export const listAgents = z.strictObject({
@@ -292,16 +282,17 @@ export const routes: readonly Route[] = [
     examples: {
       support: {
         summary: 'With a prompt, parameters and a fallback',
-        body: {
-          key: supportExample.key,
-          name: supportExample.name,
-          description: supportExample.description,
-          model: supportExample.model,
-          model_fallbacks: supportExample.model_fallbacks,
-          system_prompt: supportExample.system_prompt,
-          parameters: supportExample.parameters,
-          metadata: supportExample.metadata,
-        },
+        body: pick(
+          supportExample,
+          'key',
+          'name',
+          'description',
+          'model',
+          'model_fallbacks',
+          'system_prompt',
+          'parameters',
+          'metadata',
+        ),
         response: supportExample,
       },
       least: {

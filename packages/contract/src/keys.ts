@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, setOf, storableText, timestamp, usd, userId, utcTime, uuid } from './fields.ts';
 import { roles, scopes } from './scopes.ts';
-import { created, ok, pageExample, routesWith, scope, type Route } from './route.ts';
+import { created, ok, pageExample, pick, routesWith, scope, type Route } from './route.ts';
 
 /** API keys: `/v1/api-keys*`, `/v1/whoami` and, for owners, `/internal/v1/owner/api-keys*`. */
 
@@ -162,13 +162,7 @@ export const routes: readonly Route[] = [
     examples: {
       limited: {
         summary: 'With fewer scopes than its role, a limit and a budget',
-        body: {
-          name: apiKeyExample.name,
-          role: apiKeyExample.role,
-          scopes: apiKeyExample.scopes,
-          limits: apiKeyExample.limits,
-          budget: apiKeyExample.budget,
-        },
+        body: pick(apiKeyExample, 'name', 'role', 'scopes', 'limits', 'budget'),
         response: { ...apiKeyExample, key: textExample },
       },
       bound: {

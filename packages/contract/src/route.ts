@@ -174,6 +174,10 @@ export function routesWith<const Shared extends Partial<RouteFields>>(shared: Sh
     route(id, endpoint, { ...shared, ...fields } as unknown as RouteFields);
 }
 
+/** Members of an example that a request for it has. */
+export const pick = <Item, Name extends keyof Item>(item: Item, ...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, item[name]])) as Pick<Item, Name>;
+
 /** The only page of a list, for examples. */
 export const pageOf = (item: unknown) => ({ data: [item], has_more: false, next_cursor: null });
 

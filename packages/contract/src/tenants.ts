@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listOf, page, setOf, slug, storableForm, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits, maxConcurrent } from './keys.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
-import { created, ok, owner, pageOf, route, routesWith, scope, type Route } from './route.ts';
+import { created, ok, owner, pageOf, pick, route, routesWith, scope, type Route } from './route.ts';
 
 /** Tenants: `/internal/v1/owner/tenants*`, and `/v1/tenant/settings` for their admins. */
 
@@ -45,18 +45,23 @@ const newTenantLimits = tenantLimits
   })
   .default({ max_concurrent: usualConcurrent });
 
+const previewFields = { enabled: z.boolean(), max_chars: z.int().min(1).max(10_000) };
 export const previews = z.strictObject({
-  enabled: z.boolean().default(true),
-  max_chars: z.int().min(1).max(10_000).default(500),
+  enabled: previewFields.enabled.default(true),
+  max_chars: previewFields.max_chars.default(500),
 });
 export type Previews = z.output<typeof previews>;
 
 /** The keys that users may make for themselves. */
-const userKeyLimits = { max: z.int().min(0).max(1_000), max_days: z.int().min(1).max(3_650) };
+const userKeyFields = {
+  enabled: z.boolean(),
+  max: z.int().min(0).max(1_000),
+  max_days: z.int().min(1).max(3_650),
+};
 export const userKeys = z.strictObject({
-  enabled: z.boolean().default(true),
-  max: userKeyLimits.max.default(5),
-  max_days: userKeyLimits.max_days.default(90),
+  enabled: userKeyFields.enabled.default(true),
+  max: userKeyFields.max.default(5),
+  max_days: userKeyFields.max_days.default(90),
 });
 export type UserKeys = z.output<typeof userKeys>;
 
@@ -113,26 +118,13 @@ export const createTenant = z.strictObject({
 export type CreateTenant = z.output<typeof createTenant>;
 
 /** A JSON merge patch (RFC 7396): absent members stay unchanged. */
-export const patchTenant = z.strictObject({
-  slug: slug.optional(),
-  name: storableText(1, 200).optional(),
-  status: tenantStatus.optional(),
-  limits: settings.limits.optional(),
-  budget: settings.budget.optional(),
-  allowed_models: settings.allowed_models.optional(),
-  timezone: settings.timezone.optional(),
-  retention_days: settings.retention_days.optional(),
-  previews: z
-    .strictObject({ enabled: z.boolean().optional(), max_chars: z.int().min(1).max(10_000).optional() })
-    .optional(),
-  user_keys: z
-    .strictObject({
-      enabled: z.boolean().optional(),
-      max: userKeyLimits.max.optional(),
-      max_days: userKeyLimits.max_days.optional(),
-    })
-    .optional(),
-});
+export const patchTenant = z
+  .strictObject({
+    ...{ slug, name: storableText(1, 200), status: tenantStatus, ...settings },
+    previews: z.strictObject(previewFields).partial(),
+    user_keys: z.strictObject(userKeyFields).partial(),
+  })
+  .partial();
 export type PatchTenant = z.output<typeof patchTenant>;
 
 /** The settings that admins of a tenant read and change. */
@@ -173,11 +165,7 @@ export const tenantExample = {
   updated_at: '2026-01-10T08:00:00.000Z',
 };
 
-const settingsExample = {
-  timezone: tenantExample.timezone,
-  previews: tenantExample.previews,
-  user_keys: tenantExample.user_keys,
-};
+const settingsExample = pick(tenantExample, 'timezone', 'previews', 'user_keys');
 const settingsRoute = routesWith({
   service: 'tenant',
   access: scope('keys.write'),
@@ -226,13 +214,7 @@ export const routes: readonly Route[] = [
     examples: {
       limited: {
         summary: 'With limits, a budget and a time zone',
-        body: {
-          slug: tenantExample.slug,
-          name: tenantExample.name,
-          limits: tenantExample.limits,
-          budget: tenantExample.budget,
-          timezone: tenantExample.timezone,
-        },
+        body: pick(tenantExample, 'slug', 'name', 'limits', 'budget', 'timezone'),
         response: { ...tenantExample, admin_key: textExample },
       },
       least: {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds, rotateApiKey } from './keys.ts';
-import { created, noContent, ok, pageExample, routesWith, scope, type Route } from './route.ts';
+import { created, noContent, ok, pageExample, pick, routesWith, scope, type Route } from './route.ts';
 
 /** Endpoints for webhooks that trigger agents: `/v1/webhooks/endpoints*`. */
 
@@ -159,13 +159,7 @@ export const routes: readonly Route[] = [
     examples: {
       standard: {
         summary: 'Signed by Standard Webhooks, with results sent to a URL',
-        body: {
-          name: endpointExample.name,
-          agent_id: endpointExample.agent_id,
-          mode: endpointExample.mode,
-          callback_url: endpointExample.callback_url,
-          rate_limit_per_minute: endpointExample.rate_limit_per_minute,
-        },
+        body: pick(endpointExample, 'name', 'agent_id', 'mode', 'callback_url', 'rate_limit_per_minute'),
         response: { ...endpointExample, secret: secretExample, callback_secret: secretExample },
       },
     },
