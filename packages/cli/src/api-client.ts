@@ -68,6 +68,19 @@ export class ApiClient {
     }
   }
 
+  /** All items of a list, from the page that the path names to the last one. */
+  async all<Item>(request: ApiRequest): Promise<Item[]> {
+    const items: Item[] = [];
+    const { pathname, searchParams } = new URL(request.path, 'http://gateway');
+    for (;;) {
+      const path = `${pathname}?${searchParams.toString()}`;
+      const page = await this.json<{ data: Item[]; next_cursor?: string | null }>({ ...request, path });
+      items.push(...page.data);
+      if (typeof page.next_cursor !== 'string') return items;
+      searchParams.set('cursor', page.next_cursor);
+    }
+  }
+
   /** Rejects with an `ApiError` for an answer that is no success. Tries again after what may pass, if that is harmless. */
   async send(request: ApiRequest): Promise<Response> {
     const { signal = this.#signal } = request;

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Command, Option } from 'commander';
-import type { ApiClient } from './api-client.ts';
 import type { Context, SharedOptions } from './context.ts';
 import { csvPages } from './csv-pages.ts';
 import { download, save } from './download.ts';
 import { parseYaml, readText } from './inputs.ts';
 import type { Operation, Parameter } from './operations.ts';
-import type { Output } from './output.ts';
 import { shortForms } from './short-forms.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -118,26 +116,25 @@ async function run({ operation, values, options, context }: Call): Promise<void>
   const { stdin } = context.surroundings;
   const client = await context.client(options);
   await confirmDeletion({ operation, values, options, context });
+  const isWhole = options['all'] === true || options['csv'] === true;
+  const query = { ...(isWhole && { limit: '200' }), ...queryOf(operation.queryParameters, options) };
   const request = {
     method: operation.method,
+    path: withQuery(pathOf(operation, values), query),
     user: options['asUser'] as string | undefined,
     idempotencyKey: operation.idempotencyKey ? randomUUID() : undefined,
     ...(operation.body !== undefined && { json: await bodyOf(operation.body, options, stdin) }),
   };
-  const query = queryOf(operation.queryParameters, options);
-  const path = pathOf(operation, values);
   const target = { out: options['out'] as string | undefined, surroundings: context.surroundings };
-  if (operation.answer === 'text')
-    return download(client, { ...request, path: withQuery(path, query) }, target);
+  if (operation.answer === 'text') return download(client, request, target);
   if (options['csv'] === true) {
     if (options.json === true) throw new UsageError('--csv and --json exclude each other');
-    const first = { ...request, path: withQuery(path, { limit: '200', ...query }) };
-    return save(() => csvPages(client, first), target);
+    return save(() => csvPages(client, request), target);
   }
   if (target.out !== undefined) throw new UsageError('--out goes with --csv');
   const output = context.output(options);
-  if (options['all'] === true) await allPages(client, { path, query, request, output });
-  else output.answer(await client.json({ ...request, path: withQuery(path, query) }));
+  if (options['all'] === true) output.answer({ data: await client.all(request) });
+  else output.answer(await client.json(request));
 }
 
 async function confirmDeletion({ operation, values, options, context }: Call): Promise<void> {
@@ -168,29 +165,6 @@ async function bodyOf(
   if (missing.length > 0)
     throw new UsageError(`Missing: ${missing.map(({ name }) => `--${flag(name)}`).join(', ')}, or in --file`);
   return body;
-}
-
-async function allPages(
-  client: ApiClient,
-  call: {
-    path: string;
-    query: Record<string, string>;
-    request: { method: string; user: string | undefined };
-    output: Output;
-  },
-): Promise<void> {
-  const data: unknown[] = [];
-  let cursor: string | null | undefined = call.query['cursor'];
-  do {
-    const query = { limit: '200', ...call.query, ...(typeof cursor === 'string' && { cursor }) };
-    const page: { data: unknown[]; next_cursor?: string | null } = await client.json({
-      ...call.request,
-      path: withQuery(call.path, query),
-    });
-    data.push(...page.data);
-    cursor = page.next_cursor;
-  } while (typeof cursor === 'string');
-  call.output.answer({ data });
 }
 
 function pathOf({ path, pathParameters }: Operation, values: readonly string[]): string {

@@ -60,25 +60,10 @@ export async function readPresent(
   for (const kind of kinds) {
     if (!isAsked(kind) && !(refersToAgents(kind) && (prune || (kind.name === 'agents' && agentsMatter))))
       continue;
-    const resources = await listAll(client, kind.path);
+    const resources = await client.all<Members>({ method: 'GET', path: `${kind.path}?limit=200` });
     present.set(kind, byIdentity(kind, resources));
   }
   return present;
-}
-
-async function listAll(client: ApiClient, path: string): Promise<Members[]> {
-  const all: Members[] = [];
-  let cursor: string | null = null;
-  do {
-    const after: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const page: { data: Members[]; next_cursor: string | null } = await client.json({
-      method: 'GET',
-      path: `${path}?limit=200${after}`,
-    });
-    all.push(...page.data);
-    cursor = page.next_cursor;
-  } while (cursor !== null);
-  return all;
 }
 
 /** Marks those that several have the name of. Keys that are over don't count. */
