@@ -1,11 +1,12 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import type {
-  MediaPart,
-  MediaSource,
-  Part,
-  ReasoningSignature,
-  TextPart,
-  CachePoint,
+import {
+  type MediaPart,
+  type MediaSource,
+  type Part,
+  type ReasoningSignature,
+  type TextPart,
+  type CachePoint,
+  functionCall,
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
@@ -66,8 +67,7 @@ function partsOf(block: unknown, index: number, { at, source, dropped }: Place):
     case 'tool_use': {
       const { id, name } = assistantBlock(block, ['id', 'name', 'input', 'caller'], dropped);
       const argumentsText = source?.element(index)?.textOf('input') ?? '{}';
-      const called = { id: textOf(id), name: textOf(name) };
-      return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
+      return [functionCall(id, name, argumentsText)];
     }
     case 'tool_result': {
       const names = ['tool_use_id', 'content', 'is_error'] as const;

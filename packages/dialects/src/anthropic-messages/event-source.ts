@@ -2,7 +2,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { MessageProgress, eventOf } from './stream.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { frameData } from '../wire/sse-frames.ts';
-import type { ReasoningSignature } from '../translation/conversation.ts';
+import { type ReasoningSignature, functionCall } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
@@ -120,10 +120,8 @@ function openPart({ type, id, name }: Fields): OpenPart | null {
     case 'thinking':
     case 'redacted_thinking':
       return { kind: 'thinking' };
-    case 'tool_use': {
-      const called = { id: textOf(id), name: textOf(name) };
-      return { kind: 'call', ...called, isFreeform: false, namespace: null };
-    }
+    case 'tool_use':
+      return functionCall(id, name);
     default:
       return null;
   }

@@ -16,7 +16,7 @@ import type { ModelFacts } from '../translation/api.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import { writeJson, type JsonSource } from '../wire/json-text.ts';
 import { fittingId, messagesIds } from '../translation/call-ids.ts';
-import type { ReasoningSignature } from '../translation/conversation.ts';
+import { type ReasoningSignature, functionCall } from '../translation/conversation.ts';
 import { markedSignature } from '../translation/signatures.ts';
 import { contentText, spokenText } from './content.ts';
 import { callsTools } from './stream.ts';
@@ -51,14 +51,11 @@ export async function readWhole(
     if (value === undefined) meter.sample.addChars(block.chars);
     else meter.addText(contentText([value]), spokenText([value]));
   }
-  return {
+  return meter.whole({
     broken: error,
-    responseModel: meter.responseModel,
     usage: readUsage(answer['usage']),
     serviceTier: readServiceTier(answer),
-    answer: meter.answer,
-    text: meter.keptText,
-  };
+  });
 }
 
 /** See `ProviderFormat`. */
@@ -92,11 +89,8 @@ function partOf(block: Fields, source: JsonSource | null): AnswerPart[] {
     case 'thinking':
     case 'redacted_thinking':
       return [thinkingPart(block)];
-    case 'tool_use': {
-      const argumentsText = source?.textOf('input') ?? '{}';
-      const called = { id: textOf(id), name: textOf(name) };
-      return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
-    }
+    case 'tool_use':
+      return [functionCall(id, name, source?.textOf('input') ?? '{}')];
     default:
       return [];
   }

@@ -10,7 +10,7 @@ import {
   type StopReason,
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import type { ReasoningSignature } from '../translation/conversation.ts';
+import { type ReasoningSignature, functionCall } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { originOf } from '../model-family.ts';
@@ -57,9 +57,7 @@ export function isOwn({ type }: Fields): boolean {
 }
 
 function callOf({ toolUseId, name }: Fields, source: JsonSource | null): AnswerPart {
-  const called = { id: textOf(toolUseId), name: textOf(name) };
-  const argumentsText = source?.textOf('input') ?? '{}';
-  return { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null };
+  return functionCall(toolUseId, name, source?.textOf('input') ?? '{}');
 }
 
 function thoughtOf({ reasoningText, redactedContent }: Fields, facts: ModelFacts): AnswerPart {

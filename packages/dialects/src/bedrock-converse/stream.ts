@@ -9,6 +9,7 @@ import { endingOf, isMedia, isOwn, signatureOf, tierOf } from './response.ts';
 import { exceptionIn } from './errors.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
 import { maxParts, maxWaitingChars } from '../bounds.ts';
+import { functionCall } from '../translation/conversation.ts';
 
 interface ConverseBlock {
   kind: OpenPart['kind'];
@@ -78,11 +79,7 @@ export class ConverseSource extends AnswerSource {
   #call(index: number, { toolUse }: Fields): StreamEvent[] {
     if (!isFields(toolUse) || !isOwn(toolUse)) return [];
     const { toolUseId, name } = toolUse;
-    const called = { id: textOf(toolUseId), name: textOf(name) };
-    return [
-      ...this.#close(index),
-      ...this.#open(index, { kind: 'call', ...called, isFreeform: false, namespace: null }),
-    ];
+    return [...this.#close(index), ...this.#open(index, functionCall(toolUseId, name))];
   }
 
   #delta(index: number, delta: Fields): StreamEvent[] {

@@ -1,14 +1,15 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isSigned } from './content.ts';
 import { isNamed, memberIn, valueOf } from './fields.ts';
-import type {
-  CallPart,
-  MediaPart,
-  Part,
-  ResultPart,
-  ReasoningSignature,
-  TextPart,
-  Turn,
+import {
+  type CallPart,
+  type MediaPart,
+  type Part,
+  type ResultPart,
+  type ReasoningSignature,
+  type TextPart,
+  type Turn,
+  functionCall,
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
@@ -40,53 +41,34 @@ interface UnansweredCall {
   isAnswered: boolean;
 }
 
-/** Calls that wait for a result, in their order. */
-class WaitingCalls {
-  readonly #calls: UnansweredCall[] = [];
-  #first = 0;
-
-  add(call: UnansweredCall): void {
-    this.#calls.push(call);
-  }
-
-  /** The first one, which waits no longer. */
-  take(): UnansweredCall | null {
-    for (; this.#first < this.#calls.length; this.#first += 1) {
-      const call = this.#calls[this.#first];
-      if (call?.isAnswered !== false) continue;
-      call.isAnswered = true;
-      return call;
-    }
-    return null;
-  }
-}
-
 /** Gives calls without ids some, and finds the call of a result by its name and order. */
 class CallOrder {
-  readonly #byId = new Map<string, WaitingCalls>();
-  readonly #byName = new Map<string, WaitingCalls>();
+  readonly #byId = new Map<string, UnansweredCall[]>();
+  readonly #byName = new Map<string, UnansweredCall[]>();
   #count = 0;
 
   called(id: string, name: string): string {
     this.#count += 1;
     const call = { id: id === '' ? `call_${this.#count}` : id, isAnswered: false };
-    waiting(this.#byId, call.id).add(call);
-    waiting(this.#byName, name).add(call);
+    addTo(this.#byId, call.id, call);
+    addTo(this.#byName, name, call);
     return call.id;
   }
 
   answered(id: string, name: string): string {
-    const waiting = id === '' ? this.#byName.get(name) : this.#byId.get(id);
-    return waiting?.take()?.id ?? (id === '' ? `call_${name}` : id);
+    const calls = id === '' ? this.#byName.get(name) : this.#byId.get(id);
+    let first = calls?.shift();
+    while (first?.isAnswered === true) first = calls?.shift();
+    if (first === undefined) return id === '' ? `call_${name}` : id;
+    first.isAnswered = true;
+    return first.id;
   }
 }
 
-function waiting(calls: Map<string, WaitingCalls>, key: string): WaitingCalls {
+function addTo(calls: Map<string, UnansweredCall[]>, key: string, call: UnansweredCall): void {
   const known = calls.get(key);
-  if (known !== undefined) return known;
-  const added = new WaitingCalls();
-  calls.set(key, added);
-  return added;
+  if (known === undefined) calls.set(key, [call]);
+  else known.push(call);
 }
 
 /** The turns of a request's contents. Throws a 400 for a part that other APIs don't have. */
@@ -182,10 +164,7 @@ function callOf(
   const names = ['id', 'name', 'args'] as const;
   const { id, name } = membersOf(call, { path: 'functionCall', names, dropped });
   const named = textOf(name);
-  return {
-    ...{ kind: 'call', id: calls.called(textOf(id), named), name: named },
-    ...{ argumentsText: source?.textOf('args') ?? '{}', isFreeform: false, namespace: null },
-  };
+  return functionCall(calls.called(textOf(id), named), named, source?.textOf('args') ?? '{}');
 }
 
 function resultOf(

@@ -5,7 +5,7 @@ import { namedText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { withResultsBehindCalls } from '../translation/ordered-turns.ts';
+import { withResultsBehindCalls, firstMessage } from '../translation/ordered-turns.ts';
 
 /** Google's documented stand-in for a signature that isn't there. */
 const standIn = 'skip_thought_signature_validator';
@@ -21,8 +21,7 @@ export function* writeContents(
   turns: readonly Turn[],
   options: ContentOptions,
 ): Steps<{ system: Fields[]; contents: Fields[] }> {
-  const firstTurn = turns.findIndex(({ role }) => role !== 'system');
-  const first = firstTurn < 0 ? Math.max(0, turns.length - 1) : firstTurn;
+  const first = firstMessage(turns);
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => systemPart(part)));
   const names = new Map<string, string>();
   for (const part of turns.flatMap(({ parts }) => parts))

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { AnswerMeter } from '../usage/answer-meter.ts';
 import { readUsage } from '../usage/usage-reader.ts';
-import { partsOf as classesOf, withToolCalls, type Usage } from '../usage/usage.ts';
+import { mediaOf, partsOf as classesOf, withToolCalls, type Media, type Usage } from '../usage/usage.ts';
 import { AnswerJson } from '../wire/answer-json.ts';
 import { NoAnswer, type ProviderError, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import {
@@ -16,7 +16,7 @@ import type { ModelFacts } from '../translation/api.ts';
 import { newCallId } from '../translation/call-ids.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import { writeJson, type JsonSource } from '../wire/json-text.ts';
-import type { ReasoningSignature } from '../translation/conversation.ts';
+import { type ReasoningSignature, functionCall } from '../translation/conversation.ts';
 import { inputOf } from '../anthropic-messages/content-writer.ts';
 import { markedBytes } from '../translation/signatures.ts';
 import { callIn, partsText, spokenText } from './content.ts';
@@ -58,14 +58,11 @@ export async function readWhole(
   const isAnswer = hasOutput || (error === null && (isBlocked(answer) || isFields(usageMetadata)));
   if (!isAnswer) throw new NoAnswer(error);
   meter.addModel(modelVersion);
-  return {
+  return meter.whole({
     broken: error,
-    responseModel: meter.responseModel,
     usage: withToolCalls(readUsage(usageMetadata), searchCalls(searches)),
     serviceTier: null,
-    answer: meter.answer,
-    text: meter.keptText,
-  };
+  });
 }
 
 /** Google's streams that are arrays have their error in one, which may come with status 200. */
@@ -134,9 +131,8 @@ export function partsOf(part: Fields, source: JsonSource | null): AnswerPart[] {
   const before: AnswerPart[] = signature === null ? [] : [{ kind: 'thinking', text: '', signature }];
   if (!isFields(call))
     return typeof text === 'string' && text !== '' ? [...before, { kind: 'text', text }] : before;
-  const called = { id: textOf(call['id']) || newCallId(), name: textOf(call['name']) };
   const argumentsText = memberIn(source, 'functionCall')?.textOf('args') ?? '{}';
-  return [...before, { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
+  return [...before, functionCall(textOf(call['id']) || newCallId(), call['name'], argumentsText)];
 }
 
 /** Parts with an image, a sound or a file. */
@@ -210,18 +206,9 @@ export function callPart({
 /** Usage as Google writes it. Tokens that were written to a cache, which it does not count, have names that the reader knows. */
 export function writeUsage(usage: Usage): Fields {
   const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
-  const parts = classesOf(usage);
-  const input = modalities({
-    audio: parts.inputAudio + parts.cachedInputAudio,
-    image: parts.inputImage + parts.cachedInputImage,
-    video: parts.inputVideo + parts.cachedInputVideo,
-  });
-  const cached = modalities({
-    audio: parts.cachedInputAudio,
-    image: parts.cachedInputImage,
-    video: parts.cachedInputVideo,
-  });
-  const output = modalities({ audio: parts.outputAudio, image: parts.outputImage, video: parts.outputVideo });
+  const { cacheWrite1h } = classesOf(usage);
+  const media = mediaOf(usage);
+  const [input, cached, output] = [media.input, media.cached, media.output].map(modalities);
   return {
     promptTokenCount: inputTokens,
     candidatesTokenCount: outputTokens - reasoningTokens,
@@ -229,15 +216,16 @@ export function writeUsage(usage: Usage): Fields {
     ...(cachedInputTokens > 0 && { cachedContentTokenCount: cachedInputTokens }),
     ...(reasoningTokens > 0 && { thoughtsTokenCount: reasoningTokens }),
     ...(cacheWriteTokens > 0 && { cacheWriteTokenCount: cacheWriteTokens }),
-    ...(parts.cacheWrite1h > 0 && { cacheWrite1hTokenCount: parts.cacheWrite1h }),
-    ...(input.length > 0 && { promptTokensDetails: input }),
-    ...(cached.length > 0 && { cacheTokensDetails: cached }),
-    ...(output.length > 0 && { candidatesTokensDetails: output }),
+    ...(cacheWrite1h > 0 && { cacheWrite1hTokenCount: cacheWrite1h }),
+    ...(input !== undefined && { promptTokensDetails: input }),
+    ...(cached !== undefined && { cacheTokensDetails: cached }),
+    ...(output !== undefined && { candidatesTokensDetails: output }),
   };
 }
 
-function modalities(tokens: Record<'audio' | 'image' | 'video', number>): Fields[] {
-  return Object.entries(tokens)
-    .filter(([, tokenCount]) => tokenCount > 0)
-    .map(([name, tokenCount]) => ({ modality: name.toUpperCase(), tokenCount }));
+function modalities(tokens: Media): Fields[] | undefined {
+  const counted = Object.entries(tokens).filter(([, tokenCount]) => tokenCount > 0);
+  return counted.length === 0
+    ? undefined
+    : counted.map(([name, tokenCount]) => ({ modality: name.toUpperCase(), tokenCount }));
 }

@@ -70,27 +70,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
   }
 
   override source(share: Share): RequestSource {
-    const text = new RequestText<Rewrite>(this.body, share, (body, rewrite, members) =>
-      rewrite.api === 'gemini' ? asBatch(body, rewrite, members) : rewriteRequest(body, rewrite, members),
-    );
-    const hints = this.#hints;
-    return {
-      get bytes(): number {
-        return text.bytes;
-      },
-      rewritten: (rewrite) => text.rewritten(rewrite),
-      copied: (bytes) => {
-        text.copied(bytes);
-      },
-      release: () => {
-        text.release();
-      },
-      droppedFields: ({ api, upstreamModel }) => {
-        if (api === 'chat') return [];
-        const takesType = takesPurpose(bedrockEmbedder(upstreamModel));
-        return hints.filter((name) => !(takesType && name === 'input_type'));
-      },
-    };
+    return new EmbeddingsText(this.body, share, this.#hints);
   }
 
   /** Names of members that only OpenAI's API has a place for, as far as a header can name them. */
@@ -100,6 +80,23 @@ export class OpenAiEmbeddings extends OpenAiRequest {
       .map(([name]) => name.slice(0, maxHintChars))
       .filter((name) => !translated.has(name));
     return names.slice(0, maxHints);
+  }
+}
+
+class EmbeddingsText extends RequestText<Rewrite> {
+  readonly #hints: readonly string[];
+
+  constructor(body: Buffer, share: Share, hints: readonly string[]) {
+    super(body, share, (text, rewrite, members) =>
+      rewrite.api === 'gemini' ? asBatch(text, rewrite, members) : rewriteRequest(text, rewrite, members),
+    );
+    this.#hints = hints;
+  }
+
+  droppedFields({ api, upstreamModel }: AnsweringModel): readonly string[] {
+    if (api === 'chat') return [];
+    const takesType = takesPurpose(bedrockEmbedder(upstreamModel));
+    return this.#hints.filter((name) => !(takesType && name === 'input_type'));
   }
 }
 

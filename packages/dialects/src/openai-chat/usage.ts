@@ -1,16 +1,12 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { partsOf, type Usage } from '../usage/usage.ts';
+import { mediaOf, partsOf, type Media, type Usage } from '../usage/usage.ts';
 
 /** Usage as OpenAI writes it, with all classes of tokens: those that it has no name for as the reader knows them. */
 export function writeUsage(usage: Usage): Fields {
   const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
-  const parts = partsOf(usage);
-  const cached = media({
-    audio: parts.cachedInputAudio,
-    image: parts.cachedInputImage,
-    video: parts.cachedInputVideo,
-  });
-  const hourly = parts.cacheWrite1h;
+  const media = mediaOf(usage);
+  const cached = mediaTokens(media.cached);
+  const hourly = partsOf(usage).cacheWrite1h;
   return {
     prompt_tokens: inputTokens,
     completion_tokens: outputTokens,
@@ -18,16 +14,12 @@ export function writeUsage(usage: Usage): Fields {
     prompt_tokens_details: {
       cached_tokens: cachedInputTokens,
       ...(cacheWriteTokens > 0 && { cache_write_tokens: cacheWriteTokens }),
-      ...media({
-        audio: parts.inputAudio + parts.cachedInputAudio,
-        image: parts.inputImage + parts.cachedInputImage,
-        video: parts.inputVideo + parts.cachedInputVideo,
-      }),
+      ...mediaTokens(media.input),
       ...(Object.keys(cached).length > 0 && { cached_tokens_details: cached }),
     },
     completion_tokens_details: {
       reasoning_tokens: reasoningTokens,
-      ...media({ audio: parts.outputAudio, image: parts.outputImage, video: parts.outputVideo }),
+      ...mediaTokens(media.output),
     },
     ...(hourly > 0 && {
       cache_creation: {
@@ -38,7 +30,7 @@ export function writeUsage(usage: Usage): Fields {
   };
 }
 
-function media(tokens: Record<'audio' | 'image' | 'video', number>): Fields {
+function mediaTokens(tokens: Media): Fields {
   const counted = Object.entries(tokens).filter(([, count]) => count > 0);
   return Object.fromEntries(counted.map(([name, count]) => [`${name}_tokens`, count]));
 }

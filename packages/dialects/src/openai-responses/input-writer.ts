@@ -5,15 +5,15 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { firstMessage } from '../translation/ordered-turns.ts';
 
 /** The items of a conversation. System texts at its beginning are its instructions. */
 export function* writeInput(
   turns: readonly Turn[],
   dropped: DroppedFields,
 ): Steps<{ instructions: string; input: Fields[] }> {
-  const index = turns.findIndex(({ role }) => role !== 'system');
   // An input must have an item.
-  const first = index < 0 ? Math.max(0, turns.length - 1) : index;
+  const first = firstMessage(turns);
   const texts = turns
     .slice(0, first)
     .flatMap(({ parts }) => parts.map((part) => ('text' in part ? part.text : '')));

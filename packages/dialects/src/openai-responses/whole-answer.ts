@@ -35,14 +35,11 @@ export async function readWhole(
   const meter = new AnswerMeter(keepsText);
   meter.addModel(answer['model']);
   const hosted = await meterItems(items, meter);
-  return {
+  return meter.whole({
     broken: error,
-    responseModel: meter.responseModel,
     usage: withToolCalls(readUsage(answer['usage']), hosted.counted),
     serviceTier: readServiceTier(answer),
-    answer: meter.answer,
-    text: meter.keptText,
-  };
+  });
 }
 
 /** Meters all items, of which any may be a call. */

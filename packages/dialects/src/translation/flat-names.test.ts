@@ -19,8 +19,8 @@ describe('names of tools for a provider', () => {
   it('fit, and are one for each tool', () => {
     fc.assert(
       fc.property(fc.array(tool, { maxLength: 30 }), (tools) => {
-        const names = atOnce(flatNames(tools));
-        const flat = new Map(tools.map((each) => [names.nameOf(each), JSON.stringify(each)]));
+        const nameOf = atOnce(flatNames(tools));
+        const flat = new Map(tools.map((each) => [nameOf(each), JSON.stringify(each)]));
         expect(flat.size).toBe(new Set(tools.map((each) => JSON.stringify(each))).size);
         for (const each of flat.keys()) expect(each).toMatch(/^[\w-]{0,64}$/);
       }),
@@ -28,16 +28,16 @@ describe('names of tools for a provider', () => {
   });
 
   it('stay as they are where they fit', () => {
-    const names = atOnce(
+    const nameOf = atOnce(
       flatNames([
         { name: 'a__b', namespace: null },
         { name: 'b', namespace: 'a' },
         { name: 'c', namespace: 'a' },
       ]),
     );
-    expect(names.nameOf({ name: 'a__b', namespace: null })).toBe('a__b');
-    expect(names.nameOf({ name: 'c', namespace: 'a' })).toBe('a__c');
-    expect(names.nameOf({ name: 'b', namespace: 'a' })).toMatch(/^a__b_[0-9a-f]{24}$/);
+    expect(nameOf({ name: 'a__b', namespace: null })).toBe('a__b');
+    expect(nameOf({ name: 'c', namespace: 'a' })).toBe('a__c');
+    expect(nameOf({ name: 'b', namespace: 'a' })).toMatch(/^a__b_[0-9a-f]{24}$/);
   });
 
   const plain = (called: string): Fields => ({ type: 'function', name: called, parameters: {} });

@@ -62,8 +62,7 @@ export function splitSystem(
   { keepsThoughts }: { keepsThoughts: boolean },
 ): { system: TextPart[]; messages: readonly Turn[] } {
   const turns = keepsThoughts ? ordered : withoutThoughts(ordered);
-  const firstTurn = turns.findIndex(({ role }) => role !== 'system');
-  const first = firstTurn < 0 ? Math.max(0, turns.length - 1) : firstTurn;
+  const first = firstMessage(turns);
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.filter((part) => part.kind === 'text'));
   const messages = turns.slice(first);
   const [only] = messages;
@@ -112,4 +111,10 @@ function resultsOfCalls(turns: readonly Turn[]): ReadonlyMap<string, ResultPart[
     else if (part.kind === 'result') results.get(part.callId)?.push(part);
   }
   return results;
+}
+
+/** The index of the first turn behind system texts, of which the last one counts where nothing follows. */
+export function firstMessage(turns: readonly Turn[]): number {
+  const first = turns.findIndex(({ role }) => role !== 'system');
+  return first < 0 ? Math.max(0, turns.length - 1) : first;
 }

@@ -22,18 +22,16 @@ export class ToolNames {
 
   /** The conversation with functions alone. */
   *flat(conversation: Conversation): Steps<Conversation> {
-    const names = yield* flatNames(toolsIn(conversation));
+    const nameOf = yield* flatNames(toolsIn(conversation));
     const { choice } = conversation;
     return {
       ...conversation,
-      tools: conversation.tools.map((tool) => this.#flatTool(tool, names.nameOf(tool))),
+      tools: conversation.tools.map((tool) => this.#flatTool(tool, nameOf(tool))),
       choice:
-        typeof choice === 'object' && choice !== null
-          ? { name: names.nameOf(choice), namespace: null }
-          : choice,
+        typeof choice === 'object' && choice !== null ? { name: nameOf(choice), namespace: null } : choice,
       turns: conversation.turns.map((turn) => ({
         ...turn,
-        parts: turn.parts.map((part) => (part.kind === 'call' ? flatCall(part, names.nameOf(part)) : part)),
+        parts: turn.parts.map((part) => (part.kind === 'call' ? flatCall(part, nameOf(part)) : part)),
       })),
     };
   }
@@ -149,16 +147,11 @@ const fitting = /^[\w-]{1,64}$/;
 /** The characters of a name that stay before its hash. */
 const keptChars = 39;
 
-interface FlatNames {
-  /** The name of a tool that is among those given. */
-  nameOf: (tool: NamedTool) => string;
-}
-
 /**
  * One name for each tool, that every API takes. A group's name is put before that of its tool. A name that doesn't fit, or
  * would be that of two tools, gets a hash; those that fit as they are stay.
  */
-export function* flatNames(tools: Iterable<NamedTool>): Steps<FlatNames> {
+export function* flatNames(tools: Iterable<NamedTool>): Steps<(tool: NamedTool) => string> {
   const names = new Map<string, string>();
   const joined = new Map<string, string>();
   const counts = new Map<string, number>();
@@ -181,7 +174,7 @@ export function* flatNames(tools: Iterable<NamedTool>): Steps<FlatNames> {
     taken.add(flat);
     yield;
   }
-  return { nameOf: (tool) => names.get(keyOf(tool)) ?? tool.name };
+  return (tool) => names.get(keyOf(tool)) ?? tool.name;
 }
 
 function keyOf({ name, namespace }: NamedTool): string {

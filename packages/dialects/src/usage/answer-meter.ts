@@ -25,6 +25,11 @@ export class AnswerMeter {
     return this.callsTools ? '' : (this.#memory?.text ?? '');
   }
 
+  /** Everything that was metered, with the end of the answer. */
+  whole<End>(end: End): End & { responseModel: string | null; answer: TextSample; text: string } {
+    return { ...end, responseModel: this.responseModel, answer: this.answer, text: this.keptText };
+  }
+
   /** Whether further text changes only the number of characters. */
   get isFull(): boolean {
     return this.sample.isFull && (this.callsTools || this.#memory?.isFull !== false);

@@ -105,23 +105,33 @@ export function toUsage(report: UsageReport): Usage {
 export function partsOf(usage: Usage): UsageParts {
   return (
     usage.parts ?? {
+      ...noParts,
       input: usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens,
       cachedInput: usage.cachedInputTokens,
       cacheWrite: usage.cacheWriteTokens,
-      cacheWrite1h: 0,
-      inputAudio: 0,
-      cachedInputAudio: 0,
-      inputImage: 0,
-      cachedInputImage: 0,
-      inputVideo: 0,
-      cachedInputVideo: 0,
       output: usage.outputTokens - usage.reasoningTokens,
       reasoning: usage.reasoningTokens,
-      outputAudio: 0,
-      outputImage: 0,
-      outputVideo: 0,
     }
   );
+}
+
+const noParts = Object.fromEntries(
+  [...inputClasses, ...outputClasses].map((name) => [name, 0]),
+) as UsageParts;
+
+/** Tokens of a usage that are no text. Those of the input have the cached ones among them. */
+export function mediaOf(usage: Usage): Record<'input' | 'cached' | 'output', Media> {
+  const parts = partsOf(usage);
+  const { cachedInputAudio: audio, cachedInputImage: image, cachedInputVideo: video } = parts;
+  return {
+    input: {
+      audio: parts.inputAudio + audio,
+      image: parts.inputImage + image,
+      video: parts.inputVideo + video,
+    },
+    cached: { audio, image, video },
+    output: { audio: parts.outputAudio, image: parts.outputImage, video: parts.outputVideo },
+  };
 }
 
 /**
