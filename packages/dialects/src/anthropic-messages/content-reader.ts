@@ -1,3 +1,4 @@
+import { functionCall } from '../translation/call-ids.ts';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import {
   type MediaPart,
@@ -6,7 +7,6 @@ import {
   type ReasoningSignature,
   type TextPart,
   type CachePoint,
-  functionCall,
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';

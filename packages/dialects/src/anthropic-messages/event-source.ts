@@ -1,8 +1,9 @@
+import { functionCall } from '../translation/call-ids.ts';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { MessageProgress, eventOf } from './stream.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import { frameData } from '../wire/sse-frames.ts';
-import { type ReasoningSignature, functionCall } from '../translation/conversation.ts';
+import { type ReasoningSignature } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';

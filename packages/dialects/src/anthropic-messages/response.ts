@@ -15,8 +15,8 @@ import {
 import type { ModelFacts } from '../translation/api.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import { writeJson, type JsonSource } from '../wire/json-text.ts';
-import { fittingId, messagesIds } from '../translation/call-ids.ts';
-import { type ReasoningSignature, functionCall } from '../translation/conversation.ts';
+import { functionCall, fittingId, messagesIds } from '../translation/call-ids.ts';
+import { type ReasoningSignature } from '../translation/conversation.ts';
 import { markedSignature } from '../translation/signatures.ts';
 import { contentText, spokenText } from './content.ts';
 import { callsTools } from './stream.ts';

@@ -1,3 +1,4 @@
+import { functionCall } from '../translation/call-ids.ts';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
 import { readUsage } from '../usage/usage-reader.ts';
@@ -10,7 +11,7 @@ import {
   type StopReason,
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import { type ReasoningSignature, functionCall } from '../translation/conversation.ts';
+import { type ReasoningSignature } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { originOf } from '../model-family.ts';

@@ -1,3 +1,4 @@
+import { functionCall } from '../translation/call-ids.ts';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { readUsage } from '../usage/usage-reader.ts';
 import { exceptionEvent } from '../wire/aws-event-frames.ts';
@@ -9,7 +10,6 @@ import { endingOf, isMedia, isOwn, signatureOf, tierOf } from './response.ts';
 import { exceptionIn } from './errors.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
 import { maxParts, maxWaitingChars } from '../bounds.ts';
-import { functionCall } from '../translation/conversation.ts';
 
 interface ConverseBlock {
   kind: OpenPart['kind'];

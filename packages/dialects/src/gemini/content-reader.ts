@@ -1,3 +1,4 @@
+import { functionCall } from '../translation/call-ids.ts';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isSigned } from './content.ts';
 import { isNamed, memberIn, valueOf } from './fields.ts';
@@ -9,7 +10,6 @@ import {
   type ReasoningSignature,
   type TextPart,
   type Turn,
-  functionCall,
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';

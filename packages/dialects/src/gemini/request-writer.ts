@@ -4,7 +4,7 @@ import { withFittingIds, type IdRule } from '../translation/call-ids.ts';
 import type { Conversation, Tool } from '../translation/conversation.ts';
 import { budgetOf, effortOf, lowToHigh } from '../translation/effort.ts';
 import { RawJson } from '../wire/json-text.ts';
-import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { samplingBy, type DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { writeContents } from './content-writer.ts';
 
@@ -39,17 +39,16 @@ function isThird({ name }: ModelFacts): boolean {
   return /gemini-(?:[3-9]|\d\d)/.test(name);
 }
 
+const samplingNames = {
+  ...{ temperature: 'temperature', topP: 'topP', topK: 'topK', seed: 'seed' },
+  ...{ presencePenalty: 'presencePenalty', frequencyPenalty: 'frequencyPenalty' },
+};
+
 function configOf(conversation: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
-  const { maxTokens, stop, sampling, output } = conversation;
+  const { maxTokens, stop, output } = conversation;
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
-  const taken: Fields = {};
-  for (const [name, value] of Object.entries(sampling) as [keyof typeof sampling, number | null][]) {
-    if (value === null) continue;
-    if (facts.sampling) taken[name] = value;
-    else dropped.ignoreField(name);
-  }
   return {
-    ...taken,
+    ...samplingBy(samplingNames, conversation, { facts, dropped }),
     ...(limit !== null && { maxOutputTokens: limit }),
     ...(stop.length > 0 && { stopSequences: stop }),
     ...(output !== null && { responseMimeType: 'application/json' }),

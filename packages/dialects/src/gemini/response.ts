@@ -13,10 +13,10 @@ import {
   type StopReason,
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import { newCallId } from '../translation/call-ids.ts';
+import { functionCall, newCallId } from '../translation/call-ids.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import { writeJson, type JsonSource } from '../wire/json-text.ts';
-import { type ReasoningSignature, functionCall } from '../translation/conversation.ts';
+import { type ReasoningSignature } from '../translation/conversation.ts';
 import { inputOf } from '../anthropic-messages/content-writer.ts';
 import { markedBytes } from '../translation/signatures.ts';
 import { callIn, partsText, spokenText } from './content.ts';

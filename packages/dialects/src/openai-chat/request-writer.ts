@@ -5,7 +5,7 @@ import type { Conversation, Effort, OutputFormat, Tool } from '../translation/co
 import { effortOf } from '../translation/effort.ts';
 import { namingJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
-import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { samplingBy, type DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { strictIn } from '../translation/strict-schema.ts';
 import { writeMessages } from './message-writer.ts';
@@ -19,40 +19,28 @@ export function* writeRequest(
   const { output, stop, maxTokens, stream, tools, parallel } = conversation;
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
   const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
+  const messages = yield* writeMessages(turns, { facts, dropped });
+  const effort = writtenEffort(conversation, facts, dropped);
   return {
     model: facts.name,
-    messages: yield* writeMessages(turns, { facts, dropped }),
+    messages,
     ...(limit !== null && { [facts.tokenLimit ?? 'max_completion_tokens']: limit }),
     ...(stop.length > 0 && { stop }),
-    ...samplingOf(conversation, facts, dropped),
+    ...samplingBy(samplingNames, conversation, { facts, dropped }),
     ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, dropped)) }),
     ...(tools.length > 0 && conversation.choice !== null && { tool_choice: choiceOf(conversation.choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
     ...(output !== null && { response_format: formatOf(output, dropped) }),
-    ...effortIn(conversation, facts, dropped),
+    ...(effort !== null && { reasoning_effort: effort }),
     ...(stream && { stream }),
     ...(stream && facts.streamUsage !== false && { stream_options: { include_usage: true } }),
   };
 }
 
-function samplingOf({ sampling }: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
-  const { temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = sampling;
-  if (topK !== null) dropped.ignoreField('topK');
-  const named = {
-    temperature: ['temperature', temperature],
-    topP: ['top_p', topP],
-    seed: ['seed', seed],
-    presencePenalty: ['presence_penalty', presencePenalty],
-    frequencyPenalty: ['frequency_penalty', frequencyPenalty],
-  } as const;
-  const written: Fields = {};
-  for (const [field, [name, value]] of Object.entries(named)) {
-    if (value === null) continue;
-    if (facts.sampling) written[name] = value;
-    else dropped.ignoreField(field as keyof typeof named);
-  }
-  return written;
-}
+const samplingNames = {
+  ...{ temperature: 'temperature', topP: 'top_p', seed: 'seed' },
+  ...{ presencePenalty: 'presence_penalty', frequencyPenalty: 'frequency_penalty' },
+};
 
 function writeTool({ name, description, schemaJson, isStrict }: Tool, dropped: DroppedFields): Fields {
   const called = {
@@ -69,13 +57,18 @@ function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
 }
 
 function formatOf(output: OutputFormat, dropped: DroppedFields): Fields {
-  if (output.kind === 'json') return { type: 'json_object' };
-  const { name, schemaJson, isStrict } = output;
+  return output.kind === 'json'
+    ? { type: 'json_object' }
+    : { type: 'json_schema', json_schema: schemaFormat(output, dropped) };
+}
+
+/** The members of a format by a schema. */
+export function schemaFormat(
+  { name, schemaJson, isStrict }: Extract<OutputFormat, { kind: 'schema' }>,
+  dropped: DroppedFields,
+): Fields {
   const strict = isStrict === true && strictIn(schemaJson, 'strictOutput', dropped);
-  return {
-    type: 'json_schema',
-    json_schema: { name: name ?? 'answer', schema: new RawJson(schemaJson), strict },
-  };
+  return { name: name ?? 'answer', schema: new RawJson(schemaJson), strict };
 }
 
 /** Efforts that any model takes which thinks; the newest take more. */
@@ -89,26 +82,22 @@ const written: Readonly<Record<Effort, string | null>> = {
   max: 'high',
 };
 
-function effortIn({ reasoning }: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
-  if (reasoning === null) return {};
-  const effort = effortOf(reasoning);
-  if (effort === null) return {};
-  if (!facts.reasoning) {
-    if (reasoning.isOn) dropped.ignoreField('reasoning');
-    return {};
-  }
-  const value = writtenEffort(effort, facts);
-  if (value === null) dropped.ignoreField('reasoning');
-  return value === null ? {} : { reasoning_effort: value };
+/** The effort as OpenAI's models take it; null where a request says none, or a model can't but think. */
+export function writtenEffort(
+  { reasoning }: Conversation,
+  facts: ModelFacts,
+  dropped: DroppedFields,
+): string | null {
+  const effort = reasoning === null ? null : effortOf(reasoning);
+  if (effort === null) return null;
+  const value = facts.reasoning ? effortAt(effort, facts) : null;
+  if (value === null && (facts.reasoning || reasoning?.isOn === true)) dropped.ignoreField('reasoning');
+  return value;
 }
 
-/** The effort as OpenAI's models take it; null for none, where a model can't but think. */
-export function writtenEffort(effort: Effort, { name }: ModelFacts): string | null {
+function effortAt(effort: Effort, { name }: ModelFacts): string | null {
   if (effort === 'none' && /gpt-5(?![.\d])/.test(name)) return 'minimal';
   if (effort === 'none' && /gpt-(?:5\.[1-9]|[6-9])/.test(name)) return 'none';
-  return isAbove(effort) && /gpt-(?:5\.[2-9]|[6-9])/.test(name) ? 'xhigh' : written[effort];
-}
-
-function isAbove(effort: Effort): boolean {
-  return effort === 'xhigh' || effort === 'max';
+  const isAbove = effort === 'xhigh' || effort === 'max';
+  return isAbove && /gpt-(?:5\.[2-9]|[6-9])/.test(name) ? 'xhigh' : written[effort];
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { newId } from '@gatehouse/kit/ids';
 import type { CallPart, Part, ResultPart, Turn } from './conversation.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { textOf } from './fields.ts';
 
 /** Ids that an API takes for calls. */
 export interface IdRule {
@@ -54,4 +55,10 @@ export function* withFittingIds(turns: readonly Turn[], rule: IdRule): Steps<Tur
     written.push({ role, parts });
   }
   return written;
+}
+
+/** A call of a function that is in no group. */
+export function functionCall(id: unknown, name: unknown, argumentsText = ''): CallPart {
+  const called = { id: textOf(id), name: textOf(name) };
+  return { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null };
 }

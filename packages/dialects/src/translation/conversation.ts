@@ -1,5 +1,3 @@
-import { textOf } from './fields.ts';
-
 /** A request, as every API can say it. Each API has a reader that makes it and a writer that it is written by. */
 export interface Conversation {
   turns: Turn[];
@@ -65,12 +63,6 @@ export interface CallPart extends CachePoint {
   isFreeform: boolean;
   /** The group of tools that the called one is in. */
   namespace: string | null;
-}
-
-/** A call of a function that is in no group. */
-export function functionCall(id: unknown, name: unknown, argumentsText = ''): CallPart {
-  const called = { id: textOf(id), name: textOf(name) };
-  return { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null };
 }
 
 export interface ResultPart extends CachePoint {

@@ -1,3 +1,4 @@
+import type { Sampling } from './conversation.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { wrongType } from '../request-fields.ts';
@@ -108,4 +109,20 @@ export class DroppedFields {
 function headerName(name: string): string {
   const cut = name.length > maxHintChars ? `${name.slice(0, maxHintChars)}...` : name;
   return cut.toWellFormed().replaceAll(/[^\w.[\]-]+/g, (other) => encodeURIComponent(other));
+}
+
+/** Parameters of sampling by the names of an API; those that it has no name for, or the model refuses, are left out. */
+export function samplingBy(
+  names: Readonly<Partial<Record<keyof Sampling, string>>>,
+  { sampling }: { sampling: Sampling },
+  { facts, dropped }: { facts: { sampling: boolean }; dropped: DroppedFields },
+): Fields {
+  const taken: Fields = {};
+  for (const [field, value] of Object.entries(sampling) as [keyof Sampling, number | null][]) {
+    const name = facts.sampling ? names[field] : undefined;
+    if (value === null) continue;
+    if (name === undefined) dropped.ignoreField(field);
+    else taken[name] = value;
+  }
+  return taken;
 }
