@@ -1,13 +1,9 @@
 import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import type { AppError } from '@gatehouse/kit/errors';
-import type { FrameSink } from '@gatehouse/dialects/dialect';
-import type { Model } from '../catalogue/catalogue.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { AnswerBudget, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
-import type { AnswerSink } from '../turns/turn.ts';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import { turnContext, type TurnContext } from '../turns/turn-stage.ts';
 import type { StoreAnswer } from '../runs/run.ts';
@@ -63,71 +59,30 @@ export async function answerInside(
     const entrance = { ...turn, actor, dialect: dialects.chat, arrivedAt, admission };
     return startTurn(dependencies, turnContext(entrance, facts), { facts, text: null, share });
   });
-  const sink = new CollectingSink({ tenantId, answers: dependencies.answers, signal, store });
-  await started.complete(sink);
-  return sink.answer;
+  let room: AnswerRoom | null = null;
+  let answer = null as ObjectAnswer | null;
+  const streamed = (): never => {
+    throw new Error('the answer to a service was streamed');
+  };
+  await started.complete({
+    ...{ signal, begun: false, stored: store },
+    openRoom: () => {
+      room?.close();
+      room = dependencies.answers.open(tenantId);
+      return room;
+    },
+    ...{ streamAccepted: () => undefined, openStream: streamed, endStream: streamed },
+    sendObject: (sent) => {
+      answer = sent;
+    },
+    fail: (error) => {
+      throw error;
+    },
+    close: () => room?.close(),
+  });
+  if (answer === null) throw new Error('the turn has no answer');
+  return answer;
 }
 
 /** The channel of runs that memory asks for. */
 export const memoryChannel = 'memory';
-
-interface CollectingSinkOptions {
-  tenantId: string;
-  answers: AnswerBudget;
-  /** Ends the provider call: the answer is no longer wanted. */
-  signal: AbortSignal;
-  /** Stores the answer with the end of its run. */
-  store?: StoreAnswer | undefined;
-}
-
-/** Keeps the answer of a turn for a caller inside the gateway. */
-class CollectingSink implements AnswerSink {
-  readonly signal: AbortSignal;
-  readonly begun = false;
-  readonly stored: StoreAnswer | undefined;
-  readonly #options: CollectingSinkOptions;
-  #room: AnswerRoom | null = null;
-  #answer: ObjectAnswer | null = null;
-
-  constructor(options: CollectingSinkOptions) {
-    this.#options = options;
-    this.signal = options.signal;
-    this.stored = options.store;
-  }
-
-  /** The answer, once the turn is over. */
-  get answer(): ObjectAnswer {
-    if (this.#answer === null) throw new Error('the turn has no answer');
-    return this.#answer;
-  }
-
-  openRoom(): AnswerRoom {
-    this.#room?.close();
-    this.#room = this.#options.answers.open(this.#options.tenantId);
-    return this.#room;
-  }
-
-  streamAccepted(): void {
-    // Answers inside the gateway are not streamed.
-  }
-
-  sendObject(answer: ObjectAnswer): void {
-    this.#answer = answer;
-  }
-
-  openStream(model: Model): FrameSink {
-    throw new Error(`an answer of ${model.id} was streamed to a caller that collects it`);
-  }
-
-  endStream(): void {
-    throw new Error('a stream was sent to a caller that collects its answer');
-  }
-
-  fail(error: AppError): void {
-    throw error;
-  }
-
-  close(): void {
-    this.#room?.close();
-  }
-}

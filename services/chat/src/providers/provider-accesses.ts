@@ -3,7 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import { secretsOf, type Provider } from '../catalogue/provider-schema.ts';
-import { Breakers } from './breakers.ts';
+import { Breakers } from './breaker.ts';
 import type { CallMetrics, KeyOutcome } from './call-metrics.ts';
 import type { Choices } from './choice.ts';
 import type { Secrets } from './credentials.ts';

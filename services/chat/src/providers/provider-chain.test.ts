@@ -7,7 +7,7 @@ import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
-import type { AttemptRecord } from './attempt-record.ts';
+import type { AttemptRecord } from './open-call.ts';
 import { ProviderChain, type AnswerReceiver } from './provider-chain.ts';
 import { ProviderRegistry } from './registry.ts';
 

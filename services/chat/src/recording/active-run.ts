@@ -29,7 +29,7 @@ import { guessTokens, sampleOf, type TextSample } from '@gatehouse/dialects/usag
 import { noUsage, sumUsage, withCounted, type Usage } from '@gatehouse/dialects/usage/usage';
 import type { Admission, Spent } from '../limits/admission.ts';
 import type { AnswerBounds } from '../limits/hidden-tokens.ts';
-import type { AttemptOutcome, AttemptRecord } from '../providers/attempt-record.ts';
+import type { AttemptOutcome, AttemptRecord } from '../providers/open-call.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { EndRow, RunHandle, StartRow } from './run-rows.ts';
 import type { RunTelemetry } from './run-telemetry.ts';

@@ -1,6 +1,6 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import { hiddenTokens, type AnswerBounds } from '../limits/hidden-tokens.ts';
-import type { AttemptOutcome } from '../providers/attempt-record.ts';
+import type { AttemptOutcome } from '../providers/open-call.ts';
 import type { AttemptStatus, RunIdentity } from '../runs/run.ts';
 import { estimateTokens, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
