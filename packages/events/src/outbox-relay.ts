@@ -32,10 +32,10 @@ const pageLimits = { rows: 500, bytes: 4_000_000 };
  * Between two reads while there is something to publish. Short, because requests wait for the core while a batch is
  * published and stored: with 100 ms, one in ten waited for 10 ms at 300 requests/s on one core.
  */
-const shortPauseMs = 30;
+export const shortPauseMs = 30;
 /** After a read of many events: most of the cost is the same for one event and for hundreds. */
-const longPauseMs = 100;
-const manyEvents = 64;
+export const longPauseMs = 100;
+export const manyEvents = 64;
 /**
  * Between two reads while there is nothing: commits of this replica wake its relay, and it wakes those of others. Each
  * statement of an idle system takes about 2 ms of a core.

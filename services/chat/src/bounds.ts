@@ -27,3 +27,167 @@ export const maxTenantKeys = 10_000;
 export const maxNameLength = 256;
 /** Longer names of tools and ids are in no use, and match nothing. */
 export const maxIdChars = 1_024;
+
+/* Batches and files at providers */
+/** A provider has a batch within this time, or never: the time limit of the request, and what clocks differ by. */
+export const batchCreatedWithinMs = 3 * 60_000;
+/** Pages in which an object is looked for: more than an account has in a day, and a bound for a list without an end. */
+export const maxListPages = 1_000;
+/** Files of a tenant; batches of messages are among them. More get 403. */
+export const mostFiles = 10_000;
+/** A provider has so long to accept a key, to describe a batch and to delete a file. */
+export const providerAnswerMs = 30_000;
+/** Batches of one provider that a replica works on at a time, each of another tenant; deletions of files likewise. */
+export const providerSlots = 4;
+/** A replica that is silent for so long loses its batch to another one. */
+export const batchLeaseMs = 60_000;
+/** Batches of a tenant under way. More get 403. */
+export const mostBatches = 1_000;
+/** Requests under way whose cost may exceed what is reserved for them, where a budget counts. */
+export const mostUnmeasured = 5_000;
+/** A provider has so long to say that it has a batch. */
+export const batchStartMs = 60_000;
+/** After it, a provider that did not say so is asked: its answer can't come any more. */
+export const batchCreationMs = 5 * batchStartMs;
+/** Files that are deleted in one turn. */
+export const filesOfTurn = 20;
+/** Rows that one statement of the background reads or deletes: requests wait for their locks. */
+export const rowsAtOnce = 200;
+/** Within about two days. Then the provider's own retention deletes the file. */
+export const maxDeletionTries = 8;
+/** Attempts to find the file of an upload whose end is not known. */
+export const uploadLooks = 2;
+/** Files and batches of a page: each is decrypted. A client that asks for more finds `has_more`. */
+export const mostListed = 100;
+/** A part of a body that is sent at once. */
+export const bodyPartBytes = 256 * 1024;
+/** A piece that is hashed in a few milliseconds. */
+export const hashedBytes = 1024 * 1024;
+/** A tenth of what Anthropic takes, in a body of an eighth. */
+export const maxBatchRequests = 10_000;
+/** A longer line of an uploaded file gets 400. */
+export const maxRequestLineBytes = 8 * 1024 * 1024;
+/** How long results may take: 200 MiB at 120 KiB a second. */
+export const resultReadMs = 30 * 60_000;
+/** Longer results are not read. */
+export const maxResultLineBytes = 32 * 1024 * 1024;
+/** From the end of the file to the answer. */
+export const uploadAnswerMs = 2 * 60_000;
+/** After the longest upload, when one without an end is looked for at its provider: a replica has died. */
+export const uploadLookMs = 5 * 60_000;
+
+/* Records of runs */
+/** A run counts as older by so much, for the time until the database is asked. */
+export const runAgeMarginMs = 1_000;
+/** Rows of the outbox that one statement reads. */
+export const outboxPageRows = 2_000;
+/**
+ * Longer than the statement that starts a run can be under way: a run that began before the deletion is in the database
+ * by then.
+ */
+export const forgetSettleMs = 10_000;
+/** Between two heartbeats of an instance. */
+export const heartbeatMs = 5_000;
+/** A heartbeat, a lease, a slot, a publication and an alert are tried again after it. */
+export const shortRetryMs = 1_000;
+/** An instance without a heartbeat for this long is dead. */
+export const deadAfterMs = 15_000;
+/**
+ * The longest time between two heartbeats that is no gap. Shorter than two periods: an instance that declares others dead
+ * has missed no heartbeat itself, so that no outage of the database makes others look dead.
+ */
+export const heartbeatGapMs = 7_500;
+/** Rows have to hold this much of no use before it is worth deleting. */
+export const worthwhileBytes = 1_000_000;
+/** Runs that are written again in one row. */
+export const carriedAtOnce = 128;
+/** Notes of estimated ends. Beyond this number the oldest are deleted, and can't be corrected any more. */
+export const maxInterrupted = 100_000;
+/** A commit takes a millisecond. Without a database, clients get their error after this time. */
+export const commitPatienceMs = 3_000;
+/** Starts or ends of runs that one commit, and corrections that one statement, takes. */
+export const groupSize = 256;
+/** Rows whose events one row takes to the outbox. */
+export const maxSpilled = 8;
+/** After a deadlock, in which the database undoes one of two. */
+export const deadlockRetryMs = 20;
+/** Ends kept for later while the database is away: about 2 kB each. */
+export const maxWaitingEnds = 20_000;
+/** After the last row, what is left to delete is deleted. */
+export const logIdleMs = 1_000;
+/** An end that waited for so long goes to the outbox, where deletions of users find it. */
+export const longestUnpublishedMs = 2_000;
+/** Events, and a row more, that are written as JSON in one turn of the event loop. */
+export const writtenAtOnce = 1_000;
+/** So long a client's last byte waits for the commit of its run's end. */
+export const longestHoldMs = 10_000;
+/**
+ * Logs of runs are looked at so often, and tried again. A start event is published for runs that take longer; shorter
+ * ones have an end event only.
+ */
+export const announceMs = 500;
+/** So long a stop waits for ends; the rest is reaped. */
+export const recorderStopMs = 5_000;
+export const lateEndRetryMs = 5_000;
+/** Rows summed in one call; each holds the runs of one commit. */
+export const maxCosts = 5_000;
+/** Settlements in one call. */
+export const maxUncharged = 1_000;
+/** Between two rounds of settlements. */
+export const settleEveryMs = 1_000;
+/**
+ * Rounds between two signs of life, since the tenant service declares a holder dead after 20 s of silence, and between
+ * two searches for costs of other replicas.
+ */
+export const settleRounds = 5;
+/** About 16 MB of deleted rows. */
+export const vacuumEnds = 4_000;
+/**
+ * A vacuum takes a twentieth of the time at most: while a backup or a long transaction still sees the deleted rows, it
+ * reads everything and frees nothing.
+ */
+export const vacuumRestFactor = 20;
+/** After a failure, such as a timeout. Autovacuum, which has no timeout, runs in between. */
+export const vacuumRetryMs = 120_000;
+
+/* Limits and budgets */
+/** Tokens that a picture, a sound or a file counts for. Only the provider can count them; their size is no measure. */
+export const attachmentTokens = 4_096;
+/** Tokens of an answer without a limit of the request or the catalogue, and the fewest that a budget may lower it to. */
+export const outputTokens = 4_096;
+/** Free amounts of limits up to this are returned at once: another replica may wait for them. */
+export const smallLimit = 600n;
+/** So long "unlimited" is good for. */
+export const unlimitedLeaseMs = 1_000;
+/** A reservation becomes free when its request ends. */
+export const reservedRetryMs = 2_000;
+/** Requests in one call. */
+export const maxAsked = 500;
+/**
+ * A slot that becomes free on another replica is returned there within `leaseReturnMs`, and so found here: a client that sends
+ * one request after the other is never refused because of its own last one.
+ */
+export const slotTries = 3;
+export const slotAskMs = 60;
+export const leaseReturnMs = 25;
+/** After so long, a request that waits for a budget is no longer overtaken. */
+export const patientMs = 1_000;
+/** When requests that wait for what others have reserved of a budget ask, all at the same time. */
+export const reservedAskMs = 250;
+
+/* Stored responses and alerts */
+/** Items of a page that have more bytes go on in the next one. An item that is larger is a page by itself. */
+export const pageBytes = 2 * 1024 * 1024;
+/** Among the newest that have an item, those of runs under way are passed over: no more than a tenant runs at once. */
+export const newestWithItem = 1_000;
+/** Items of a response by which it is found at most: the newest. Older ones were new in an earlier response. */
+export const maxItemKeys = 256;
+/** More than any response or request has. */
+export const maxStoredItems = 100_000;
+/** Keys of alerts; the oldest is forgotten beyond it. */
+export const maxThrottled = 10_000;
+/** Kept through an outage of the database. */
+export const maxWaitingAlerts = 1_000;
+/** An event has some of the mistakes in a catalogue; the log has all. */
+export const maxProblems = 20;
+export const maxProblemChars = 500;

@@ -1,3 +1,4 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import type { limitNames } from '@gatehouse/contract/alert-types';
 import { cutText } from '@gatehouse/events/cut-text';
 import type { NewAlert } from '@gatehouse/events/alert-event';
@@ -16,18 +17,7 @@ import { GroupCommit } from '../shared/group-commit.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 import { monotonicMs } from '@gatehouse/kit/clock';
-
-/**
- * This replica publishes at most one alert of a kind in this time. Webhook has the exact rates over all replicas; this
- * bounds the rows that a burst writes.
- */
-const everyMs = 60_000;
-/** Kept through an outage of the database. */
-const maxWaiting = 1_000;
-const retryMs = 1_000;
-/** An event has some of the mistakes in a catalogue; the log has all. */
-const maxProblems = 20;
-const maxProblemChars = 500;
+import { maxProblemChars, maxProblems, maxThrottled, maxWaitingAlerts, shortRetryMs } from '../bounds.ts';
 
 const nameOf = new Map<Resource, (typeof limitNames)[number]>([
   [Resource.REQUESTS, 'requests'],
@@ -39,7 +29,7 @@ const nameOf = new Map<Resource, (typeof limitNames)[number]>([
 /** Alerts about runs, limits, providers and the catalogue. */
 export class Alerts {
   readonly #log: Logger;
-  readonly #throttle = new Throttle(everyMs);
+  readonly #throttle = new Throttle(minuteMs);
   readonly #writes: GroupCommit<NewAlert>;
 
   constructor({ pool, raise, log }: { pool: Pool; raise: RaiseAlert; log: Logger }) {
@@ -52,8 +42,8 @@ export class Alerts {
       isOutage: isDatabaseOutage,
       maxItems: 100,
       retry: {
-        everyMs: retryMs,
-        maxWaiting,
+        everyMs: shortRetryMs,
+        maxWaiting: maxWaitingAlerts,
         onOutage: (error, waiting) => log.warn({ err: error, waiting }, 'alerts wait for the database'),
       },
     });
@@ -141,8 +131,6 @@ export class Alerts {
   }
 }
 
-const maxKeys = 10_000;
-
 /** Lets one of each key pass in a time. Forgets the oldest of more than 10,000 keys. */
 export class Throttle {
   readonly #everyMs: number;
@@ -159,7 +147,7 @@ export class Throttle {
     this.#passed.delete(key);
     this.#passed.set(key, now);
     const [oldest] = this.#passed.keys();
-    if (this.#passed.size > maxKeys && oldest !== undefined) this.#passed.delete(oldest);
+    if (this.#passed.size > maxThrottled && oldest !== undefined) this.#passed.delete(oldest);
     return true;
   }
 }

@@ -3,11 +3,9 @@ import { objectId } from '../shared/object-id.ts';
 import { memberRanges, parsedPart, type Range } from '@gatehouse/dialects/wire/json-parts';
 import { createdMs, findListed, hasId, idIn, lineReader, messageBatchPrefix, outcomes } from './batch-api.ts';
 import type { BatchApi } from './batch-api.ts';
+import { batchCreatedWithinMs } from '../bounds.ts';
 
 /** Batches of messages as Anthropic's API describes them. */
-
-/** A provider has a batch within this time, or never: the time limit of the request, and what clocks differ by. */
-const createdWithinMs = 3 * 60_000;
 
 /** The path of all batches, which is the same here and at the provider, as the others are. */
 export const batchesPath = '/v1/messages/batches';
@@ -54,7 +52,7 @@ export const anthropicBatches: BatchApi = {
    * known once it has ended.
    */
   async find({ id, createdAt: since, requests }, { resources, signal, knownIds, haveText }) {
-    const until = since.getTime() + createdWithinMs;
+    const until = since.getTime() + batchCreatedWithinMs;
     const open: Fields[] = [];
     const path = `${batchesPath}?limit=100`;
     const list = { path, cursor: 'after_id', since, isObject: isBatch, signal } as const;

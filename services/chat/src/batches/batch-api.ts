@@ -1,7 +1,9 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { type Fields, isFields } from '@gatehouse/kit/fields';
 import type { ProviderResources } from '../providers/resources.ts';
 import type { RunStatus } from '../runs/run.ts';
 import { memberRanges, smallMembers, wholeOf, type Range } from '@gatehouse/dialects/wire/json-parts';
+import { maxListPages } from '../bounds.ts';
 
 /** Ids of files and batches begin as those of OpenAI and Anthropic do. */
 export const filePrefix = 'file-';
@@ -118,11 +120,6 @@ export function lineReader(
   };
 }
 
-/** Pages in which an object is looked for: more than an account has in a day, and a bound for a list without an end. */
-const maxPages = 1_000;
-/** Clocks differ. */
-const differenceMs = 60_000;
-
 interface ProviderList {
   /** The path, with a query of its own. */
   path: string;
@@ -150,11 +147,11 @@ export async function findListed(
   { path, cursor, since, isObject, signal }: ProviderList,
   find: (objects: readonly Fields[]) => Promise<Fields | undefined>,
 ): Promise<Fields | null> {
-  const earliest = since.getTime() - differenceMs;
+  const earliest = since.getTime() - minuteMs;
   const isAnswer = ({ data }: Fields): boolean =>
     Array.isArray(data) && data.every((object) => isFields(object) && isObject(object));
   let after = '';
-  for (let page = 0; page < maxPages; page += 1) {
+  for (let page = 0; page < maxListPages; page += 1) {
     const request = { method: 'GET', path: path + after, isAnswer, signal: signal() } as const;
     const { data, has_more: hasMore } = await resources.json(request);
     const objects = data as Fields[];

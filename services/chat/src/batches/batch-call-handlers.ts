@@ -21,6 +21,7 @@ import { findBatch, type StoredBatch } from './batch-store.ts';
 import type { Within } from './file-store.ts';
 import { batchApis } from './provider-batch-client.ts';
 import type { SealedObjects } from './sealed-object.ts';
+import { providerAnswerMs } from '../bounds.ts';
 
 /** Calls about files and batches. */
 
@@ -37,10 +38,6 @@ export interface BatchDependencies {
   log: Logger;
 }
 
-/** Files of a tenant; batches of messages are among them. */
-export const mostFiles = 10_000;
-/** How long a provider may take to accept a key. */
-const keyMs = 30_000;
 /** Statuses by which a provider refuses a key. */
 const ownKeyRefusals: ReadonlySet<number> = new Set([wrongKey, spentKey, 403]);
 
@@ -97,7 +94,7 @@ export async function acceptedKey(
     signal,
   }: { model: Model; target: Target; tenantId: string; signal?: AbortSignal },
 ): Promise<{ resources: ProviderResources; key: KeyName }> {
-  const late = AbortSignal.timeout(keyMs);
+  const late = AbortSignal.timeout(providerAnswerMs);
   const payer = { tenantId, ownKeys: target.ownKeys };
   const trial = {
     path: batchApis[api].trialPath,

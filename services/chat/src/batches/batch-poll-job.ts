@@ -37,6 +37,7 @@ import { NoRoomToRead, ResultLines } from './result-lines-client.ts';
 import type { SealedObjects } from './sealed-object.ts';
 import type { UploadPace } from './upload-form-handlers.ts';
 import { waitingProviders, waitingTenants } from './turns-system-store.ts';
+import { providerSlots, providerAnswerMs, batchLeaseMs } from '../bounds.ts';
 
 export interface BatchPollingOptions {
   pool: Pool;
@@ -78,11 +79,6 @@ export const usualPace: Pace = {
   upload: { minBytesPerSecond: 16 * 1024, windowMs: 60_000, mostMs: 30 * 60_000 },
 };
 
-/** Batches of one provider that a replica works on at a time, each of another tenant. */
-const slots = 4;
-const answerMs = 30_000;
-const leaseMs = 60_000;
-
 /** A batch at its provider. The signal aborts when this replica stops, or no longer has the lease. */
 interface Asking {
   batch: LeasedBatch;
@@ -106,11 +102,11 @@ export class BatchPolling {
     this.#pace = pace;
     const { pool, log } = options;
     this.#turns = new ProviderTurns({
-      ...{ slots, log, task: 'look for batches that are due', everyMs: pace.roundMs },
+      ...{ slots: providerSlots, log, task: 'look for batches that are due', everyMs: pace.roundMs },
       providers: () => waitingProviders(pool, 'batches'),
       waiting: (provider, search) => waitingTenants(pool, 'batches', { provider, ...search }),
       take: async ({ id }) => {
-        const batch = await leaseBatch(pool, id, { leaseId: newId(), leaseMs });
+        const batch = await leaseBatch(pool, id, { leaseId: newId(), leaseMs: batchLeaseMs });
         return batch === null ? null : () => this.#work(batch);
       },
     });
@@ -148,7 +144,7 @@ export class BatchPolling {
     const { pool, log } = this.#options;
     const lost = new AbortController();
     const renewing = setInterval(() => {
-      renewLease(pool, batch, leaseMs).then(
+      renewLease(pool, batch, batchLeaseMs).then(
         (held) => {
           if (!held) lost.abort(new Error('the lease of the batch is lost'));
         },
@@ -276,7 +272,7 @@ export class BatchPolling {
   async #giveUp(batch: LeasedBatch): Promise<void> {
     const { pool } = this.#options;
     // Another replica may have it, and know better.
-    if (!(await renewLease(pool, batch, leaseMs))) return;
+    if (!(await renewLease(pool, batch, batchLeaseMs))) return;
     const left = await this.#leftBy(batch);
     const usage = { ...noUsage, inputTokens: guessTokens(batch.reservedInputTokens), estimated: true };
     const cost = costBy(this.#priceOf(batch), usage);
@@ -333,5 +329,5 @@ export class BatchPolling {
 }
 
 function deadline(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
+  return AbortSignal.any([signal, AbortSignal.timeout(providerAnswerMs)]);
 }

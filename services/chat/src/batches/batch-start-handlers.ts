@@ -24,7 +24,6 @@ import {
   asAppError,
   asMissing,
   isRefused,
-  mostFiles,
   type BatchDependencies,
   resourcesOf,
 } from './batch-call-handlers.ts';
@@ -42,6 +41,7 @@ import {
 } from './batch-store.ts';
 import { cancelBatch } from './provider-batch-client.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
+import { mostFiles, mostBatches, mostUnmeasured, batchCreationMs, batchStartMs } from '../bounds.ts';
 
 /** The start of a batch, whatever API has it: reserved, committed, and then asked for at its provider. */
 
@@ -79,16 +79,8 @@ export interface Start extends Pick<
   toClient: (object: Fields) => Fields;
 }
 
-/** Batches of a tenant under way. */
-const mostBatches = 1_000;
-/** Requests under way whose cost may exceed what is reserved for them, where a budget counts. */
-const mostUnmeasured = 5_000;
 /** Batches under way may use as many tokens as requests in the day that a batch may take. */
 const minutesOfDay = 1_440n;
-/** How long a provider may take to answer. */
-export const answerMs = 60_000;
-/** When a provider that did not answer whether it has a batch is asked: its answer can't come any more. */
-const creationMs = 5 * answerMs;
 
 /**
  * Starts a batch by `start`, unless an earlier request with the same `Idempotency-Key` has. Its answer may not be stored:
@@ -183,7 +175,7 @@ async function reserve(
   const amounts = new RequestAmounts([{ ...bounds, model, choices: 1 }], pricing);
   // Tokens of a minute are too few for a batch, which has a bound of its own.
   const settings = withoutLimits(payer.settings, [Resource.TOKENS]);
-  const signal = AbortSignal.timeout(answerMs);
+  const signal = AbortSignal.timeout(batchStartMs);
   await limiter.admit(admission, { ...payer, settings }, { amounts, leastTokens: null, signal });
   const pico = admission.charges === null ? 0n : amounts.amountOf(Resource.BUDGET);
   return { inputTokens: most.input, tokens: most.input + most.output, pico };
@@ -258,7 +250,7 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
     },
     run: runOf(dependencies, start),
     unmeasured: requests.unmeasured ?? 0,
-    ...{ days: storedDays(start.settings), creationMs, requestDigest: start.requestDigest },
+    ...{ days: storedDays(start.settings), creationMs: batchCreationMs, requestDigest: start.requestDigest },
   };
 }
 
@@ -298,7 +290,7 @@ async function cancelled(
   resources: ProviderResources,
   batch: { api: BatchApiName; providerBatchId: string },
 ): Promise<AppError> {
-  await cancelBatch(resources, batch, AbortSignal.timeout(answerMs));
+  await cancelBatch(resources, batch, AbortSignal.timeout(batchStartMs));
   return new AppError(
     'service_unavailable',
     'The batch took too long to start, and is cancelled. Try again.',
@@ -317,7 +309,7 @@ async function begin(
   const { id, tenantId, api } = batch;
   const { call, resources } = start;
   try {
-    const object = await start.ask(AbortSignal.timeout(answerMs));
+    const object = await start.ask(AbortSignal.timeout(batchStartMs));
     const providerBatchId = requiredId(object);
     const content = sealed.seal(object, { id, tenantId });
     const body = start.toClient(object);
@@ -350,7 +342,7 @@ export async function cancelOpen(
   await dependencies.counts.count(tenantId, 'batch_cancellations');
   const { id, key } = batch;
   const resources = await resourcesOf(dependencies, key, call);
-  const late = AbortSignal.timeout(answerMs);
+  const late = AbortSignal.timeout(batchStartMs);
   const object = await cancelBatch(resources, batch, late).catch((error: unknown) => {
     throw hasEndedThere(error) ? hasEnded(call) : asAppError(error, key);
   });

@@ -12,17 +12,15 @@ import { hasId, idIn, findListed } from './batch-api.ts';
 import { batchApis, resourcesFor } from './provider-batch-client.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { waitingProviders, waitingTenants } from './turns-system-store.ts';
+import {
+  providerSlots,
+  filesOfTurn,
+  rowsAtOnce,
+  maxDeletionTries,
+  providerAnswerMs,
+  uploadLooks,
+} from '../bounds.ts';
 
-/** Turns at one provider at a time, each of another tenant. */
-const slots = 4;
-/** Files that are deleted in one turn. */
-const filesOfTurn = 20;
-const rowsAtOnce = 200;
-/** Within about two days. Then the provider's own retention deletes the file. */
-const maxTries = 8;
-const answerMs = 10_000;
-/** Attempts to find the file of an upload whose end is not known. */
-const looks = 2;
 const uploadedFiles = '/files?purpose=batch&order=desc&limit=500';
 
 export interface FileDeletionOptions {
@@ -51,7 +49,7 @@ export class FileDeletion {
       round: () => this.#expire(),
     });
     this.#turns = new ProviderTurns({
-      ...{ slots, log, task: 'look for files to delete', everyMs },
+      ...{ slots: providerSlots, log, task: 'look for files to delete', everyMs },
       providers: () => waitingProviders(pool, 'files'),
       waiting: (provider, search) => waitingTenants(pool, 'files', { provider, ...search }),
       take: (turn) => Promise.resolve(() => this.#deleteSome(turn)),
@@ -95,7 +93,7 @@ export class FileDeletion {
       if (await this.#deleteThere(file)) await deleteFile(pool, file.id);
       return true;
     } catch (err) {
-      const isLast = file.tries >= maxTries;
+      const isLast = file.tries >= maxDeletionTries;
       const about = { err, tenant_id: file.tenantId, provider: file.key.provider };
       log.warn(about, isLast ? 'gave up a file at a provider' : 'failed to delete a file at a provider');
       if (isLast) await deleteFile(pool, file.id);
@@ -108,7 +106,7 @@ export class FileDeletion {
     const resources = await resourcesFor(this.#options, file);
     const id = file.providerFileId ?? (await this.#findUpload(file, resources));
     // The last bytes may be on their way yet.
-    if (id === null) return file.tries >= looks;
+    if (id === null) return file.tries >= uploadLooks;
     const path = batchApis[file.purpose === 'message_batch' ? 'anthropic' : 'openai'].filePath(id);
     const request = { method: 'DELETE', path, isAnswer: hasId, signal: this.#deadline } as const;
     await resources.json(request).catch((error: unknown) => {
@@ -132,7 +130,7 @@ export class FileDeletion {
   }
 
   get #deadline(): AbortSignal {
-    return AbortSignal.any([this.#turns.signal, AbortSignal.timeout(answerMs)]);
+    return AbortSignal.any([this.#turns.signal, AbortSignal.timeout(providerAnswerMs)]);
   }
 }
 

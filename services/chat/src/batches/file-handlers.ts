@@ -12,9 +12,8 @@ import { findFile, hideFile, listFiles, type ListedFile, type StoredFile } from 
 import { shownFile } from './openai-batch.ts';
 import { sendLines, type Exchange } from './result-handlers.ts';
 import { answerUpload, type UploadDependencies } from './upload-handlers.ts';
+import { mostListed } from '../bounds.ts';
 
-/** Files of a page: each is decrypted. A client that asks for more finds `has_more`. */
-const mostListed = 100;
 /** An upload has a line in memory, and a connection to the provider. */
 const uploadsInFlight = { perKey: 2, slots: 16, maxWaiting: 0, tooMany: tooMany('uploads of files') };
 

@@ -8,10 +8,10 @@ import { memberRanges, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json
 import { LargeWork } from '../shared/large-work.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
 import { kindsByUrl, RequestSum, type BatchKind, CustomIds, noShare, unchanged } from './batch-requests.ts';
+import { maxRequestLineBytes } from '../bounds.ts';
 
 /** As OpenAI has it. */
 const maxLines = 50_000;
-const maxLineBytes = 8 * 1024 * 1024;
 const maxIdChars = 512;
 
 /** A signature may be another tenant's, and no thought is kept for a batch. */
@@ -37,7 +37,7 @@ export class InputLines {
 
   /** Each line for the provider in pieces, once it is checked. Throws a 400 that names the line. */
   async *checked(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-    for await (const line of linesOf(file, maxLineBytes)) {
+    for await (const line of linesOf(file, maxRequestLineBytes)) {
       if (this.#ids.size >= maxLines)
         throw new AppError('invalid_value', `The file has more than ${maxLines} lines.`, { param: 'file' });
       // A line is in memory several times while it is checked.

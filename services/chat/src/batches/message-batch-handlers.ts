@@ -36,19 +36,13 @@ import { hideBatch, listBatches, type StoredBatch } from './batch-store.ts';
 import { MessageRequests, type CheckedMessages } from './message-request-handlers.ts';
 import { replaced } from './replaced-text.ts';
 import { sendLines, type Exchange } from './result-handlers.ts';
+import { mostListed, bodyPartBytes, hashedBytes } from '../bounds.ts';
 
 const api = 'anthropic';
 const inPath = { api, prefix: messageBatchPrefix, param: 'message_batch_id' } as const;
 
-/** Batches of a page: each is decrypted. A client that asks for more finds `has_more`. */
-const mostListed = 100;
-
 /** A body is in memory until its provider has it. */
 const startsInFlight = { perKey: 1, slots: 2, maxWaiting: 2, tooMany: tooMany('starts of batches') };
-/** A part of a body that is sent at once. */
-const partBytes = 256 * 1024;
-/** A piece that is hashed in a few milliseconds. */
-const hashedBytes = 1024 * 1024;
 
 export interface MessageBatchDependencies extends BatchHandlerDependencies, SignatureDependencies {
   bodyBudget: BodyBudget;
@@ -209,7 +203,7 @@ async function create(
         ...{
           method: 'POST',
           path: batchesPath,
-          body: Readable.from(body.parts(partBytes)),
+          body: Readable.from(body.parts(bodyPartBytes)),
           isAnswer: hasId,
           signal,
         },

@@ -16,9 +16,8 @@ import {
 import { LargeWork } from '../shared/large-work.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
 import { messagesKind, messagesUrl, RequestSum, CustomIds, noShare, unchanged } from './batch-requests.ts';
+import { maxBatchRequests } from '../bounds.ts';
 
-/** A tenth of what Anthropic takes, in a body of an eighth. */
-const maxRequests = 10_000;
 /** As Anthropic has it. */
 const idPattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
@@ -80,14 +79,14 @@ export class MessageRequests {
     const members = await this.#members(wholeOf(this.#body), ['requests']);
     const requests = members.get('requests');
     if (requests === undefined) throw missing('requests');
-    const options = { tenantId: this.#tenantId, max: maxRequests + 1 };
+    const options = { tenantId: this.#tenantId, max: maxBatchRequests + 1 };
     const ranges = await elementRanges(this.#body, requests, options);
     if (ranges === null)
       throw new AppError('invalid_type', 'requests must be an array.', { param: 'requests' });
     if (ranges.length === 0)
       throw new AppError('invalid_value', 'requests must have a request.', { param: 'requests' });
-    if (ranges.length > maxRequests)
-      throw new AppError('invalid_value', `requests must have at most ${maxRequests} requests.`, {
+    if (ranges.length > maxBatchRequests)
+      throw new AppError('invalid_value', `requests must have at most ${maxBatchRequests} requests.`, {
         param: 'requests',
       });
     return ranges;

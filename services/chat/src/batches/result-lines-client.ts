@@ -1,13 +1,10 @@
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { ProviderResources } from '../providers/resources.ts';
+import { resultReadMs, maxResultLineBytes } from '../bounds.ts';
 
 /** Results that a replica reads at a time, each line of which is in memory. None waits, since it would hold a slot. */
 const readsInFlight = { perKey: 2, slots: 8, maxWaiting: 0, tooMany: () => new NoRoomToRead() };
-/** How long results may take: 200 MiB at 120 KiB a second. */
-const readMs = 30 * 60_000;
-/** Longer results are not read. */
-const maxLineBytes = 32 * 1024 * 1024;
 
 /** Enough results are being read. */
 export class NoRoomToRead extends Error {}
@@ -49,9 +46,9 @@ export class ResultLines {
     work: (lines: AsyncIterable<Line>) => Promise<Result>,
   ): Promise<Result> {
     const read = async (): Promise<Result> => {
-      const signal = AbortSignal.any([ending, AbortSignal.timeout(readMs)]);
+      const signal = AbortSignal.any([ending, AbortSignal.timeout(resultReadMs)]);
       const content = await resources.stream({ method: 'GET', path, signal });
-      return work(unlessAborted(linesOf(content, maxLineBytes, onTooLong), signal));
+      return work(unlessAborted(linesOf(content, maxResultLineBytes, onTooLong), signal));
     };
     return this.#reads.run(provider, read, ending);
   }

@@ -1,6 +1,7 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { WaitingRequest } from './provider-turns.ts';
+import { maxNamed, rowsAtOnce } from '../bounds.ts';
 
 /** Work at providers that waits in tables, for tenants that take turns. */
 
@@ -8,11 +9,6 @@ import type { WaitingRequest } from './provider-turns.ts';
 const waitingRows = { batches: 'ended_at is null', files: 'deleted_at is not null' } as const;
 
 export type WaitingTable = keyof typeof waitingRows;
-
-/** More than a catalogue has. */
-const maxProviders = 1_000;
-/** Tenants that one round looks at. */
-const tenantsAtOnce = 200;
 
 /** The providers at which rows wait. */
 export async function waitingProviders(pool: Pool, table: WaitingTable): Promise<string[]> {
@@ -23,7 +19,7 @@ export async function waitingProviders(pool: Pool, table: WaitingTable): Promise
        union all
        select n.provider, place + 1 from providers p cross join lateral (
          select provider from chat.${table} where ${waiting} and provider > p.provider order by provider limit 1) n
-       where place < ${maxProviders}
+       where place < ${maxNamed}
      )
      select provider from providers`,
   );
@@ -45,7 +41,7 @@ export async function waitingTenants(
        select n.tenant_id, place + 1 from tenants t cross join lateral (
          select tenant_id from chat.${table} where ${waiting} and provider = $1 and tenant_id > t.tenant_id
          order by tenant_id limit 1) n
-       where place < ${tenantsAtOnce}
+       where place < ${rowsAtOnce}
      )
      select t.tenant_id, d.id from tenants t left join lateral (
        select id from chat.${table}

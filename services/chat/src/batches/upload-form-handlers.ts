@@ -10,10 +10,6 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** Longer than any value of a field that is taken. */
-const maxFieldBytes = 64;
-const maxNameChars = 255;
-
 /** The pace that an upload keeps, so that it holds its slot for no longer than it needs. */
 export interface UploadPace extends Required<PaceOptions> {
   /** From the first byte to the last. */
@@ -95,7 +91,7 @@ export class UploadForm implements StreamedFingerprint {
     const limits = {
       files: 1,
       fields: 8,
-      fieldSize: maxFieldBytes,
+      fieldSize: 64,
       fieldNameSize: 64,
       headerPairs: 16,
       parts: 9,
@@ -110,7 +106,7 @@ export class UploadForm implements StreamedFingerprint {
       throw badForm(cause);
     }
     parser.on('file', (name, file, filename) => {
-      if (filename !== '') this.filename = filename.slice(0, maxNameChars);
+      if (filename !== '') this.filename = filename.slice(0, 255);
       if (name === 'file') onFile(file);
       else parser.destroy(unknownField(name));
     });

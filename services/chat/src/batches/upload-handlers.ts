@@ -15,7 +15,6 @@ import {
   asAppError,
   asMissing,
   isRefused,
-  mostFiles,
   targetsFor,
   type BatchDependencies,
 } from './batch-call-handlers.ts';
@@ -24,11 +23,7 @@ import { InputLines } from './input-line-handlers.ts';
 import { nameAtProvider, shownFile } from './openai-batch.ts';
 import { UploadForm, type UploadPace } from './upload-form-handlers.ts';
 import { Readable } from 'node:stream';
-
-/** From the end of the file to the answer. */
-const answerMs = 2 * 60_000;
-/** After the longest upload, when one without an end is looked for at its provider: a replica has died. */
-const lookMs = 5 * 60_000;
+import { mostFiles, uploadAnswerMs, uploadLookMs } from '../bounds.ts';
 
 export interface UploadDependencies extends BatchDependencies {
   uploadPace: UploadPace;
@@ -99,7 +94,7 @@ async function passOn(
   const { resources, key } = await acceptedKey(dependencies, 'openai', {
     ...{ model, target, tenantId, signal: left },
   });
-  const lookAfterMs = dependencies.uploadPace.mostMs + lookMs;
+  const lookAfterMs = dependencies.uploadPace.mostMs + uploadLookMs;
   const bounds = { days: storedDays(settings), most: mostFiles, lookAfterMs };
   if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
   const { answer, providerFileId } = await sent(dependencies, {
@@ -139,7 +134,7 @@ async function sent(
   const headers = { 'content-type': `multipart/form-data; boundary=${body.boundary}` };
   const signal = AbortSignal.any([
     uploadSignal(body, left),
-    AbortSignal.timeout(uploadPace.mostMs + answerMs),
+    AbortSignal.timeout(uploadPace.mostMs + uploadAnswerMs),
   ]);
   try {
     const answer = await resources.json({
@@ -171,7 +166,7 @@ function uploadSignal({ whole }: UploadBody, left: AbortSignal): AbortSignal {
   if (left.aborted) leave();
   left.addEventListener('abort', leave, { once: true });
   whole.addEventListener('abort', () => {
-    const late = AbortSignal.timeout(answerMs);
+    const late = AbortSignal.timeout(uploadAnswerMs);
     late.addEventListener('abort', () => stopBy(late), { once: true });
   });
   return stopping.signal;

@@ -4,14 +4,9 @@ import type { RequestedAmounts } from '@gatehouse/dialects/dialect';
 import type { CostBounds } from '../catalogue/price.ts';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { addedTexts, type Target } from '../catalogue/target.ts';
+import { attachmentTokens, outputTokens } from '../bounds.ts';
 
 /** Upper bounds of what a request can use, which are reserved for it (ADR 13). */
-
-/** Tokens that a picture, a sound or a file counts for. Only the provider can count them; their size is no measure. */
-const attachmentTokens = 4_096;
-
-/** Tokens of an answer where neither the request nor the catalogue has a limit. */
-const unlimitedOutputTokens = 4_096;
 
 /** More than any request comes to, so that sums stay exact. */
 const tokenCap = 1e9;
@@ -59,15 +54,12 @@ export function mostOutput(
   };
 }
 
-/** A call is not worth less. */
-const leastOutputTokens = 4_096;
-
 /** The fewest tokens of an answer to which its limit may be lowered; null if it may not be. */
 export function leastTokens(request: AcceptedRequest, target: Target): number | null {
   if (request.operation === 'embeddings') return null;
   // Providers want more than what is for thinking.
   const budgets = request.thinking(target.defaults).budgets.map((tokens) => tokens + 1);
-  return Math.max(leastOutputTokens, ...budgets);
+  return Math.max(outputTokens, ...budgets);
 }
 
 /**
@@ -93,7 +85,6 @@ function mostOutputTokens(
   { 'anthropic-beta': betas }: Readonly<Record<string, string>>,
 ): number {
   const lasting = betas === undefined ? modelLimit : undefined;
-  const each =
-    maxTokens === null ? (modelLimit ?? unlimitedOutputTokens) : Math.min(maxTokens, lasting ?? Infinity);
+  const each = maxTokens === null ? (modelLimit ?? outputTokens) : Math.min(maxTokens, lasting ?? Infinity);
   return Math.min(tokenCap, Math.ceil(choices * each));
 }

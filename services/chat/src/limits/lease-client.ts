@@ -6,9 +6,7 @@ import type {
   SettleRequest,
   TenantServiceClient,
 } from '@gatehouse/proto/tenant/v1/tenant';
-
-const leaseDeadlineMs = 1_500;
-const settleDeadlineMs = 5_000;
+import { lookUpMs, workMs } from '../bounds.ts';
 
 /** Leases of limits, and settlements of what was spent, at the tenant service. */
 export class LeaseClient {
@@ -20,15 +18,13 @@ export class LeaseClient {
 
   /** One grant for each ask, in their order. */
   async lease(request: LeaseRequest): Promise<Grant[]> {
-    const { grants } = await this.#peer
-      .call('lease', request, { deadlineMs: leaseDeadlineMs })
-      .catch(hangIsOutage);
+    const { grants } = await this.#peer.call('lease', request, { deadlineMs: lookUpMs }).catch(hangIsOutage);
     return grants;
   }
 
   /** Returns the ids of settlements that could not be charged. */
   async settle(request: Omit<SettleRequest, 'acceptsPartial'>): Promise<string[]> {
     const leaseRequest = { ...request, acceptsPartial: true };
-    return (await this.#peer.call('settle', leaseRequest, { deadlineMs: settleDeadlineMs })).unchargedIds;
+    return (await this.#peer.call('settle', leaseRequest, { deadlineMs: workMs })).unchargedIds;
   }
 }

@@ -1,14 +1,9 @@
 import { cappedPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import { smallLimit, unlimitedLeaseMs, shortRetryMs } from '../bounds.ts';
 
-/** How long "unlimited" is good for. */
-const unlimitedMs = 1_000;
 /** The generation of slots that were taken without a lease. */
 const unleased = -1;
-/** How long after a failed call its returns are sent again. */
-const retryMs = 1_000;
-/** Free amounts of limits up to this are returned at once: another replica may wait for them. */
-const smallLimit = 600n;
 
 /** The amount of a limit that a request needs. */
 export interface Need {
@@ -166,7 +161,7 @@ export class LeasedLimit {
     this.#free += grant.granted;
     this.#remaining = grant.remaining;
     this.#spent = grant.spent ?? null;
-    this.#validUntil = sentAt + (this.max === null ? unlimitedMs : Number(grant.validForMs));
+    this.#validUntil = sentAt + (this.max === null ? unlimitedLeaseMs : Number(grant.validForMs));
     this.resetsAt = answeredAt + Number(grant.resetsInMs);
   }
 
@@ -177,7 +172,7 @@ export class LeasedLimit {
   failed(ask: Ask, now: number): void {
     if (this.#isHeld) this.#stale = true;
     else if (ask.returned < 0n && ask.windowStart === this.#windowStart) this.#free += ask.returned;
-    this.#retryAt = now + retryMs;
+    this.#retryAt = now + shortRetryMs;
   }
 
   /**

@@ -1,3 +1,4 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
@@ -8,9 +9,6 @@ import { Admission, isSpent } from './admission.ts';
 import type { RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { TenantLimits, type Demand } from './tenant-limits.ts';
-
-/** How long after its last lease this replica still counts as a holder of leases. */
-const inUseMs = 60_000;
 
 export interface LimiterOptions {
   leases: {
@@ -124,7 +122,7 @@ export class Limiter {
 
   /** Whether anything is leased, or was a short time ago. */
   get inUse(): boolean {
-    return this.#tenants.size > 0 || monotonicMs() - this.#leasedAt < inUseMs;
+    return this.#tenants.size > 0 || monotonicMs() - this.#leasedAt < minuteMs;
   }
 
   /** Forgets what is not in use. */

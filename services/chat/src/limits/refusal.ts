@@ -2,9 +2,7 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { AppError } from '@gatehouse/kit/errors';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeasedLimit, Need } from './leased-limit.ts';
-
-/** A slot becomes free when a request ends, at a time that is unknown. */
-const slotRetryMs = 1_000;
+import { shortRetryMs, reservedRetryMs } from '../bounds.ts';
 
 /** The 429 for a request that needs more of a limit than is left. */
 export class LimitRefusal extends AppError {
@@ -19,9 +17,6 @@ export class LimitRefusal extends AppError {
     this.limit = limit;
   }
 }
-
-/** A reservation becomes free when its request ends. */
-const reservedRetryMs = 2_000;
 
 const units = new Map<Resource, string>([
   [Resource.TOKENS, 'tokens'],
@@ -48,7 +43,7 @@ export function reservedRefusal(
  */
 export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[], now: number): LimitRefusal {
   const isSlot = limit.resource === Resource.CONCURRENCY;
-  const waitMs = Math.ceil(isSlot ? slotRetryMs : Math.max(1, limit.resetsAt - now));
+  const waitMs = Math.ceil(isSlot ? shortRetryMs : Math.max(1, limit.resetsAt - now));
   const seconds = Math.ceil(waitMs / 1_000);
   const headers = { ...limitHeaders(limits, now), ...retryAfterHeaders(waitMs) };
   const max = limit.max ?? 0n;

@@ -6,6 +6,7 @@ import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenan
 import type { Admission } from './admission.ts';
 import { LeasedLimit, type Need } from './leased-limit.ts';
 import { refusal, reservedRefusal } from './refusal.ts';
+import { maxAsked, slotTries, slotAskMs, leaseReturnMs, patientMs, reservedAskMs } from '../bounds.ts';
 
 /** Asks the tenant service for leases, in the order of the asks. */
 export type Lease = (asks: Ask[]) => Promise<Grant[]>;
@@ -32,23 +33,6 @@ interface Waiter {
   /** Calls that may still ask for it. */
   tries: number;
 }
-
-/** Requests in one call. */
-const maxAsked = 500;
-
-/**
- * A slot that becomes free on another replica is returned there within `returnMs`, and so found here: a client that sends
- * one request after the other is never refused because of its own last one.
- */
-const slotTries = 3;
-const slotRetryMs = 60;
-const returnMs = 25;
-
-/** After so long, a request that waits for a budget is no longer overtaken. */
-const patientMs = 1_000;
-
-/** When requests that wait for what others have reserved of a budget ask, all at the same time. */
-const reservedRetryMs = 250;
 
 const underWay = -Infinity;
 
@@ -154,7 +138,7 @@ export class TenantLimits {
     let at = Infinity;
     for (const { askAt } of this.#waiting) at = Math.min(at, askAt);
     if (!this.#stopped)
-      for (const { returnAt } of limits) at = Math.min(at, Math.max(now + returnMs, returnAt));
+      for (const { returnAt } of limits) at = Math.min(at, Math.max(now + leaseReturnMs, returnAt));
     if (at >= this.#callAt) return;
     clearTimeout(this.#timer);
     this.#callAt = at;
@@ -251,7 +235,7 @@ export class TenantLimits {
     const mayCome = !isFresh || short.every(({ limit }) => limit.resource === Resource.CONCURRENCY);
     if (mayCome && waiter.tries > 1) {
       waiter.tries -= 1;
-      waiter.askAt = isFresh ? now + slotRetryMs : now;
+      waiter.askAt = isFresh ? now + slotAskMs : now;
       this.#waiting.push(waiter);
     } else if (first === undefined) {
       waiter.reject(
@@ -283,7 +267,7 @@ export class TenantLimits {
 }
 
 function nextRetry(now: number): number {
-  return Math.ceil(now / reservedRetryMs + 0.1) * reservedRetryMs;
+  return Math.ceil(now / reservedAskMs + 0.1) * reservedAskMs;
 }
 
 /** Adds the budgets of a request that has waited for long. */

@@ -33,8 +33,7 @@ import type { AttemptOutcome, AttemptRecord } from '../providers/open-call.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { EndRow, RunHandle, StartRow } from './run-rows.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
-
-const ageMarginMs = 1_000;
+import { runAgeMarginMs } from '../bounds.ts';
 
 interface OpenAttempt {
   start: AttemptStart;
@@ -109,7 +108,7 @@ export class ActiveRun implements AttemptRecord {
   }
 
   get ageMs(): number {
-    return monotonicMs() - this.#options.arrivedAt + ageMarginMs;
+    return monotonicMs() - this.#options.arrivedAt + runAgeMarginMs;
   }
 
   /** The charge for its calls so far. */

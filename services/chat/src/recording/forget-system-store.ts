@@ -1,6 +1,7 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { endingWithoutTexts } from './run-end-system-store.ts';
+import { rowsAtOnce, outboxPageRows } from '../bounds.ts';
 
 /** A user whose data were deleted, for what comes late. */
 export interface Tombstone {
@@ -14,8 +15,6 @@ export interface Tombstone {
 /** In milliseconds since the epoch. */
 const until = '(extract(epoch from least(requested_at, created_at)) * 1000)::float8';
 const keepDays = 30;
-/** Rows of the outbox that one statement reads. */
-const pageSize = 2_000;
 
 /**
  * Notes a deletion; a later one of the same user begins anew. Returns until when runs are affected, which is not in the
@@ -126,11 +125,11 @@ export async function findWaitingEvents(
   const { rows } = await pool.query<{ id: string; data: string | null }>(
     `select id::text, case when tenant_id = $1 and started_at <= to_timestamp($2::float8 / 1000)
                             and strpos(data, $3) > 0 then data end as data
-     from chat.outbox where partition = chat.partition_of($1) and id > $4::bigint order by id limit ${pageSize}`,
+     from chat.outbox where partition = chat.partition_of($1) and id > $4::bigint order by id limit ${outboxPageRows}`,
     [tenantId, untilMs, fragment, after],
   );
   const matches = rows.flatMap(({ id, data }) => (data === null ? [] : [{ id, data }]));
-  return { matches: matches, last: rows.length < pageSize ? null : (rows.at(-1)?.id ?? null) };
+  return { matches: matches, last: rows.length < outboxPageRows ? null : (rows.at(-1)?.id ?? null) };
 }
 
 /** Replaces the data of an event that waits. Returns false if it was published meanwhile. */
@@ -145,9 +144,6 @@ export async function deleteDeadLettersWith(pool: Pool, tenantId: string, fragme
     fragment,
   ]);
 }
-
-/** Rows that one statement deletes: ends of runs wait for the rows of the user's answers, and starts of others for those. */
-const deletedAtOnce = 200;
 
 /** A row is of the time at which its request began, by the database clock: see `beganAt`. */
 const inDeletion = `tenant_id = $1 and user_id = $2 and created_at <= to_timestamp($3::float8 / 1000)`;
@@ -164,11 +160,11 @@ export async function deleteRowsOf(
   for (let deleted = 0; ;) {
     const { rowCount } = await pool.query(
       `delete from chat.${table} where ctid = any (array (
-         select ctid from chat.${table} where ${inDeletion} limit ${deletedAtOnce}))`,
+         select ctid from chat.${table} where ${inDeletion} limit ${rowsAtOnce}))`,
       [tenantId, userId, untilMs],
     );
     deleted += rowCount ?? 0;
-    if ((rowCount ?? 0) < deletedAtOnce) return deleted;
+    if ((rowCount ?? 0) < rowsAtOnce) return deleted;
   }
 }
 

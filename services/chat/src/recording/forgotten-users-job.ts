@@ -20,13 +20,7 @@ import {
   type OpenRun,
   type Tombstone,
 } from './forget-system-store.ts';
-
-/**
- * Longer than the statement that starts a run can be under way: a run that began before the deletion is in the database
- * by then.
- */
-const settleMs = 10_000;
-const sweepMs = 10_000;
+import { forgetSettleMs } from '../bounds.ts';
 
 /**
  * Removes users whose data were deleted. Chat holds completions for repeats, kept responses, thoughts and makers of seals,
@@ -41,11 +35,11 @@ export class ForgottenUsers {
 
   constructor(options: { pool: Pool; log: Logger; settleMs?: number | undefined }) {
     this.#pool = options.pool;
-    this.#settleMs = options.settleMs ?? settleMs;
+    this.#settleMs = options.settleMs ?? forgetSettleMs;
     this.part = new PeriodicWork({
       task: 'remove forgotten users from late runs',
       log: options.log,
-      everyMs: sweepMs,
+      everyMs: 10_000,
       round: async () => {
         await this.sweep();
         return false;

@@ -3,19 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Heartbeat } from '@gatehouse/pg/heartbeat';
 import type { Pool } from '@gatehouse/pg/pool';
 import { beatOf, insertInstance, signOff, type BeatRow } from './instance-system-store.ts';
-
-export const heartbeatMs = 5_000;
-/** The next heartbeat comes sooner after a failed one, since silence counts as death. */
-const retryMs = 1_000;
-
-/** An instance without a heartbeat for this long is dead. */
-export const deadAfterMs = 15_000;
-
-/**
- * The longest time between two heartbeats that is no gap. Shorter than two periods: an instance that declares others dead
- * has missed no heartbeat itself, so that no outage of the database makes others look dead.
- */
-export const gapMs = 7_500;
+import { heartbeatMs, shortRetryMs, deadAfterMs, heartbeatGapMs } from '../bounds.ts';
 
 /**
  * This process among the instances of chat: its identity in the database, and its heartbeat, which comes from a thread: a
@@ -36,7 +24,7 @@ export class Instance {
     this.#pool = pool;
     this.#log = log;
     this.#heartbeat = new Heartbeat({
-      ...{ url, role: 'chat_system', service: 'chat', log, everyMs: heartbeatMs, retryMs },
+      ...{ url, role: 'chat_system', service: 'chat', log, everyMs: heartbeatMs, retryMs: shortRetryMs },
       onBeat: ([row]: readonly BeatRow[]) => this.#take(row),
     });
   }
@@ -99,7 +87,7 @@ export class Instance {
 
   #note(at: number): void {
     // The clock of the database may have been set back.
-    if (Math.abs(at - this.#lastBeat) > gapMs) this.#steadySince = at;
+    if (Math.abs(at - this.#lastBeat) > heartbeatGapMs) this.#steadySince = at;
     this.#lastBeat = at;
   }
 }

@@ -1,12 +1,9 @@
 import { OpenList } from '@gatehouse/kit/open-list';
 import type { LoggedRun } from './logged-run.ts';
+import { worthwhileBytes, carriedAtOnce } from '../bounds.ts';
 
-/** Rows have to hold this much of no use before it is worth deleting. */
-const worthwhileBytes = 1_000_000;
 /** While there is nothing else to do, a quarter of what is still needed is enough. */
 const idleShare = 0.25;
-/** Runs that are written again in one row. */
-const carriedAtOnce = 128;
 
 /** Ends of one row that wait for publication. */
 interface SpaceWaiter {

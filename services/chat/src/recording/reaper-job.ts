@@ -1,3 +1,4 @@
+import { hourMs } from '@gatehouse/kit/bounds';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
@@ -11,13 +12,10 @@ import { deleteOldInterrupted, insertInterruptedEnds } from './run-end-system-st
 import { findLeftLogs, takeOverLog } from './run-log-system-store.ts';
 import type { EndRow } from './run-rows.ts';
 import type { Alerts } from '../alerts/alerts-job.ts';
-import { deadAfterMs, gapMs, type Instance } from './instance-job.ts';
+import type { Instance } from './instance-job.ts';
 import { interruptedEnd } from './interrupted.ts';
 import type { RunRecorder } from './run-recorder.ts';
-
-const sweepMs = 2_500;
-const batch = 200;
-const deleteEveryMs = 3_600_000;
+import { deadAfterMs, heartbeatGapMs, rowsAtOnce } from '../bounds.ts';
 
 export interface ReaperOptions {
   pool: Pool;
@@ -49,7 +47,7 @@ export class Reaper {
     const { log, pool } = options;
     this.#sweeping = new PeriodicWork({
       task: 'end interrupted runs',
-      ...{ log, everyMs: sweepMs },
+      ...{ log, everyMs: 2_500 },
       round: async () => {
         await this.sweep();
         return false;
@@ -57,7 +55,7 @@ export class Reaper {
     });
     this.#deleting = new PeriodicWork({
       task: 'delete old notes of interrupted runs',
-      ...{ log, everyMs: deleteEveryMs },
+      ...{ log, everyMs: hourMs },
       round: () => deleteOldInterrupted(pool),
     });
     this.#interrupted = counter(
@@ -89,13 +87,13 @@ export class Reaper {
     const dead = await markSilentInstancesDead(pool, {
       silentMs: deadAfterMs,
       judgeBeat,
-      validMs: gapMs,
+      validMs: heartbeatGapMs,
     });
     if (dead.length > 0) log.warn({ instances: dead }, 'instances declared dead');
     await this.#takeOver();
     for (;;) {
       const { openRuns } = recorder;
-      const { orphans, unreadable } = await findOrphans(pool, instance.id, openRuns, batch);
+      const { orphans, unreadable } = await findOrphans(pool, instance.id, openRuns, rowsAtOnce);
       const moved = await this.#deadLetter(unreadable);
       const ended = await this.#end(
         orphans.map((orphan) => {
@@ -107,7 +105,7 @@ export class Reaper {
       this.#interrupted.inc(ended);
       if (ended > 0) log.warn({ runs: ended }, 'ended interrupted runs');
       // No run of a full batch was ended: other replicas were faster, or these fail. The next round tries again.
-      if (orphans.length + unreadable.length < batch || ended + moved === 0) return;
+      if (orphans.length + unreadable.length < rowsAtOnce || ended + moved === 0) return;
     }
   }
 

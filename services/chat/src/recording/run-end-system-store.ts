@@ -13,6 +13,7 @@ import {
 import { endingText } from './logged-run.ts';
 import type { EndRow } from './run-rows.ts';
 import { pgJson } from '../shared/pg-json.ts';
+import { maxInterrupted } from '../bounds.ts';
 
 /**
  * Ends of runs that are not in the log of their process any more. Rows are selected by `id = any(ids)`, also where a join
@@ -127,8 +128,6 @@ async function endWith(
 }
 
 const keptHours = 24;
-/** Beyond this number the oldest are deleted. */
-const maxKept = 100_000;
 const deletedAtOnce = 10_000;
 
 /** Deletes old notes of `insertInterruptedEnds`, whose runs can't be corrected any more. True when there may be more. */
@@ -138,7 +137,7 @@ export async function deleteOldInterrupted(pool: Pool): Promise<boolean> {
        select id from chat.interrupted_runs
        where interrupted_at < greatest(
          now() - interval '${keptHours} hours',
-         (select interrupted_at from chat.interrupted_runs order by interrupted_at desc offset ${maxKept} limit 1))
+         (select interrupted_at from chat.interrupted_runs order by interrupted_at desc offset ${maxInterrupted} limit 1))
        order by interrupted_at limit ${deletedAtOnce}))`,
   );
   return rowCount === deletedAtOnce;

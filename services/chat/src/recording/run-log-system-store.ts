@@ -6,6 +6,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { longestEntry, refusalOf, withParts, type ExtraPart } from './end-parts-system-store.ts';
 import type { LoggedEnd, LoggedStart, WrittenLate } from './logged-run.ts';
 import { forgottenAmong, lateValues } from './logged-users-system-store.ts';
+import { commitPatienceMs } from '../bounds.ts';
 
 /** The log of runs: `chat.run_log`, one row for each group that an instance commits. */
 
@@ -40,9 +41,6 @@ export type Appended =
   | { outcome: 'taken' }
   /** Users of these runs were forgotten: write them without texts. */
   | { outcome: 'forgotten'; ids: ReadonlySet<string> };
-
-/** A commit takes a millisecond. Without a database, clients get their error after this time. */
-const patienceMs = 3_000;
 
 const iso = (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
@@ -91,7 +89,7 @@ export async function appendRow(pool: Pool, row: LogRow): Promise<Appended> {
   const answer = await queryOnce<AppendRow>(pool, {
     // PostgreSQL cuts names at 63 bytes.
     name: `append_row ${row.parts.map(({ name }) => name.slice(0, 2)).join('')}`,
-    giveUpAfterMs: patienceMs,
+    giveUpAfterMs: commitPatienceMs,
     ...withParts({ text: appending, values }, row.parts, answering),
   });
   if (answer === undefined || answer.dead === null) return { outcome: 'taken' };

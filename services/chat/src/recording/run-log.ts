@@ -24,17 +24,7 @@ import { appendRow, closeLog, NothingWrittenError, type Appended } from './run-l
 import type { RunPublisher } from './run-publisher-job.ts';
 import { announceStarts } from './start-events-job.ts';
 import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
-
-const maxGroup = 256;
-/** Rows whose events one row takes to the outbox. */
-const maxSpilled = 8;
-const retryMs = 500;
-/** After a deadlock, in which the database undoes one of two. */
-const againMs = 20;
-/** Ends kept for later while the database is away: about 2 kB each. */
-const maxWaitingEnds = 20_000;
-/** After the last row, what is left to delete is deleted. */
-const idleMs = 1_000;
+import { announceMs, deadlockRetryMs, groupSize, logIdleMs, maxSpilled, maxWaitingEnds } from '../bounds.ts';
 
 export interface RunLogOptions {
   pool: Pool;
@@ -134,7 +124,7 @@ export class RunLog {
     this.#retryRefused();
     if (this.#state !== 'living') return;
     await announceStarts(this, this.#space.open, announceUntil, this.#options);
-    if (this.#busy !== null || now - this.#lastRowAt < idleMs || !this.#space.isPublished) return;
+    if (this.#busy !== null || now - this.#lastRowAt < logIdleMs || !this.#space.isPublished) return;
     this.#rests = this.#space.isUnmarked || this.#space.isWorthTrimming(true);
     if (this.#rests) this.#work();
   }
@@ -207,18 +197,18 @@ export class RunLog {
   }
 
   #nextGroup(): Group {
-    const starts = this.#starts.splice(0, maxGroup);
+    const starts = this.#starts.splice(0, groupSize);
     // Rows of kept answers may be locked by a deletion of their user: starts do not wait for that.
     const alone =
-      starts.length > 0 && this.#ends.slice(0, maxGroup).some(({ row }) => row.answer ?? row.keeps);
+      starts.length > 0 && this.#ends.slice(0, groupSize).some(({ row }) => row.answer ?? row.keeps);
     const trim = this.#space.nextTrim(this.#rests);
     this.#rests = false;
     return {
       ...{ ...trim, starts, sequence: this.#space.sequence + 1 },
-      ends: alone ? [] : this.#ends.splice(0, maxGroup),
+      ends: alone ? [] : this.#ends.splice(0, groupSize),
       publishes: this.#options.publisher.isOpen,
       spilled: this.#spilled.splice(0, maxSpilled),
-      givenUp: this.#givenUp.splice(0, maxGroup),
+      givenUp: this.#givenUp.splice(0, groupSize),
     };
   }
 
@@ -229,7 +219,7 @@ export class RunLog {
       if (appended !== undefined) {
         group = this.#take(group, appended, published);
       } else if (isRolledBack(error)) {
-        await sleep(againMs);
+        await sleep(deadlockRetryMs);
       } else if (!isDatabaseOutage(error)) {
         return this.#commitApart(group, error);
       } else {
@@ -282,7 +272,7 @@ export class RunLog {
   async #sitOut(group: Group, error: unknown): Promise<Group | null> {
     const ends = group.ends.length + this.#ends.length;
     this.#options.log.warn({ err: error, ends }, 'ends of runs wait for the database');
-    await sleep(retryMs, this.#stopping.signal).catch(() => undefined);
+    await sleep(announceMs, this.#stopping.signal).catch(() => undefined);
     if (!this.#stopping.signal.aborted) return group;
     this.#state = 'over';
     for (const { reject } of [...group.ends, ...this.#ends.splice(0), ...this.#starts.splice(0)])

@@ -1,3 +1,4 @@
+import { longPauseMs, manyEvents, shortPauseMs } from '@gatehouse/events/outbox-relay';
 import { inBatches } from '@gatehouse/events/batches';
 import { maxEventBytes } from '@gatehouse/events/cloud-event';
 import { partitionOf } from '@gatehouse/events/partitions';
@@ -10,19 +11,8 @@ import type { Registry } from '@gatehouse/kit/metrics';
 import type { WaitingEvent } from './end-parts-system-store.ts';
 import type { PublishedRow } from './log-group-store.ts';
 import { eventSource } from './outbox-system-store.ts';
+import { longestUnpublishedMs, shortRetryMs, writtenAtOnce } from '../bounds.ts';
 
-/**
- * Between two publications. Short, because requests wait for the core while a batch is published and stored; longer
- * after many events, since most of the cost is the same for one and for hundreds.
- */
-const shortPauseMs = 30;
-const longPauseMs = 100;
-const manyEvents = 64;
-/** While events can't be published from here: how often that is tried. */
-const probeMs = 1_000;
-const longestWaitMs = 2_000;
-/** Events, and a row more, that are written as JSON in one turn of the event loop. */
-const atOnce = 1_000;
 /** Limits of one publication. */
 const limits = { items: 500, bytes: 500_000 };
 /** Beyond these, events go to the outbox. */
@@ -98,7 +88,7 @@ export class RunPublisher {
         this.#state = 'closed';
         return;
       }
-      if (this.#state === 'closed') await sleep(probeMs, signal).catch(() => undefined);
+      if (this.#state === 'closed') await sleep(shortRetryMs, signal).catch(() => undefined);
       else if (count === 0) await this.#woken.promise;
       else await sleep(count >= manyEvents ? longPauseMs : shortPauseMs, signal).catch(() => undefined);
     }
@@ -143,8 +133,8 @@ export class RunPublisher {
   #takeRows(): PublishedRow[] {
     this.#woken = Promise.withResolvers();
     const rows: PublishedRow[] = [];
-    const oldest = monotonicMs() - longestWaitMs;
-    for (let events = 0; events < atOnce;) {
+    const oldest = monotonicMs() - longestUnpublishedMs;
+    for (let events = 0; events < writtenAtOnce;) {
       const row = this.#queue.shift();
       if (row === undefined) break;
       if (row.since < oldest) {

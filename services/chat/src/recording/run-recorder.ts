@@ -1,3 +1,4 @@
+import { minuteMs } from '@gatehouse/kit/bounds';
 import { relayMetrics } from '@gatehouse/events/relay-metrics';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
@@ -15,18 +16,7 @@ import { RunLog } from './run-log.ts';
 import { NothingWrittenError } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
 import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
-
-/** How long a client's last byte waits for the commit of its run's end. */
-const longestHoldMs = 10_000;
-const tickMs = 500;
-/** A start event is published for runs that take longer. Shorter runs have an end event only. */
-const announceMs = 500;
-/** How long stopping waits for ends. */
-const longestStopMs = 5_000;
-/** How long an exact end is tried for which there is no estimated one yet. */
-const lateMs = 60_000;
-const lateEveryMs = 5_000;
-const correctedAtOnce = 256;
+import { announceMs, groupSize, lateEndRetryMs, longestHoldMs, recorderStopMs } from '../bounds.ts';
 
 /** An end whose log another instance has taken over. */
 interface Correction extends AwaitedEnd {
@@ -75,12 +65,12 @@ export class RunRecorder implements RunWriter {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#tick(), tickMs);
+    this.#timer = setInterval(() => this.#tick(), announceMs);
   }
 
   /** Waits for ends that are still being counted or committed. The rest is reaped later. */
   async stop(): Promise<void> {
-    const giveUpAt = monotonicMs() + longestStopMs;
+    const giveUpAt = monotonicMs() + recorderStopMs;
     while (this.openRuns.length > 0 && monotonicMs() < giveUpAt) await sleep(20);
     clearInterval(this.#timer);
     const left = this.openRuns;
@@ -178,7 +168,7 @@ export class RunRecorder implements RunWriter {
   #queueCorrections(ends: readonly AwaitedEnd[]): void {
     const now = monotonicMs();
     for (const end of ends)
-      this.#corrections.set(end.row.run.run_id, { ...end, retryAt: now, giveUpAt: now + lateMs });
+      this.#corrections.set(end.row.run.run_id, { ...end, retryAt: now, giveUpAt: now + minuteMs });
     this.#correct();
   }
 
@@ -192,11 +182,9 @@ export class RunRecorder implements RunWriter {
   async #correctDue(): Promise<void> {
     for (;;) {
       const now = monotonicMs();
-      const due = [...this.#corrections.values()]
-        .filter(({ retryAt }) => retryAt <= now)
-        .slice(0, correctedAtOnce);
+      const due = [...this.#corrections.values()].filter(({ retryAt }) => retryAt <= now).slice(0, groupSize);
       if (due.length === 0) return;
-      for (const correction of due) correction.retryAt = now + lateEveryMs;
+      for (const correction of due) correction.retryAt = now + lateEndRetryMs;
       try {
         await storeBatchThenEach(due, {
           store: (some) => this.#correctSome(some),

@@ -1,6 +1,7 @@
 import { maxPico } from '@gatehouse/kit/money';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { BudgetCharge } from '../runs/run.ts';
+import { maxCosts, maxUncharged } from '../bounds.ts';
 
 /** The cost of runs of one tenant and one instance, for the budgets that they were reserved in. */
 export interface Settlement {
@@ -20,12 +21,6 @@ interface SettlementRow {
   charges: string;
   cost_pico: string;
 }
-
-/** Rows summed in one call; each holds the runs of one commit. */
-const maxCosts = 5_000;
-
-/** Settlements in one call. */
-export const maxUncharged = 1_000;
 
 /** Matches rows of the instance `$1` and of dead instances. */
 const settleable = `(s.holder_id = $1

@@ -10,17 +10,12 @@ import {
   findUncharged,
   makeSettlements,
   markReleased,
-  maxUncharged,
   type Settlement,
 } from './settlement-system-store.ts';
 import { findLive } from './instance-system-store.ts';
-import { gapMs, type Instance } from './instance-job.ts';
+import type { Instance } from './instance-job.ts';
+import { heartbeatGapMs, maxUncharged, settleEveryMs, settleRounds } from '../bounds.ts';
 
-const everyMs = 1_000;
-/** In rounds. The tenant service declares a holder dead after 20 s of silence. */
-const signEveryRounds = 5;
-/** In rounds: how often costs are looked for that did not come with ends of this replica. */
-const lookEveryRounds = 5;
 /** Below all ids. */
 const firstId = '00000000-0000-0000-0000-000000000000';
 
@@ -44,7 +39,7 @@ export class Settler {
   readonly #failures: Counter;
   readonly #loop = new BackgroundLoop(async () => {
     await this.#work();
-    return everyMs;
+    return settleEveryMs;
   });
   #round = 0;
   /** Ends of this replica after which nothing was left to settle; null if something may be. */
@@ -62,7 +57,7 @@ export class Settler {
   }
 
   start(): void {
-    this.#loop.start(everyMs);
+    this.#loop.start(settleEveryMs);
   }
 
   /** Settles costs and returns leases. Another replica sends what can't be sent now. */
@@ -76,12 +71,12 @@ export class Settler {
     this.#round += 1;
     this.#options.limiter.renew();
     this.#options.limiter.forgetIdle();
-    if (this.#round % signEveryRounds === 0) {
+    if (this.#round % settleRounds === 0) {
       // First, and whatever else fails: during an outage of the database, streams go on and need their slots.
       await this.#try(() => this.#showLife());
       await this.#try(() => this.#releaseDead());
     }
-    if (this.#options.countEnds() !== this.#settledEnds || this.#round % lookEveryRounds === 0)
+    if (this.#options.countEnds() !== this.#settledEnds || this.#round % settleRounds === 0)
       await this.#try(() => this.#settle());
   }
 
@@ -104,10 +99,12 @@ export class Settler {
 
   /**
    * Keeps the slots of this replica, and of others whose heartbeats go on although they may be too busy for this. A dead
-   * one's are kept for `gapMs` more.
+   * one's are kept for `heartbeatGapMs` more.
    */
   async #showLife(): Promise<void> {
-    const others = await findLive(this.#options.pool, this.#options.instance.id, gapMs).catch(() => []);
+    const others = await findLive(this.#options.pool, this.#options.instance.id, heartbeatGapMs).catch(
+      () => [],
+    );
     if (this.#options.limiter.inUse || others.length > 0) await this.#send({ liveHolderIds: others });
   }
 

@@ -5,9 +5,7 @@ import { eventOf, type RowOwner } from './log-group-store.ts';
 import { forgetAmong } from './logged-users-system-store.ts';
 import type { LoggedRun } from './logged-run.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
-
-/** Start events that are published at once. */
-const most = 256;
+import { groupSize } from '../bounds.ts';
 
 /** Publishes the starts of runs that began until then, by the monotonic clock. `open`: in the order in which they began. */
 export async function announceStarts(
@@ -18,7 +16,7 @@ export async function announceStarts(
 ): Promise<void> {
   const due: LoggedRun[] = [];
   for (const run of open) {
-    if (run.since > until || due.length === most) break;
+    if (run.since > until || due.length === groupSize) break;
     if (!run.announced) due.push(run);
   }
   if (due.length === 0) return;

@@ -3,16 +3,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { mayVacuum, vacuumQueues } from './vacuum-system-store.ts';
-
-/** About 16 MB of deleted rows. */
-const worthwhileEnds = 4_000;
-/**
- * A vacuum takes a twentieth of the time at most: while a backup or a long transaction still sees the deleted rows, it
- * reads everything and frees nothing.
- */
-const restFactor = 20;
-/** After a failure, such as a timeout. Autovacuum, which has no timeout, runs in between. */
-const afterFailureMs = 120_000;
+import { vacuumEnds, vacuumRestFactor, vacuumRetryMs } from '../bounds.ts';
 
 export interface VacuumOptions {
   pool: Pool;
@@ -49,15 +40,15 @@ export class Vacuum {
   async #round(): Promise<number> {
     const { pool, countEnds, log } = this.#options;
     const ends = countEnds();
-    if (ends - this.#endsThen < worthwhileEnds) return this.#everyMs;
+    if (ends - this.#endsThen < vacuumEnds) return this.#everyMs;
     this.#endsThen = ends;
     const startedAt = monotonicMs();
     try {
       if (await mayVacuum(pool)) await vacuumQueues(pool);
     } catch (error) {
       log.warn({ err: error }, 'failed to vacuum the tables of runs; autovacuum will');
-      return afterFailureMs;
+      return vacuumRetryMs;
     }
-    return Math.max(this.#everyMs, restFactor * (monotonicMs() - startedAt));
+    return Math.max(this.#everyMs, vacuumRestFactor * (monotonicMs() - startedAt));
   }
 }

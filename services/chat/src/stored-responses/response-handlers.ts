@@ -28,6 +28,7 @@ import {
   type StoredResponses,
   type Reader,
 } from './stored-response-store.ts';
+import { pageBytes } from '../bounds.ts';
 
 export interface ResponseDependencies {
   responses: StoredResponses;
@@ -113,9 +114,6 @@ const readsInFlight = {
       }),
   },
 };
-
-/** Items of a page that have more bytes go on in the next one. An item that is larger is a page by itself. */
-const pageBytes = 2 * 1024 * 1024;
 
 type AnyCall = Pick<Call, 'principal' | 'params' | 'requestId' | 'trace'>;
 

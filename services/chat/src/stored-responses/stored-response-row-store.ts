@@ -2,6 +2,7 @@ import { tenantDb } from '@gatehouse/pg/store';
 import { plainArray } from '@gatehouse/pg/arrays';
 import { withTenantSnapshot, type Pool } from '@gatehouse/pg/pool';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-user-store.ts';
+import { pageBytes, newestWithItem } from '../bounds.ts';
 
 /** Stored responses. Each statement waits for the tenant's turn, and names the user. */
 
@@ -63,9 +64,6 @@ export async function insertResponse(pool: Pool, response: NewResponse): Promise
 /** Responses that are read at once, and how much that is. */
 export type HeldRow = Pick<ResponseRow, 'id' | 'provider' | 'bytes'>;
 
-/** Among the newest that have an item, those of runs under way are passed over: no more than a tenant runs at once. */
-const newest = 1_000;
-
 /** The newest response that has an item, by the keys of items; none for those that no response of the holder has. */
 export async function findItems(
   pool: Pool,
@@ -77,7 +75,7 @@ export async function findItems(
      from unnest($1::bigint[]) as asked (item_key) cross join lateral (
        select r.id, r.provider, r.bytes from (
          select response_id from chat.response_items i
-         where i.tenant_id = $2 and i.item_key = asked.item_key order by response_id desc limit ${newest}
+         where i.tenant_id = $2 and i.item_key = asked.item_key order by response_id desc limit ${newestWithItem}
        ) having_it cross join lateral (
          -- The limit keeps the conditions below from leading to all responses of the user.
          select id, provider, bytes, tenant_id, user_id, ready, created_at
@@ -137,9 +135,6 @@ export function findConversation(
     [id, tenantId, userId, days, max],
   );
 }
-
-/** PostgreSQL sends bytes as a text of twice their length. */
-const pageBytes = 2 * 1024 * 1024;
 
 /**
  * The encrypted contents of responses, in their order, each read as late as it can be: small ones together, up to a page,

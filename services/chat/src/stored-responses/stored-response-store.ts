@@ -27,6 +27,7 @@ import {
 import { SummarySeals } from './summary-seals.ts';
 import { placeId, readPlaceId, responseId, runIdOf, contextOfResponse } from './response-id.ts';
 import { createHash } from 'node:crypto';
+import { maxItemKeys, maxStoredItems } from '../bounds.ts';
 
 /** Responses of one conversation, and the bytes of all: as much as a request may have. */
 const most = { responses: 1_000, bytes: 20 * 1024 * 1024 };
@@ -36,8 +37,6 @@ const [contentStart, contentMiddle, contentEnd] = [
   Buffer.from(',"response":'),
   Buffer.from('}'),
 ];
-/** More than any response or request has. */
-const maxItems = 100_000;
 
 /** A holder, and the days for which its tenant stores responses. */
 export interface Reader extends Holder {
@@ -312,7 +311,7 @@ function bytesOf(rows: readonly HeldRow[]): number {
 
 /** The JSON texts of the elements of an array. */
 export async function elementsIn(list: Buffer, tenantId: string): Promise<Buffer[]> {
-  const ranges = await elementRanges(list, wholeOf(list), { tenantId, max: maxItems });
+  const ranges = await elementRanges(list, wholeOf(list), { tenantId, max: maxStoredItems });
   if (ranges === null) throw new Error('a stored response has no list of items');
   const texts = ranges.map(({ from, until }) => list.subarray(from, until));
   return texts.filter((text) => text.toString('latin1').trim() !== '');
@@ -343,9 +342,6 @@ function tooMuch(): AppError {
   );
 }
 
-/** Items of a response by which it is found at most: the newest. Older ones were new in an earlier response. */
-const maxKeys = 256;
-
 /** The key by which an item of a tenant is found. Two items may share one. */
 function itemKey(itemId: string, userId: string | null): bigint {
   return createHash('sha256')
@@ -356,6 +352,6 @@ function itemKey(itemId: string, userId: string | null): bigint {
 
 /** The keys of the newest items. `itemIds`: the oldest first. */
 function newestKeys(itemIds: readonly string[], userId: string | null): bigint[] {
-  const newest = [...new Set(itemIds.toReversed())].slice(0, maxKeys);
+  const newest = [...new Set(itemIds.toReversed())].slice(0, maxItemKeys);
   return [...new Set(newest.map((id) => itemKey(id, userId)))];
 }

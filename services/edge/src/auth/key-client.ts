@@ -1,3 +1,4 @@
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import { roles, scopes as allScopes, type Role, type Scope } from '@gatehouse/contract/scopes';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
@@ -5,8 +6,6 @@ import type { AuthenticatedKey, TenantServiceClient } from '@gatehouse/proto/ten
 import type { Checked, KeySource, RequestIds } from './authenticator.ts';
 import type { CarriedKey } from './key-reader.ts';
 import type { CarriedSession } from './session-reader.ts';
-
-const deadlineMs = 2_000;
 
 /** The tenant service, which has the keys and sessions. */
 export class KeyClient implements KeySource {
@@ -27,7 +26,11 @@ export class KeyClient implements KeySource {
     { requestId, trace }: RequestIds,
   ): Promise<Checked> {
     const { result } = await this.#peer
-      .call('authenticate', { keyId, secretSha256, known }, { deadlineMs, requestId, trace })
+      .call(
+        'authenticate',
+        { keyId, secretSha256, known },
+        { deadlineMs: lookupDeadlineMs, requestId, trace },
+      )
       .catch(hangIsOutage);
     return result?.$case === 'key' ? toChecked(result.value, [keyId, result.value.tenantId]) : null;
   }
@@ -38,7 +41,7 @@ export class KeyClient implements KeySource {
     { requestId, trace }: RequestIds,
   ): Promise<Checked> {
     const { key } = await this.#peer
-      .call('authenticateSession', { tokenSha256, known }, { deadlineMs, requestId, trace })
+      .call('authenticateSession', { tokenSha256, known }, { deadlineMs: lookupDeadlineMs, requestId, trace })
       .catch(hangIsOutage);
     return key === undefined ? null : toChecked(key, null);
   }

@@ -1,3 +1,4 @@
+import { hourMs } from '@gatehouse/kit/bounds';
 import type { IncomingMessage } from 'node:http';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
@@ -11,7 +12,6 @@ export interface UntrustedProxiesOptions {
   log: Logger;
 }
 
-const everyMs = 3_600_000;
 const effect = 'all clients behind it have its address: one network for limits, logins and the audit log';
 
 /**
@@ -40,7 +40,7 @@ export class UntrustedProxies {
     if (headers['x-forwarded-for'] === undefined) return;
     const { isTrusted, log } = this.#options;
     const peer = socket.remoteAddress ?? '';
-    if (isTrusted(peer, 0) || this.#now() - (this.#warnedAt ?? -everyMs) < everyMs) return;
+    if (isTrusted(peer, 0) || this.#now() - (this.#warnedAt ?? -hourMs) < hourMs) return;
     this.#warnedAt = this.#now();
     log.warn(
       { peer },

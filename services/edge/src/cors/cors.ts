@@ -58,9 +58,6 @@ const responseHeaders = [
   'x-trace-id',
 ].join(', ');
 
-/** How long a browser may keep a preflight's answer; Chrome keeps none for longer. */
-const maxAgeSeconds = 7_200;
-
 /** Whether CORS applies to a route: it takes a tenant's key and is not on the operator surface. */
 export function isOpenToBrowsers(route: Pick<Route, 'access' | 'method' | 'path'>): boolean {
   const { kind } = route.access;
@@ -108,7 +105,8 @@ export class Cors {
         ...requestHeaders,
         ...names.filter((name) => sdkHeader.test(name)),
       ].join(', '),
-      'access-control-max-age': String(maxAgeSeconds),
+      // Seconds; Chrome keeps none for longer.
+      'access-control-max-age': '7200',
     };
   }
 }

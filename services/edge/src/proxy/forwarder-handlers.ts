@@ -1,4 +1,3 @@
-import { MiB } from '@gatehouse/contract/route';
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import type { Logger } from '@gatehouse/kit/log';
@@ -10,6 +9,7 @@ import type { Attempt, HttpClient } from './http-client.ts';
 import { LocalClient } from './local-client.ts';
 import type { RequestBodies } from './request-body-handlers.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
+import { gatheredBytes } from '../bounds.ts';
 
 export interface ForwarderOptions {
   /** The services of this process: requests are handed over to them. */
@@ -22,9 +22,6 @@ export interface ForwarderOptions {
   passThrough: ReadonlyMap<ServiceName, HttpClient>;
   log: Logger;
 }
-
-/** Larger bodies are not gathered: they would be in the memory of the edge, too. */
-const gatheredBytes = 4 * MiB;
 
 /** Whether bodies of the route are passed on as they arrive, instead of being gathered first. */
 export function streamsBody({ passThrough, bodyLines, bodyForm, bodyLimit }: Route): boolean {

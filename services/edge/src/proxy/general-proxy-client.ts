@@ -1,3 +1,4 @@
+import { connectTimeoutMs, idleMs, defaultSilenceMs } from '../bounds.ts';
 import { ServerResponse, type IncomingMessage, Agent, type ClientRequestArgs } from 'node:http';
 import { Readable, type Duplex } from 'node:stream';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
@@ -5,10 +6,6 @@ import type { ProxiedResponse, AnswerSource } from './answer-handlers.ts';
 import { headerObject } from './headers.ts';
 import type { RequestBody } from './request-body-handlers.ts';
 import type { Attempt, HttpClient } from './http-client.ts';
-import { connectTimeoutMs, idleMs } from './upstream-error.ts';
-
-/** No route but completions takes longer than this: webhooks answer after a minute at the latest, once they are verified. */
-const defaultSilenceMs = 70_000;
 
 /** The sender for all routes but completions: http-proxy-middleware over a pool of kept connections. */
 export class GeneralProxy implements HttpClient {

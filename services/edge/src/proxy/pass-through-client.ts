@@ -3,7 +3,7 @@ import { Pool, type Dispatcher } from 'undici';
 import type { AddressList } from '../replicas/address-list.ts';
 import type { ProxiedResponse } from './answer-handlers.ts';
 import type { Attempt, HttpClient } from './http-client.ts';
-import { connectTimeoutMs, idleMs } from './upstream-error.ts';
+import { connectTimeoutMs, idleMs } from '../bounds.ts';
 
 export interface PassThroughTimeouts {
   /** Until the answer begins. Chat ends provider calls itself and tries others: a chain with retries may take hours. */

@@ -5,9 +5,7 @@ import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
 import { openAnonymousShare, openShare } from '@gatehouse/http/body-share';
 import { streamBody } from '@gatehouse/http/body-stream';
 import type { PaceOptions } from '@gatehouse/http/pace-check';
-
-/** Bodies up to this size are gathered: one write costs less than a stream. */
-const gatherBytes = 64 * 1024;
+import { smallBodyBytes } from '../bounds.ts';
 
 export interface RequestBodiesOptions {
   /** For bodies that are gathered; streams hold hardly any memory. */
@@ -67,7 +65,7 @@ export class RequestBodies {
   /** A small body as its bytes, a larger one as a stream that throws `payload_too_large` or `request_timeout`. */
   async gatherOrStream(incoming: IncomingBody, limit: number): Promise<RequestBody> {
     const { request } = incoming;
-    const isSmall = !hasBody(request) || (announcedBytes(request) ?? Infinity) <= gatherBytes;
+    const isSmall = !hasBody(request) || (announcedBytes(request) ?? Infinity) <= smallBodyBytes;
     if (isSmall) return this.gather(incoming, limit);
     return new RequestBody(streamBody(request, limit, this.#options.pace));
   }

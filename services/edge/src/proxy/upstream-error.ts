@@ -1,15 +1,6 @@
 import type { ServiceName } from '@gatehouse/contract/routes';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** A live replica accepts a connection within a millisecond; TCP resends one lost packet after a second. */
-export const connectTimeoutMs = 1_500;
-
-/**
- * Idle connections are closed after this time. A replica keeps them longer while it serves: if it were first, it could
- * close one just as the next request is written to it. One that stops announces it, and gets no more requests.
- */
-export const idleMs = 4_000;
-
 /** Whether no connection was made, so that nothing was sent: it was refused, has no route, or timed out. */
 export function wasRefused(error: unknown): boolean {
   const { code, syscall, errors } = (error ?? {}) as NodeJS.ErrnoException & Partial<AggregateError>;

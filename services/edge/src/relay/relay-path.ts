@@ -1,8 +1,6 @@
 import { isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { AppError } from '@gatehouse/kit/errors';
 
-const maxDecodings = 8;
-
 /**
  * Checks the path behind the relay: without query and percent-encoded, as it was sent. Throws `relay_forbidden` if any
  * reading of it leads under `/internal` or to the operator surface, otherwise `relay_path_ambiguous` if it has more than
@@ -31,7 +29,7 @@ export function relayForbidden(): AppError {
 function decodings(text: string, form: (text: string) => string): string[] {
   let last = form(text);
   const stages = [last];
-  while (stages.length <= maxDecodings) {
+  while (stages.length <= 8) {
     const next = form(decode(last));
     if (next === last) break;
     stages.push(next);

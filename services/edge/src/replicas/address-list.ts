@@ -2,13 +2,9 @@ import { lookup } from 'node:dns/promises';
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
+import { refreshMs, restMs, stopRestMs } from '../bounds.ts';
 
 const dnsScheme = 'dns:///';
-const refreshMs = 2_000;
-/** How long an address that refused a connection is skipped, unless all of them did. */
-const restMs = 1_000;
-/** How long an address is skipped whose replica stops. Longer than `Liveness` takes to check it again. */
-const stopRestMs = 3_000;
 
 export interface AddressListOptions {
   /** Default: the system's resolver. */

@@ -1,14 +1,12 @@
 import { request } from 'node:http';
 import type { AddressList } from './address-list.ts';
+import { silencesToRest } from '../bounds.ts';
 
 export interface LivenessOptions {
   everyMs?: number;
   /** A replica that takes longer to answer counts as silent. */
   patienceMs?: number;
 }
-
-/** One slow answer may be a busy core or a long garbage collection; two in a row mean that the replica hangs. */
-const silencesToRest = 2;
 
 type Health = 'serves' | 'stops' | 'refuses' | 'silent';
 

@@ -3,6 +3,7 @@ import type { Match, RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 import type { AppError } from '@gatehouse/kit/errors';
+import { leastBodyLimit } from '../bounds.ts';
 
 /** The target of a request: as it came, or as far as the browser relay lets it through. */
 export interface RequestTarget {
@@ -58,9 +59,6 @@ export function pathOf(url: string): string {
 export function queryOf(url: string): string {
   return url.slice(pathOf(url).length);
 }
-
-/** A body that comes with a route which defines none is passed on, up to this size. */
-const leastBodyLimit = 1024 * 1024;
 
 export function bodyLimitOf({ bodyLimit }: Route): number {
   return Math.max(bodyLimit, leastBodyLimit);
