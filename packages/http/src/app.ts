@@ -29,8 +29,7 @@ import {
   type RepeatGuard,
 } from './idempotency-key.ts';
 import { csvPage, prefersCsv, type ListPage } from './csv-page.ts';
-import { handedOver } from './handed-over.ts';
-import { checkPrincipal, keyOfTenantNeeded } from './principal-check.ts';
+import { handedOver, checkPrincipal, keyOfTenantNeeded } from './principal-check.ts';
 import { jsonText, sendError, sendNothing, sendWritten, type Reply, type Written } from './reply.ts';
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';

@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Access, Route } from '@gatehouse/contract/routes';
 import { grants, type Scope } from '@gatehouse/contract/scopes';
-import type { Assertion } from '@gatehouse/identity/local-assertion';
+import type { Assertion, LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { anonymous, type Principal } from '@gatehouse/identity/principal';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
-import { handedOver } from './handed-over.ts';
 
 /**
  * Returns the principal of the request after checking it against the access rule of the route again, so that a service
@@ -104,4 +103,19 @@ function checkSelf(
 function checkScope({ scopes }: Pick<Principal, 'scopes'>, scope: Scope | undefined): void {
   if (scope !== undefined && !grants(scopes, scope))
     throw new AppError('scope_missing', `The API key lacks the scope ${scope}.`);
+}
+
+const assertions = new WeakMap<IncomingMessage, LocalAssertion>();
+
+/**
+ * Marks a request as handed over by the edge in this process, with the assertion that it makes for it. No header can do
+ * that.
+ */
+export function handOver(request: IncomingMessage, assertion: LocalAssertion): void {
+  assertions.set(request, assertion);
+}
+
+/** The assertion of a request that the edge of this process handed over; undefined for one that came over a connection. */
+export function handedOver(request: IncomingMessage): LocalAssertion | undefined {
+  return assertions.get(request);
 }

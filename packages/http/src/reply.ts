@@ -4,7 +4,6 @@ import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
 import type { AppError } from '@gatehouse/kit/errors';
 import { hasBody } from './body.ts';
 import { writeError } from './dialect-error.ts';
-import { isUninvited } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
 /** The members of a response that an answer uses. */
@@ -143,4 +142,27 @@ export function sendError(
   };
   const { status, body } = written;
   sendJsonText(response, status, Buffer.isBuffer(body) ? body : jsonText(body), headers);
+}
+
+const uninvited = new WeakSet<IncomingMessage>();
+
+/**
+ * For a request with `Expect: 100-continue`: sends 100 Continue only when something starts to read the body, so that a
+ * request rejected by its headers never sends its body.
+ */
+export function inviteWhenRead(request: IncomingMessage, response: ServerResponse): void {
+  uninvited.add(request);
+  const onListener = (event: string): void => {
+    if (event !== 'data' && event !== 'readable') return;
+    request.off('newListener', onListener);
+    if (response.headersSent) return;
+    uninvited.delete(request);
+    response.writeContinue();
+  };
+  request.on('newListener', onListener);
+}
+
+/** Whether the client still waits for 100 Continue, so its body is not being sent. */
+function isUninvited(request: IncomingMessage): boolean {
+  return uninvited.has(request);
 }

@@ -8,7 +8,7 @@ import {
 import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
 import { OpenList } from '@gatehouse/kit/open-list';
-import { inviteWhenRead } from './expect-continue.ts';
+import { inviteWhenRead } from './reply.ts';
 import { requestIdHeader } from './request-context.ts';
 import { sweepsPerTimeout, UnreadCheck, type UnreadResponses } from './unread-responses.ts';
 

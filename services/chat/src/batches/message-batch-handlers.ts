@@ -13,10 +13,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Target } from '../catalogue/target.ts';
-import type { Rewrite } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { objectId } from '../shared/object-id.ts';
-import type { KeySettings } from '../shared/tenant-settings.ts';
 import { signatureOrigins, type SignatureDependencies } from '../turns/signature-stage.ts';
 import { nameOfFirst, batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
 import { passedHeaders } from '../completions/client-headers.ts';
@@ -33,7 +31,7 @@ import { cancelOpen, startBatch, startOnce, type BatchHandlerDependencies } from
 import { hasId, messageBatchPrefix } from './batch-api.ts';
 import { messagesKind } from './batch-requests.ts';
 import { hideBatch, listBatches, type StoredBatch } from './batch-store.ts';
-import { MessageRequests, type CheckedMessages } from './message-request-handlers.ts';
+import { MessageRequests, type MessageRequestsOptions } from './message-request-handlers.ts';
 import { replaced } from './replaced-text.ts';
 import { sendLines, type Exchange } from './result-handlers.ts';
 import { mostListed, bodyPartBytes, hashedBytes } from '../bounds.ts';
@@ -182,15 +180,25 @@ async function create(
   starts: FairQueue,
   { held, headers, client, call, claim, requestDigest = null }: Creation,
 ): Promise<Fields> {
-  const { sealed } = dependencies;
+  const { sealed, providers } = dependencies;
   const principal = tenantOf(call);
   const { tenantId, userId } = principal;
   await dependencies.counts.count(tenantId, 'message_batches');
   const settings = await dependencies.settings.getForKey(principal, call);
   const id = newId();
+  const targets = targetsFor(dependencies, { settings, userId });
+  const signaturesFor: MessageRequestsOptions['signaturesFor'] = async (text, target) => {
+    const signed = { api: dialects.messages.name, target, tenantId };
+    const signatures = await signatureOrigins(dependencies, { ...signed, text, settings });
+    // All keys of a provider read the same.
+    return providers.signaturesFor(target.chain[0], null, { ...signed, signatures });
+  };
+  const targetFor = (model: string): Target => targets(model, messagesKind.api);
+  const options = { tenantId, targetFor, headers, signaturesFor };
   const { requests, firstId, body } = await starts.run(tenantId, () =>
-    checked(dependencies, { held, headers, settings, userId, tenantId, firstName: nameOfFirst(id) }),
+    new MessageRequests(held.body, options).checked(nameOfFirst(id)),
   );
+  held.body = Buffer.alloc(0);
   const { resources, key } = await acceptedKey(dependencies, api, {
     ...{ model: requests.model, target: requests.target, tenantId },
   });
@@ -200,45 +208,12 @@ async function create(
     ...{ inputFileId: id, providerFileId: '', firstId: sealed.seal({ firstId }, { id, tenantId }) },
     ask: (signal) =>
       resources.json({
-        ...{
-          method: 'POST',
-          path: batchesPath,
-          body: Readable.from(body.parts(bodyPartBytes)),
-          isAnswer: hasId,
-          signal,
-        },
+        ...{ method: 'POST', path: batchesPath, isAnswer: hasId, signal },
+        body: Readable.from(body.parts(bodyPartBytes)),
         headers: { ...headers, 'content-type': 'application/json', 'content-length': String(body.length) },
       }),
     toClient: (object) => shownMessageBatch(object, { id, ended: false, hasResults: false }),
   });
-}
-
-interface Checking {
-  held: HeldBody;
-  headers: Record<string, string>;
-  settings: KeySettings;
-  userId: string | null;
-  tenantId: string;
-  firstName: string;
-}
-
-async function checked(
-  dependencies: MessageBatchDependencies,
-  { held, headers, settings, userId, tenantId, firstName }: Checking,
-): Promise<CheckedMessages> {
-  const targets = targetsFor(dependencies, { settings, userId });
-  const targetFor = (model: string) => targets(model, messagesKind.api);
-  const { providers } = dependencies;
-  const signaturesFor = async (text: Buffer, target: Target): Promise<Pick<Rewrite, 'keepsSignature'>> => {
-    const api = dialects.messages.name;
-    const signatures = await signatureOrigins(dependencies, { api, text, target, tenantId, settings });
-    // All keys of a provider read the same.
-    return providers.signaturesFor(target.chain[0], null, { api, target, tenantId, signatures });
-  };
-  const options = { tenantId, targetFor, headers, signaturesFor };
-  const messages = await new MessageRequests(held.body, options).checked(firstName);
-  held.body = Buffer.alloc(0);
-  return messages;
 }
 
 /** The results of a batch, in which the first request has the name that its client gave it. */
@@ -253,11 +228,8 @@ async function sendResults(dependencies: MessageBatchDependencies, exchange: Exc
   const { firstId } = dependencies.sealed.open(batch.firstId, { id, tenantId });
   const named = (name: unknown): Buffer => Buffer.from(JSON.stringify(name));
   await sendLines(dependencies, exchange, {
-    ...{
-      key,
-      path: resultsPath(providerBatchId),
-      headers: passedHeaders(exchange.request, dialects.messages),
-    },
+    ...{ key, path: resultsPath(providerBatchId) },
+    headers: passedHeaders(exchange.request, dialects.messages),
     through: (content) =>
       Readable.from(replaced(content, named(nameOfFirst(id)), named(firstId)), { objectMode: false }),
   });

@@ -31,7 +31,7 @@ export interface TallyOptions {
 /** Sums the usage and the cost of results, each priced by itself as a request in a batch, and each request once. */
 export class ResultTally implements ReadResults {
   readonly #options: TallyOptions;
-  #usage: Usage = noUsage;
+  usage: Usage = noUsage;
   #costPico = 0n;
   #unpriced = 0;
   #chargePico = 0n;
@@ -40,7 +40,7 @@ export class ResultTally implements ReadResults {
   #price: Pick<Cost, 'source' | 'version'> = { source: null, version: null };
   readonly #ids = new CustomIds();
   #unread = 0;
-  #answers = 0;
+  answers = 0;
   responseModel: string | null = null;
 
   constructor(options: TallyOptions) {
@@ -49,14 +49,6 @@ export class ResultTally implements ReadResults {
 
   get lines(): number {
     return this.#ids.size + this.#unread;
-  }
-
-  get answers(): number {
-    return this.#answers;
-  }
-
-  get usage(): Usage {
-    return this.#usage;
   }
 
   get cost(): RunCost {
@@ -84,7 +76,7 @@ export class ResultTally implements ReadResults {
     const { tenantId, format, resultIn, requests } = this.#options;
     const { customId, answer: body } = await resultIn(bytes, tenantId);
     if (customId === null || this.lines >= requests || !this.#ids.add(customId) || body === null) return;
-    this.#answers += 1;
+    this.answers += 1;
     const answer = await format.readWhole(body, { tenantId }).catch((error: unknown) => {
       if (error instanceof NoAnswer) return null;
       throw error;
@@ -100,14 +92,14 @@ export class ResultTally implements ReadResults {
     const { inputTokensGuess: input, mostOutputTokens: output, requests } = this.#options;
     if (this.lines >= requests) return;
     this.#unread += 1;
-    this.#answers += 1;
+    this.answers += 1;
     this.#count(withCounted(noUsage, { input, output }), this.#options.fees);
   }
 
   /** `uncounted`: the fees of tools whose calls it doesn't say. */
   #count(usage: Usage, uncounted: readonly ReservedFee[]): void {
     for (const fee of uncounted) this.#uncounted.set(fee, (this.#uncounted.get(fee) ?? 0) + 1);
-    this.#usage = sumUsage([this.#usage, usage]);
+    this.usage = sumUsage([this.usage, usage]);
     const { price } = this.#options;
     const cost = costBy(price, usage);
     if (cost !== null) this.#chargePico += cost.costPico;

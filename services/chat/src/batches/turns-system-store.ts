@@ -27,13 +27,13 @@ export async function waitingProviders(pool: Pool, table: WaitingTable): Promise
 }
 
 /** The next tenants with rows that wait at a provider behind `after`, and of each the row that is due longest, if one is. */
-export async function waitingTenants(
+export function waitingTenants(
   pool: Pool,
   table: WaitingTable,
   { provider, after, busy }: { provider: string; after: string; busy: readonly string[] },
 ): Promise<WaitingRequest[]> {
   const waiting = waitingRows[table];
-  const { rows } = await pool.query<{ tenant_id: string; id: string | null }>(
+  return pool.all<WaitingRequest>(
     `with recursive tenants as (
        (select tenant_id, 1 as place from chat.${table} where ${waiting} and provider = $1 and tenant_id > $2
         order by tenant_id limit 1)
@@ -43,7 +43,7 @@ export async function waitingTenants(
          order by tenant_id limit 1) n
        where place < ${rowsAtOnce}
      )
-     select t.tenant_id, d.id from tenants t left join lateral (
+     select t.tenant_id as "tenantId", d.id from tenants t left join lateral (
        select id from chat.${table}
        where ${waiting} and provider = $1 and tenant_id = t.tenant_id and due_at <= now()
          and tenant_id <> all ($3::uuid[])
@@ -51,5 +51,4 @@ export async function waitingTenants(
      order by t.tenant_id`,
     [provider, after, plainArray(busy)],
   );
-  return rows.map(({ tenant_id: tenantId, id }) => ({ tenantId, id }));
 }

@@ -91,21 +91,13 @@ async function passOn(
   const requests = lines.requests;
   if (requests === null) throw new Error('the first line names the model');
   const { model, target } = requests;
-  const { resources, key } = await acceptedKey(dependencies, 'openai', {
-    ...{ model, target, tenantId, signal: left },
-  });
+  const wanted = { model, target, tenantId, signal: left };
+  const { resources, key } = await acceptedKey(dependencies, 'openai', wanted);
   const lookAfterMs = dependencies.uploadPace.mostMs + uploadLookMs;
   const bounds = { days: storedDays(settings), most: mostFiles, lookAfterMs };
   if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
-  const { answer, providerFileId } = await sent(dependencies, {
-    id,
-    tenantId,
-    model,
-    key,
-    resources,
-    body,
-    left,
-  });
+  const sending = { id, tenantId, model, key, resources, body, left };
+  const { answer, providerFileId } = await sent(dependencies, sending);
   const object = { ...answer, filename: form.filename };
   const content = sealed.seal(object, { id, tenantId });
   const file = { id, providerFileId, requests: JSON.stringify(requests.sum), content };
@@ -137,14 +129,8 @@ async function sent(
     AbortSignal.timeout(uploadPace.mostMs + uploadAnswerMs),
   ]);
   try {
-    const answer = await resources.json({
-      method: 'POST',
-      path: '/files',
-      body: body.stream,
-      isAnswer: hasId,
-      signal,
-      headers,
-    });
+    const request = { method: 'POST', path: '/files', body: body.stream, isAnswer: hasId } as const;
+    const answer = await resources.json({ ...request, signal, headers });
     return { answer, providerFileId: requiredId(answer) };
   } catch (error) {
     const isNotThere = !body.whole.aborted || isRefused(error);

@@ -38,12 +38,9 @@ export async function insertTombstone(
 }
 
 /** The deletions that were noted in the last hour. */
-export async function recentTombstones(pool: Pool): Promise<Tombstone[]> {
-  const { rows } = await pool.query<{ tenant_id: string; user_digest: Buffer; at: number }>(
-    `select tenant_id, user_digest, ${until} as at
-     from chat.forgotten_users where created_at > now() - interval '1 hour'`,
-  );
-  return rows.map((row) => ({ tenantId: row.tenant_id, digest: row.user_digest, requestedAtMs: row.at }));
+export function recentTombstones(pool: Pool): Promise<Tombstone[]> {
+  return pool.all<Tombstone>(`select tenant_id as "tenantId", user_digest as digest, ${until} as "requestedAtMs"
+     from chat.forgotten_users where created_at > now() - interval '1 hour'`);
 }
 
 export async function deleteOldTombstones(pool: Pool): Promise<void> {
@@ -64,15 +61,13 @@ type FindRuns = (pool: Pool, tenantIds: readonly string[], untilMs: number) => P
 
 /** Runs of these tenants that began until then, in a table or view. */
 function findRunsIn(table: string, condition = 'true'): FindRuns {
-  return async (pool, tenantIds, untilMs) => {
-    const { rows } = await pool.query<{ id: string; tenant_id: string; at: number; run: string }>(
-      `select id, tenant_id, (extract(epoch from started_at) * 1000)::float8 as at, run
+  return (pool, tenantIds, untilMs) =>
+    pool.all<OpenRun>(
+      `select id, tenant_id as "tenantId", (extract(epoch from started_at) * 1000)::float8 as "startedAtMs", run
        from ${table}
        where tenant_id = any($1::uuid[]) and ${condition} and started_at <= to_timestamp($2::float8 / 1000)`,
       [plainArray(tenantIds), untilMs],
     );
-    return rows.map(({ id, tenant_id: tenantId, at, run }) => ({ id, tenantId, startedAtMs: at, run }));
-  };
 }
 
 /** Runs under way whose user is not forgotten yet. */

@@ -14,13 +14,9 @@ export interface Settlement {
   costPico: bigint;
 }
 
-interface SettlementRow {
-  id: string;
-  tenant_id: string;
-  holder_id: string;
-  charges: string;
-  cost_pico: string;
-}
+type SettlementRow = Omit<Settlement, 'costPico'> & { costPico: string };
+
+const settlementColumns = `id, tenant_id as "tenantId", holder_id as "holderId", charges::json, cost_pico::text as "costPico"`;
 
 /** Matches rows of the instance `$1` and of dead instances. */
 const settleable = `(s.holder_id = $1
@@ -39,7 +35,7 @@ export async function makeSettlements(pool: Pool, instanceId: string): Promise<S
      -- Each cost fits the int64 of the call that settles it; the sum of absurd ones must as well.
      select tenant_id, holder_id, charges, greatest(least(sum(cost_pico), ${maxPico}), -${maxPico})
      from taken group by tenant_id, holder_id, charges
-     returning id, tenant_id, holder_id, charges, cost_pico::text`,
+     returning ${settlementColumns}`,
     [instanceId, maxCosts],
   );
   return rows.map(toSettlement);
@@ -51,7 +47,7 @@ export async function makeSettlements(pool: Pool, instanceId: string): Promise<S
  */
 export async function findUncharged(pool: Pool, instanceId: string, after: string): Promise<Settlement[]> {
   const { rows } = await pool.query<SettlementRow>(
-    `select s.id, s.tenant_id, s.holder_id, s.charges, s.cost_pico::text
+    `select ${settlementColumns}
      from chat.settlements s where ${settleable} and s.id > $2 order by s.id limit $3`,
     [instanceId, after, maxUncharged],
   );
@@ -59,13 +55,7 @@ export async function findUncharged(pool: Pool, instanceId: string, after: strin
 }
 
 function toSettlement(row: SettlementRow): Settlement {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    holderId: row.holder_id,
-    charges: JSON.parse(row.charges) as BudgetCharge[],
-    costPico: BigInt(row.cost_pico),
-  };
+  return { ...row, costPico: BigInt(row.costPico) };
 }
 
 /** Deletes settlements that were charged. */

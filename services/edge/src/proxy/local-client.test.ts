@@ -13,7 +13,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
 import { BodyBudget } from '@gatehouse/kit/body-budget';
-import { handedOver } from '@gatehouse/http/handed-over';
+import { handedOver } from '@gatehouse/http/principal-check';
 import { sendError } from '@gatehouse/http/reply';
 import { wasCutByStop } from '@gatehouse/http/server';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';

@@ -1,5 +1,5 @@
 import type { RequestListener, ServerResponse } from 'node:http';
-import { handOver } from '@gatehouse/http/handed-over';
+import { handOver } from '@gatehouse/http/principal-check';
 import { markCutByStop } from '@gatehouse/http/server';
 import { OpenList } from '@gatehouse/kit/open-list';
 import type { AnswerSource, ForwardedRequest, ProxiedResponse } from './answer-handlers.ts';
