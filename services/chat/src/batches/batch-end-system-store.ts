@@ -4,7 +4,7 @@ import { textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { pgJson } from '../shared/pg-json.ts';
 import { chargeOf } from '../runs/charge.ts';
-import { runEnding } from '../runs/run-record.ts';
+import { runEnding, withoutUser } from '../runs/run-record.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
 import { forgottenAfter } from '../shared/forgotten-user-store.ts';
 import type { LeasedBatch } from './batch-lease-system-store.ts';
@@ -22,9 +22,6 @@ export interface BatchEnd {
   /** Results that no client gets, and that are deleted at the provider next. */
   left: readonly StoredFile[];
 }
-
-const withoutUser =
-  '{"user_id": null, "session_id": null, "input_preview": null, "output_preview": null, "error_message": null}';
 
 /**
  * Commits the end of a batch by the holder of its lease, in one statement: with the event of its run, the difference

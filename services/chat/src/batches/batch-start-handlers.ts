@@ -294,9 +294,7 @@ async function cancelled(
   return new AppError(
     'service_unavailable',
     'The batch took too long to start, and is cancelled. Try again.',
-    {
-      headers: retryAfterHeaders(1_000),
-    },
+    { headers: retryAfterHeaders(1_000) },
   );
 }
 

@@ -3,37 +3,26 @@ import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
-import type { Alerts } from '../alerts/alerts-job.ts';
-import type { Catalogue } from '../catalogue/catalogue.ts';
-import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
 import { SignatureOriginStore } from '../reasoning/signature-origin-store.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import type { ProviderRegistry } from '../providers/registry.ts';
-import type { RunTelemetry } from '../recording/run-telemetry.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { tooMany } from './batch-call-handlers.ts';
 import { SealedObjects } from './sealed-object.ts';
 import { batchHandlers } from './batch-handlers.ts';
-import { BatchPolling, usualPace, type Pace } from './batch-poll-job.ts';
+import { BatchPolling, usualPace, type BatchPollingOptions } from './batch-poll-job.ts';
+import type { BatchHandlerDependencies } from './batch-start-handlers.ts';
 import { FileDeletion } from './file-deletion-job.ts';
 import { fileHandlers } from './file-handlers.ts';
 import { messageBatchHandlers } from './message-batch-handlers.ts';
 
-export interface BatchesOptions {
+export interface BatchesOptions
+  extends
+    Pick<BatchPollingOptions, 'providers' | 'catalogue' | 'settings' | 'pricing' | 'alerts' | 'pace'>,
+    Pick<BatchHandlerDependencies, 'limiter' | 'telemetry'> {
   config: ChatConfig;
   app: Pool;
   system: Pool;
-  providers: ProviderRegistry;
-  catalogue: Catalogue;
-  settings: TenantSettingsClient;
-  pricing: Pricing;
-  limiter: Limiter;
-  alerts: Alerts;
-  telemetry: RunTelemetry;
   /** This replica. */
   instance: { readonly id: string };
-  pace?: Pace | undefined;
 }
 
 /** Results and files that clients read at a time, each by a connection to a provider. */

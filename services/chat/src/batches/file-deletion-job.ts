@@ -1,10 +1,7 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
-import type { Logger } from '@gatehouse/kit/log';
-import type { Pool } from '@gatehouse/pg/pool';
 import { ProviderFailure } from '../providers/provider-failure.ts';
-import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ProviderResources } from '../providers/resources.ts';
-import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
+import type { BatchPollingOptions } from './batch-poll-job.ts';
 import { deleteExpiredBatches } from './batch-lease-system-store.ts';
 import { deleteFile, hideExpired, takeHidden, type HiddenFile } from './file-system-store.ts';
 import { nameAtProvider } from './openai-batch.ts';
@@ -23,11 +20,10 @@ import {
 
 const uploadedFiles = '/files?purpose=batch&order=desc&limit=500';
 
-export interface FileDeletionOptions {
-  pool: Pool;
-  providers: ProviderRegistry;
-  settings: TenantSettingsClient;
-  log: Logger;
+export interface FileDeletionOptions extends Pick<
+  BatchPollingOptions,
+  'pool' | 'providers' | 'settings' | 'log'
+> {
   /** Shorter in tests. */
   everyMs?: number | undefined;
 }

@@ -3,35 +3,27 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { eventSink, publishOutbox } from '@gatehouse/shell/outbox-publisher';
 import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import type { Shell } from '@gatehouse/shell/shell';
-import type { Alerts } from '../alerts/alerts-job.ts';
-import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
-import type { LeaseClient } from '../limits/lease-client.ts';
-import type { Limiter } from '../limits/limiter.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import { loadTokenizer } from '@gatehouse/dialects/usage/token-estimate';
 import { countOpenRuns } from './count-open-runs-rpc.ts';
 import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
 import { eventSource, RunOutbox } from './outbox-system-store.ts';
-import { Reaper } from './reaper-job.ts';
+import { Reaper, type ReaperOptions } from './reaper-job.ts';
 import { RunPublisher } from './run-publisher-job.ts';
 import { RunRecorder } from './run-recorder.ts';
 import { RunTelemetry } from './run-telemetry.ts';
-import { Settler } from './settler-job.ts';
+import { Settler, type SettlerOptions } from './settler-job.ts';
 import { Vacuum } from './vacuum-job.ts';
 
-export interface RecordingOptions {
+export interface RecordingOptions
+  extends Pick<SettlerOptions, 'instance' | 'leases' | 'limiter'>, Pick<ReaperOptions, 'alerts' | 'pricing'> {
   config: ChatConfig;
   system: Pool;
-  instance: Instance;
-  alerts: Alerts;
   /** Called when ends of runs have committed alerts. */
   committed: () => void;
-  pricing: Pricing;
   providers: Pick<ProviderRegistry, 'noteUnpriced'>;
-  leases: LeaseClient;
-  limiter: Limiter;
   /** How long a deletion of a user is not complete, since runs may be written late. */
   forgetSettleMs?: number | undefined;
 }

@@ -1,7 +1,7 @@
 import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { chargeOf } from '../runs/charge.ts';
-import { runEnding } from '../runs/run-record.ts';
+import { runEnding, withoutUser } from '../runs/run-record.ts';
 import { digestOf, forgottenAfter } from '../shared/forgotten-user-store.ts';
 import {
   raisingAlerts,
@@ -67,9 +67,6 @@ export async function insertInterruptedEnds(pool: Pool, rows: readonly EndRow[])
   ];
   return endWith(pool, { name: 'insert_ends', text: endingRuns, values, extra: raisingAlerts(ends) });
 }
-
-const withoutUser =
-  '{"user_id": null, "session_id": null, "input_preview": null, "output_preview": null, "error_message": null}';
 
 const correctingRuns = `
   with input as (

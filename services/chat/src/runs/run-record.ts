@@ -235,6 +235,9 @@ function readStoredEnd(stored: StoredEnd): Attempt {
 /** The members of a run's record that name a user or a session, or hold a text. */
 const texts = ['user_id', 'session_id', 'input_preview', 'output_preview', 'error_message'];
 
+/** JSON that takes them from a record. */
+export const withoutUser = JSON.stringify(Object.fromEntries(texts.map((name) => [name, null])));
+
 /** A run's record, as JSON, without its user, its session and all texts. */
 export function anonymous(json: string): string {
   const record = JSON.parse(json) as Record<string, unknown>;

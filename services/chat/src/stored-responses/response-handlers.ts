@@ -86,9 +86,7 @@ export function responseHandlers(dependencies: ResponseDependencies): {
         throw new AppError(
           'invalid_value',
           'The response is complete: only one in the background can be cancelled.',
-          {
-            param: 'response_id',
-          },
+          { param: 'response_id' },
         );
       },
       'responses.input_items': (call: Call<unknown, InputItemsQuery>) =>
@@ -160,9 +158,7 @@ function noSuchEvent(): AppError {
   return new AppError(
     'invalid_value',
     'starting_after must be the number of an event with others behind it.',
-    {
-      param: 'starting_after',
-    },
+    { param: 'starting_after' },
   );
 }
 

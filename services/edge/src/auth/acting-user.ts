@@ -29,9 +29,7 @@ function actingUser(values: readonly string[] | undefined, boundUser: string | n
     throw new AppError(
       'user_mismatch',
       'X-Service-User-Id names another user than the one that the API key is bound to.',
-      {
-        param: 'X-Service-User-Id',
-      },
+      { param: 'X-Service-User-Id' },
     );
   }
   return boundUser ?? values[0] ?? null;
@@ -45,8 +43,6 @@ export function checkActingUserHeader(values: readonly string[] | undefined): vo
   throw new AppError(
     'invalid_value',
     'X-Service-User-Id must be sent once, with 1 to 255 printable ASCII characters.',
-    {
-      param: 'X-Service-User-Id',
-    },
+    { param: 'X-Service-User-Id' },
   );
 }

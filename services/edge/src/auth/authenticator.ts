@@ -124,9 +124,7 @@ function tooManyLookups(): AppError {
   return new AppError(
     'service_unavailable',
     'Too many unknown API keys are being checked. Try again in 1 s.',
-    {
-      headers: retryAfterHeaders(1_000),
-    },
+    { headers: retryAfterHeaders(1_000) },
   );
 }
 
