@@ -1,3 +1,4 @@
+import { lookupDeadlineMs, workDeadlineMs } from '@gatehouse/kit/bounds';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type {
@@ -6,7 +7,6 @@ import type {
   SettleRequest,
   TenantServiceClient,
 } from '@gatehouse/proto/tenant/v1/tenant';
-import { lookUpMs, workMs } from '../bounds.ts';
 
 /** Leases of limits, and settlements of what was spent, at the tenant service. */
 export class LeaseClient {
@@ -18,13 +18,15 @@ export class LeaseClient {
 
   /** One grant for each ask, in their order. */
   async lease(request: LeaseRequest): Promise<Grant[]> {
-    const { grants } = await this.#peer.call('lease', request, { deadlineMs: lookUpMs }).catch(hangIsOutage);
+    const { grants } = await this.#peer
+      .call('lease', request, { deadlineMs: lookupDeadlineMs })
+      .catch(hangIsOutage);
     return grants;
   }
 
   /** Returns the ids of settlements that could not be charged. */
   async settle(request: Omit<SettleRequest, 'acceptsPartial'>): Promise<string[]> {
     const leaseRequest = { ...request, acceptsPartial: true };
-    return (await this.#peer.call('settle', leaseRequest, { deadlineMs: workMs })).unchargedIds;
+    return (await this.#peer.call('settle', leaseRequest, { deadlineMs: workDeadlineMs })).unchargedIds;
   }
 }
