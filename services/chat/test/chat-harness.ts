@@ -41,6 +41,8 @@ import { MemoryStandIn } from './memory-stand-in.ts';
 import { testCatalogue } from './test-catalogue.ts';
 import { ToolLists } from './tool-lists.ts';
 
+type HarnessSettings = Partial<Record<'BODY_BYTES_PER_TENANT' | 'BODY_BYTES_PER_PROCESS', number>>;
+
 /** The chat service with real sockets on every side: a simulated provider, and peers that answer what a test sets. */
 export class ChatHarness {
   readonly simulator: ProviderSimulator;
@@ -90,6 +92,7 @@ export class ChatHarness {
   #webhook: AlertTaker | undefined;
   #catalogueFields: Record<string, unknown> = {};
   #secrets: Record<string, string> = {};
+  #settings: HarnessSettings = {};
   #peers = { tenant: '', agent: '', analytics: '' };
 
   private constructor(simulator: ProviderSimulator, ground: ServiceGround) {
@@ -106,13 +109,13 @@ export class ChatHarness {
     overrides: ChatOverrides = {},
     catalogue: Record<string, unknown> = {},
     secrets: Record<string, string> = {},
+    settings: HarnessSettings = {},
   ): Promise<ChatHarness> {
-    const harness = new ChatHarness(
-      await startProviderSimulator({ apiKey: 'provider-key' }),
-      await ServiceGround.prepare('chat'),
-    );
+    const simulator = await startProviderSimulator({ apiKey: 'provider-key' });
+    const harness = new ChatHarness(simulator, await ServiceGround.prepare('chat'));
     harness.#catalogueFields = catalogue;
     harness.#secrets = secrets;
+    harness.#settings = settings;
     await harness.#startPeers();
     // Tests share the machine: only the test of this budget depends on it.
     await harness.startReplica({ recallBudgetMs: 10_000, ...overrides });
@@ -151,6 +154,7 @@ export class ChatHarness {
         DRAIN_TIMEOUT_MS: 1_000,
         BODY_BYTES_PER_TENANT: 48 * 1024 * 1024,
         BODY_BYTES_PER_PROCESS: 96 * 1024 * 1024,
+        ...this.#settings,
         UNREAD_TIMEOUT_MS: 60_000,
         ASSERTION_PRIVATE_KEY: this.identity.privateKey('chat'),
         ASSERTION_PUBLIC_KEYS: this.identity.publicKeys,
@@ -180,8 +184,7 @@ export class ChatHarness {
     return {
       ...serviceEnvironment('chat', { databaseUrl: this.database.url, identity: this.identity }),
       ...{ TENANT_GRPC: this.#peers.tenant, AGENT_GRPC: this.#peers.agent },
-      ANALYTICS_GRPC: this.#peers.analytics,
-      MEMORY_GRPC: this.memory.address,
+      ...{ ANALYTICS_GRPC: this.#peers.analytics, MEMORY_GRPC: this.memory.address },
       WEBHOOK_GRPC: this.#webhook?.server.address ?? '',
       ...{ EGRESS_ALLOW: '127.0.0.1', GATEHOUSE_MODELS: await this.#catalogueFile({}) },
       ...{ UNUSED: 'provider-key', WRONG: 'not-the-key', ...this.#secrets },
@@ -216,7 +219,7 @@ export class ChatHarness {
         ...options.headers,
       },
       body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      signal: options.signal ?? null,
     });
   }
 
@@ -369,15 +372,11 @@ export class ChatHarness {
       },
     });
     await this.memory.start();
-    for (const server of [tenant, agent, analytics]) {
+    for (const [name, server] of Object.entries({ tenant, agent, analytics })) {
       await server.start();
       this.#ground.onStop(() => server.stop());
+      this.#peers = { ...this.#peers, [name]: `127.0.0.1:${server.port}` };
     }
-    this.#peers = {
-      tenant: `127.0.0.1:${tenant.port}`,
-      agent: `127.0.0.1:${agent.port}`,
-      analytics: `127.0.0.1:${analytics.port}`,
-    };
   }
 }
 

@@ -3,17 +3,21 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { chat, ChatHarness } from './chat-harness.ts';
 
+const MiB = 1024 * 1024;
+/** A quarter of what the process allows by default, so that bodies may be a quarter as large. */
+const settings = { BODY_BYTES_PER_TENANT: 12 * MiB, BODY_BYTES_PER_PROCESS: 24 * MiB };
+
 let harness: ChatHarness;
 beforeAll(async () => {
-  harness = await ChatHarness.start();
+  harness = await ChatHarness.start({}, {}, {}, settings);
 });
 afterAll(async () => harness.stop());
 
 it('large bodies count until the answer begins: streams under way keep no other request out', async () => {
   const leave = new AbortController();
   const endless = { stream: true, x_simulator: { chunks: 2_000, chunk_delay_ms: 50 } };
-  const large = chat('x'.repeat(19 * 1024 * 1024), endless);
-  // Together they have more than the 48 MiB of a tenant.
+  const large = chat('x'.repeat(4.75 * MiB), endless);
+  // Together they have more than the 12 MiB of a tenant.
   for (let request = 0; request < 4; request += 1) {
     const response = await harness.post('/v1/chat/completions', large, { signal: leave.signal });
     expect(response.status).toBe(200);
@@ -23,7 +27,7 @@ it('large bodies count until the answer begins: streams under way keep no other 
 });
 
 it('large bodies of a tenant that come together wait for each other', async () => {
-  const large = chat('x'.repeat(12 * 1024 * 1024), { x_simulator: { delay_ms: 300 } });
+  const large = chat('x'.repeat(3 * MiB), { x_simulator: { delay_ms: 300 } });
   const principal = { tenantId: newId() };
   const post = async (): Promise<number> =>
     (await harness.post('/v1/chat/completions', large, { principal })).status;
@@ -34,7 +38,7 @@ it('large bodies of a tenant that come together wait for each other', async () =
 it('large bodies of two tenants leave room for that of a third one', async () => {
   const leave = new AbortController();
   const large = (delayMs: number): unknown =>
-    chat('x'.repeat(11 * 1024 * 1024), { x_simulator: { delay_ms: delayMs } });
+    chat('x'.repeat(2.75 * MiB), { x_simulator: { delay_ms: delayMs } });
   const slow = JSON.stringify(large(60_000));
   const held = [newId(), newId()].flatMap((tenantId) =>
     Array.from({ length: 4 }, () =>
@@ -43,7 +47,7 @@ it('large bodies of two tenants leave room for that of a third one', async () =>
   );
   const all = Promise.allSettled(held);
   // Until no more of theirs comes.
-  for (let before = -1, bytes = 0; bytes > before || bytes < 60 * 1024 * 1024;) {
+  for (let before = -1, bytes = 0; bytes > before || bytes < 15 * MiB;) {
     await sleep(500);
     before = bytes;
     bytes = Number(/^gatehouse_body_bytes\S* (\S+)/m.exec(await harness.metrics())?.[1]);
