@@ -21,9 +21,9 @@ export async function createTestDatabase(service: string): Promise<TestDatabase>
     throw new Error(`services/${service}/migrations has no .sql file, so there is no database to clone`);
   const name = `test_${service}_${randomBytes(6).toString('hex')}`;
   await asSuperuser(async (client) => {
-    await client.query(
-      `create database ${client.escapeIdentifier(name)} template ${client.escapeIdentifier(templateName(service))}`,
-    );
+    const [database, template] = [name, templateName(service)].map((each) => client.escapeIdentifier(each));
+    // Copying files takes half of the processor time of copying pages through the log.
+    await client.query(`create database ${database} template ${template} strategy file_copy`);
   });
   return {
     url: loginUrl(server, service, name),

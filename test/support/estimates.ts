@@ -9,9 +9,17 @@ interface Estimate {
  * whole ones.
  */
 const estimates: readonly Estimate[] = [
-  { files: /\/test\/together\//, seconds: 60, system: false },
-  { files: /\/test\/(chaos|hostile)\//, seconds: 90, system: true },
-  { files: /\/test\/e2e\/(transfer-moves|signals|one-gateway|up|operations)\./, seconds: 60, system: true },
+  { files: /\/test\/together\/gateway/, seconds: 110, system: true },
+  { files: /\/test\/together\//, seconds: 110, system: false },
+  { files: /\/chaos\/(one|two)-of-each\./, seconds: 200, system: true },
+  { files: /\/chaos\/(ledger|transfers)\./, seconds: 140, system: true },
+  { files: /\/test\/(chaos|hostile)\//, seconds: 60, system: true },
+  {
+    files: /\/test\/e2e\/(transfer-moves|signals|own-key-canaries|up|operations)\./,
+    seconds: 60,
+    system: true,
+  },
+  { files: /\/e2e\/one-gateway\./, seconds: 120, system: true },
   { files: /\/test\/e2e\//, seconds: 20, system: true },
   { files: /\/test\/conformance\//, seconds: 15, system: true },
   {

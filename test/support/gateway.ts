@@ -16,6 +16,7 @@ import { loadConfig as memoryConfig } from '@gatehouse/service-memory/config';
 import { createService as createMemoryService } from '@gatehouse/service-memory/service';
 import { loadConfig as webhookConfig } from '@gatehouse/service-webhook/config';
 import { createService as createWebhookService } from '@gatehouse/service-webhook/service';
+import type { Pool } from '@gatehouse/pg/pool';
 import { ConnectionCount } from '@gatehouse/shell/connection-count';
 import { Neighbours } from '@gatehouse/shell/neighbours';
 import type { Service } from '@gatehouse/shell/service';
@@ -28,7 +29,7 @@ import { DatabaseClock } from './database-clock.ts';
 import { DatabaseProxy } from './database-proxy.ts';
 import { testIdentity, type TestIdentity } from './identity.ts';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
-import { query } from './query.ts';
+import { openPool } from './query.ts';
 import { serviceEnvironment } from './service-environment.ts';
 import { callGateway, type Answer, type Call, type ServiceName, type SomeGateway } from './some-gateway.ts';
 import { makeTenant, type TenantAccess } from './tenants.ts';
@@ -70,6 +71,8 @@ export class TestGateway implements SomeGateway {
   readonly #folder: string;
   readonly #databases = new Map<ServiceName, TestDatabase>();
   readonly #proxies = new Map<ServiceName, DatabaseProxy>();
+  /** Of the superuser, by their databases: tests ask until something is there. */
+  readonly #pools = new Map<TestDatabase, Pool>();
   /** By name such as `chat-1`: creates the service; `running` is null while it is stopped. */
   readonly #members = new Map<string, { create: () => Promise<Service>; running: Service | null }>();
   readonly #edgePorts: number[] = [];
@@ -151,7 +154,9 @@ export class TestGateway implements SomeGateway {
   async rows(service: ServiceName, sql: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
     const database = this.#databases.get(service);
     if (database === undefined) throw new Error(`${service} has no database`);
-    return query(database.adminUrl, sql, values);
+    const pool = this.#pools.get(database) ?? openPool(database.adminUrl);
+    this.#pools.set(database, pool);
+    return (await pool.query<Record<string, unknown>>(sql, values)).rows;
   }
 
   /** Moves the clock of the tenant service's database. */
@@ -172,6 +177,7 @@ export class TestGateway implements SomeGateway {
     for (const name of [...this.#members.keys()].reverse()) await this.stopMember(name);
     await this.simulator.close();
     for (const proxy of this.#proxies.values()) await proxy.cut();
+    for (const pool of this.#pools.values()) await pool.end();
     await Promise.all([...this.#databases.values()].map((database) => database.drop()));
     await rm(this.#folder, { recursive: true });
   }

@@ -1,0 +1,3 @@
+import { runShare } from '@gatehouse/test/run-share';
+
+runShare(import.meta.url);
