@@ -38,7 +38,7 @@ interface Shown {
 
 async function execute(block: ElementHandle): Promise<Shown> {
   await (await block.$('.execute'))?.click();
-  const row = await block.waitForSelector('.live-responses-table .response', { timeout: 20_000 });
+  const row = await block.waitForSelector('.live-responses-table .response');
   return {
     status: await textOf(row, '.response-col_status'),
     text: await textOf(row, '.response-col_description'),
@@ -72,6 +72,7 @@ try {
   // Chromium logs every 403, expected or not.
   const watch = new PageWatch(page, origin, /status of 403/);
   await watch.start(page);
+  page.setDefaultTimeout(60_000);
   await page.goto(`${credentials.url}/api-docs`, { waitUntil: 'networkidle0' });
 
   await check('the console shows the operations of the document', async () => {

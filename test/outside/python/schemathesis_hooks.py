@@ -5,6 +5,7 @@ import re
 import uuid
 
 import schemathesis
+from schemathesis.generation.meta import CoverageScenario
 from schemathesis.specs.openapi.checks import allow_header_conformance, negative_data_rejection
 
 _passed_on = re.compile(r"/v1/(chat/completions|embeddings|responses(/input_tokens|/compact)?)$|/openai/(?!models)|.*:")
@@ -19,6 +20,24 @@ def before_call(context, case, kwargs):
     for name, value in (case.path_parameters or {}).items():
         if str(value).lower() in _protected:
             case.path_parameters[name] = str(uuid.uuid4())
+
+
+_wrong_types = set()
+
+
+@schemathesis.hook
+def filter_case(context, case):
+    """Leaves out values beside a bound, which comes itself, and all but one value of a wrong type for each place in a
+    request, since the same check refuses them."""
+    coverage = case.meta.phase.data
+    if "Near-boundary" in (getattr(coverage, "description", None) or ""):
+        return False
+    if getattr(coverage, "scenario", None) != CoverageScenario.INCORRECT_TYPE:
+        return True
+    place = (case.operation.label, coverage.parameter_location, coverage.parameter, coverage.location)
+    is_new = place not in _wrong_types
+    _wrong_types.add(place)
+    return is_new
 
 
 def _error_code(error):
