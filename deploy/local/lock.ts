@@ -1,6 +1,6 @@
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isAlive, startTicks } from './processes.ts';
+import { identityOf, runningPid } from './processes.ts';
 import { StartError } from './start-error.ts';
 
 const fileName = 'supervisor.pid';
@@ -13,14 +13,17 @@ const attempts = 5;
  */
 export async function lockState(stateFolder: string): Promise<() => Promise<void>> {
   const file = path.join(stateFolder, fileName);
-  const mine = `${process.pid} ${startTicks(process.pid) ?? ''}\n`;
   const draft = `${file}.${process.pid}`;
-  await writeFile(draft, mine);
+  await writeFile(draft, identityOf(process.pid));
   try {
     for (let attempt = 0; attempt < attempts; attempt += 1) {
       if (await linked(draft, file)) return () => rm(file, { force: true });
       const held = await readFile(file, 'utf8').catch(() => '');
-      if (isHeld(held)) throw alreadyRunning(held, stateFolder);
+      const holder = runningPid(held);
+      if (holder !== undefined)
+        throw new StartError(
+          `Gatehouse is already running on ${stateFolder} (process ${holder}); stop it, or set other values for GATEHOUSE_STATE and PORT.`,
+        );
       await removeStale(file, held);
     }
   } finally {
@@ -50,17 +53,4 @@ async function removeStale(file: string, held: string): Promise<void> {
   }
   if ((await readFile(aside, 'utf8')) !== held) await linked(aside, file);
   await rm(aside, { force: true });
-}
-
-function isHeld(content: string): boolean {
-  const [pid = '', ticks] = content.trim().split(' ');
-  const id = Number.parseInt(pid, 10);
-  return id > 0 && isAlive(id) && startTicks(id) === ticks;
-}
-
-function alreadyRunning(content: string, stateFolder: string): StartError {
-  const [pid = ''] = content.split(' ');
-  return new StartError(
-    `Gatehouse is already running on ${stateFolder} (process ${pid}); stop it, or set other values for GATEHOUSE_STATE and PORT.`,
-  );
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sendSignal } from './processes.ts';
 
 const fastShutdownMs = 10_000;
 
@@ -14,10 +15,10 @@ export async function stopLeftovers(dataDirectory: string): Promise<void> {
   if (pids.length === 0) return;
   const postmaster = await postmasterPid(dataDirectory);
   if (postmaster !== undefined && pids.includes(postmaster)) {
-    signal(postmaster, 'SIGINT');
+    sendSignal(postmaster, 'SIGINT');
     await emptied(dataDirectory, fastShutdownMs);
   }
-  for (const pid of await serversIn(dataDirectory)) signal(pid, 'SIGKILL');
+  for (const pid of await serversIn(dataDirectory)) sendSignal(pid, 'SIGKILL');
   await emptied(dataDirectory, fastShutdownMs);
 }
 
@@ -48,12 +49,4 @@ async function worksIn(pid: number, dataDirectory: string): Promise<boolean> {
 async function emptied(dataDirectory: string, timeoutMs: number): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (Date.now() < deadline && (await serversIn(dataDirectory)).length > 0) await sleep(20);
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch {
-    // The process has already ended.
-  }
 }

@@ -11,12 +11,15 @@ export function isAlive(pid: number): boolean {
   return !(statOf(pid)?.state === 'Z');
 }
 
-/**
- * The start time of a process in kernel ticks. With the process id it identifies a process uniquely, because ids are
- * reused.
- */
-export function startTicks(pid: number): string | undefined {
-  return statOf(pid)?.startTicks;
+/** Id and start time, which identify a process: ids are reused. */
+export function identityOf(pid: number): string {
+  return `${pid} ${statOf(pid)?.startTicks ?? ''}\n`;
+}
+
+/** The id of an identified process that still runs. */
+export function runningPid(identity: string): number | undefined {
+  const pid = Number.parseInt(identity, 10);
+  return pid > 0 && isAlive(pid) && identityOf(pid) === identity ? pid : undefined;
 }
 
 /** The command line of a process, starting with its program. */
@@ -36,10 +39,8 @@ function statOf(pid: number): { state: string; startTicks: string } | undefined 
   const text = read(`/proc/${pid}/stat`);
   // The second field is the program name in parentheses, which may contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const [state, startTicksField] = [fields[0], fields[19]];
-  return state === undefined || startTicksField === undefined
-    ? undefined
-    : { state, startTicks: startTicksField };
+  const [state, startTicks] = [fields[0], fields[19]];
+  return state === undefined || startTicks === undefined ? undefined : { state, startTicks };
 }
 
 function read(file: string): string {
