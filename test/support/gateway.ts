@@ -71,7 +71,7 @@ export class TestGateway implements SomeGateway {
   readonly #folder: string;
   readonly #databases = new Map<ServiceName, TestDatabase>();
   readonly #proxies = new Map<ServiceName, DatabaseProxy>();
-  /** Of the superuser, by their databases: tests ask until something is there. */
+  /** Pools of the superuser by database: tests ask until something is there. */
   readonly #pools = new Map<TestDatabase, Pool>();
   /** By name such as `chat-1`: creates the service; `running` is null while it is stopped. */
   readonly #members = new Map<string, { create: () => Promise<Service>; running: Service | null }>();
