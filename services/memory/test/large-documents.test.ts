@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
+import { verbsOf, type NamedStatement } from '@gatehouse/pg/rows';
 import { putDocument } from '../src/store/documents/document-store.ts';
 import { StoredVectors } from './stored-vectors.ts';
 
@@ -12,13 +13,17 @@ afterAll(() => stored.stop());
 
 /** The same connection, which notes the longest list among the values and the most rows of a statement. */
 function noting(db: Queryable, longest: { list: number; rows: number }): Queryable {
-  const query = async (text: string, values: unknown[] = []): Promise<unknown> => {
-    for (const value of values) if (Array.isArray(value)) longest.list = Math.max(longest.list, value.length);
-    const result = await db.query(text, values);
+  const query = async (
+    statement: string | NamedStatement,
+    values?: unknown[],
+  ): ReturnType<Parameters<typeof verbsOf>[0]> => {
+    const all = values ?? (typeof statement === 'string' ? [] : (statement.values ?? []));
+    for (const value of all) if (Array.isArray(value)) longest.list = Math.max(longest.list, value.length);
+    const result = await db.query(statement as string, values);
     longest.rows = Math.max(longest.rows, result.rows.length);
     return result;
   };
-  return { query } as Queryable;
+  return { query, ...verbsOf(query) } as Queryable;
 }
 
 it('a document of many words is stored, and replaced, in statements of bounded size', async () => {
