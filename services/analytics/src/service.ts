@@ -1,17 +1,12 @@
-import { joined } from '@gatehouse/shell/feature';
+import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import { participant } from '@gatehouse/shell/participant';
 import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
-import { createRollups } from './rollups/create-rollups.ts';
-import { createForgetting } from './forgetting/create-forgetting.ts';
-import { consumeUsage, createIngest } from './ingest/create-ingest.ts';
-import { createRetention } from './retention/create-retention.ts';
+import { createFeatures } from './create-features.ts';
+import { forget } from './forgetting/forget-user-job.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
-import { createDailyRollups } from './daily-rollups/create-daily-rollups.ts';
-import { createTraces } from './traces/create-traces.ts';
-import { createUsage } from './usage/create-usage.ts';
 import { exportConnections } from './usage/export-handlers.ts';
 import { usageLagSeconds } from './usage/usage-store.ts';
 
@@ -50,18 +45,16 @@ export async function createService(
       },
     },
   });
-  const traces = createTraces(shell, { app, system });
-  const retention = createRetention(shell, { config, system, times: overrides.retentionTimes });
-  const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
-  const usage = createUsage(shell, { system, summaries, exports });
-  const settling = createDailyRollups(shell, { config, system });
-  const ingest = createIngest(shell, { system });
-  createRollups(shell, { system, stored: () => ingest.stored, everyMs: overrides.foldEveryMs });
-  consumeUsage(shell, { config, ingest });
-  const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);
+  const { forgetSettleMs: settleMs, retentionTimes, foldEveryMs } = overrides;
+  const features = { config, system, app, summaries, exports, retentionTimes, foldEveryMs };
+  const { parts, ...served } = createFeatures(shell, features);
+  const forgetUser = async (deletion: UserDeletion) => {
+    const { traces, completed } = await forget(deletion, { pool: system, settleMs });
+    return { counts: { traces }, completed };
+  };
   return shell.createService({
     handler: shell.createApp(served),
-    rpcs: [participant(shell, { config, system, forgetUser: forgetting.forgetUser })],
+    rpcs: [participant(shell, { config, system, forgetUser })],
     parts,
   });
 }

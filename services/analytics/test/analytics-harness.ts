@@ -17,7 +17,7 @@ import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
 import { foldRuns } from '../src/rollups/rollup-system-store.ts';
-import { TenantRetention } from '../src/retention/tenant-retention-client.ts';
+import { TenantSettingsClient } from '../src/shared/tenant-settings-client.ts';
 import { Retention } from '../src/retention/retention-job.ts';
 import { createService, type AnalyticsOverrides } from '../src/service.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
@@ -145,7 +145,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
     this.ground.onStop(() => tenant.close());
     return new Retention({
       pool: this.pool('analytics_system'),
-      tenants: new TenantRetention(tenant),
+      tenants: new TenantSettingsClient(tenant),
       log,
       registry: createRegistry('analytics-test'),
       batchSize,

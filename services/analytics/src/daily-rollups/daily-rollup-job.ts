@@ -6,7 +6,7 @@ import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { TenantZones } from './tenant-zone-client.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import {
   changeCuts,
   findCut,
@@ -24,7 +24,7 @@ import {
 export interface SettlingOptions {
   /** Acts as `analytics_system`. */
   pool: Pool;
-  zones: Pick<TenantZones, 'zoneOf'>;
+  zones: Pick<TenantSettingsClient, 'zoneOf'>;
   log: Logger;
   registry: Registry;
   sizes?: Partial<SettledSizes> | undefined;

@@ -2,7 +2,6 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { arrayLiteral, plainArray, textArray } from '@gatehouse/pg/arrays';
 import { lateAfterDays } from '../retention/trace-ages.ts';
 import type { StoredSpan } from '../traces/stored-run.ts';
-import { unpricedModelsOf } from './unpriced-models.ts';
 
 /** The parts of the statements that store runs. */
 
@@ -161,4 +160,18 @@ function valueOf(run: RunStarted | RunEnded, column: InputColumn): InputValue {
 
 function textOf(value: InputValue): string | null {
   return value === null ? null : String(value);
+}
+
+/**
+ * The catalogue ids of the models of a run's attempts that have tokens and no price; null without one. When the
+ * end event marks the run as unpriced but lists no such attempt, the run's own model.
+ */
+function unpricedModelsOf(run: RunEnded): string[] | null {
+  if (run.priced) return null;
+  const calls = run.spans.filter(
+    (call) => call.cost_pico === null && call.input_tokens + call.output_tokens > 0,
+  );
+  return calls.length === 0
+    ? [run.model ?? run.request_model]
+    : [...new Set(calls.map(({ model }) => model))];
 }

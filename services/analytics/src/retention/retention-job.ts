@@ -12,7 +12,7 @@ import {
   dropExpiredPartition,
   nextTenant,
 } from './retention-system-store.ts';
-import type { TenantRetention } from './tenant-retention-client.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { deadLetterDays, leastRetentionDays, traceAges } from './trace-ages.ts';
 
 export interface RetentionTimes {
@@ -27,7 +27,7 @@ export interface RetentionTimes {
 export interface RetentionOptions {
   /** Acts as `analytics_system`. */
   pool: Pool;
-  tenants: Pick<TenantRetention, 'daysOf'>;
+  tenants: Pick<TenantSettingsClient, 'daysOf'>;
   log: Logger;
   registry: Registry;
   times?: Partial<RetentionTimes> | undefined;

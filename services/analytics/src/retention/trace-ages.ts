@@ -19,9 +19,6 @@ const marginDays = 1 / 24;
 /** The shortest retention a tenant may have. */
 export const leastRetentionDays = 1;
 
-/** Retention for traces of a deleted tenant, whose own setting no longer exists. */
-export const unknownTenantDays = 90;
-
 /** Retention of dead letters; topics and outboxes keep events no longer than that. */
 export const deadLetterDays = 30;
 

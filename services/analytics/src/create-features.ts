@@ -1,0 +1,52 @@
+import { topics } from '@gatehouse/contract/services';
+import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import type { Pool } from '@gatehouse/pg/pool';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Shell } from '@gatehouse/shell/shell';
+import { consumeTopic } from '@gatehouse/shell/topic-consumer';
+import type { AnalyticsConfig } from './config.ts';
+import { DailyRollupJob } from './daily-rollups/daily-rollup-job.ts';
+import { oldDeletions } from './forgetting/forget-system-store.ts';
+import { UsageConsumer } from './ingest/usage-consumer.ts';
+import { Retention, type RetentionTimes } from './retention/retention-job.ts';
+import { RollupJob } from './rollups/rollup-job.ts';
+import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
+import { Partitions } from './traces/partitions-job.ts';
+import { traceHandlers } from './traces/trace-handlers.ts';
+import { TraceStore } from './traces/trace-store.ts';
+import { CostExportStore } from './usage/cost-export-store.ts';
+import { exportHandlers } from './usage/export-handlers.ts';
+import { Freshness } from './usage/freshness-job.ts';
+import { summaryHandlers } from './usage/summary-handlers.ts';
+import { UsageStore } from './usage/usage-store.ts';
+
+interface FeatureOptions extends Record<'system' | 'app' | 'summaries' | 'exports', Pool> {
+  config: AnalyticsConfig;
+  retentionTimes: Partial<RetentionTimes> | undefined;
+  foldEveryMs: number | undefined;
+}
+
+/** Traces, usage and costs, the roll-ups these are read from, and the deletion of old rows. */
+export function createFeatures(shell: Shell, options: FeatureOptions) {
+  const { log, registry } = shell;
+  const { config, system: pool, retentionTimes: times, foldEveryMs: everyMs } = options;
+  const tenants = new TenantSettingsClient(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
+  const ingest = new UsageConsumer({ pool, log, registry });
+  // Stops after the consumer, so that it adds the last runs.
+  shell.add(new RollupJob({ pool, stored: () => ingest.stored, everyMs, log, registry }));
+  consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
+  return {
+    handlers: {
+      ...traceHandlers(new TraceStore(options.app)),
+      ...summaryHandlers(new UsageStore(options.summaries)),
+    },
+    rawHandlers: exportHandlers(new CostExportStore(options.exports)),
+    parts: [
+      new Partitions(pool, log),
+      new Retention({ pool, tenants, log, registry, times }),
+      ...cleanUp(log, pool, [oldDeletions]),
+      new Freshness(pool, registry),
+      new DailyRollupJob({ pool, zones: tenants, log, registry }),
+    ],
+  };
+}
