@@ -29,7 +29,8 @@ export async function claimCompletion(
   claim: CompletionClaim,
   claimSeconds: number,
 ): Promise<StoredCompletion | null> {
-  return withTenant(pool, claim.tenantId, async (db) => {
+  const { tenantId, callId, claimId, fingerprint } = claim;
+  return withTenant(pool, tenantId, async (db) => {
     const { rowCount } = await db.query(
       `insert into chat.completions as known
        (tenant_id, call_id, claim_id, instance_id, fingerprint, user_id, expires_at)
@@ -40,27 +41,17 @@ export async function claimCompletion(
            expires_at = excluded.expires_at
        where known.expires_at <= now() or (known.answer is null and not known.acted and not exists (
          select from chat.instances i where i.id = known.instance_id and i.dead_at is null))`,
-      [
-        claim.tenantId,
-        claim.callId,
-        claim.claimId,
-        claim.instanceId,
-        claim.fingerprint,
-        claim.userId,
-        claimSeconds,
-      ],
+      [tenantId, callId, claimId, claim.instanceId, fingerprint, claim.userId, claimSeconds],
     );
     if (rowCount === 1) return null;
     const { rows } = await db.query<StoredCompletion>(
       `select claim_id, fingerprint, answer, acted and answer is null and not exists (
        select from chat.instances i where i.id = instance_id and i.dead_at is null) as is_over
      from chat.completions where tenant_id = $1 and call_id = $2`,
-      [claim.tenantId, claim.callId],
+      [tenantId, callId],
     );
     // Released between the two statements: its first call failed.
-    return (
-      rows[0] ?? { claim_id: claim.claimId, fingerprint: claim.fingerprint, answer: null, is_over: false }
-    );
+    return rows[0] ?? { claim_id: claimId, fingerprint, answer: null, is_over: false };
   });
 }
 

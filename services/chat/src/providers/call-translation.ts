@@ -76,28 +76,27 @@ interface WrittenRequest {
 }
 
 /** A request in the API of a model; the 400 of one that it can't express. */
-export async function translatedRequest(
+export function translatedRequest(
   translation: Translation,
   { source, write, signal }: WrittenRequest,
   options: Parameters<Translation['request']>[1],
 ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
   const { tenantId } = options;
-  try {
+  return orRefusal(async () => {
     const { body, copied, ignored } = await LargeWork.during({ tenantId, bytes: source.bytes, signal }, () =>
       translation.request(write(), options),
     );
     source.copied(copied);
     return { body, ignored };
-  } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
-  }
+  });
 }
 
 /** A request; the 400 of one that its provider can't read. */
-export function orRefusal(rewritten: () => Pieces): Pieces | AppError {
+export async function orRefusal<Written>(
+  write: () => Written | Promise<Written>,
+): Promise<Written | AppError> {
   try {
-    return rewritten();
+    return await write();
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

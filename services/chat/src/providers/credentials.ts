@@ -40,3 +40,12 @@ export class CredentialsError extends Error {
 export function fixedHeaders(headers: Record<string, string>): Credentials {
   return { headersFor: () => headers };
 }
+
+/** Credentials with which nothing can be sent. */
+export function noCredentials(why: string): Credentials {
+  return {
+    headersFor: () => {
+      throw new CredentialsError(why);
+    },
+  };
+}

@@ -81,23 +81,15 @@ export class KeyPool {
     return this.#keys.find((key) => key.id === id);
   }
 
-  /** The keys, and how each rests for a model. `restsForMs`: null for one that does not rest. */
+  /** The keys, and how each rests for a model, or for any. `restsForMs`: null for one that does not rest. */
   states(
-    model: string,
+    model?: string,
   ): { position: number; reason: Cooldown['reason'] | null; restsForMs: number | null }[] {
     return this.#keys.map(({ position, rests }) => {
-      const rest = rests.modelCooldown(model);
-      return {
-        position,
-        reason: rest?.reason ?? null,
-        restsForMs: rest === null ? null : rest.until - this.#now(),
-      };
+      const rest = model === undefined ? rests.longest : rests.modelCooldown(model);
+      const restsForMs = rest === null ? null : rest.until - this.#now();
+      return { position, reason: rest?.reason ?? null, restsForMs };
     });
-  }
-
-  /** How each key rests for any model. */
-  get resting(): { position: number; reason: Cooldown['reason'] | null }[] {
-    return this.#keys.map(({ position, rests }) => ({ position, reason: rests.longest?.reason ?? null }));
   }
 
   accepted(key: PoolKey, { affinity, ...call }: KeyedCall, wasFirst: boolean): void {

@@ -220,7 +220,7 @@ export class ProviderChain {
       return translatedRequest(translation, written, { tenantId, isStream: request.stream, thoughts });
     }
     source.copied(0);
-    const body = orRefusal(write);
+    const body = await orRefusal(write);
     return body instanceof AppError ? body : { body, ignored: source.droppedFields?.(model) ?? [] };
   }
 

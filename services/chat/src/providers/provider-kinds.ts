@@ -1,5 +1,5 @@
 import type { Provider } from '../catalogue/provider-schema.ts';
-import { CredentialsError, fixedHeaders, type Credentials, type Secrets } from './credentials.ts';
+import { fixedHeaders, noCredentials, type Secrets } from './credentials.ts';
 import { awsKeys } from './credentials/aws.ts';
 import { bearer } from './credentials/bearer.ts';
 import { entraTokens } from './credentials/entra.ts';
@@ -104,14 +104,10 @@ export function poolKeysOf(
     if (file !== undefined)
       return { ...fileKey(file, (key) => keyHeaders(kind, key), onFailure), id: `file ${file}`, weight };
     const key = env === undefined ? undefined : secrets[env];
-    const credentials = key === undefined ? unset : fixedHeaders(keyHeaders(kind, key));
+    const credentials =
+      key === undefined
+        ? noCredentials('the variable with the key is not set')
+        : fixedHeaders(keyHeaders(kind, key));
     return { credentials, id: `env ${env ?? ''}`, weight };
   });
 }
-
-/** A key whose variable is not set. */
-const unset: Credentials = {
-  headersFor: () => {
-    throw new CredentialsError('the variable with the key is not set');
-  },
-};

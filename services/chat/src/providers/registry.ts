@@ -1,7 +1,7 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { defaultDialect } from '@gatehouse/contract/dialects';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Registry } from '@gatehouse/kit/metrics';
+import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
@@ -21,7 +21,6 @@ import { TenantKeyPools, type TenantKeyPoolsOptions } from './tenant-key-pools.t
 import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
 import { freeCallOf, keyHeaders } from './provider-kinds.ts';
 import type { DeploymentState, CatalogueDeployment } from './provider-report.ts';
-import { observeProviders } from './registry-metrics.ts';
 import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
 import { Cooldowns } from './cooldowns.ts';
 import {
@@ -318,4 +317,57 @@ function resourcesAt(
 /** The deployments of a model, among which sessions are divided. */
 function groupOf({ id }: Model): string {
   return cacheKey('deployments', id);
+}
+
+interface Observed {
+  models: () => readonly Model[];
+  isOpen: (model: Model) => boolean;
+  openTenants: (model: Model) => number;
+  pools: () => readonly KeyPool[];
+}
+
+/** The state of deployments and keys, collected when metrics are read. */
+function observeProviders(metrics: Registry, { models, isOpen, openTenants, pools }: Observed): void {
+  const labelNames = ['provider', 'model'] as const;
+  const registers = [metrics];
+  const labels = ({ provider, upstreamModel }: Model) => ({
+    provider: provider.name,
+    model: upstreamModel,
+  });
+  new Gauge({
+    name: 'gatehouse_provider_breaker_open',
+    help: '1 while the breaker of a deployment that was called is open for all tenants, else 0',
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      for (const model of models()) this.set(labels(model), isOpen(model) ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_provider_key_resting',
+    help: '1 while a key of a pool rests for some model and tenant, else 0; by the reason: limited or refused',
+    labelNames: ['provider', 'key', 'reason'],
+    registers,
+    collect() {
+      this.reset();
+      for (const pool of pools())
+        for (const { position, reason } of pool.states())
+          for (const each of ['limited', 'refused'])
+            this.set(
+              { provider: pool.provider, key: String(position), reason: each },
+              reason === each ? 1 : 0,
+            );
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_provider_breaker_open_tenants',
+    help: 'Tenants whose own circuit is open',
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      for (const model of models()) this.set(labels(model), openTenants(model));
+    },
+  });
 }

@@ -4,7 +4,7 @@ import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import { Choices } from './choice.ts';
-import { CredentialsError, fixedHeaders, type Credentials } from './credentials.ts';
+import { fixedHeaders, noCredentials, type Credentials } from './credentials.ts';
 import { KeyPool } from './key-pool.ts';
 import { keyHeaders } from './provider-kinds.ts';
 import type { TenantProviderKey } from '../shared/tenant-settings.ts';
@@ -60,8 +60,4 @@ export class TenantKeyPools {
 }
 
 /** A key that the provider can't be called with: it takes none, or the key ring has not what the key is encrypted with. */
-const unusable: Credentials = {
-  headersFor: () => {
-    throw new CredentialsError('the key of the tenant cannot be used');
-  },
-};
+const unusable = noCredentials('the key of the tenant cannot be used');

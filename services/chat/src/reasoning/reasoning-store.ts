@@ -30,14 +30,10 @@ interface ReasoningRow {
 
 /** Thoughts of models for clients whose API has no place for their signatures, on every replica. */
 export class ReasoningStore {
-  readonly #pool: Pool;
-  readonly #keyRing: KeyRing;
-  readonly #log: Logger;
+  readonly #options: { pool: Pool; keyRing: KeyRing; log: Logger };
 
-  constructor({ pool, keyRing, log }: { pool: Pool; keyRing: KeyRing; log: Logger }) {
-    this.#pool = pool;
-    this.#keyRing = keyRing;
-    this.#log = log;
+  constructor(options: { pool: Pool; keyRing: KeyRing; log: Logger }) {
+    this.#options = options;
   }
 
   /** The thoughts before the calls of a conversation, as far as they are known. `callIds`: the oldest first. */
@@ -47,7 +43,7 @@ export class ReasoningStore {
   ): Promise<{ thoughts: Map<string, readonly SignedReasoning[]>; bytes: number }> {
     const ids = [...new Set(callIds)].filter((id) => chatIds.fits(id)).slice(-most.calls);
     const lookup = { callIds: ids, maxBytes: most.bytes };
-    const rows = ids.length === 0 ? [] : await findReasoning(this.#pool, owner, lookup);
+    const rows = ids.length === 0 ? [] : await findReasoning(this.#options.pool, owner, lookup);
     const thoughts = new Map<string, readonly SignedReasoning[]>();
     for (const { call_id: id, content } of rows) {
       const read = await runCooperatively(owner.tenantId, () => this.#read(id, content, owner));
@@ -63,18 +59,21 @@ export class ReasoningStore {
     if (known.length === 0 || calls.length > maxCallsOfAnswer) return;
     const rows = known.map(({ id, thoughts }) => ({
       call_id: id,
-      content: this.#keyRing.seal(Buffer.from(JSON.stringify(thoughts.map(stored))), contextOf(id, owner)),
+      content: this.#options.keyRing.seal(
+        Buffer.from(JSON.stringify(thoughts.map(stored))),
+        contextOf(id, owner),
+      ),
     }));
-    await insertReasoning(this.#pool, { ...owner, ageMs, rows });
+    await insertReasoning(this.#options.pool, { ...owner, ageMs, rows });
   }
 
   /** Null if its key has left the ring, as if it had expired. */
   #read(id: string, content: Buffer, owner: ReasoningOwner): readonly SignedReasoning[] | null {
     try {
-      const plain = this.#keyRing.open(content, contextOf(id, owner));
+      const plain = this.#options.keyRing.open(content, contextOf(id, owner));
       return (JSON.parse(plain.toString()) as StoredReasoning[]).map(restored);
     } catch (error) {
-      this.#log.warn({ err: error, tenant_id: owner.tenantId }, 'failed to open kept thoughts');
+      this.#options.log.warn({ err: error, tenant_id: owner.tenantId }, 'failed to open kept thoughts');
       return null;
     }
   }
