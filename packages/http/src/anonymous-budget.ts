@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
 import { OpenList } from '@gatehouse/kit/open-list';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { BodyShare } from '@gatehouse/kit/body-budget';
 
 const MiB = 1024 * 1024;
@@ -91,7 +90,7 @@ export class AnonymousBudget {
       throw new AppError(
         'rate_limit_exceeded',
         'Too many requests of your network are in flight. Try again shortly.',
-        { headers: retryAfterHeaders(1_000) },
+        { retryAfterMs: 1_000 },
       );
     }
   }
@@ -118,7 +117,7 @@ export class AnonymousBudget {
     return new AppError(
       'service_unavailable',
       'Too many requests without a key are in flight. Try again shortly.',
-      { headers: retryAfterHeaders(1_000) },
+      { retryAfterMs: 1_000 },
     );
   }
 }

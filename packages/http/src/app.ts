@@ -13,7 +13,6 @@ import { isLongAsJson } from '@gatehouse/kit/json-size';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { queryObject, validate } from '@gatehouse/kit/validate';
@@ -94,7 +93,7 @@ const readsInFlight = {
     ms: 7_000,
     error: () =>
       new AppError('service_unavailable', 'Too many requests of this tenant are being served.', {
-        headers: retryAfterHeaders(1_000),
+        retryAfterMs: 1_000,
       }),
   },
 };

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { leaving } from './app.ts';
 
 const retryAfterMs = 5_000;
@@ -31,6 +30,6 @@ export class ExportTurns {
 
 function allBusy(): AppError {
   return new AppError('service_unavailable', 'Too many exports are under way. Try again in 5 s.', {
-    headers: retryAfterHeaders(retryAfterMs),
+    retryAfterMs,
   });
 }

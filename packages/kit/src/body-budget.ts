@@ -1,5 +1,4 @@
 import { AppError, type ErrorCode } from './errors.ts';
-import { retryAfterHeaders } from './retry-after.ts';
 
 export interface BodyBudgetOptions {
   /** Limit of request body bytes in memory for one tenant. */
@@ -261,7 +260,7 @@ export class BodyBudget {
     this.#options.onRefusal?.(code);
     const whose = code === 'rate_limit_exceeded' ? 'your request bodies' : 'request bodies';
     return new AppError(code, `Too many bytes of ${whose} are in flight. Try again shortly.`, {
-      headers: retryAfterHeaders(1_000),
+      retryAfterMs: 1_000,
     });
   }
 }

@@ -1,3 +1,5 @@
+import { retryAfterHeaders } from './retry-after.ts';
+
 /**
  * Every error code a caller can see: `code → [HTTP status, gRPC status]`. The table is closed, so each new code
  * must state both statuses. The HTTP statuses are part of the public API; for the gRPC numbers see
@@ -107,8 +109,10 @@ export type ErrorType =
 export interface AppErrorOptions {
   /** The field that caused the error, spelled as in the request: `messages[0].role`. */
   param?: string | undefined;
-  /** Extra response headers, lower-case (`retry-after`, `allow`). */
+  /** Extra response headers, lower-case (`allow`). */
   headers?: Record<string, string> | undefined;
+  /** The request may be tried again after it: adds `retry-after` and `retry-after-ms`. */
+  retryAfterMs?: number | undefined;
   /**
    * The provider's own error code, shown instead of `code`, because clients branch on it (`context_length_exceeded`).
    */
@@ -131,7 +135,8 @@ export class AppError extends Error {
     this.name = 'AppError';
     this.code = code;
     this.param = options.param ?? null;
-    this.headers = options.headers ?? {};
+    const { headers = {}, retryAfterMs: ms } = options;
+    this.headers = ms === undefined ? headers : { ...headers, ...retryAfterHeaders(ms) };
     this.publicCode = options.publicCode ?? code;
     this.#body = options.body ?? null;
   }

@@ -1,7 +1,6 @@
 import { callerSignal } from './caller-signal.ts';
 import { monotonicMs } from './clock.ts';
 import { AppError } from './errors.ts';
-import { retryAfterHeaders } from './retry-after.ts';
 
 export interface FairQueueOptions {
   /** Work of one key that runs at the same time. */
@@ -223,6 +222,6 @@ function tooManyInFlight(): AppError {
   return new AppError(
     'rate_limit_exceeded',
     'Too many requests of this kind are in flight for this tenant. Try again in 1 s.',
-    { headers: retryAfterHeaders(1_000) },
+    { retryAfterMs: 1_000 },
   );
 }

@@ -1,5 +1,4 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { withTenant, type Pool } from './pool.ts';
 import { only } from './rows.ts';
 
@@ -36,7 +35,7 @@ export class MinuteCounts {
       throw new AppError(
         'rate_limit_exceeded',
         `A tenant may send at most ${callsPerMinute} requests of this kind a minute, since each calls another server.`,
-        { headers: retryAfterHeaders(endsInMs) },
+        { retryAfterMs: endsInMs },
       );
   }
 }

@@ -5,7 +5,6 @@ import { networkOf } from '@gatehouse/kit/client-network';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Pool } from '@gatehouse/pg/pool';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { countRefusals, oldRefusals, type CountedRefusal } from './store/refusal-system-store.ts';
@@ -87,5 +86,5 @@ export class Refusals {
 
 function tooMany(kind: RefusalKind, retryAfterMs: number): AppError {
   const message = messages[kind] ?? 'Too many requests of this sender were not genuine.';
-  return new AppError('rate_limit_exceeded', message, { headers: retryAfterHeaders(retryAfterMs) });
+  return new AppError('rate_limit_exceeded', message, { retryAfterMs });
 }

@@ -1,5 +1,4 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { Deadline } from './deadline.ts';
 import { SandboxProcess, type ProgramOptions } from './sandbox-process.ts';
@@ -115,6 +114,6 @@ export class Sandbox<Input, Output> {
 
 function tooMany(): AppError {
   return new AppError('service_unavailable', 'Too much work of this kind waits. Try again in 1 s.', {
-    headers: retryAfterHeaders(1_000),
+    retryAfterMs: 1_000,
   });
 }

@@ -2,7 +2,6 @@ import { tenantOf, type Call } from '@gatehouse/http/app';
 import type { Idempotency } from '@gatehouse/audited-changes/idempotency';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Logger } from '@gatehouse/kit/log';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -172,7 +171,7 @@ export function tooMany(what: string): (isKeys: boolean) => AppError {
     new AppError(
       isKeys ? 'rate_limit_exceeded' : 'service_unavailable',
       `Too many ${what} ${isKeys ? 'of this tenant ' : ''}are under way.`,
-      { headers: retryAfterHeaders(1_000) },
+      { retryAfterMs: 1_000 },
     );
 }
 

@@ -3,7 +3,6 @@ import { tenantOf, type Call } from '@gatehouse/http/app';
 import { idempotencyKeyHeader } from '@gatehouse/http/idempotency-key';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { withTenant } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
@@ -122,7 +121,7 @@ function stillPending(): AppError {
   return new AppError(
     'idempotency_in_progress',
     `It is not known yet whether the provider has the batch of this ${idempotencyKeyHeader}. Try again in a minute.`,
-    { param: idempotencyKeyHeader, headers: retryAfterHeaders(60_000) },
+    { param: idempotencyKeyHeader, retryAfterMs: 60_000 },
   );
 }
 
@@ -210,7 +209,7 @@ function assertWithin(
       throw new AppError(
         'rate_limit_exceeded',
         `The batches under way of this ${exceeded === 'key' ? 'key' : 'tenant'} may use at most ${tokens[exceeded]} tokens: as many as its limit of tokens per minute allows in a day. Wait until some have ended, or send fewer requests.`,
-        { headers: retryAfterHeaders(60_000) },
+        { retryAfterMs: 60_000 },
       );
   }
 }
@@ -219,9 +218,7 @@ function tooManyUnmeasured(count: number, param: string): AppError {
   const message = `With a budget, the batches under way of a tenant may have ${mostUnmeasured} requests with attachments, with tools of the provider or without a limit of tokens, whose cost only the provider knows.`;
   return count > mostUnmeasured
     ? new AppError('invalid_value', `${message} Send them in parts.`, { param })
-    : new AppError('rate_limit_exceeded', `${message} Wait until some have ended.`, {
-        headers: retryAfterHeaders(60_000),
-      });
+    : new AppError('rate_limit_exceeded', `${message} Wait until some have ended.`, { retryAfterMs: 60_000 });
 }
 
 interface Beginning {
@@ -294,7 +291,7 @@ async function cancelled(
   return new AppError(
     'service_unavailable',
     'The batch took too long to start, and is cancelled. Try again.',
-    { headers: retryAfterHeaders(1_000) },
+    { retryAfterMs: 1_000 },
   );
 }
 

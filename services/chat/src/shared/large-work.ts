@@ -2,7 +2,6 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { largeBytes } from '@gatehouse/kit/json-bytes';
 import { withSchedulingKey, type SchedulingKey } from '@gatehouse/kit/cooperative';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 /**
  * Requests whose text and values are in memory beside their bytes: up to four times as much again, since one character
@@ -17,7 +16,7 @@ const largeRequests = new FairQueue({
 
 function allBusy(): AppError {
   return new AppError('service_unavailable', 'Too many large requests are being read. Try again in 5 s.', {
-    headers: retryAfterHeaders(5_000),
+    retryAfterMs: 5_000,
   });
 }
 

@@ -14,7 +14,6 @@ import { doorHeaders, sendJsonText } from '@gatehouse/http/reply';
 import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { StateFormat } from '@gatehouse/dialects/state-format';
 import { storedDays } from '../shared/tenant-settings.ts';
@@ -108,7 +107,7 @@ const readsInFlight = {
     ms: 7_000,
     error: () =>
       new AppError('service_unavailable', 'Too many responses of this tenant are being read.', {
-        headers: retryAfterHeaders(1_000),
+        retryAfterMs: 1_000,
       }),
   },
 };

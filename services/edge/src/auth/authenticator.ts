@@ -3,7 +3,6 @@ import type { Principal } from '@gatehouse/identity/principal';
 import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { KeyReader, type CarriedKey } from './key-reader.ts';
@@ -124,7 +123,7 @@ function tooManyLookups(): AppError {
   return new AppError(
     'service_unavailable',
     'Too many unknown API keys are being checked. Try again in 1 s.',
-    { headers: retryAfterHeaders(1_000) },
+    { retryAfterMs: 1_000 },
   );
 }
 

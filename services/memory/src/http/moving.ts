@@ -14,7 +14,6 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Splitter } from '../documents/splitter.ts';
 import type { ImportSweep } from '../moving/import-sweep.ts';
 import { linesOf, type Line } from '@gatehouse/kit/json-lines';
@@ -244,5 +243,5 @@ function tooMany(requests: string): (isTenants: boolean) => AppError {
 }
 
 function refusal(code: 'rate_limit_exceeded' | 'service_unavailable', message: string): AppError {
-  return new AppError(code, `${message} Try again in 5 s.`, { headers: retryAfterHeaders(5_000) });
+  return new AppError(code, `${message} Try again in 5 s.`, { retryAfterMs: 5_000 });
 }

@@ -2,7 +2,6 @@ import { auditEntryOf, type Change, type Circumstances } from '@gatehouse/audite
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
@@ -95,7 +94,7 @@ export class ProgramKeySystemStore extends Store {
       }
       if (await wasRenewedLately(db, key.id))
         throw new AppError('rate_limit_exceeded', 'A key is renewed once a minute at most.', {
-          headers: retryAfterHeaders(leastRenewalSeconds * 1_000),
+          retryAfterMs: leastRenewalSeconds * 1_000,
         });
       const changed = await renewProgramKey(db, key, presentedSha256);
       if (changed === null) return null;

@@ -5,7 +5,6 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { newId } from '@gatehouse/kit/ids';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { sealProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
@@ -78,6 +77,6 @@ async function countCheck(keys: ProviderKeyStore, tenantId: string): Promise<voi
   const { count, endsInMs } = await keys.countCheck(tenantId);
   if (count > checksPerMinute)
     throw new AppError('rate_limit_exceeded', `A tenant gives at most ${checksPerMinute} keys a minute.`, {
-      headers: retryAfterHeaders(endsInMs),
+      retryAfterMs: endsInMs,
     });
 }

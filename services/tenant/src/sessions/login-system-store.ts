@@ -1,6 +1,5 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, type Queryable } from '@gatehouse/pg/pool';
 import { oneRow, only } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
@@ -92,7 +91,7 @@ async function assertFewLogins(db: Queryable, { iss, sub }: Person): Promise<voi
   throw new AppError(
     'rate_limit_exceeded',
     `A person logs in ${mostLogins.perMinute} times a minute at most.`,
-    { headers: retryAfterHeaders(60_000) },
+    { retryAfterMs: 60_000 },
   );
 }
 

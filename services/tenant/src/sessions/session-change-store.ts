@@ -5,7 +5,6 @@ import { newKeyText } from '@gatehouse/identity/key-text';
 import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { inTurn, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
 import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
@@ -174,7 +173,7 @@ function assertFewLogins({ lastMinute, lastHour }: { lastMinute: number; lastHou
   throw new AppError(
     'rate_limit_exceeded',
     `A key logs in ${perMinute} times a minute and ${perHour} times an hour at most.`,
-    { headers: retryAfterHeaders(lastHour < perHour ? 60_000 : 600_000) },
+    { retryAfterMs: lastHour < perHour ? 60_000 : 600_000 },
   );
 }
 

@@ -8,7 +8,6 @@ import { chargeTenant, openAnonymousShare } from '@gatehouse/http/body-share';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
 import { sendJson } from '@gatehouse/http/reply';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -200,7 +199,7 @@ async function countRequest(
   const { count, endsInMs } = await calls.countRequest({ tenantId, endpointId });
   if (count > limit)
     throw new AppError('rate_limit_exceeded', `The endpoint takes ${limit} deliveries per minute.`, {
-      headers: retryAfterHeaders(endsInMs),
+      retryAfterMs: endsInMs,
     });
 }
 

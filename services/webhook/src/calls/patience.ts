@@ -1,6 +1,5 @@
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 const longestMs = 30_000;
 const pollMs = 500;
@@ -35,8 +34,6 @@ export function refuseClosed(): never {
   throw new AppError(
     'service_unavailable',
     'The endpoint is about to move to another tenant. Send it again.',
-    {
-      headers: retryAfterHeaders(longestMs),
-    },
+    { retryAfterMs: longestMs },
   );
 }

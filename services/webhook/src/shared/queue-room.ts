@@ -1,6 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 /** The most that may wait, of each kind and tenant. */
 const maxQueued = 10_000;
@@ -30,7 +29,7 @@ export class QueueRoom {
   async assert(tenantId: string): Promise<void> {
     if (await this.#counted.get(tenantId, () => this.#hasQueued(tenantId, maxQueued)))
       throw new AppError('rate_limit_exceeded', `${maxQueued} ${this.#what} of the tenant wait.`, {
-        headers: retryAfterHeaders(60_000),
+        retryAfterMs: 60_000,
       });
   }
 }
