@@ -38,7 +38,7 @@ export const accepted: readonly Accepted[] = [
   },
   {
     file: `${chat}/forget-system-store.ts`,
-    begins: 'select id, tenant_id, (extract(epoch from started_at)',
+    begins: 'select id, tenant_id as "tenantId", (extract(epoch from started_at)',
     problem: 'reads all of chat.open_runs',
     reason: `the table ${waiting}`,
   },
@@ -61,14 +61,14 @@ export const accepted: readonly Accepted[] = [
     reason: 'compares one key with one session, each by its id',
   },
   {
-    file: `${chat}/open-run-system-store.ts`,
+    file: `${chat}/orphan-system-store.ts`,
     begins: 'select count(*)::integer as count from chat.runs_under_way',
     problem: 'reads all of chat.',
     reason: logged,
   },
   {
     file: `${chat}/forget-system-store.ts`,
-    begins: 'select id, tenant_id, (extract(epoch from started_at)',
+    begins: 'select id, tenant_id as "tenantId", (extract(epoch from started_at)',
     problem: 'reads all of chat.run_log',
     reason: logged,
   },
@@ -115,7 +115,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'sorts the runs of one log instead if it has more than a few rows',
   },
   {
-    file: `${chat}/open-run-system-store.ts`,
+    file: `${chat}/orphan-system-store.ts`,
     begins: 'select count(*)::integer as count from chat.runs_under_way',
     problem: 'compares all with all: (t.id = s.id)',
     reason: 'compares the runs of one tenant in the log with all in it, and sorts both if there are many',
