@@ -6,12 +6,12 @@ import { AppError } from '@gatehouse/kit/errors';
 import { requesterOf, ConsentFlow } from '@gatehouse/public-access/consent-flow';
 import type { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import type { Logins } from '../logins/logins.ts';
+import type { Logins } from '../logins/logins-client.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import { authProblemOf, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import { actingUserOf } from '../shared/acting-user.ts';
-import type { ConsentDetails, McpConsents } from './mcp-consents.ts';
+import type { ConsentDetails, McpConsents } from './mcp-consents-client.ts';
 
 export interface ConsentLinkDependencies {
   servers: ServerStore;

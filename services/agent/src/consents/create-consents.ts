@@ -1,15 +1,14 @@
 import { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
-import type { Logins } from '../logins/logins.ts';
+import type { Logins } from '../logins/logins-client.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { OAuthClient } from '../mcp/mcp-oauth.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { Ground } from '../ground.ts';
 import { consentLinkHandlers, consentPageHandlers } from './consent-handlers.ts';
-import { storeLogin } from './consent-store.ts';
 import { loginHandlers } from './login-handlers.ts';
-import { McpConsents } from './mcp-consents.ts';
+import { McpConsents } from './mcp-consents-client.ts';
 
 /** Consents of users for MCP servers with OAuth, and the logins that came of them. */
 export function createConsents(
@@ -26,9 +25,7 @@ export function createConsents(
   const refusals = new Refusals({ service: 'agent', system, log });
   const tickets = new ConsentTickets({ service: 'agent', app, system, keyRing, log });
   const kind = new McpConsents({
-    findServer: (tenantId, id) => servers.find(tenantId, id),
-    store: storeLogin(app, changes),
-    ...{ tickets, logins, oauth, registry, log },
+    ...{ app, servers, changes, tickets, logins, oauth, registry, log },
   });
   return {
     handlers: {

@@ -5,7 +5,7 @@ import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
-import type { Logins } from '../logins/logins.ts';
+import type { Logins } from '../logins/logins-client.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import { actingUserOf } from '../shared/acting-user.ts';
 import {

@@ -1,6 +1,6 @@
 import type { DeletionInboxOptions } from '@gatehouse/shell/deletion-inbox';
 import type { CookieStore } from '../cookies/cookie-store.ts';
-import type { Logins } from '../logins/logins.ts';
+import type { Logins } from '../logins/logins-client.ts';
 
 const batch = 500;
 

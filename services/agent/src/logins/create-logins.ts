@@ -2,11 +2,9 @@ import type { Shell } from '@gatehouse/shell/shell';
 import { OAuthClient } from '../mcp/mcp-oauth.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../ground.ts';
-import { accessOf } from './login-access.ts';
-import { clientIssuers } from './client-issuer-store.ts';
 import { LoginRevocations } from './login-revocations.ts';
 import { LoginStore } from './login-store.ts';
-import { Logins } from './logins.ts';
+import { accessOf, Logins } from './logins-client.ts';
 import { ServerSecrets } from './server-secrets.ts';
 
 /** Logins at MCP servers, and how requests to these are authenticated. */
@@ -20,10 +18,7 @@ export function createLogins({ log }: Shell, { config, app, egress, guard, raise
     ...{ oauth, log },
     isInUse: (owner, clientId) => store.isGrantInUse(owner, clientId),
   });
-  const logins = new Logins({
-    ...{ store, oauth, column, serverSecrets, revocations, log },
-    bindIssuer: clientIssuers(app, raise),
-  });
+  const logins = new Logins({ store, oauth, column, serverSecrets, revocations, log });
   return {
     parts: [revocations],
     ...{ oauth, serverSecrets, logins, store, accessOf: accessOf(logins, serverSecrets) },

@@ -4,6 +4,7 @@ import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import { McpFailure, sentenceOf } from '../mcp/failure.ts';
 import type { Listed, UserLists } from '../mcp/mcp-registry.ts';
 import type { McpServerHead } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
@@ -20,7 +21,6 @@ import {
   type NewLogin,
 } from './login.ts';
 import { maxRevocations } from './login-revocations.ts';
-import type { LoginRecord } from './logins.ts';
 
 /** Tokens are refreshed after this part of their time. */
 const refreshAfter = 0.9;
@@ -41,7 +41,7 @@ const times = (seconds: string, renewable: string): string =>
      then clock_timestamp() + make_interval(secs => ${seconds}::float8 * ${refreshAfter}) end`;
 
 /** Logins at MCP servers, of one tenant at a time. */
-export class LoginStore extends Store implements LoginRecord, UserLists {
+export class LoginStore extends Store implements UserLists {
   readonly #raise: RaiseAlert;
 
   /** `pool` acts as `agent_app`; `raise` gets lost logins, and tools that have changed. */
@@ -185,6 +185,36 @@ export class LoginStore extends Store implements LoginRecord, UserLists {
         where id = $1 and refresh_claim = $2`,
       [id, claim, afterS],
     );
+  }
+
+  /**
+   * Notes the issuer that a server names for the client of its tenant. The first one is kept. For another one the server
+   * needs `auth` from then on. Throws `McpFailure` `other_issuer`, and `session` if the server is connected
+   * differently meanwhile.
+   */
+  async bindIssuer({ id, tenantId, connectionId }: McpServerHead, issuer: string): Promise<void> {
+    const reason = sentenceOf('other_issuer');
+    const kind = await withTenant(this.pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ name: string; known: string; isNoted: boolean }>(
+        `with before as (select id, coalesce(client_issuer, $3) as known, other_issuer from agent.mcp_servers
+           where id = $1 and connection_id = $2 for update)
+         update agent.mcp_servers as s set client_issuer = known,
+           other_issuer = case when known = $3 then s.other_issuer else coalesce(s.other_issuer, $3) end,
+           status = case when known = $3 or not s.enabled then s.status else 'needs_auth' end,
+           status_reason = case when known = $3 or not s.enabled then s.status_reason else $4 end
+         from before where s.id = before.id
+         returning s.name, known, before.other_issuer is not null as "isNoted"`,
+        [id, connectionId, issuer, reason],
+      );
+      const [row] = rows;
+      if (row === undefined) return 'session';
+      if (row.known === issuer) return null;
+      const data = { mcp_server_id: id, name: row.name, user_id: null, reason };
+      if (!row.isNoted)
+        await this.#raise(db, { id: newId(), tenant_id: tenantId, type: 'mcp.needs_auth', data });
+      return 'other_issuer';
+    });
+    if (kind !== null) throw new McpFailure(kind);
   }
 
   /** Forgets that the gateway is registered, because the authorization server has: the next link registers it again. */

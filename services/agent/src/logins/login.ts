@@ -50,10 +50,3 @@ export type LoginRef = Pick<Login, 'tenantId' | 'id'>;
 export function ownerOf({ tenantId, id, connectionId }: McpServerHead, userId: string): LoginOf {
   return { tenantId, serverId: id, connectionId, userId };
 }
-
-/**
- * Notes the issuer that a server names for the client of its tenant. The first one is kept. For another one the server
- * needs `auth` from then on. Throws `McpFailure` `other_issuer`, and `session` if the server is connected
- * differently meanwhile.
- */
-export type BindIssuer = (server: McpServerHead, issuer: string) => Promise<void>;

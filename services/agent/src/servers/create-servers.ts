@@ -1,6 +1,6 @@
 import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Shell } from '@gatehouse/shell/shell';
-import type { Logins } from '../logins/logins.ts';
+import type { Logins } from '../logins/logins-client.ts';
 import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { observeMcp } from '../mcp/mcp-metrics.ts';
 import { McpRegistry, type McpRegistryOptions, type UserLists } from '../mcp/mcp-registry.ts';
@@ -8,7 +8,6 @@ import type { OAuthClient } from '../mcp/mcp-oauth.ts';
 import type { Ground } from '../ground.ts';
 import { serverHandlers } from './server-handlers.ts';
 import { ServerStore } from './server-store.ts';
-import { Verification } from './verification.ts';
 
 /** The MCP servers of tenants: registration, review of their tools, and the calls of these. */
 export function createServers(
@@ -29,10 +28,9 @@ export function createServers(
   const servers = new ServerStore(app, raise);
   const registry = new McpRegistry({ egress, record: servers, accessOf, lists, log });
   observeMcp(metrics, registry);
-  const verification = new Verification(registry, oauth);
   return {
     handlers: serverHandlers({
-      ...{ servers, registry, lists, verification, guard, secrets, logins, changes },
+      ...{ servers, registry, lists, oauth, guard, secrets, logins, changes },
       counts: new MinuteCounts(app, 'agent'),
     }),
     parts: [registry],

@@ -19,9 +19,10 @@ import { sameText } from '@gatehouse/public-access/same-text';
 import type { z } from 'zod';
 import { deleteLoginsBut, hasLogin } from '../logins/login-store.ts';
 import type { EndedLogin } from '../logins/login.ts';
-import type { Logins } from '../logins/logins.ts';
+import type { Logins } from '../logins/logins-client.ts';
 import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { McpFailure } from '../mcp/failure.ts';
+import type { OAuthClient } from '../mcp/mcp-oauth.ts';
 import type { Listed, McpRegistry, UserLists } from '../mcp/mcp-registry.ts';
 import {
   authProblemOf,
@@ -44,7 +45,7 @@ import {
   type ServerStore,
 } from './server-store.ts';
 import { showServer } from './server-view.ts';
-import type { Verification } from './verification.ts';
+import { verifyServer } from './verification.ts';
 
 type List = Call<unknown, z.output<typeof listMcpServers>>;
 type Create = Call<CreateMcpServer>;
@@ -58,7 +59,7 @@ export interface ServerDependencies {
   servers: ServerStore;
   registry: McpRegistry;
   lists: UserLists;
-  verification: Verification;
+  oauth: OAuthClient;
   guard: Guard;
   secrets: ServerSecrets;
   logins: Logins;
@@ -149,10 +150,8 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
   };
 }
 
-async function create(
-  call: Create,
-  { servers, verification, guard, secrets, changes, counts }: ServerDependencies,
-): Promise<Reply> {
+async function create(call: Create, dependencies: ServerDependencies): Promise<Reply> {
+  const { servers, guard, secrets, changes, counts } = dependencies;
   const [{ tenantId }, id] = [tenantOf(call), newId()];
   const settings = newSettings(call.body);
   const { secrets: authSecrets } = splitAuth(call.body.auth);
@@ -161,7 +160,7 @@ async function create(
   if (call.body.verify) await counts.count(tenantId, connections);
   // Before the transaction, which waits for no other server.
   const verified = call.body.verify
-    ? await verification.verify(tenantId, settings, authSecrets).catch(unreachable)
+    ? await verifyServer(dependencies, tenantId, settings, authSecrets).catch(unreachable)
     : { listed: null, secrets: authSecrets, clientIssuer: null };
   const sealed = seal(secrets, { tenantId, id }, verified.secrets);
   const connectionId = newId();

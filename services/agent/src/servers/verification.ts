@@ -12,52 +12,29 @@ export interface VerifiedServer {
   clientIssuer: string | null;
 }
 
-/** Tries settings of a server that are not stored yet. */
-export class Verification {
-  readonly #registry: McpRegistry;
-  readonly #oauth: OAuthClient;
-
-  constructor(registry: McpRegistry, oauth: OAuthClient) {
-    this.#registry = registry;
-    this.#oauth = oauth;
+/**
+ * Tries settings of a server that are not stored yet: lists the tools, or finds the authorization server if a user must
+ * consent first. Throws `McpFailure`.
+ */
+export async function verifyServer(
+  { registry, oauth }: { registry: McpRegistry; oauth: OAuthClient },
+  tenantId: string,
+  settings: McpSettings,
+  secrets: AuthSecrets | null,
+): Promise<VerifiedServer> {
+  const { url, auth } = settings;
+  const list = (headers: Readonly<Record<string, string>>): Promise<Listed> =>
+    registry.verify(tenantId, settings, headers);
+  const untried = { listed: null, secrets, clientIssuer: null };
+  if (auth.type !== 'oauth' && auth.type !== 'oauth_client_credentials')
+    return { ...untried, listed: await list(headersOf(secrets)) };
+  if (auth.type === 'oauth' && !oauth.canConsent) return untried;
+  const binding = await oauth.bind(url, auth, { tenantId, secret: clientSecretOf(secrets), known: null });
+  const { issuer } = binding.metadata;
+  if (auth.type === 'oauth_client_credentials') {
+    const { accessToken } = await oauth.clientCredentials(tenantId, binding);
+    const listed = await list({ authorization: `Bearer ${accessToken}` });
+    return { listed, secrets, clientIssuer: issuer };
   }
-
-  /** Lists the tools, or finds the authorization server if a user must consent first. Throws `McpFailure`. */
-  async verify(
-    tenantId: string,
-    settings: McpSettings,
-    secrets: AuthSecrets | null,
-  ): Promise<VerifiedServer> {
-    const { url, auth } = settings;
-    const list = (headers: Readonly<Record<string, string>>): Promise<Listed> =>
-      this.#registry.verify(tenantId, settings, headers);
-    const untried = { listed: null, secrets, clientIssuer: null };
-    switch (auth.type) {
-      case 'none':
-      case 'bearer':
-      case 'headers':
-        return { ...untried, listed: await list(headersOf(secrets)) };
-      case 'oauth_client_credentials': {
-        const binding = await this.#oauth.bind(url, auth, {
-          tenantId,
-          secret: clientSecretOf(secrets),
-          known: null,
-        });
-        const { accessToken } = await this.#oauth.clientCredentials(tenantId, binding);
-        const listed = await list({ authorization: `Bearer ${accessToken}` });
-        return { listed, secrets, clientIssuer: binding.metadata.issuer };
-      }
-      case 'oauth': {
-        if (!this.#oauth.canConsent) return untried;
-        const binding = await this.#oauth.bind(url, auth, {
-          tenantId,
-          secret: clientSecretOf(secrets),
-          known: null,
-        });
-        return auth.clientId === null
-          ? { ...untried, secrets: { binding } }
-          : { ...untried, clientIssuer: binding.metadata.issuer };
-      }
-    }
-  }
+  return auth.clientId === null ? { ...untried, secrets: { binding } } : { ...untried, clientIssuer: issuer };
 }

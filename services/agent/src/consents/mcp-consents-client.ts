@@ -1,9 +1,14 @@
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Logger } from '@gatehouse/kit/log';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { hasRow } from '@gatehouse/pg/rows';
 import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/public-access/consent-flow';
 import type { ConsentPage } from '@gatehouse/public-access/consent-page';
 import type { ConsentTickets, OpenTicket } from '@gatehouse/public-access/consent-tickets';
+import { putLogin } from '../logins/login-store.ts';
 import type { NewLogin } from '../logins/login.ts';
-import type { Logins } from '../logins/logins.ts';
+import { lockMcpServer, type ServerStore } from '../servers/server-store.ts';
+import type { Logins } from '../logins/logins-client.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import { isPerUser, type McpServer } from '../mcp/mcp-server.ts';
@@ -19,13 +24,10 @@ export interface ConsentDetails {
 }
 
 export interface McpConsentsOptions {
-  findServer: (tenantId: string, id: string) => Promise<McpServer | null>;
-  /** Returns false if the server or the ticket is gone, or the server is connected differently now. */
-  store: (
-    ticket: OpenTicket,
-    login: NewLogin,
-    circumstances: ProviderAnswer['circumstances'],
-  ) => Promise<boolean>;
+  /** A pool of `agent_app`. */
+  app: Pool;
+  servers: ServerStore;
+  changes: Pick<Changes, 'record'>;
   tickets: ConsentTickets;
   logins: Logins;
   oauth: OAuthClient;
@@ -67,7 +69,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
 
   /** The server, while its connection is the one that the link was made for. */
   async find(ticket: OpenTicket): Promise<McpServer | null> {
-    const server = await this.#options.findServer(ticket.tenantId, ticket.subjectId);
+    const server = await this.#options.servers.find(ticket.tenantId, ticket.subjectId);
     return server?.connectionId === detailsOf(ticket).connectionId ? server : null;
   }
 
@@ -98,7 +100,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     ticket: OpenTicket,
     { code, verifier, query, circumstances }: ProviderAnswer,
   ): Promise<End | 'over'> {
-    const { oauth, tickets, logins, store, registry, log } = this.#options;
+    const { oauth, tickets, logins, registry, log } = this.#options;
     const { binding, connectionId, userId } = detailsOf(ticket);
     const server = await this.find(ticket);
     if (server === null) return 'over';
@@ -110,7 +112,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       if (tokens === null) return 'over';
       const { tenantId, subjectId: serverId, createdAt: madeAt } = ticket;
       const login = logins.made({ tenantId, serverId, connectionId, userId, madeAt }, binding, tokens);
-      if (!(await store(ticket, login, circumstances))) {
+      if (!(await this.#store(ticket, login, circumstances))) {
         logins.late(login, binding, tokens);
         return 'over';
       }
@@ -129,6 +131,34 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     });
     return 'connected';
   }
+
+  /**
+   * Stores the login with its audit entry. Returns false if the server or the ticket is gone, or the server is connected
+   * differently now.
+   */
+  #store(
+    { tenantId, id: ticketId, subjectId: serverId, askedBy }: OpenTicket,
+    login: NewLogin,
+    circumstances: ProviderAnswer['circumstances'],
+  ): Promise<boolean> {
+    const { app, changes } = this.#options;
+    return withTenant(app, tenantId, async (db) => {
+      const { connectionId, userId } = login;
+      const server = await lockMcpServer(db, serverId);
+      if (server?.connectionId !== connectionId || !(await holdTicket(db, ticketId))) return false;
+      await putLogin(db, login);
+      const { key_id, user_id, role } = askedBy;
+      const after = { name: server.name, user_id: userId === '' ? null : userId };
+      const change = { action: 'mcp_server.connected', id: serverId, before: null, after } as const;
+      await changes.record(db, change, { actor: { key_id, role, user_id }, tenantId, ...circumstances });
+      return true;
+    });
+  }
+}
+
+/** Whether a ticket is still there; it stays until the transaction ends. */
+async function holdTicket(db: Queryable, ticketId: string): Promise<boolean> {
+  return hasRow(db, 'select from agent.consent_tickets where id = $1 for key share', [ticketId]);
 }
 
 /** The host of each endpoint that gets something of a consent: they need not be of one server. */

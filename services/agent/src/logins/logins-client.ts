@@ -4,7 +4,9 @@ import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { sameText } from '@gatehouse/public-access/same-text';
 import { McpFailure } from '../mcp/failure.ts';
-import type { McpServerHead } from '../mcp/mcp-server.ts';
+import type { McpRegistryOptions } from '../mcp/mcp-registry.ts';
+import { authProblemOf, isPerUser, loginUserOf, type McpServerHead } from '../mcp/mcp-server.ts';
+import { headersOf } from '../mcp/server-access.ts';
 import type { OAuthBinding } from '../mcp/oauth-binding.ts';
 import {
   clientSecretOf,
@@ -15,7 +17,8 @@ import {
 } from '../mcp/mcp-oauth.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import type { RevocableTokens, LoginRevocations, TokenOwner } from './login-revocations.ts';
-import type { BindIssuer, EndedLogin, Login, LoginOf, LoginRef, NewLogin } from './login.ts';
+import type { EndedLogin, Login, LoginOf, LoginRef, NewLogin } from './login.ts';
+import type { LoginStore } from './login-store.ts';
 import type { ServerSecrets } from './server-secrets.ts';
 
 /** The secret parts of a login. */
@@ -23,43 +26,12 @@ interface LoginSecrets extends RevocableTokens {
   grant: 'authorization_code' | 'client_credentials';
 }
 
-/** Logins as they are stored. */
-export interface LoginRecord {
-  /** The login of an owner for the server's connection as it is now. */
-  findOf(owner: LoginOf): Promise<Login | null>;
-  find(login: LoginRef): Promise<Login | null>;
-  /** Stores a login unless there is one meanwhile, and returns the one that is there. */
-  putFirst(login: NewLogin): Promise<LoginRef>;
-  /** Claims the refresh of a login whose secrets are still these. False if it is another's, or no longer needed. */
-  claimRefresh(login: Login, claim: string): Promise<boolean>;
-  /** Stores refreshed tokens. False if the claim is no longer this one: a consent came meanwhile, or the login is gone. */
-  refreshed(
-    login: LoginRef,
-    claim: string,
-    tokens: Pick<NewLogin, 'secrets' | 'expiresInS' | 'isRenewable'>,
-  ): Promise<boolean>;
-  /** Gives a claim up, so that another attempt may follow in `afterS`. */
-  release(login: LoginRef, claim: string, afterS: number): Promise<void>;
-  /** Notes that the login is of no use any more. */
-  lose(login: Login, claim: string): Promise<void>;
-  /** Forgets that the gateway is registered, because the authorization server has. */
-  forgetClient(server: Pick<Login, 'tenantId' | 'serverId'>): Promise<void>;
-  /** Removes up to `limit` logins of a user that were there `before`, and returns them. */
-  forget(deletion: { tenantId: string; userId: string; before: Date }, limit: number): Promise<EndedLogin[]>;
-  /** Replaces secrets of a server that have not changed meanwhile. */
-  replaceSecrets(
-    server: McpServerHead,
-    change: { before: Buffer | null; after: Buffer | null },
-  ): Promise<void>;
-}
-
 export interface LoginsOptions {
-  store: LoginRecord;
+  store: LoginStore;
   oauth: OAuthClient;
   /** Encrypts the secrets of logins. */
   column: SealedColumn;
   serverSecrets: ServerSecrets;
-  bindIssuer: BindIssuer;
   revocations: LoginRevocations;
   log: Logger;
 }
@@ -108,7 +80,7 @@ export class Logins {
 
   /** A client of the tenant is for one issuer, which gets its secret and codes. */
   async #bind(server: McpServerHead, auth: OAuthSettings): Promise<OAuthBinding> {
-    const { oauth, serverSecrets, bindIssuer } = this.#options;
+    const { oauth, serverSecrets, store } = this.#options;
     const secrets = server.secrets === null ? null : serverSecrets.open(server, server.secrets);
     const known = secrets !== null && 'binding' in secrets ? secrets.binding : null;
     const binding = await oauth.bind(server.url, auth, {
@@ -116,7 +88,7 @@ export class Logins {
       secret: clientSecretOf(secrets),
       known,
     });
-    if (auth.clientId !== null) await bindIssuer(server, binding.metadata.issuer);
+    if (auth.clientId !== null) await store.bindIssuer(server, binding.metadata.issuer);
     return binding;
   }
 
@@ -164,7 +136,7 @@ export class Logins {
   }
 
   /** Removes up to `limit` logins of a user, whose tokens are then revoked. Returns how many. */
-  async forget(deletion: Parameters<LoginRecord['forget']>[0], limit: number): Promise<number> {
+  async forget(deletion: Parameters<LoginStore['forget']>[0], limit: number): Promise<number> {
     const forgotten = await this.#options.store.forget(deletion, limit);
     this.ended(forgotten);
     return forgotten.length;
@@ -260,4 +232,25 @@ function timesOf(
 
 function isLoss(error: unknown): boolean {
   return error instanceof McpFailure && (error.kind === 'needs_consent' || error.kind === 'unauthorized');
+}
+
+/** Finds out how requests to a server are authenticated. */
+export function accessOf(logins: Logins, serverSecrets: ServerSecrets): McpRegistryOptions['accessOf'] {
+  return async (server, user) => {
+    const { auth, secrets } = server;
+    if (authProblemOf(server) !== null)
+      throw new McpFailure(server.otherIssuer === null ? 'unauthorized' : 'other_issuer');
+    if (auth.type === 'oauth' || auth.type === 'oauth_client_credentials') {
+      if (isPerUser(server) && user === null) throw new McpFailure('needs_consent');
+      const { tenantId, id } = await logins.refOf(server, loginUserOf(server, user));
+      const login = { tenantId, id };
+      const tokens = {
+        current: () => logins.token(login),
+        renew: (refused: string) => logins.renew(login, refused),
+      };
+      return { loginId: id, headers: {}, tokens };
+    }
+    const opened = secrets === null ? null : serverSecrets.open(server, secrets);
+    return { loginId: null, headers: headersOf(opened), tokens: null };
+  };
 }
