@@ -2,6 +2,7 @@ import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-
 import { contextOfCall } from './calls/call-texts.ts';
 import { contextOfText } from './conversations/channel-texts.ts';
 import { contextOfSecret, type SecretPlace } from './secrets/webhook-secrets.ts';
+import type { Ref } from './shared/ref.ts';
 
 /** Columns with secrets. A rotated-out secret uses its successor's encryption context. */
 const placesOf = {
@@ -19,8 +20,7 @@ const placesOf = {
 const secretColumns = (Object.keys(placesOf) as SecretPlace['table'][]).flatMap((table) =>
   Object.entries<SecretPlace['column']>(placesOf[table]).map(([column, place]) => ({
     ...{ table, column },
-    context: ({ tenantId, id }: { tenantId: string; id: string }) =>
-      contextOfSecret({ tenantId, table, column: place, id }),
+    context: ({ tenantId, id }: Ref) => contextOfSecret({ tenantId, table, column: place, id }),
   })),
 );
 
@@ -29,7 +29,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   ...secretColumns,
   ...['request', 'result'].map((column) => ({
     ...{ table: 'calls', column },
-    context: (call: { tenantId: string; id: string }) => contextOfCall(call, column),
+    context: (call: Ref) => contextOfCall(call, column),
   })),
   {
     table: 'channel_turns',

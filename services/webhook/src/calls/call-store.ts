@@ -4,6 +4,7 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { CallError, NewCall, StoredCall } from './call.ts';
+import type { Ref } from '../shared/ref.ts';
 
 const callColumns = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_id as "agentId",
   delivery_id as "deliveryId", body_sha256 as "bodySha256", mode, status, user_id as "userId",
@@ -139,10 +140,7 @@ export class CallStore extends Store {
   }
 
   /** Takes over a call that no process works on any more. Returns its request; null if it is not free. */
-  claim(
-    { tenantId, id }: Pick<StoredCall, 'tenantId' | 'id'>,
-    { claimId, seconds }: CallClaim,
-  ): Promise<Buffer | null> {
+  claim({ tenantId, id }: Ref, { claimId, seconds }: CallClaim): Promise<Buffer | null> {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
         (
@@ -164,7 +162,7 @@ export class CallStore extends Store {
   progressOf({
     tenantId,
     id,
-  }: Pick<StoredCall, 'tenantId' | 'id'>): Promise<Pick<
+  }: Ref): Promise<Pick<
     StoredCall,
     'id' | 'tenantId' | 'result' | 'error'
   > | null> {
@@ -184,7 +182,7 @@ export class CallStore extends Store {
 
   /** The first end counts, and `also` is done in its transaction. */
   async succeed(
-    { tenantId, id }: { tenantId: string; id: string },
+    { tenantId, id }: Ref,
     result: Buffer,
     also: (db: Queryable) => Promise<unknown> = nothing,
   ): Promise<void> {
@@ -201,7 +199,7 @@ export class CallStore extends Store {
 
   /** As {@link succeed}. A repeat of the request then is a new call. */
   async fail(
-    { tenantId, id }: { tenantId: string; id: string },
+    { tenantId, id }: Ref,
     error: CallError,
     also: (db: Queryable) => Promise<unknown> = nothing,
   ): Promise<void> {

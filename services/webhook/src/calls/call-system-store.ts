@@ -1,5 +1,6 @@
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
+import type { Ref } from '../shared/ref.ts';
 
 /** Prolongs claims that this process holds. `pool` acts as `webhook_system`. */
 export async function prolongClaims(pool: Pool, claimIds: readonly string[], seconds: number): Promise<void> {
@@ -17,8 +18,8 @@ export const expiredCalls: OldRows = {
 };
 
 /** Up to `limit` calls of any tenant that should have ended long ago: the last attempt for them was lost. */
-export function findLostCalls(pool: Pool, limit: number): Promise<{ tenantId: string; id: string }[]> {
-  return pool.all<{ tenantId: string; id: string }>(
+export function findLostCalls(pool: Pool, limit: number): Promise<Ref[]> {
+  return pool.all<Ref>(
     `select tenant_id as "tenantId", id from webhook.calls
      where status = 'queued' and created_at < now() - interval '2 days' limit $1`,
     [limit],

@@ -1,6 +1,7 @@
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Result } from '../clients/completion.ts';
 import type { StoredCall } from './call.ts';
+import type { Ref } from '../shared/ref.ts';
 
 /** Encrypts and decrypts what an agent is asked and answers, each for its call only. */
 export class CallTexts {
@@ -11,25 +12,25 @@ export class CallTexts {
   }
 
   /** `request`: an OpenAI chat completion request without a model, as JSON. */
-  sealRequest(call: { tenantId: string; id: string }, request: string): Buffer {
+  sealRequest(call: Ref, request: string): Buffer {
     return this.#keyRing.seal(Buffer.from(request), contextOfCall(call, 'request'));
   }
 
-  openRequest(call: { tenantId: string; id: string }, sealed: Buffer): string {
+  openRequest(call: Ref, sealed: Buffer): string {
     return this.#keyRing.open(sealed, contextOfCall(call, 'request')).toString();
   }
 
-  sealResult(call: { tenantId: string; id: string }, result: Result): Buffer {
+  sealResult(call: Ref, result: Result): Buffer {
     return this.#keyRing.seal(Buffer.from(JSON.stringify(result)), contextOfCall(call, 'result'));
   }
 
-  openResult(call: { tenantId: string; id: string }, sealed: Buffer): Result {
+  openResult(call: Ref, sealed: Buffer): Result {
     return JSON.parse(this.#keyRing.open(sealed, contextOfCall(call, 'result')).toString()) as Result;
   }
 }
 
 /** The context of the sealed text of a call. */
-export function contextOfCall({ tenantId, id }: { tenantId: string; id: string }, column: string): string {
+export function contextOfCall({ tenantId, id }: Ref, column: string): string {
   return `${tenantId}/webhook.calls/${column}/${id}`;
 }
 

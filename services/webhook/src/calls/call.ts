@@ -9,26 +9,6 @@ export interface CallKey {
   retentionS: number;
 }
 
-/** A request that has proved to be genuine. */
-export interface NewCall {
-  id: string;
-  tenantId: string;
-  endpointId: string;
-  agentId: string;
-  deliveryId: string | null;
-  bodySha256: Buffer;
-  mode: 'sync' | 'async';
-  userId: string | null;
-  sessionId: string | null;
-  metadata: Record<string, string>;
-  callbackUrl: string | null;
-  /** How often what it is about was sent on by a gateway. */
-  hops: number;
-  /** Encrypted. */
-  request: Buffer;
-  keys: readonly CallKey[];
-}
-
 /** The reason for a failed call, as the response to its sender states it. */
 export interface CallError {
   code: ErrorCode;
@@ -48,12 +28,24 @@ export interface StoredCall {
   sessionId: string | null;
   metadata: Record<string, string>;
   callbackUrl: string | null;
+  /** How often what it is about was sent on by a gateway. */
   hops: number;
+  /** Encrypted, as is the result. */
   request: Buffer | null;
   result: Buffer | null;
   error: CallError | null;
   createdAt: Date;
   finishedAt: Date | null;
+}
+
+/** A request that has proved to be genuine. */
+export interface NewCall extends Omit<
+  StoredCall,
+  'status' | 'request' | 'result' | 'error' | 'createdAt' | 'finishedAt'
+> {
+  /** Encrypted. */
+  request: Buffer;
+  keys: readonly CallKey[];
 }
 
 /** As the log of calls shows it. */

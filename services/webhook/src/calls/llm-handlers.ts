@@ -29,6 +29,7 @@ import type { Genuine } from '../signatures/verify.ts';
 import { readInput, requestOf } from './llm-input-handlers.ts';
 import type { Templates } from '../templates/templates.ts';
 import type { CallStore } from './call-store.ts';
+import type { Ref } from '../shared/ref.ts';
 
 export interface LlmDependencies extends Pick<
   Ground,
@@ -41,7 +42,7 @@ export interface LlmDependencies extends Pick<
   hops: Hops;
   sync: SyncCalls;
   /** Runs the call in the background, once the transaction commits. */
-  queue: (db: Queryable, call: { tenantId: string; id: string }) => Promise<void>;
+  queue: (db: Queryable, call: Ref) => Promise<void>;
   room: QueueRoom;
   /** For endpoints that are about to move. */
   patience: EndpointWait;

@@ -1,6 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Removable } from '../shared/removal-system-store.ts';
 import { settingNames, type InboundChannel } from './channel.ts';
+import type { Ref } from '../shared/ref.ts';
 
 export const removableChannels: Removable = {
   owners: 'webhook.channel_instances',
@@ -21,8 +22,8 @@ export function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<
 }
 
 /** Channels of any tenant whose tokens are to be refreshed. */
-export function findDueRefreshes(pool: Pool, limit: number): Promise<{ tenantId: string; id: string }[]> {
-  return pool.all<{ tenantId: string; id: string }>(
+export function findDueRefreshes(pool: Pool, limit: number): Promise<Ref[]> {
+  return pool.all<Ref>(
     `select tenant_id as "tenantId", id from webhook.channel_instances
      where refresh_due_at <= now() and deleted_at is null and status <> 'needs_reauth'
        and (refresh_claimed_until is null or refresh_claimed_until < now()) limit $1`,

@@ -2,6 +2,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
+import type { Ref } from '../shared/ref.ts';
 
 /** A group's conversation that has another id at its provider from now on. */
 export interface ConversationMove {
@@ -30,7 +31,7 @@ export class ConversationMoveStore extends Store {
    */
   async move(
     move: ConversationMove,
-    also: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<unknown>,
+    also: (db: Queryable, conversation: Ref) => Promise<unknown>,
   ): Promise<boolean> {
     for (;;) {
       try {
@@ -53,7 +54,7 @@ export class ConversationMoveStore extends Store {
    */
   async continueMoved(
     { tenantId, id, movedTo }: { tenantId: string; id: string; movedTo: string },
-    also: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<unknown>,
+    also: (db: Queryable, conversation: Ref) => Promise<unknown>,
   ): Promise<void> {
     await withTenant(this.pool, tenantId, async (db) => {
       await giveMessages(db, { from: id, to: movedTo });

@@ -2,6 +2,7 @@ import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { upkeepBatch } from '../shared/upkeep.ts';
 import { deleteEmpty } from './message-store.ts';
+import type { Ref } from '../shared/ref.ts';
 
 /**
  * Conversations with messages that should have been worked on `seconds` ago, of any tenant; each once a minute, and
@@ -42,8 +43,8 @@ export const expiredKeys: OldRows = { table: 'webhook.channel_message_keys', whe
 export function findEmptyConversations(
   pool: Pool,
   limit: number,
-): Promise<{ tenantId: string; id: string }[]> {
-  return pool.all<{ tenantId: string; id: string }>(
+): Promise<Ref[]> {
+  return pool.all<Ref>(
     `select tenant_id as "tenantId", id from webhook.conversations as c
      where last_message_at < now() - interval '1 day'
        and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null limit $1`,

@@ -3,6 +3,7 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { burst } from './burst.ts';
+import type { Ref } from '../shared/ref.ts';
 
 /** A message that a provider has sent. */
 export interface NewMessage {
@@ -90,11 +91,11 @@ export class MessageStore extends Store {
 
   /** Calls `resume` with up to 500 conversations of a channel in which something waits; for others see the upkeep. */
   async resumeChannel(
-    { tenantId, id }: { tenantId: string; id: string },
-    resume: (db: Queryable, waiting: { tenantId: string; id: string }[]) => Promise<void>,
+    { tenantId, id }: Ref,
+    resume: (db: Queryable, waiting: Ref[]) => Promise<void>,
   ): Promise<void> {
     await withTenant(this.pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ tenantId: string; id: string }>(
+      const { rows } = await db.query<Ref>(
         `select distinct tenant_id as "tenantId", conversation_id as id from webhook.channel_messages
          where instance_id = $1 and status in ('received', 'queued') limit 500`,
         [id],

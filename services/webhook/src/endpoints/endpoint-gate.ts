@@ -8,6 +8,7 @@ import type { VerifiableRequest } from '../signatures/schemes.ts';
 import { sameText } from '@gatehouse/public-access/same-text';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import { verify, type Genuine } from '../signatures/verify.ts';
+import type { Ref } from '../shared/ref.ts';
 
 export interface EndpointGateOptions {
   find: (id: string) => Promise<SealedEndpoint | null>;
@@ -24,7 +25,7 @@ export class EndpointGate {
   /** Stands for an endpoint that does not exist, so that its requests are as much work as those of others. */
   readonly #unknown: SealedEndpoint;
   /** Stands for the previous secret of the endpoints without one: no sender knows it. */
-  readonly #spare: { place: { tenantId: string; id: string }; sealed: Buffer };
+  readonly #spare: { place: Ref; sealed: Buffer };
 
   constructor(options: EndpointGateOptions) {
     this.#options = options;
@@ -71,7 +72,7 @@ export class EndpointGate {
   }
 
   /** The secret; none if its key is no longer in the ring, so that the other secret still counts. */
-  #openOrNone(endpoint: { tenantId: string; id: string }, sealed: Buffer): string[] {
+  #openOrNone(endpoint: Ref, sealed: Buffer): string[] {
     const { secrets, log } = this.#options;
     try {
       return [secrets.open(placeOf(endpoint), sealed)];
@@ -94,7 +95,7 @@ export class EndpointGate {
   }
 }
 
-const placeOf = (endpoint: { tenantId: string; id: string }): SecretPlace => ({
+const placeOf = (endpoint: Ref): SecretPlace => ({
   ...endpoint,
   table: 'endpoints',
   column: 'secret',

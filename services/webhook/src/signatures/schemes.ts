@@ -61,9 +61,21 @@ function seconds(text: string | undefined | null): number | null {
   return typeof text === 'string' && /^[1-9]\d{0,11}$/.test(text) ? Number(text) : null;
 }
 
-function present<Item>(items: readonly (Item | null)[]): Item[] | null {
-  const nonNull = items.filter((item) => item !== null);
-  return nonNull.length === 0 || nonNull.length > maxSignatures ? null : nonNull;
+/** The signatures of a header, without a prefix that each has; others in the header don't count. */
+function listed(text: string | null, separator: ',' | ' ', prefix: string): string[] {
+  const parts = (text ?? '').split(separator).map((part) => part.trim());
+  return parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
+}
+
+/** Null without a signature that can be read, and for too many. */
+function claimOf(
+  signatures: readonly (Buffer | null)[],
+  signed: SignatureClaim['signed'],
+  others: Partial<SignatureClaim> = {},
+): SignatureClaim | null {
+  const decoded = signatures.filter((signature) => signature !== null);
+  if (decoded.length === 0 || decoded.length > maxSignatures) return null;
+  return { signatures: decoded, signed, timestamp: null, id: null, idIsSigned: false, ...others };
 }
 
 /** HMAC-SHA256 of the body alone, in hexadecimal digits after a prefix. */
@@ -76,15 +88,8 @@ const bodyScheme = (
   read: (request) => {
     const value = single(request, name);
     const signature = value?.startsWith(prefix) === true ? hex(value.slice(prefix.length)) : null;
-    if (signature === null) return null;
     const named = id === null ? null : single(request, id);
-    return {
-      signatures: [signature],
-      signed: [request.body],
-      timestamp: null,
-      id: named !== null && isId(named) ? named : null,
-      idIsSigned: false,
-    };
+    return claimOf([signature], [request.body], { id: named !== null && isId(named) ? named : null });
   },
 });
 
@@ -93,14 +98,11 @@ const stripe: Scheme = {
   takesSecret: true,
   keyOf: utf8Key,
   read: (request) => {
-    const parts = (single(request, 'stripe-signature') ?? '').split(',').map((part) => part.trim());
-    const valuesOf = (prefix: string): string[] =>
-      parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
-    const [time, ...otherTimes] = valuesOf('t=');
+    const header = single(request, 'stripe-signature');
+    const [time, ...otherTimes] = listed(header, ',', 't=');
     const timestamp = seconds(time);
-    const signatures = present(valuesOf('v1=').map(hex));
-    if (time === undefined || otherTimes.length > 0 || timestamp === null || signatures === null) return null;
-    return { signatures, signed: [time, '.', request.body], timestamp, id: null, idIsSigned: false };
+    if (time === undefined || otherTimes.length > 0 || timestamp === null) return null;
+    return claimOf(listed(header, ',', 'v1=').map(hex), [time, '.', request.body], { timestamp });
   },
 };
 
@@ -112,15 +114,8 @@ const slack: Scheme = {
     const time = single(request, 'x-slack-request-timestamp');
     const timestamp = seconds(time);
     const value = single(request, 'x-slack-signature');
-    const signature = value?.startsWith('v0=') === true ? hex(value.slice(3)) : null;
-    if (time === null || timestamp === null || signature === null) return null;
-    return {
-      signatures: [signature],
-      signed: ['v0:', time, ':', request.body],
-      timestamp,
-      id: null,
-      idIsSigned: false,
-    };
+    if (time === null || timestamp === null || value?.startsWith('v0=') !== true) return null;
+    return claimOf([hex(value.slice(3))], ['v0:', time, ':', request.body], { timestamp });
   },
 };
 
@@ -132,14 +127,9 @@ const standard: Scheme = {
     const id = single(request, 'webhook-id');
     const time = single(request, 'webhook-timestamp');
     const timestamp = seconds(time);
-    const signatures = present(
-      (single(request, 'webhook-signature') ?? '')
-        .split(' ')
-        .filter((part) => part.startsWith('v1,'))
-        .map((part) => base64(part.slice(3))),
-    );
-    if (id === null || !isId(id) || time === null || timestamp === null || signatures === null) return null;
-    return { signatures, signed: [id, '.', time, '.', request.body], timestamp, id, idIsSigned: true };
+    if (id === null || !isId(id) || time === null || timestamp === null) return null;
+    const signatures = listed(single(request, 'webhook-signature'), ' ', 'v1,').map(base64);
+    return claimOf(signatures, [id, '.', time, '.', request.body], { timestamp, id, idIsSigned: true });
   },
 };
 
@@ -147,14 +137,8 @@ const standard: Scheme = {
 const pagerduty: Scheme = {
   takesSecret: true,
   keyOf: utf8Key,
-  read: (request) => {
-    const parts = (single(request, 'x-pagerduty-signature') ?? '').split(',').map((part) => part.trim());
-    const signatures = present(
-      parts.filter((part) => part.startsWith('v1=')).map((part) => hex(part.slice(3))),
-    );
-    if (signatures === null) return null;
-    return { signatures, signed: [request.body], timestamp: null, id: null, idIsSigned: false };
-  },
+  read: (request) =>
+    claimOf(listed(single(request, 'x-pagerduty-signature'), ',', 'v1=').map(hex), [request.body]),
 };
 
 /** The body alone, or `<time>:<body>` where the sender is configured to send the time. */
@@ -165,14 +149,8 @@ const grafana: Scheme = {
     const signature = hex(single(request, 'x-grafana-alerting-signature') ?? undefined);
     const times = request.header('x-grafana-alerting-timestamp');
     const timestamp = seconds(times[0]);
-    if (signature === null || times.length > 1 || (times.length === 1 && timestamp === null)) return null;
-    return {
-      signatures: [signature],
-      signed: [...times.flatMap((time) => [time, ':']), request.body],
-      timestamp,
-      id: null,
-      idIsSigned: false,
-    };
+    if (times.length > 1 || (times.length === 1 && timestamp === null)) return null;
+    return claimOf([signature], [...times.flatMap((time) => [time, ':']), request.body], { timestamp });
   },
 };
 
