@@ -1,6 +1,7 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { FairQueue, type FairQueueOptions } from '@gatehouse/kit/fair-queue';
 import { EgressError } from './errors.ts';
+import { maxWaiting, patienceMs } from './bounds.ts';
 
 /** Calls at the same time: in all, to one host and port, and the parts of both that one tenant may have. */
 export interface MaxCalls {
@@ -10,9 +11,6 @@ export interface MaxCalls {
   tenantAtOrigin: number;
 }
 
-/** Calls of one tenant to one host, or of one tenant, that wait for their turn. */
-const maxWaiting = 256;
-const waitMs = 2_000;
 const busy = (): EgressError => new EgressError('busy');
 
 /**
@@ -55,7 +53,7 @@ export class CallShares {
     const { promise: ended, resolve: end } = Promise.withResolvers<undefined>();
     const { promise: begun, resolve: begin, reject } = Promise.withResolvers<() => void>();
     const patience = new AbortController();
-    const timer = setTimeout(() => patience.abort(busy()), waitMs);
+    const timer = setTimeout(() => patience.abort(busy()), patienceMs);
     const waits = AbortSignal.any([signal, patience.signal]);
     const call = async (): Promise<void> => {
       clearTimeout(timer);

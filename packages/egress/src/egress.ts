@@ -5,6 +5,18 @@ import { CallShares, type MaxCalls } from './call-shares.ts';
 import { egressError, EgressError } from './errors.ts';
 import type { Guard } from './guard.ts';
 import { pacedConnections } from './paced-reads.ts';
+import { workDeadlineMs } from '@gatehouse/kit/bounds';
+import {
+  discardMs,
+  discardedBytes,
+  quietMs,
+  keepAliveMs,
+  maxBodyBytes,
+  maxHeaderBytes,
+  maxHints,
+  patienceMs,
+  requestMs,
+} from './bounds.ts';
 
 export interface EgressRequest {
   /** The tenant whose share of the calls it takes; null for the platform. */
@@ -55,23 +67,8 @@ export interface EgressOptions {
   maxCalls?: MaxCalls;
 }
 
-const connectTimeoutMs = 10_000;
-/** How long one address of a host is tried before the next. Node's 250 ms are less than a distant host needs. */
-const nextAddressMs = 2_000;
-const defaultIdleMs = 15_000;
-const defaultTimeoutMs = 30_000;
-const defaultMaxBytes = 1024 * 1024;
-const maxHeaderBytes = 16 * 1024;
-/** Shorter than servers keep idle connections, so that a request seldom meets one that is closing. */
-const keepAliveMs = 4_000;
-/** Responses before the response, such as 103 (RFC 8297): a host could send them for as long as a request may take. */
-const maxHints = 16;
 /** Each call has a connection, so none waits for another. */
 const defaultMaxCalls: MaxCalls = { all: 1_024, tenant: 128, origin: 64, tenantAtOrigin: 48 };
-
-/** The most bytes of an ignored body that are read and discarded. */
-const discardedBytes = 64 * 1024;
-const discardMs = 1_000;
 
 /** Headers that belong to the connection, or name another host than the one that was checked. */
 const notGiven =
@@ -87,15 +84,15 @@ export class Egress {
   readonly #shares: CallShares;
   readonly maxCalls: MaxCalls;
 
-  constructor({ guard, ca, idleMs = defaultIdleMs, maxCalls = defaultMaxCalls }: EgressOptions) {
+  constructor({ guard, ca, idleMs = quietMs, maxCalls = defaultMaxCalls }: EgressOptions) {
     this.#guard = guard;
     this.maxCalls = maxCalls;
     this.#shares = new CallShares(maxCalls);
     this.#agent = new Agent({
       ...pacedConnections({
-        timeout: connectTimeoutMs,
+        timeout: workDeadlineMs,
         lookup: guard.lookup,
-        autoSelectFamilyAttemptTimeout: nextAddressMs,
+        autoSelectFamilyAttemptTimeout: patienceMs,
         rejectUnauthorized: true,
         ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
       }),
@@ -167,7 +164,7 @@ export class Egress {
   }
 
   async #read(request: EgressRequest, signal: AbortSignal): Promise<EgressResponse> {
-    const { maxBytes = defaultMaxBytes, ignoreBody = false } = request;
+    const { maxBytes = maxBodyBytes, ignoreBody = false } = request;
     const { body, ...head } = await this.#send(request, signal);
     return { ...head, body: ignoreBody ? await discard(body) : await readBody(body, maxBytes) };
   }
@@ -211,7 +208,7 @@ class TimeLimit {
   readonly #caller: AbortSignal | undefined;
   readonly #ends: AbortSignal;
 
-  constructor({ signal, timeoutMs = defaultTimeoutMs }: Pick<EgressRequest, 'signal' | 'timeoutMs'>) {
+  constructor({ signal, timeoutMs = requestMs }: Pick<EgressRequest, 'signal' | 'timeoutMs'>) {
     this.#caller = signal;
     this.#ends = AbortSignal.timeout(timeoutMs);
     this.signal = signal === undefined ? this.#ends : AbortSignal.any([signal, this.#ends]);
@@ -232,7 +229,7 @@ function streamed(
   body: RawBody,
   { limit, request, end }: { limit: TimeLimit; request: EgressRequest; end: () => void },
 ): ReadableStream<Uint8Array> {
-  const { maxBytes = defaultMaxBytes } = request;
+  const { maxBytes = maxBodyBytes } = request;
   // The signal of a request is no longer heard once undici has returned its headers.
   const abort = (): void => void body.destroy(limit.explained(limit.signal.reason) as Error);
   limit.signal.addEventListener('abort', abort, { once: true });

@@ -5,9 +5,7 @@ import { withoutDot, type AllowList } from './allow-list.ts';
 import { EgressError } from './errors.ts';
 import { resolveHost, type Resolve } from './resolve.ts';
 import { addressOf } from './special-ranges.ts';
-
-/** Lower ports are well-known: SMTP, SSH and others. */
-const firstFreePort = 1_024;
+import { firstFreePort } from './bounds.ts';
 
 /** Top-level names of local networks and clusters. Tenants must not learn which of them exist. */
 const localNames = new Set(['local', 'localhost', 'internal', 'onion', 'arpa']);

@@ -2,13 +2,8 @@ import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { buildConnector } from 'undici';
+import { longestTurnMs, pieceBytes, turnMs } from './bounds.ts';
 
-/** How long a process reads responses in one turn of its event loop. */
-const turnMs = 10;
-/** The longest that such a turn lasts with other work between the reads. The time of a paused parser is not counted. */
-const longestMs = 30;
-/** A piece that the parser of HTTP reads in up to 20 ms, whatever it is. */
-const pieceBytes = 4 * 1024;
 const never = new AbortController().signal;
 
 /**
@@ -28,7 +23,7 @@ class LoopShare {
     if (!this.#isTurn && this.#turns.size > 0) return false;
     if (this.#endsAt === undefined) {
       this.#usedMs = 0;
-      this.#endsAt = performance.now() + longestMs;
+      this.#endsAt = performance.now() + longestTurnMs;
       void setImmediate().then(() => {
         this.#endsAt = undefined;
       });

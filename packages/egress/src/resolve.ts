@@ -1,16 +1,10 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import { EgressError } from './errors.ts';
+import { maxAddresses, patienceMs, resolveMs } from './bounds.ts';
 
 /** Resolves a host; `trusted`: the operator has named it. Returns no address if there is none. */
 export type Resolve = (host: string, options: { trusted: boolean }) => Promise<LookupAddress[]>;
-
-const timeoutMs = 2_000;
-const tries = 2;
-/** For all name servers. */
-const allMs = 4_000;
-/** The most addresses of one host. A server that names more is refused. */
-const maxAddresses = 32;
 
 /**
  * Hosts of tenants are resolved by DNS alone, and by sockets: the system's resolver occupies one of few threads for as
@@ -18,8 +12,8 @@ const maxAddresses = 32;
  */
 export const resolveHost: Resolve = async (host, { trusted }) => {
   if (trusted) return lookup(host, { all: true }).catch(() => []);
-  const resolver = new Resolver({ timeout: timeoutMs, tries });
-  const timer = setTimeout(() => resolver.cancel(), allMs);
+  const resolver = new Resolver({ timeout: patienceMs, tries: 2 });
+  const timer = setTimeout(() => resolver.cancel(), resolveMs);
   const [v4, v6] = await Promise.all([
     resolver.resolve4(host).catch(() => []),
     resolver.resolve6(host).catch(() => []),

@@ -1,4 +1,5 @@
 import { pathToFileURL } from 'node:url';
+import { maxErrorChars } from './bounds.ts';
 
 /** The answer of the child to the input with this number; 0 says that it takes inputs. */
 export type ChildAnswer = { number: number } & ({ value: unknown } | { failure: string });
@@ -7,8 +8,6 @@ interface Numbered {
   number: number;
   input: unknown;
 }
-
-const maxFailureChars = 500;
 
 /**
  * The entry file of a sandbox's process. Its arguments are a file and the name of a function that the file exports.
@@ -28,7 +27,7 @@ async function answerOf(run: (input: unknown) => unknown, { number, input }: Num
   try {
     return { number, value: await run(input) };
   } catch (error) {
-    return { number, failure: String(error).slice(0, maxFailureChars) };
+    return { number, failure: String(error).slice(0, maxErrorChars) };
   }
 }
 

@@ -1,9 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { SandboxProcess } from './sandbox-process.ts';
-
-/** A process on a busy machine may take this many times as long as it works. */
-const patience = 10;
-const checkMs = 100;
+import { checkMs, patience } from './bounds.ts';
 
 /** Aborts when a process has taken too much processor time for its input, or far too long. */
 export class Deadline {

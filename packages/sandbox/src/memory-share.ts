@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os';
+import { checkMs, leastBytes, memoryFraction } from './bounds.ts';
 
 /** A process that counts: how much it holds alone, whether it has no work, and the tenant that it last worked for. */
 export interface MemoryHolder {
@@ -12,12 +13,6 @@ interface HeldMemory {
   holder: MemoryHolder;
   bytes: number;
 }
-
-/** The service's heap may have 60 % (deploy/Dockerfile); the rest is for its code and buffers. */
-const fraction = 0.2;
-/** One process at its limit of heap can always work. */
-const leastBytes = 192 * 2 ** 20;
-const checkMs = 50;
 
 /**
  * A bound for the memory of many processes together. Each has a limit of its own, but tenants can fill several of
@@ -65,5 +60,5 @@ export class MemoryShare {
 
 /** For all sandboxes of this process: a fifth of the memory of the container, or of the machine. */
 export const memoryOfSandboxes = new MemoryShare(
-  Math.max(leastBytes, fraction * Math.min(totalmem(), process.constrainedMemory() || Infinity)),
+  Math.max(leastBytes, memoryFraction * Math.min(totalmem(), process.constrainedMemory() || Infinity)),
 );

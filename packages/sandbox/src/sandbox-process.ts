@@ -6,6 +6,7 @@ import path from 'node:path';
 import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import type { ChildAnswer } from './child-entry.ts';
 import { memoryOfSandboxes, type MemoryShare } from './memory-share.ts';
+import { maxErrorChars } from './bounds.ts';
 
 export interface ProgramOptions {
   /** The file that exports the function. */
@@ -25,7 +26,6 @@ const root = path.join(import.meta.dirname, '../../..');
 const readable = ['node_modules', 'packages', 'services'].map((folder) => path.join(root, folder));
 /** The unit of the times in `/proc`, on all systems that Node runs on. */
 const msPerTick = 10;
-const maxErrorChars = 2_048;
 
 /** The input that a process works on. */
 interface Running {

@@ -2,6 +2,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { Deadline } from './deadline.ts';
 import { SandboxProcess, type ProgramOptions } from './sandbox-process.ts';
+import { minuteMs } from '@gatehouse/kit/bounds';
+import { defaultStartMs } from './bounds.ts';
 
 export interface SandboxOptions extends ProgramOptions {
   /** Processes at the same time. */
@@ -24,10 +26,6 @@ export interface RunOptions {
   /** Default: that of the sandbox. */
   deadlineMs?: number;
 }
-
-const startMs = 20_000;
-/** A process that has had no work for this long is ended. */
-const idleMs = 60_000;
 
 /**
  * Runs one function in child processes, apart from the service: for templates of tenants, and for parsers of what comes
@@ -78,7 +76,7 @@ export class Sandbox<Input, Output> {
     this.#busy.add(process);
     const deadline = new Deadline();
     try {
-      const late = AbortSignal.timeout(this.#options.startMs ?? startMs);
+      const late = AbortSignal.timeout(this.#options.startMs ?? defaultStartMs);
       await process.start(signal ? AbortSignal.any([signal, late]) : late);
       deadline.watch(process, deadlineMs);
       const over = deadline.signal;
@@ -107,7 +105,7 @@ export class Sandbox<Input, Output> {
         1,
       );
       void process.kill();
-    }, idleMs).unref();
+    }, minuteMs).unref();
     this.#idle.push({ process, timer });
   }
 }

@@ -19,8 +19,7 @@ import { migrations, type WebhookConfig } from './config.ts';
 import { forgetSecrets } from './secrets/secret-system-store.ts';
 import { WebhookSecrets } from './secrets/webhook-secrets.ts';
 import { tasks } from './shared/tasks.ts';
-
-const forgottenEveryMs = 60_000;
+import { minuteMs } from '@gatehouse/kit/bounds';
 
 /** Things that features share; each uses some of them. */
 export type Ground = Omit<ReturnType<typeof createGround>, 'parts'>;
@@ -48,7 +47,7 @@ export function createGround(shell: Shell, config: WebhookConfig, inJobMs: numbe
   const forgetting = new PeriodicWork({
     task: 'delete replaced secrets',
     log,
-    everyMs: forgottenEveryMs,
+    everyMs: minuteMs,
     round: () => forgetSecrets({ app, system }),
   });
   return {

@@ -6,6 +6,7 @@ import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { CallTexts, resultReader } from '../src/calls/call-texts.ts';
+import { leaseS } from '../src/bounds.ts';
 import { attempt } from '../src/deliveries/attempt-job.ts';
 import { targetOf, type Attempt, type DueDelivery } from '../src/deliveries/delivery.ts';
 import { Hops } from '../src/deliveries/hops.ts';
@@ -117,8 +118,8 @@ describe('a claim of a reply', () => {
     await claimed();
     expect(await store.claim(reply)).toBeNull();
     const { waitS } = await next();
-    expect(waitS).toBeGreaterThan(15);
-    expect(waitS).toBeLessThanOrEqual(20);
+    expect(waitS).toBeGreaterThan(25);
+    expect(waitS).toBeLessThanOrEqual(leaseS);
   });
 
   it('that is over changes nothing by a failure, and ends the reply by a success', async () => {

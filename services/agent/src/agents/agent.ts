@@ -4,6 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { mergePatch } from '../shared/merge-patch.ts';
+import { smallBytes } from '../bounds.ts';
 
 /** The settings of an agent: the wire shape without the fields that the gateway writes. */
 const settings = agent.omit({ id: true, created_at: true, updated_at: true });
@@ -20,9 +21,6 @@ export interface Agent extends AgentSettings {
 
 /** The fields of an agent that a list of names needs: settings may be large. */
 export type AgentSummary = Pick<Agent, 'id' | 'key' | 'createdAt'>;
-
-/** The limit for parameters and for metadata, as JSON: patches could let them grow without end. */
-export const maxJsonBytes = 64 * 1024;
 
 /** Whether a text has the form of an id or a key. Any other text names no agent. */
 export function isAgentRef(text: string): boolean {
@@ -67,8 +65,8 @@ export function modelsOf(
 
 function checked(settings: AgentSettings, userId: string | null): AgentSettings {
   for (const field of ['parameters', 'metadata'] as const) {
-    if (Buffer.byteLength(JSON.stringify(settings[field])) > maxJsonBytes) {
-      throw new AppError('invalid_value', `${field} must not be larger than ${maxJsonBytes} bytes of JSON.`, {
+    if (Buffer.byteLength(JSON.stringify(settings[field])) > smallBytes) {
+      throw new AppError('invalid_value', `${field} must not be larger than ${smallBytes} bytes of JSON.`, {
         param: field,
       });
     }

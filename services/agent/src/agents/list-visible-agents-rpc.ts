@@ -5,8 +5,7 @@ import type { ListVisibleAgentsRequest, ListVisibleAgentsResponse } from '@gateh
 import type { AgentStore } from './agent-store.ts';
 import { epochSeconds } from './epoch-seconds.ts';
 import { viewerOf } from './viewer.ts';
-
-const pageSize = 1_000;
+import { maxPageAgents } from '../bounds.ts';
 
 /** The names of the active agents that the principal may see, newest first, in pages. */
 export function listVisibleAgents(
@@ -17,13 +16,13 @@ export function listVisibleAgents(
     handle: async ({ before }, context) => {
       if (before !== '' && !isUuid(before))
         throw new AppError('invalid_value', 'Invalid value for before: must be an id.', { param: 'before' });
-      const page = { limit: pageSize, before: before === '' ? null : before };
+      const page = { limit: maxPageAgents, before: before === '' ? null : before };
       const rows = await agents.listActive(viewerOf(tenantOf(context)), page);
       return {
         agents: rows
-          .slice(0, pageSize)
+          .slice(0, maxPageAgents)
           .map(({ id, key, createdAt }) => ({ id, key, created: epochSeconds(createdAt) })),
-        hasMore: rows.length > pageSize,
+        hasMore: rows.length > maxPageAgents,
       };
     },
   };

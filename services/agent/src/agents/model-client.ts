@@ -3,8 +3,7 @@ import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-
-const deadlineMs = 3_000;
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 
 export type ModelCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'>;
 
@@ -25,7 +24,7 @@ export class ModelClient {
     const { assertion, requestId, trace } = caller;
     const request = { ids: [...new Set(models.map(({ model }) => model))] };
     const { unknownIds } = await this.#peer
-      .call('checkModels', request, { deadlineMs, assertion, requestId, trace })
+      .call('checkModels', request, { deadlineMs: lookupDeadlineMs, assertion, requestId, trace })
       .catch(hangIsOutage);
     const unknown = models.find(({ model }) => unknownIds.includes(model));
     if (unknown === undefined) return;

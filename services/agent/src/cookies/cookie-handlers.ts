@@ -14,14 +14,13 @@ import { actingUserOf } from '../shared/acting-user.ts';
 import { syncCookies, type CookieStore, type NewCookie, type StoredCookie } from './cookie-store.ts';
 import { placeOf } from './cookie.ts';
 import { readCookie, type ReadCookie } from './read-cookie.ts';
+import { cookiesAtOnce, maxCookies, sealedAtOnce } from '../bounds.ts';
 
 type Sync = Call<SyncCookies>;
 type List = Call<unknown, z.output<typeof listCookies>>;
 type Delete = Call<unknown, z.output<typeof deleteCookies>>;
 
 const needsUser = 'Cookies belong to a user';
-/** Cookies of a user for all agents together: as many as browsers keep. */
-const maxOfUser = 3_000;
 
 export interface CookieDependencies {
   agents: AgentStore;
@@ -52,8 +51,8 @@ export function cookieHandlers({
         const synced = await syncCookies(db, owner, {
           ...{ cookies: sealed, expired, source, replace: mode === 'replace' },
         });
-        if (synced.remaining > maxOfUser)
-          throw new AppError('limit_reached', `A user has at most ${maxOfUser} cookies. Delete some.`);
+        if (synced.remaining > maxCookies)
+          throw new AppError('limit_reached', `A user has at most ${maxCookies} cookies. Delete some.`);
         return synced.deleted;
       });
       const byDomain = [...Map.groupBy(live, ({ domain }) => domain)].toSorted(([a], [b]) =>
@@ -85,8 +84,6 @@ export function cookieHandlers({
   };
 }
 
-const cookiesAtOnce = 20;
-
 /** The cookies of a request; of several for the same place the last one. */
 async function readAll({ cookies }: SyncCookies): Promise<ReadCookie[]> {
   const now = new Date();
@@ -98,9 +95,6 @@ async function readAll({ cookies }: SyncCookies): Promise<ReadCookie[]> {
   }
   return [...new Map(read.map((cookie) => [placeOf(cookie), cookie])).values()];
 }
-
-/** Sealing one takes 0.05 ms. */
-const sealedAtOnce = 100;
 
 async function sealAll(
   cookies: readonly ReadCookie[],

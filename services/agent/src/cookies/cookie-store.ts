@@ -4,6 +4,7 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { placeOf, type Cookie, type CookieOwner } from './cookie.ts';
+import { cookieDays } from '../bounds.ts';
 
 /** A cookie to store. */
 export interface NewCookie extends Cookie {
@@ -29,9 +30,6 @@ interface User {
   tenantId: string;
   userId: string;
 }
-
-/** The longest time that browsers keep a cookie, too. */
-const retentionDays = 400;
 
 /** Cookies that users give to agents, of one tenant at a time. */
 export class CookieStore extends Store {
@@ -109,7 +107,7 @@ export async function syncCookies(
   await db.query(
     `insert into agent.cookies (tenant_id, user_id, agent_id, source, kept_until, id, name, value, domain, host_only,
        path, secure, http_only, same_site, partition_key, expires_at, place)
-     select $1, $2, $3, $4, least(now() + interval '${retentionDays} days', c.expires_at), c.id, c.name,
+     select $1, $2, $3, $4, least(now() + interval '${cookieDays} days', c.expires_at), c.id, c.name,
        c.value, c.domain, c.host_only, c.path, c.secure, c.http_only, c.same_site, c.partition_key, c.expires_at,
        decode(c.place, 'hex')
      from unnest($5::uuid[], $6::text[], $7::bytea[], $8::text[], $9::boolean[], $10::text[], $11::boolean[],

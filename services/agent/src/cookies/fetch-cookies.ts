@@ -1,15 +1,13 @@
 import { bareHost } from '@gatehouse/egress/bare-host';
 import { Cookie as ToughCookie, CookieJar, getPublicSuffix, MemoryCookieStore } from 'tough-cookie';
 import type { Cookie } from './cookie.ts';
+import { smallBytes } from '../bounds.ts';
 
 /** A cookie with its value. */
 export interface OpenCookie extends Cookie {
   value: string;
   createdAt: Date;
 }
-
-/** Far beyond what servers accept; what is beyond is left out. */
-const maxHeaderBytes = 64 * 1024;
 
 /**
  * The cookies of one fetch: those that a user gave to an agent, and those that the responses set. Cookies of responses
@@ -40,7 +38,7 @@ export class FetchCookies {
       // A header of bytes: values may be UTF-8.
       const pair = Buffer.from(`${key}=${value}`).toString('latin1');
       bytes += pair.length + 2;
-      if (bytes > maxHeaderBytes) break;
+      if (bytes > smallBytes) break;
       pairs.push(pair);
     }
     return pairs.length === 0 ? null : pairs.join('; ');

@@ -1,8 +1,7 @@
 import type { DeletionInboxOptions } from '@gatehouse/shell/deletion-inbox';
 import type { CookieStore } from '../cookies/cookie-store.ts';
 import type { Logins } from '../logins/logins-client.ts';
-
-const batch = 500;
+import { batchRows } from '../bounds.ts';
 
 /** Removes the cookies of users whose data are deleted, and their logins at MCP servers. */
 export function createForgetting({
@@ -15,10 +14,10 @@ export function createForgetting({
   return {
     async forgetUser({ tenantId, userId, requestedAt: before }) {
       const counts = {
-        cookies: await cookies.forget({ tenantId, userId, before }, batch),
-        mcp_logins: await logins.forget({ tenantId, userId, before }, batch),
+        cookies: await cookies.forget({ tenantId, userId, before }, batchRows),
+        mcp_logins: await logins.forget({ tenantId, userId, before }, batchRows),
       };
-      return { counts, completed: Math.max(...Object.values(counts)) < batch };
+      return { counts, completed: Math.max(...Object.values(counts)) < batchRows };
     },
   };
 }

@@ -6,6 +6,7 @@ import type { OAuthBinding } from '../mcp/oauth-binding.ts';
 import type { OAuthClient, Tokens } from '../mcp/mcp-oauth.ts';
 import type { RevokedToken } from '../mcp/token-revocation.ts';
 import type { LoginOf } from './login.ts';
+import { maxRevocations } from '../bounds.ts';
 
 /** Tokens of a consent, and its terms. */
 export interface RevocableTokens extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
@@ -22,8 +23,6 @@ export interface LoginRevocationsOptions {
   log: Logger;
 }
 
-/** Those of one tenant that wait; further ones are left out. */
-export const maxRevocations = 1_000;
 /** A server that hangs delays no other tenant, and what waits in vain is left out. */
 const inFlight = { perKey: 2, slots: 16, maxWaiting: maxRevocations, maxWaitingOfAll: 10 * maxRevocations };
 

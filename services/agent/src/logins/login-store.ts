@@ -20,12 +20,10 @@ import {
   type LoginRef,
   type NewLogin,
 } from './login.ts';
-import { maxRevocations } from './login-revocations.ts';
+import { maxRevocations, refreshLeaseS } from '../bounds.ts';
 
 /** Tokens are refreshed after this part of their time. */
 const refreshAfter = 0.9;
-/** How long a replica may take for a refresh, after which another one may begin. */
-const claimS = 60;
 
 const ended = 'id, tenant_id as "tenantId", server_id as "serverId", user_id as "userId", secrets';
 const columns = `${ended},
@@ -152,7 +150,7 @@ export class LoginStore extends Store implements UserLists {
   claimRefresh({ tenantId, id, secrets }: Login, claim: string): Promise<boolean> {
     return this.tenant(tenantId).exists(
       `update agent.mcp_logins
-        set refresh_claim = $3, refresh_claimed_until = clock_timestamp() + make_interval(secs => ${claimS})
+        set refresh_claim = $3, refresh_claimed_until = clock_timestamp() + make_interval(secs => ${refreshLeaseS})
         where id = $1 and secrets = $2 and lost_at is null
           and (refresh_claimed_until is null or refresh_claimed_until < clock_timestamp())`,
       [id, secrets, claim],

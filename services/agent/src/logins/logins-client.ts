@@ -20,6 +20,7 @@ import type { RevocableTokens, LoginRevocations, TokenOwner } from './login-revo
 import type { EndedLogin, Login, LoginOf, LoginRef, NewLogin } from './login.ts';
 import type { LoginStore } from './login-store.ts';
 import type { ServerSecrets } from './server-secrets.ts';
+import { pollMs, refreshAgainS, refreshWaitMs } from '../bounds.ts';
 
 /** The secret parts of a login. */
 interface LoginSecrets extends RevocableTokens {
@@ -35,12 +36,6 @@ export interface LoginsOptions {
   revocations: LoginRevocations;
   log: Logger;
 }
-
-/** How long a request waits for a refresh that another one makes. */
-const waitMs = 25_000;
-const lookMs = 250;
-/** After a refresh for which the authorization server could not be asked. */
-const againS = 5;
 
 /**
  * The logins at servers with OAuth. A refresh token may be good for one refresh, so one request of all replicas makes
@@ -113,14 +108,14 @@ export class Logins {
   }
 
   async #renew(login: LoginRef, refused: string): Promise<string> {
-    const deadline = monotonicMs() + waitMs;
+    const deadline = monotonicMs() + refreshWaitMs;
     while (monotonicMs() < deadline) {
       const known = await this.#find(login);
       const { accessToken } = this.#open(known);
       if (!sameText(accessToken, refused)) return accessToken;
       const claim = newId();
       if (await this.#options.store.claimRefresh(known, claim)) return this.#refresh(known, claim);
-      await sleep(lookMs);
+      await sleep(pollMs);
     }
     throw new McpFailure('timeout');
   }
@@ -204,7 +199,7 @@ export class Logins {
       const failure =
         error instanceof OAuthRefused ? new McpFailure('needs_consent', { cause: error }) : error;
       if (!isLoss(failure)) {
-        await store.release(login, claim, againS);
+        await store.release(login, claim, refreshAgainS);
         throw failure;
       }
       const { serverId, tenantId } = login;

@@ -6,6 +6,7 @@ import { EventLines, eventText, type StreamEvent } from './event-lines.ts';
 import { McpFailure } from './failure.ts';
 import type { MessageReader } from './message-reader.ts';
 import type { RpcMessage } from './rpc-message.ts';
+import { maxTokenChars, smallBytes } from '../bounds.ts';
 
 type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -18,12 +19,8 @@ export interface BoundedFetchOptions {
   onFault: (error: unknown) => void;
 }
 
-/** Bytes of a response that is an error. */
-const maxErrorBytes = 64 * 1024;
 /** Events of a stream, and of a turn of the event loop. */
 const events = { most: 10_000, atOnce: 64 };
-/** The length of an address to post to, and of an id to go on from. */
-const maxEventChars = 4_096;
 /** Requests and notices of a server that are not answers. More are dropped. */
 const unasked = { burst: 8, perS: 2 };
 /** Answers to requests of a server. */
@@ -110,7 +107,7 @@ class MessageGate {
   /** An error of the protocol; of any other text nothing is left. */
   async #errorText(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<string> {
     const { reader, tenantId } = this.#options;
-    const start = await readStart(body, maxErrorBytes);
+    const start = await readStart(body, smallBytes);
     const messages = start === null ? null : await reader.read(tenantId, start, signal).catch(() => null);
     const [first] = messages ?? [];
     return first?.kind === 'response' && messages?.length === 1 ? JSON.stringify(first.content) : '';
@@ -147,11 +144,11 @@ class MessageGate {
   ): Promise<StreamEvent | null> {
     const head = {
       type,
-      id: id !== '' && id.length <= maxEventChars ? id : undefined,
+      id: id !== '' && id.length <= maxTokenChars ? id : undefined,
       retry: /^\d{1,9}$/.test(retry) ? retry : undefined,
     };
     // The address that the client posts to, in the transport of 2024.
-    if (type === 'endpoint') return data.length > maxEventChars ? null : { ...head, data };
+    if (type === 'endpoint') return data.length > maxTokenChars ? null : { ...head, data };
     const message = type === 'message' && data !== '' ? await this.#message(data, signal) : null;
     if (message !== null) return { ...head, data: JSON.stringify(message.content) };
     return head.id === undefined && head.retry === undefined ? null : { ...head, data: '' };

@@ -20,10 +20,11 @@ import { egressFetch } from './egress-fetch.ts';
 import { causesOf, mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-tool.ts';
 import type { MessageReader } from './message-reader.ts';
-import { maxTools, pageBytesKey, reasonKey, schemaKey } from './rpc-message.ts';
+import { pageBytesKey, reasonKey, schemaKey } from './rpc-message.ts';
 import type { ServerAccess } from './server-access.ts';
 import { digestOf } from './tool-review.ts';
 import { judgedSchema } from './tool-schema.ts';
+import { maxAnswerBytes, maxListBytes, maxNameChars, maxPages, maxTools, smallBytes } from '../bounds.ts';
 
 export interface ConnectionOptions {
   egress: Egress;
@@ -53,15 +54,6 @@ export interface ToolResult {
   /** Whether the tool says that it failed. */
   isError: boolean;
 }
-
-/** Bytes of the body of a response. */
-const maxBytes = 4 * 1024 * 1024;
-const maxPages = 20;
-/** Bytes of the tools that are kept; the rest is left out. */
-const maxListBytes = 1024 * 1024;
-/** Bytes of all pages of a list, whatever is kept of them. */
-const maxReadBytes = 4 * 1024 * 1024;
-const maxNameChars = 256;
 
 /** Results go to models, not to code: a schema of the server must not make the gateway run its patterns. */
 const anything: jsonSchemaValidator = {
@@ -190,7 +182,7 @@ async function connectBy(
     },
   );
   const connection = McpConnection.over(client, timeoutMs);
-  const send = egressFetch({ egress, tenantId, timeoutMs, maxBytes });
+  const send = egressFetch({ egress, tenantId, timeoutMs, maxBytes: maxAnswerBytes });
   try {
     await client.connect(
       new Transport(new URL(url), {
@@ -228,16 +220,13 @@ function isClientError(error: unknown): boolean {
   return false;
 }
 
-/** Characters of definitions, which are judged, sorted and hashed in about 20 ms; between so many, the loop takes a turn. */
-const judgedAtOnce = 64 * 1024;
-
 /** With the digest of each tool, and whether it can be used. */
 async function judged(list: ToolList): Promise<ToolList> {
   const tools: McpTool[] = [];
   let chars = 0;
   for (const tool of list.tools) {
     const size = JSON.stringify(tool).length;
-    if (chars > 0 && chars + size > judgedAtOnce) {
+    if (chars > 0 && chars + size > smallBytes) {
       await turnOfTheLoop();
       chars = 0;
     }
@@ -280,6 +269,6 @@ class ToolCollection {
         ...(typeof reason === 'string' && { unusable: reason }),
       });
     }
-    this.isFull = this.#bytes > maxListBytes || this.#read >= maxTools || this.#readBytes >= maxReadBytes;
+    this.isFull = this.#bytes > maxListBytes || this.#read >= maxTools || this.#readBytes >= maxAnswerBytes;
   }
 }

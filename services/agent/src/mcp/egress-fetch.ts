@@ -1,5 +1,6 @@
 import type { Egress } from '@gatehouse/egress/egress';
 import { EgressError } from '@gatehouse/egress/errors';
+import { streamMs } from '../bounds.ts';
 
 export interface EgressFetchOptions {
   egress: Egress;
@@ -10,8 +11,6 @@ export interface EgressFetchOptions {
   maxBytes: number;
 }
 
-/** How long a stream for notices of the server is held. */
-const streamMs = 10 * 60_000;
 const nullBody = new Set([204, 205, 304]);
 
 /** `fetch` for the MCP client: the guard, the sizes and the times of `packages/egress`, and no redirects. */

@@ -1,10 +1,9 @@
-/** Characters of texts that are compared with one value. Parsing so many takes up to 15 ms. */
-const maxChars = 256 * 1024;
+import { pieceBytes } from '../bounds.ts';
 
 /** The texts that are the JSON of a value, whatever the order of members and the white space. */
 export class TextsOfJson {
   readonly #value: unknown;
-  #left = maxChars;
+  #left = pieceBytes;
 
   /** `value` is one of JSON. */
   constructor(value: unknown) {

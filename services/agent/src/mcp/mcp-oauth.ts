@@ -31,6 +31,8 @@ import {
   revocationRequest,
   type RevokedToken,
 } from './token-revocation.ts';
+import { workDeadlineMs } from '@gatehouse/kit/bounds';
+import { maxMetadataBytes, maxSecretChars, maxTokenS, maxUrlPartChars, stepMs } from '../bounds.ts';
 
 export interface Tokens {
   accessToken: string;
@@ -82,15 +84,6 @@ export const callbackPath = '/v1/mcp/oauth/callback';
 
 /** Searches for authorization servers under way, of a tenant. */
 const bindings = { perKey: 4, maxWaiting: 1_000 };
-const requestMs = 10_000;
-/** For all requests of one step. */
-const stepMs = 20_000;
-const maxBytes = 256 * 1024;
-const maxTokenChars = 16_384;
-/** The length of each part of a URL for browsers: endpoint, id of a client, all scopes together. */
-const maxUrlPartChars = 2_000;
-/** The longest lifetime of a token; a larger value means that it never expires. */
-const longestS = 365 * 86_400;
 /** Answers that say nothing about the grant. */
 const passing: ReadonlySet<string> = new Set([
   OAuthErrorCode.ServerError,
@@ -296,7 +289,7 @@ export class OAuthClient {
       },
     );
     const secretChars = client_secret?.length ?? 0;
-    if (!isToken(client_id) || client_id.length > maxUrlPartChars || secretChars > maxTokenChars)
+    if (!isToken(client_id) || client_id.length > maxUrlPartChars || secretChars > maxSecretChars)
       throw new McpFailure('invalid');
     return {
       client_id,
@@ -313,7 +306,7 @@ export class OAuthClient {
     return {
       accessToken,
       refreshToken,
-      expiresInS: seconds === undefined ? null : Math.min(Math.max(1, seconds), longestS),
+      expiresInS: seconds === undefined ? null : Math.min(Math.max(1, seconds), maxTokenS),
     };
   }
 
@@ -324,7 +317,12 @@ export class OAuthClient {
   ): Promise<Result> {
     const limit = AbortSignal.timeout(stepMs);
     const send = read(
-      egressFetch({ egress: this.#options.egress, tenantId, timeoutMs: requestMs, maxBytes }),
+      egressFetch({
+        egress: this.#options.egress,
+        tenantId,
+        timeoutMs: workDeadlineMs,
+        maxBytes: maxMetadataBytes,
+      }),
     );
     try {
       return await work((url, init) => send(url, { ...init, signal: limit }));
@@ -367,7 +365,7 @@ async function challengeOf(
 }
 
 function isToken(text: string): boolean {
-  return text.length <= maxTokenChars && /^[\x21-\x7e]+$/.test(text);
+  return text.length <= maxSecretChars && /^[\x21-\x7e]+$/.test(text);
 }
 
 /** The client secret among the secrets of a server. */

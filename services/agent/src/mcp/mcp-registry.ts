@@ -17,6 +17,7 @@ import { MessageReader } from './message-reader.ts';
 import type { ServerAccess } from './server-access.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
 import type { AcceptedTool } from './tool-review.ts';
+import { noticeMs, stepMs } from '../bounds.ts';
 
 /** The list of a server. */
 export interface Listed extends ToolList {
@@ -56,10 +57,6 @@ export interface McpRegistryOptions {
   log: Logger;
 }
 
-/** The longest time for a connection or a list of tools, however patient calls are. */
-const listMs = 20_000;
-/** The shortest time between two notices of a connection that are heard. */
-const noticeMs = 10_000;
 /** Limits of this process. */
 const waiting = { maxWaiting: 1_000, tooMany: () => new McpFailure('busy') };
 const callsOfServer = { perKey: 16, ...waiting };
@@ -101,7 +98,7 @@ export class McpRegistry {
   ): Promise<Listed> {
     const { url, transport, timeoutMs } = settings;
     const { egress } = this.#options;
-    const limitMs = Math.min(timeoutMs, listMs);
+    const limitMs = Math.min(timeoutMs, stepMs);
     const signal = AbortSignal.timeout(limitMs);
     const access = { headers, tokens: null };
     const reader = this.#reader;
@@ -173,7 +170,7 @@ export class McpRegistry {
   }
 
   async #refresh(server: McpServerHead, user: string | null): Promise<Listed> {
-    const signal = AbortSignal.timeout(Math.min(server.timeoutMs, listMs));
+    const signal = AbortSignal.timeout(Math.min(server.timeoutMs, stepMs));
     try {
       const list = (): Promise<Listed> =>
         this.#withConnection(server, { user, signal, isRepeatable: true }, (connection) =>
@@ -207,7 +204,7 @@ export class McpRegistry {
       const { connection, isNew, release } = await this.#sessions
         .take(key, signal, () =>
           // Others may wait for the same connection when this caller has gone.
-          McpConnection.connect(this.#connectionTo(server, access), AbortSignal.timeout(listMs)),
+          McpConnection.connect(this.#connectionTo(server, access), AbortSignal.timeout(stepMs)),
         )
         .catch((error: unknown) => {
           signal.throwIfAborted();

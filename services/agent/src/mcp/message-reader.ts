@@ -4,18 +4,13 @@ import { JsonScan } from '@gatehouse/kit/json-scan';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { McpFailure } from './failure.ts';
 import { rpcMessage, type RpcMessage } from './rpc-message.ts';
+import { maxMessages, readAtOnceBytes, scannedBytes } from '../bounds.ts';
 
-/** Messages of one body. */
-const maxBatch = 100;
 /**
  * Limits on the values of a body and on their depth. Parsing takes up to 40 ms at these limits (26,000 objects of
  * different members), and 12 ms for 100 tools of 300 properties.
  */
 const most = { values: 80_000, depth: 64 };
-/** Smaller bodies are read at once: that takes a millisecond. */
-const smallBytes = 16 * 1024;
-/** A piece that is scanned in 5 ms. */
-const pieceBytes = 1024 * 1024;
 
 const MiB = 1024 * 1024;
 /** Bytes of large bodies in memory until they are read. Reading one, which takes several times its size, comes on top. */
@@ -42,16 +37,16 @@ export class MessageReader {
    */
   async read(tenantId: string, body: Buffer, signal?: AbortSignal): Promise<RpcMessage[] | null> {
     const turn = <Result>(piece: () => Result): Result | Promise<Result> =>
-      body.length <= smallBytes ? piece() : inTurnOf(tenantId, piece, signal);
+      body.length <= readAtOnceBytes ? piece() : inTurnOf(tenantId, piece, signal);
     const scan = new JsonScan();
-    for (let from = 0; from < body.length; from += pieceBytes) {
-      await turn(() => scan.add(body, from, Math.min(body.length, from + pieceBytes)));
+    for (let from = 0; from < body.length; from += scannedBytes) {
+      await turn(() => scan.add(body, from, Math.min(body.length, from + scannedBytes)));
       if (scan.values > most.values || scan.depth > most.depth) throw new McpFailure('too_large');
     }
     const value = await turn(() => parsed(body));
     if (value === undefined) return null;
     const values = Array.isArray(value) ? (value as unknown[]) : [value];
-    if (values.length > maxBatch) throw new McpFailure('too_large');
+    if (values.length > maxMessages) throw new McpFailure('too_large');
     return turn(() =>
       values.map((each) => rpcMessage(each, body.length)).filter((message) => message !== null),
     );

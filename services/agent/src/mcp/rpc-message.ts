@@ -3,6 +3,15 @@ import { cutText, shortened } from '@gatehouse/events/cut-text';
 import { isFields } from '@gatehouse/kit/fields';
 import { McpFailure } from './failure.ts';
 import { TextsOfJson } from './json-duplicates.ts';
+import {
+  maxMessages,
+  maxNameChars,
+  maxTextChars,
+  maxTokenChars,
+  maxTools,
+  maxWrongTools,
+  smallBytes,
+} from '../bounds.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -13,16 +22,6 @@ export interface RpcMessage {
   content: Fields;
 }
 
-/** Tools of one page of a list; the rest is left out. */
-export const maxTools = 500;
-const maxNameChars = 256;
-const maxDescriptionChars = 8_192;
-const maxTextChars = 8_192;
-/** The length of an id, a cursor, a version. */
-const maxTokenChars = 4_096;
-const maxVersions = 100;
-/** Tools whose schema is larger can't be used: to sort one of 830 kB for its digest took 140 ms. */
-const maxSchemaBytes = 64 * 1024;
 /** The member of a listed page with the bytes that the server sent for it. */
 export const pageBytesKey = 'gatehouse/bytes';
 /** A listed tool has its schema under this key, as JSON text: the client would check each member, and describe each fault. */
@@ -112,9 +111,6 @@ function namedOf({ name, version }: Fields): Fields {
   return { name: textOf(name, maxTokenChars), version: textOf(version, maxTokenChars) };
 }
 
-/** A list with more wrong elements counts as none. */
-const maxWrongTools = 20;
-
 /**
  * The tools of a list. Some servers list elements that are no tools; a list with too many of them is no list of tools.
  */
@@ -136,7 +132,7 @@ function toolOf(value: unknown): Fields | null {
   const text = typeof description === 'string' ? description : '';
   return {
     // A name that is too long is one that the list leaves out.
-    ...{ name: cutText(name, maxNameChars + 1), description: cutText(text, maxDescriptionChars) },
+    ...{ name: cutText(name, maxNameChars + 1), description: cutText(text, maxTextChars) },
     inputSchema: { type: 'object' },
     annotations: {
       readOnlyHint: hints['readOnlyHint'] === true,
@@ -154,7 +150,7 @@ function schemaOf(schema: unknown): Fields {
   if (schema === undefined || schema === null || schema === true) return { [schemaKey]: '{}' };
   if (!isFields(schema)) return { [schemaKey]: fitsNothing, [reasonKey]: 'input_schema is not a schema.' };
   const text = JSON.stringify(schema);
-  if (Buffer.byteLength(text) <= maxSchemaBytes) return { [schemaKey]: text };
+  if (Buffer.byteLength(text) <= smallBytes) return { [schemaKey]: text };
   return { [schemaKey]: fitsNothing, [reasonKey]: 'input_schema is larger than 64 KiB.' };
 }
 
@@ -198,7 +194,7 @@ function texts(from: Fields, names: readonly string[]): Fields {
 
 function versionsOf(value: unknown): string[] {
   return listOf(value)
-    .slice(0, maxVersions)
+    .slice(0, maxMessages)
     .map((version) => textOf(version, maxNameChars));
 }
 

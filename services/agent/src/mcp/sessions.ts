@@ -1,5 +1,7 @@
 import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import type { McpConnection } from './connection.ts';
+import { minuteMs } from '@gatehouse/kit/bounds';
+import { noticeMs } from '../bounds.ts';
 
 interface HeldSession {
   tenantId: string;
@@ -23,8 +25,6 @@ export interface SessionKey {
 
 const textOf = ({ connectionId, loginId }: SessionKey): string => `${connectionId}/${loginId ?? ''}`;
 
-const idleMs = 60_000;
-const sweepMs = 10_000;
 const maxHeld = { all: 256, ofTenant: 32 };
 
 /**
@@ -36,7 +36,7 @@ export class McpSessions {
   #sweep: NodeJS.Timeout | undefined;
 
   start(): void {
-    this.#sweep = setInterval(() => this.#closeIdle(idleMs), sweepMs);
+    this.#sweep = setInterval(() => this.#closeIdle(minuteMs), noticeMs);
   }
 
   async stop(): Promise<void> {

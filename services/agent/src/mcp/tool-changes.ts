@@ -3,11 +3,7 @@ import type { NewAlert } from '@gatehouse/events/alert-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { McpServerHead } from './mcp-server.ts';
 import { digestOf, type ToolChange } from './tool-review.ts';
-
-/** Alerts of one list; the API shows all changes. */
-const maxAlerts = 20;
-/** The length of a description in an event. */
-const maxDescriptionChars = 1_000;
+import { maxAlertChars, maxAlerts } from '../bounds.ts';
 
 /** The alerts for tools whose definition has changed; `userId` is null for the list of all users. */
 export function changedToolAlerts(
@@ -18,8 +14,8 @@ export function changedToolAlerts(
   return changes.slice(0, maxAlerts).map(({ tool, accepted }) => {
     const data = {
       ...{ mcp_server_id: id, name, user_id: userId, tool: tool.name, digest: digestOf(tool) },
-      description: cutText(tool.description, maxDescriptionChars),
-      accepted_description: accepted && cutText(accepted.description, maxDescriptionChars),
+      description: cutText(tool.description, maxAlertChars),
+      accepted_description: accepted && cutText(accepted.description, maxAlertChars),
     };
     return { id: newId(), tenant_id: tenantId, type: 'mcp.tool_changed', data };
   });

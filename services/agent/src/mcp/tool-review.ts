@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { McpTrust } from '@gatehouse/contract/mcp-servers';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { McpTool } from './mcp-tool.ts';
+import { maxAccepted, maxListBytes } from '../bounds.ts';
 
 /** The parts of a tool that a model and the gateway use. */
 export type ToolDefinition = Pick<McpTool, 'description' | 'inputSchema' | 'readOnly' | 'idempotent'>;
@@ -22,11 +23,6 @@ export interface ToolChange {
   /** Null if it is no longer known. */
   accepted: ToolDefinition | null;
 }
-
-/** Names whose accepted definitions are remembered, also of tools that are no longer listed. */
-export const maxAccepted = 1_000;
-/** Definitions are kept up to this many bytes of a row. */
-const maxDefinitionBytes = 1024 * 1024;
 
 /** The digest of all that models and the gateway use of a tool, whatever the order of members. */
 export function digestOf(tool: McpTool): string {
@@ -76,7 +72,7 @@ export function reviewed(
   const accepted: AcceptedTool[] = [...known.values()]
     .filter(({ name }) => !names.has(name))
     .map(({ definition: _, ...entry }) => entry);
-  const room = { bytes: maxDefinitionBytes };
+  const room = { bytes: maxListBytes };
   const changes: ToolChange[] = [];
   for (const tool of listed) {
     const [digest, entry] = [digestOf(tool), known.get(tool.name)];

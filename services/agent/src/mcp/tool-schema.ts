@@ -1,5 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { mendedSchema, placeOf, Unusable, type Reference } from './mended-schema.ts';
+import { maxReferenceDepth, maxSchemaMembers } from '../bounds.ts';
 
 /** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
 
@@ -43,15 +44,10 @@ function topOf(schema: Fields): Fields {
   };
 }
 
-/** References in references, and choices in choices. */
-const maxDepth = 8;
-/** Members of all schemas that are put together. A schema may refer to another one many times. */
-const maxMembers = 10_000;
-
 /** Puts the schemas together that a schema is made of. */
 class Merger {
   readonly #root: Fields;
-  #left = maxMembers;
+  #left = maxSchemaMembers;
   readonly #texts = new Map<Schema, string>();
   readonly #resolved = new Map<unknown, Schema | undefined>();
 
@@ -68,7 +64,8 @@ class Merger {
     const { properties = {}, required, $ref: ref, allOf, anyOf, oneOf } = schema;
     const entries = Object.entries(properties as Record<string, Schema>);
     this.#left -= 1 + entries.length + listOf(required).length;
-    if (depth > maxDepth || this.#left < 0) throw new Unusable('input_schema has too many references.');
+    if (depth > maxReferenceDepth || this.#left < 0)
+      throw new Unusable('input_schema has too many references.');
     const parts: Members[] = [
       { properties: new Map(entries), required: new Set(listOf(required) as string[]) },
     ];

@@ -13,7 +13,8 @@ import type { KnownHead, KnownServer, McpServer, McpServerHead, McpSettings } fr
 import type { McpTool } from '../mcp/mcp-tool.ts';
 import { changedToolAlerts } from '../mcp/tool-changes.ts';
 import { goodSecondsOf, type ListTexts } from '../mcp/tool-lists.ts';
-import { acceptance, maxAccepted, reviewed, type AcceptedTool, type ToolChange } from '../mcp/tool-review.ts';
+import { acceptance, reviewed, type AcceptedTool, type ToolChange } from '../mcp/tool-review.ts';
+import { longestRetryS, maxAccepted } from '../bounds.ts';
 
 /** The column of each setting. */
 const settingColumns = {
@@ -46,9 +47,6 @@ const valuesOf = (settings: McpSettings): unknown[] =>
     const value = settings[name];
     return typeof value === 'object' ? JSON.stringify(value) : value;
   });
-
-/** The longest time that a server which does not answer is left alone, in seconds. */
-const longestRetryS = 300;
 
 /** The MCP servers of one tenant at a time. */
 export class ServerStore extends Store implements ServerRecord {

@@ -1,6 +1,7 @@
 import type { McpServer } from '../mcp/mcp-server.ts';
 import { modelNames } from '../mcp/model-names.ts';
 import { connectTool, type OfferedTool } from './offered-tools.ts';
+import { maxOfferedBytes, maxOfferedTools } from '../bounds.ts';
 
 /** A tool that an agent may use. */
 export interface AgentTool {
@@ -9,10 +10,6 @@ export interface AgentTool {
   server: Pick<McpServer, 'id' | 'name' | 'timeoutMs'>;
   tool: OfferedTool;
 }
-
-/** More than any provider accepts, in number and in bytes; what is beyond is left out. */
-const maxTools = 512;
-const maxBytes = 2 * 1024 * 1024;
 
 /** The names of the servers of which an agent may use all tools, or single ones. */
 export function serverNames(refs: readonly string[]): string[] {
@@ -60,7 +57,7 @@ export class AgentTools {
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     for (const tool of named) {
       this.#bytes += bytesOf(tool);
-      this.#isFull ||= this.#bytes > maxBytes || this.#tools.length === maxTools;
+      this.#isFull ||= this.#bytes > maxOfferedBytes || this.#tools.length === maxOfferedTools;
       if (this.#isFull) return;
       this.#tools.push({ server: { id, name, timeoutMs }, tool });
     }

@@ -18,11 +18,10 @@ import type { ServerStore } from '../servers/server-store.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
 import { AgentTools, serverNames, type AgentTool } from './agent-tools.ts';
 import type { OfferedTools, SeenServer } from './offered-tools.ts';
+import { listWaitMs } from '../bounds.ts';
 
 /** Listings of a tenant at the same time. */
 const listings = { perKey: 4, maxWaiting: 1_000 };
-/** How long a turn waits for lists that are fetched again. */
-const maxWaitMs = 2_000;
 
 export interface ListToolsDependencies {
   agents: AgentStore;
@@ -73,7 +72,7 @@ async function seenServers(
   const stale = seen.filter(({ server, isStale }) => isStale && server.retryInS <= 0);
   if (stale.length === 0) return seen;
   const refreshed = stale.map(({ server }) => registry.refresh(server, user));
-  await settledWithin(Promise.allSettled(refreshed), maxWaitMs);
+  await settledWithin(Promise.allSettled(refreshed), listWaitMs);
   return find();
 }
 

@@ -7,6 +7,7 @@ import type { McpTool } from '../mcp/mcp-tool.ts';
 import type { ListHead, ListTexts } from '../mcp/tool-lists.ts';
 import { acceptance, type AcceptedTool } from '../mcp/tool-review.ts';
 import { judgedSchema } from '../mcp/tool-schema.ts';
+import { mendedAtOnce } from '../bounds.ts';
 
 /** A tool that may be used. */
 export interface OfferedTool extends Omit<McpTool, 'inputSchema' | 'digest' | 'unusable'> {
@@ -136,9 +137,6 @@ export class OfferedTools {
     return tools;
   }
 }
-
-/** Tools whose schemas are mended in one piece: each takes up to 15 ms. */
-const mendedAtOnce = 4;
 
 /** Null for a tool whose schema no provider would take. */
 function offered(tool: McpTool): OfferedTool | null {

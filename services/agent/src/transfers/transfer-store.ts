@@ -1,6 +1,7 @@
 import { type Queryable, withTenant } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
+import { maxUses } from '../bounds.ts';
 
 /** Reads for transfers of resources between tenants, one tenant at a time. */
 
@@ -46,8 +47,6 @@ const tables: Record<TransferType, { table: string; name: string }> = {
   agent: { table: 'agent.agents', name: 'key' },
   mcp_server: { table: 'agent.mcp_servers', name: 'name' },
 };
-/** Uses by agents that are not part of a transfer, and are shown. */
-const maxUses = 1_000;
 /** Room for a number at the end of a name of 64 characters. */
 const maxBase = 58;
 

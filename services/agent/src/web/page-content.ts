@@ -2,11 +2,10 @@ import { getBOMEncoding, normalizeEncoding, TextDecoder } from '@exodus/bytes/en
 import sniffEncoding from 'html-encoding-sniffer';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import type { PageType } from './page-type.ts';
+import { pieceBytes } from '../bounds.ts';
 
 /** Browsers look for the encoding of a page in as many bytes. */
 const sniffedBytes = 1_024;
-/** Decoding takes up to 60 ms a mebibyte. */
-const decodedBytes = 256 * 1_024;
 
 /**
  * The text of a page in the encoding that browsers find: by its byte order mark, the charset of its header, the
@@ -15,10 +14,10 @@ const decodedBytes = 256 * 1_024;
 export async function pageText(tenantId: string, body: Buffer, type: PageType): Promise<string> {
   const decoder = decoderOf(encodingOf(body, type));
   if (decoder === null) return body.length === 0 ? '' : '\ufffd';
-  if (body.length <= decodedBytes) return decoder.decode(body);
+  if (body.length <= pieceBytes) return decoder.decode(body);
   const parts: string[] = [];
-  for (let from = 0; from < body.length; from += decodedBytes) {
-    const piece = body.subarray(from, from + decodedBytes);
+  for (let from = 0; from < body.length; from += pieceBytes) {
+    const piece = body.subarray(from, from + pieceBytes);
     parts.push(await runCooperatively(tenantId, () => decoder.decode(piece, { stream: true })));
   }
   return parts.join('') + decoder.decode();

@@ -5,14 +5,12 @@ import { Sandbox } from '@gatehouse/sandbox/sandbox';
 import type { PageInput, PageText } from './page-worker.ts';
 
 const worker = path.join(import.meta.dirname, `page-worker${path.extname(import.meta.filename)}`);
-const deadlineMs = 5_000;
-const maxHeapMiB = 192;
 
 /** Reads the text of HTML pages in a sandbox. */
 export class PageTexts {
   readonly #sandbox = new Sandbox<PageInput, PageText>({
     ...{ file: worker, task: 'readPage', processes: 2, maxWaiting: 64, maxWaitingPerTenant: 16 },
-    ...{ deadlineMs, maxHeapMiB },
+    ...{ deadlineMs: 5_000, maxHeapMiB: 192 },
   });
 
   readonly #log: Logger;

@@ -1,5 +1,6 @@
 import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
+import { maxElements } from '../bounds.ts';
 
 export interface PageInput {
   html: string;
@@ -36,8 +37,6 @@ const Reader = Readability as unknown as new (
   document: PageDocument,
   options: { maxElemsToParse: number },
 ) => { parse: () => Article | null };
-
-const maxElements = 200_000;
 
 /** The readable text of a page: its article if it has one, else all of its text. Runs in a sandbox. */
 export function readPage({ html }: PageInput): PageText {

@@ -10,6 +10,7 @@ import { isNamedHost } from './host-pattern.ts';
 import { pageText } from './page-content.ts';
 import type { PageTexts } from './page-texts.ts';
 import { pageTypeOf } from './page-type.ts';
+import { maxPageBytes, maxRedirects } from '../bounds.ts';
 
 /** The agent and the user that a page is fetched for. */
 export interface FetchFor {
@@ -33,9 +34,6 @@ export interface Fetched {
   outcome: 'ok' | 'error' | McpFailureKind;
 }
 
-/** As browsers. */
-const maxRedirects = 20;
-const maxBytes = 2 * 1024 * 1024;
 /** Calls of a tenant in this process. */
 const calls = { perKey: 16, maxWaiting: 1_000, tooMany: () => new EgressError('busy') };
 const accept = 'text/html,application/xhtml+xml,application/json,text/plain;q=0.9,*/*;q=0.5';
@@ -88,7 +86,14 @@ export class WebFetch {
     for (let left = maxRedirects; ; left -= 1) {
       const cookie = await jar.headerFor(at);
       const headers = { accept, ...(cookie !== null && { cookie }) };
-      const response = await egress.request({ tenantId, method: 'GET', url: at, headers, signal, maxBytes });
+      const response = await egress.request({
+        tenantId,
+        method: 'GET',
+        url: at,
+        headers,
+        signal,
+        maxBytes: maxPageBytes,
+      });
       await jar.take(at, response.setCookies);
       const { location } = response.headers;
       if (!isRedirect(response.status) || location === undefined) return { response, at };

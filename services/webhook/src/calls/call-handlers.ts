@@ -13,6 +13,7 @@ import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import { countDeliveries, type CallStore } from './call-store.ts';
 import { deliveryById, type DeliveryStore } from '../deliveries/delivery-store.ts';
 import { lockEndpoint, type EndpointStore } from '../endpoints/endpoint-store.ts';
+import { maxDeliveriesOfCall } from '../bounds.ts';
 
 type List = Call<unknown, z.output<typeof listWebhookCalls>>;
 
@@ -24,9 +25,6 @@ export interface CallDependencies extends Pick<Ground, 'changes'> {
   queue: DeliveryQueue;
   counts: MinuteCounts;
 }
-
-/** The deliveries that are read of one result; as many as its call shows. */
-const maxDeliveries = 50;
 
 /** `/v1/webhooks/endpoints/{id}/calls`, `/v1/webhooks/calls*` */
 export function callHandlers(dependencies: CallDependencies): Record<string, Handler> {
@@ -60,8 +58,8 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
       await counts.count(tenantId, 'repeated_deliveries');
       return changes.change(call, async (db) => {
         orNotFound(await lockEndpoint(db, known.endpointId), what);
-        if ((await countDeliveries(db, callId)) >= maxDeliveries)
-          throw new AppError('limit_reached', `A result is sent ${maxDeliveries} times at most.`);
+        if ((await countDeliveries(db, callId)) >= maxDeliveriesOfCall)
+          throw new AppError('limit_reached', `A result is sent ${maxDeliveriesOfCall} times at most.`);
         const id = orNotFound(await queue.addResult(db, known), what);
         const body = showDelivery(await deliveryById(db, id));
         return {

@@ -5,16 +5,13 @@ import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { CallError, NewCall, StoredCall } from './call.ts';
 import type { Ref } from '../shared/ref.ts';
+import { keptDays } from '../bounds.ts';
 
 const callColumns = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_id as "agentId",
   delivery_id as "deliveryId", body_sha256 as "bodySha256", mode, status, user_id as "userId",
   session_id as "sessionId", metadata, callback_url as "callbackUrl", hops, error, created_at as "createdAt",
   finished_at as "finishedAt"`;
 const columns = `${callColumns}, request, result`;
-
-const retentionDays = 30;
-/** A key may be freed between the insertion that it stops and the look at its call. */
-const maxAttempts = 3;
 
 /** Rolls back what was begun. */
 class NotInserted extends Error {
@@ -87,7 +84,8 @@ export class CallStore extends Store {
     claim: CallClaim,
     also: (db: Queryable) => Promise<unknown>,
   ): Promise<StoredCall | 'closed' | null> {
-    for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    // A key may be freed between the insertion that it stops and the look at its call.
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
       try {
         await withTenant(this.pool, call.tenantId, async (db) => {
           const inserted = await insertCall(db, call, claim);
@@ -288,7 +286,7 @@ async function insertCall(
       call.request,
       claimId,
       seconds,
-      retentionDays,
+      keptDays,
       call.keys.map(({ kind }) => kind),
       call.keys.map(({ digest }) => digest),
       call.keys.map((key) => key.retentionS),

@@ -1,10 +1,7 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-
-/** A call whose replica died can be taken over after this time. */
-const claimS = 12;
-const prolongEveryMs = 3_000;
+import { callLeaseS, prolongMs } from '../bounds.ts';
 
 /** The calls that this process works on: it prolongs their claims for as long as it does. */
 export class Claims {
@@ -21,9 +18,9 @@ export class Claims {
     this.#prolonging = new PeriodicWork({
       task: 'prolong claims of calls',
       log,
-      everyMs: prolongEveryMs,
+      everyMs: prolongMs,
       round: async () => {
-        if (this.#held.size > 0) await prolong([...this.#held], claimS);
+        if (this.#held.size > 0) await prolong([...this.#held], callLeaseS);
         return false;
       },
     });
@@ -39,7 +36,7 @@ export class Claims {
 
   /** A claim, and how long it lasts if no process holds it. */
   make(): { claimId: string; seconds: number } {
-    return { claimId: newId(), seconds: claimS };
+    return { claimId: newId(), seconds: callLeaseS };
   }
 
   /** Holds a claim while `work` runs. */

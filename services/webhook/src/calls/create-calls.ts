@@ -19,6 +19,7 @@ import { llmHandlers } from './llm-handlers.ts';
 import { EndpointWait } from './patience.ts';
 import { failLost, runCall } from './run-call-job.ts';
 import { SyncCalls } from './sync-calls-handlers.ts';
+import { cleanUpMs } from '@gatehouse/kit/bounds';
 
 export interface CallsOptions extends Ground {
   deliveryQueue: DeliveryQueue;
@@ -26,8 +27,6 @@ export interface CallsOptions extends Ground {
   endpointGate: EndpointGate;
   templates: Templates;
 }
-
-const lostEveryMs = 600_000;
 
 /** Calls: genuine requests to endpoints, and what became of them. */
 export function createCalls({ log }: Shell, options: CallsOptions) {
@@ -59,7 +58,7 @@ export function createCalls({ log }: Shell, options: CallsOptions) {
       new PeriodicWork({
         task: 'end lost calls',
         log,
-        everyMs: lostEveryMs,
+        everyMs: cleanUpMs,
         round: () => failLost({ system, calls, queue }),
       }),
       ...cleanUp(log, system, [expiredCalls]),

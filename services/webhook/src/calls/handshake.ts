@@ -1,12 +1,11 @@
 import type { WebhookChallenge, WebhookIgnored } from '@gatehouse/contract/webhook-calls';
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';
+import { maxChallengeChars } from '../bounds.ts';
 
 /** The response to a request that only checks the endpoint. */
 export type HandshakeAnswer = WebhookIgnored | WebhookChallenge;
 
 const ignored: WebhookIgnored = { call_id: null, status: 'ignored' };
-/** Slack's have about 50. */
-const longestChallenge = 1_000;
 
 /**
  * The answer to a payload by which a sender only checks the endpoint, null for any other: senders do that by themselves,
@@ -25,6 +24,6 @@ export function answerToHandshake(
   // Now and then, for slash commands: https://docs.slack.dev/interactivity/implementing-slash-commands
   if (ssl_check === '1') return ignored;
   // When the URL of an app's events is set: https://docs.slack.dev/reference/events/url_verification
-  const isShort = typeof challenge === 'string' && challenge.length <= longestChallenge;
+  const isShort = typeof challenge === 'string' && challenge.length <= maxChallengeChars;
   return type === 'url_verification' && isShort ? { challenge } : null;
 }

@@ -30,6 +30,7 @@ import { readInput, requestOf } from './llm-input-handlers.ts';
 import type { Templates } from '../templates/templates.ts';
 import type { CallStore } from './call-store.ts';
 import type { Ref } from '../shared/ref.ts';
+import { dayS } from '../bounds.ts';
 
 export interface LlmDependencies extends Pick<
   Ground,
@@ -49,7 +50,6 @@ export interface LlmDependencies extends Pick<
   templates: Templates;
 }
 
-const dayS = 24 * 3_600;
 /** How long a repeat is known by its id, and by its body where no id is signed. */
 const retentionS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
 

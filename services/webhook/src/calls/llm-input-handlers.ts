@@ -7,6 +7,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Templates } from '../templates/templates.ts';
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';
 import { answerToHandshake, type HandshakeAnswer } from './handshake.ts';
+import { maxFormFields } from '../bounds.ts';
 
 /** Schemes whose senders may send forms, which then have the JSON in the field `payload`, or are the payload. */
 const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
@@ -51,8 +52,6 @@ function readPayload(scheme: WebhookScheme, contentType: string | undefined, bod
   return Buffer.from(payload ?? JSON.stringify(fields));
 }
 
-/** Senders have some twenty. Each takes microseconds, and more the more there are: a million would take 3 s. */
-const maxFormFields = 1_000;
 const [plus, space] = [0x2b, 0x20];
 
 /** The fields of a form. Throws `payload_too_large` for too many, before it parses them. */

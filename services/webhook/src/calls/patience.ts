@@ -1,10 +1,6 @@
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-
-const longestMs = 30_000;
-const pollMs = 500;
-/** The most senders of this replica; each looks for itself. */
-const maxWaiting = 100;
+import { maxOpenWaits, openWaitMs, pollMs } from '../bounds.ts';
 
 /** Senders that wait for the answer of an endpoint that is about to move to another tenant. */
 export class EndpointWait {
@@ -14,8 +10,8 @@ export class EndpointWait {
   async untilOpen<State extends { closed: boolean }>(
     find: () => Promise<State | null>,
   ): Promise<State | null> {
-    if (this.#waiting >= maxWaiting) refuseClosed();
-    const until = monotonicMs() + longestMs;
+    if (this.#waiting >= maxOpenWaits) refuseClosed();
+    const until = monotonicMs() + openWaitMs;
     this.#waiting += 1;
     try {
       for (;;) {
@@ -34,6 +30,6 @@ export function refuseClosed(): never {
   throw new AppError(
     'service_unavailable',
     'The endpoint is about to move to another tenant. Send it again.',
-    { retryAfterMs: longestMs },
+    { retryAfterMs: openWaitMs },
   );
 }

@@ -7,8 +7,8 @@ import type { CallTexts } from './call-texts.ts';
 import type { CompletionClient } from '../clients/completion-client.ts';
 import type { CallStore } from './call-store.ts';
 import { findLostCalls } from './call-system-store.ts';
-import { upkeepBatch } from '../shared/upkeep.ts';
-import { isTemporary, longestRunMs } from '../clients/completion.ts';
+import { isTemporary } from '../clients/completion.ts';
+import { batchRows, longestRunMs } from '../bounds.ts';
 
 /**
  * Asks the agent for an `async` call and stores its answer. An attempt that was interrupted is repeated by the same id,
@@ -60,12 +60,12 @@ export async function failLost({
   calls: CallStore;
   queue: Pick<DeliveryQueue, 'addResult'>;
 }): Promise<boolean> {
-  const lost = await findLostCalls(system, upkeepBatch);
+  const lost = await findLostCalls(system, batchRows);
   for (const { tenantId, id } of lost) {
     const call = await calls.find(tenantId, id);
     if (call === null) continue;
     const error = { code: 'service_timeout', message: 'The call did not end within two days.' } as const;
     await calls.fail(call, error, (db) => queue.addResult(db, call));
   }
-  return lost.length === upkeepBatch;
+  return lost.length === batchRows;
 }

@@ -9,6 +9,8 @@ import type { CallStore } from './call-store.ts';
 import type { CallError, NewCall, StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
 import type { Claims } from './claims.ts';
+import { minuteMs } from '@gatehouse/kit/bounds';
+import { leastCallMs, pollMs } from '../bounds.ts';
 
 export interface SyncCallsOptions {
   calls: CallStore;
@@ -16,12 +18,6 @@ export interface SyncCallsOptions {
   texts: CallTexts;
   completions: CompletionClient;
 }
-
-/** How long a sender waits for its answer. */
-const longestMs = 60_000;
-const pollMs = 200;
-/** Too little time to ask. */
-const leastMs = 500;
 
 type Ref = Pick<StoredCall, 'id' | 'tenantId' | 'agentId' | 'userId' | 'sessionId'>;
 
@@ -39,20 +35,20 @@ export class SyncCalls {
 
   /** Asks the agent, with a claim that the call was stored with. Once for each call. */
   async run(call: NewCall, claimId: string, context: RequestContext): Promise<Result> {
-    const until = monotonicMs() + longestMs;
+    const until = monotonicMs() + minuteMs;
     return this.#runs.get(call.id, () => this.#work(call, call.request, { claimId, context, until }));
   }
 
   /** The answer to an earlier request, from any replica; takes the call over if its replica has died. */
   async await(call: Ref, context: RequestContext): Promise<Result> {
-    const until = monotonicMs() + longestMs;
+    const until = monotonicMs() + minuteMs;
     for (;;) {
       try {
         const run = this.#runs.inFlight(call.id);
         return await (run ?? this.#waits.get(call.id, () => this.#await(call, { context, until })));
       } catch (error) {
         // The time of another sender, that came earlier, is over.
-        if (!(error instanceof TooLate) || monotonicMs() + leastMs >= until) throw error;
+        if (!(error instanceof TooLate) || monotonicMs() + leastCallMs >= until) throw error;
       }
     }
   }
@@ -101,7 +97,7 @@ export class SyncCalls {
     const question = { callId: id, channel: 'webhook', sessionId, requestJson };
     const deadlineMs = (): number => {
       const leftMs = until - monotonicMs();
-      if (leftMs < leastMs) throw new TooLate();
+      if (leftMs < leastCallMs) throw new TooLate();
       return leftMs;
     };
     const patience = { ...context, deadlineMs, pollMs };

@@ -26,7 +26,7 @@ import type { ChannelAccounts } from './adapter.ts';
 import { adapterOf, firstStatus, type ChannelAdapters } from './adapters.ts';
 import type { ChannelQueue } from './channel-queue-store.ts';
 import type { Ground } from '../ground.ts';
-import { rotationOf, signedOverlapS } from '../secrets/rotation.ts';
+import { rotationOf } from '../secrets/rotation.ts';
 import {
   countChannels,
   deleteChannel,
@@ -35,6 +35,7 @@ import {
   updateChannel,
   type ChannelStore,
 } from './channel-store.ts';
+import { dayS } from '../bounds.ts';
 
 type List = Call<unknown, z.output<typeof listChannelInstances>>;
 type Create = Call<CreateChannelInstance>;
@@ -101,7 +102,7 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
         const rotation = rotationOf(secrets, placeOf(before), {
           ...{ current: before.credentials, overlapS },
           next: credentials === undefined ? undefined : merged(before, credentials, dependencies),
-          defaultS: completed === undefined ? 0 : signedOverlapS,
+          defaultS: completed === undefined ? 0 : dayS,
         });
         const acceptedS = overlapS ?? (rotation.sealed === null ? null : 0);
         const after = await updateChannel(db, id, { settings, rotation, acceptedS, state });

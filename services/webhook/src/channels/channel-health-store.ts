@@ -4,9 +4,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { RaiseEvent } from '../shared/raise-event.ts';
 import type { ChannelStore } from './channel-store.ts';
 import type { Channel, ChannelState, ConnectedChannel } from './channel.ts';
-
-/** Providers name reasons of any length. */
-const maxReasonChars = 300;
+import { maxReasonChars } from '../bounds.ts';
 
 /** Notes how channels are doing, and raises an event when one needs its tenant. */
 export class ChannelHealth {

@@ -12,6 +12,7 @@ import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import type { SecretPlace } from '../secrets/webhook-secrets.ts';
 import type { Ref } from '../shared/ref.ts';
+import { maxNameChars } from '../bounds.ts';
 
 /** Settings that are also the names of their columns. */
 export const settingNames = ['name', 'agent_id', 'enabled', 'history_tokens', 'replies', 'config'] as const;
@@ -104,15 +105,13 @@ export function showChannel(channel: Channel, publicUrl: string): ChannelInstanc
   };
 }
 
-const longestUser = 255;
-
 /**
  * The acting user of a person who writes in a channel: at most 255 printable ASCII characters. An id that would be
  * longer is replaced by its digest.
  */
 export function actingUserOf({ type, id }: Pick<Channel, 'type' | 'id'>, senderId: string): string {
   const user = `${type}:${id}:${encodeURIComponent(senderId.toWellFormed())}`;
-  if (user.length <= longestUser) return user;
+  if (user.length <= maxNameChars) return user;
   return `${type}:${id}:sha256:${createHash('sha256').update(senderId).digest('hex')}`;
 }
 

@@ -3,8 +3,7 @@ import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
-
-const deadlineMs = 2_000;
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 
 /** Agents that a caller may see. */
 export class AgentClient {
@@ -18,7 +17,11 @@ export class AgentClient {
   async assertVisible({ assertion, requestId, trace }: Call, agentId: string): Promise<void> {
     try {
       await this.#peer
-        .call('resolveAgent', { idOrKey: agentId }, { deadlineMs, assertion, requestId, trace })
+        .call(
+          'resolveAgent',
+          { idOrKey: agentId },
+          { deadlineMs: lookupDeadlineMs, assertion, requestId, trace },
+        )
         .catch(hangIsOutage);
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'not_found') throw error;

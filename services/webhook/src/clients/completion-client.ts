@@ -6,15 +6,12 @@ import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Delegation } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-import { longestRunMs, readCompletion, type AgentResponse, type Question } from './completion.ts';
+import { readCompletion, type AgentResponse, type Question } from './completion.ts';
+import { minuteMs } from '@gatehouse/kit/bounds';
+import { jobPollMs, leastCallMs, longestRunMs } from '../bounds.ts';
 
 /** The most that one attempt of a job may take: chat reports its limit before. */
 const longestAttemptMs = longestRunMs + 30_000;
-/** The deadline of one call in a job: the replica of chat that has it may be gone without closing its connection. */
-const callInJobMs = 60_000;
-const jobPollMs = 1_000;
-/** With less time left, no call is made. */
-const leastMs = 100;
 
 /** Asks agents through chat. */
 export class CompletionClient {
@@ -24,7 +21,7 @@ export class CompletionClient {
 
   constructor(
     peer: RpcClient<ChatServiceClient>,
-    { signer, inJobMs = callInJobMs }: { signer: Signer; inJobMs?: number | undefined },
+    { signer, inJobMs = minuteMs }: { signer: Signer; inJobMs?: number | undefined },
   ) {
     this.#peer = peer;
     this.#signer = signer;
@@ -67,7 +64,7 @@ export class CompletionClient {
     const deadlineMs = (): number => {
       signal.throwIfAborted();
       const leftMs = until - monotonicMs();
-      if (leftMs < leastMs) throw new AppError('service_timeout', 'The agent did not answer in time.');
+      if (leftMs < leastCallMs) throw new AppError('service_timeout', 'The agent did not answer in time.');
       return Math.min(this.#callInJobMs, leftMs);
     };
     return this.askPatiently(delegation, question, { deadlineMs, pollMs: jobPollMs });

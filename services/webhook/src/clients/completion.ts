@@ -1,9 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { z } from 'zod';
 
-/** Chat's own limit of one run. A run that takes longer would take as long the next time. */
-export const longestRunMs = 10 * 60_000;
-
 export interface Question {
   /** The id of the call: a repeat gets the stored answer. */
   callId: string;

@@ -1,11 +1,11 @@
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import type { Ground } from '../ground.ts';
-import { overdueMs, upkeepBatch } from '../shared/upkeep.ts';
 import { noteWoken } from './message-store.ts';
 import { burst } from './burst.ts';
 import { findOverdueConversations } from './conversation-system-store.ts';
 import type { Ref } from '../shared/ref.ts';
 import type { WebhookJobs } from '../shared/tasks.ts';
+import { batchRows, overdueMs } from '../bounds.ts';
 
 /** Queues work on conversations, in the transaction of what causes it. Work on one conversation is done in order. */
 export class ConversationQueue {
@@ -44,7 +44,7 @@ export async function wakeConversations({
   conversations,
   tenants,
 }: Pick<Ground, 'app' | 'system' | 'tenants'> & { conversations: ConversationQueue }): Promise<boolean> {
-  const overdue = await findOverdueConversations(system, { seconds: overdueMs / 1_000, limit: upkeepBatch });
+  const overdue = await findOverdueConversations(system, { seconds: overdueMs / 1_000, limit: batchRows });
   for (const { tenantId, conversationId: id, answers, sends } of overdue) {
     const isActive = await tenants.isActive(tenantId);
     await withTenant(app, tenantId, async (db) => {

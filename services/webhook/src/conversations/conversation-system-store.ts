@@ -1,8 +1,8 @@
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { upkeepBatch } from '../shared/upkeep.ts';
 import { deleteEmpty } from './message-store.ts';
 import type { Ref } from '../shared/ref.ts';
+import { batchRows } from '../bounds.ts';
 
 /**
  * Conversations with messages that should have been worked on `seconds` ago, of any tenant; each once a minute, and
@@ -60,7 +60,7 @@ export async function deleteEmptyConversations({
   app: Pool;
   system: Pool;
 }): Promise<boolean> {
-  const empty = await findEmptyConversations(system, upkeepBatch);
+  const empty = await findEmptyConversations(system, batchRows);
   for (const [tenantId, some] of Map.groupBy(empty, (each) => each.tenantId))
     await withTenant(app, tenantId, (db) =>
       deleteEmpty(
@@ -68,5 +68,5 @@ export async function deleteEmptyConversations({
         some.map(({ id }) => id),
       ),
     );
-  return empty.length === upkeepBatch;
+  return empty.length === batchRows;
 }

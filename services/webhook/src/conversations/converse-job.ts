@@ -17,6 +17,7 @@ import type { Ground } from '../ground.ts';
 import type { Ref } from '../shared/ref.ts';
 import type { Conversation, EarlierMessage, PendingTurn, TurnEnd, TurnStore } from './turn-store.ts';
 import { isTemporary } from '../clients/completion.ts';
+import { limitAttempts } from '../bounds.ts';
 
 export interface ConverseDependencies extends Pick<Ground, 'completions' | 'tenants'> {
   channels: OpenChannels;
@@ -31,9 +32,6 @@ export interface ConverseDependencies extends Pick<Ground, 'completions' | 'tena
   /** Goes on with a conversation in a job of its own. */
   requeue: (conversation: Ref) => Promise<void>;
 }
-
-/** After so many attempts a limit is taken for one that lasts. */
-const limitAttempts = 5;
 
 function isInUse(channel: Channel | null): channel is Channel {
   return channel?.enabled === true && !channel.closed;

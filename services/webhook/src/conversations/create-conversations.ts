@@ -11,7 +11,6 @@ import type { Hops } from '../deliveries/hops.ts';
 import type { Ground } from '../ground.ts';
 import type { Ref } from '../shared/ref.ts';
 import { QueueRoom } from '../shared/queue-room.ts';
-import { overdueMs } from '../shared/upkeep.ts';
 import { channelMetrics } from './channel-metrics.ts';
 import { ChannelTexts } from './channel-texts.ts';
 import { conversationHandlers } from './conversation-handlers.ts';
@@ -25,6 +24,8 @@ import { releaseClaim, ReplyStore } from './reply-store.ts';
 import { ReplyWriter } from './reply-writer.ts';
 import { sendReplies } from './send-replies-job.ts';
 import { TurnStore } from './turn-store.ts';
+import { cleanUpMs } from '@gatehouse/kit/bounds';
+import { overdueMs } from '../bounds.ts';
 
 export interface ConversationsOptions extends Ground {
   hops: Hops;
@@ -34,8 +35,6 @@ export interface ConversationsOptions extends Ground {
   /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
   renew: (channel: ConnectedChannel) => Promise<boolean>;
 }
-
-const emptyEveryMs = 600_000;
 
 /** Messages of people in channels, and the answers of agents. */
 export function createConversations({ log, registry }: Shell, options: ConversationsOptions) {
@@ -92,7 +91,7 @@ export function createConversations({ log, registry }: Shell, options: Conversat
         wakeConversations({ app, system, conversations, tenants }),
       ),
       ...cleanUp(log, system, [expiredMessages, expiredKeys]),
-      every('delete empty conversations', emptyEveryMs, () => deleteEmptyConversations({ app, system })),
+      every('delete empty conversations', cleanUpMs, () => deleteEmptyConversations({ app, system })),
     ],
     /** Goes on with what waits in the conversations of a channel. */
     resumeChannel: (channel: Ref): Promise<void> =>

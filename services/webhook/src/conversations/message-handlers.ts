@@ -23,6 +23,7 @@ import { channelIdOf } from '../shared/named-ids.ts';
 import { signedRequestOf } from '../signatures/schemes.ts';
 import type { ConversationMoveStore } from './conversation-move-store.ts';
 import type { MessageStore } from './message-store.ts';
+import { clockSkewS, maxNameChars } from '../bounds.ts';
 
 export interface MessageDependencies extends Pick<Ground, 'tenants' | 'anonymousBudget' | 'bodyBudget'> {
   /** The channel of a tenant and a type with a config. */
@@ -40,8 +41,6 @@ export interface MessageDependencies extends Pick<Ground, 'tenants' | 'anonymous
   queue: (db: Queryable, conversation: Ref) => Promise<void>;
   metrics: Pick<ChannelMetrics, 'taken'>;
 }
-
-const longestName = 255;
 
 /** A message, and how often what it is about was sent on by a gateway. */
 type SentOnMessage = InboundMessage & { hops: number };
@@ -140,12 +139,9 @@ async function addressedChannel(
   return other?.enabled === true ? other : null;
 }
 
-/** The most that the provider's clock may differ. */
-const skewMs = 5 * 60_000;
-
 /** Whether a message was sent before there was the channel: one that an earlier channel of the account may have had. */
 function isOlder(sentAtMs: number | undefined, { createdAt }: Channel): boolean {
-  return sentAtMs !== undefined && sentAtMs < createdAt.getTime() - skewMs;
+  return sentAtMs !== undefined && sentAtMs < createdAt.getTime() - clockSkewS * 1_000;
 }
 
 /** Null if the tenant has the channel no more. */
@@ -173,7 +169,7 @@ async function take(
       keys: message.keys.map(toPgText),
       conversation: { id: newId(), group: conversation.group, externalId: toPgText(conversation.externalId) },
       userId: actingUserOf(channel, sender.id),
-      senderName: sender.name === null ? null : toPgText(sender.name.slice(0, longestName)),
+      senderName: sender.name === null ? null : toPgText(sender.name.slice(0, maxNameChars)),
       text: text === null ? null : texts.sealText({ tenantId, id }, text),
       textBytes: Buffer.byteLength(text ?? ''),
     },

@@ -4,6 +4,7 @@ import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { burst } from './burst.ts';
 import type { Ref } from '../shared/ref.ts';
+import { keysKeptDays } from '../bounds.ts';
 
 /** A message that a provider has sent. */
 export interface NewMessage {
@@ -44,9 +45,6 @@ export interface StoredMessage {
   runId: string | null;
   createdAt: Date;
 }
-
-/** Providers repeat a message for a day or two; one that was deleted meanwhile is not taken again. */
-const keysKeptDays = 7;
 
 /** Aborts the transaction of a message that another one has stored meanwhile, or whose conversation is gone. */
 class MessageTaken extends Error {}

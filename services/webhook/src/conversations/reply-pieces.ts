@@ -1,6 +1,7 @@
 import { lexer, type Token } from 'marked';
 import type { ReplyStyle } from '../channels/adapter.ts';
 import { escaped, safeMarkdown, written } from './reply-style.ts';
+import { maxPieces } from '../bounds.ts';
 
 /** An answer, as Markdown, and what the provider's messages are like. */
 export interface MarkdownReply {
@@ -59,9 +60,6 @@ export function unformatted(text: string, { style, maxChars }: Omit<MarkdownRepl
 
 const isShort = ({ text, plainText }: Piece, maxChars: number): boolean =>
   Math.max(text.length, plainText.length) <= maxChars;
-
-/** More is not read in a conversation, and providers limit how much is sent. */
-const maxPieces = 50;
 
 function bounded(pieces: readonly Piece[]): Piece[] {
   const last = { text: '…', plainText: '…' };

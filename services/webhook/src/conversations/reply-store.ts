@@ -1,6 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
+import { attemptMs, leaseS } from '../bounds.ts';
 
 /** A reply that waits to be sent. */
 export interface QueuedReply {
@@ -31,11 +32,6 @@ export interface ClaimedReply extends QueuedReply {
   sendBeforeMs: number;
 }
 
-/** No other attempt is made for so long. */
-const claimS = 20;
-/** A provider may take so long. */
-const attemptS = 15;
-
 /** Replies that are not sent yet, of one tenant at a time. */
 export class ReplyStore extends Store {
   /** The first reply of a conversation that is not sent; null without one. Later ones wait for it. */
@@ -59,10 +55,10 @@ export class ReplyStore extends Store {
    * its process stood still, runs beside its successor. Null if another attempt has it, or it is sent.
    */
   claim(reply: QueuedReply): Promise<ClaimedReply | null> {
-    const sendBeforeMs = monotonicMs() + (claimS - attemptS) * 1_000;
+    const sendBeforeMs = monotonicMs() + leaseS * 1_000 - attemptMs;
     return withTenant(this.pool, reply.tenantId, async (db) => {
       const { rows } = await db.query<{ claim: string }>(
-        `update webhook.channel_messages set due_at = clock_timestamp() + make_interval(secs => ${claimS})
+        `update webhook.channel_messages set due_at = clock_timestamp() + make_interval(secs => ${leaseS})
          where id = $1 and status = 'queued' and due_at <= clock_timestamp() returning due_at::text as claim`,
         [reply.id],
       );

@@ -11,6 +11,7 @@ import type { Ground } from '../ground.ts';
 import type { Ref } from '../shared/ref.ts';
 import type { ChannelHealth } from '../channels/channel-health-store.ts';
 import type { ClaimedReply, ReplyStore } from './reply-store.ts';
+import { dayS, pauseS } from '../bounds.ts';
 
 export interface SendDependencies extends Pick<Ground, 'tenants'> {
   channels: OpenChannels;
@@ -28,10 +29,6 @@ export interface SendDependencies extends Pick<Ground, 'tenants'> {
 
 /** Seconds after each failed attempt until the next one; the last is repeated. */
 const scheduleS = [1, 2, 5, 10, 20, 30, 60];
-/** While a new access token is fetched. */
-const renewS = 5;
-/** Then a reply is given up. */
-const longestS = 24 * 3_600;
 
 /**
  * Sends the replies of a conversation in order: one that can't be sent holds up those after it. A reply whose outcome is
@@ -69,20 +66,20 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
         return replies.fail(reply);
       case 'paused':
         // Providers limit by conversation: others go on, and are limited each by themselves if it is for all.
-        if (reply.ageS > longestS) return replies.fail(reply);
-        return replies.postpone(reply, Math.min(sent.afterS, longestS));
+        if (reply.ageS > dayS) return replies.fail(reply);
+        return replies.postpone(reply, Math.min(sent.afterS, dayS));
       case 'moved':
-        if (reply.ageS > longestS) return replies.fail(reply);
+        if (reply.ageS > dayS) return replies.fail(reply);
         // Another attempt, or the provider's own news, may have moved it meanwhile.
         if (!(await move(reply, sent))) await replies.postpone(reply, nextS(reply));
         return;
       case 'unauthorized':
-        if (await renew(channel)) return replies.postpone(reply, renewS);
+        if (await renew(channel)) return replies.postpone(reply, pauseS);
         await replies.release(reply);
         return health.note(channel, { status: 'needs_reauth', status_reason: sent.reason });
       case 'retry': {
         await health.note(channel, { status: 'error', status_reason: sent.reason });
-        if (reply.ageS > longestS) return replies.fail(reply);
+        if (reply.ageS > dayS) return replies.fail(reply);
         return replies.postpone(reply, nextS(reply));
       }
     }

@@ -1,6 +1,7 @@
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { WaitingMessage } from './burst.ts';
+import { maxEarlierMessages, maxWaitingMessages } from '../bounds.ts';
 
 /** A conversation that is worked on. */
 export interface Conversation {
@@ -58,10 +59,6 @@ export interface TurnEnd {
   retentionDays: number;
 }
 
-const maxWaiting = 100;
-/** The most messages before a turn that are read, however few tokens they have. */
-const maxEarlier = 200;
-
 /** Turns of conversations: one at a time in each. */
 export class TurnStore extends Store {
   findConversation(tenantId: string, id: string): Promise<Conversation | null> {
@@ -90,7 +87,7 @@ export class TurnStore extends Store {
               as newer
           from webhook.channel_messages
           where conversation_id = $1 and status <> 'received' and text is not null
-          order by sequence desc limit ${maxEarlier}) as newest
+          order by sequence desc limit ${maxEarlierMessages}) as newest
         where newer < $2 order by sequence desc`,
       [id, maxBytes],
     );
@@ -213,7 +210,7 @@ async function readWaiting(db: Queryable, conversationId: string): Promise<Waiti
        has_attachment as "hasAttachment", hops,
        extract(epoch from clock_timestamp() - created_at)::float8 as "ageS"
      from webhook.channel_messages where conversation_id = $1 and status = 'received'
-     order by position nulls last, sequence limit ${maxWaiting}`,
+     order by position nulls last, sequence limit ${maxWaitingMessages}`,
     [conversationId],
   );
 }

@@ -1,9 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import type { Channel } from '../channels/channel.ts';
 import type { OpenChannels } from '../channels/open-channels.ts';
-
-/** Providers show it for about as long. */
-const everyMs = 4_500;
+import { typingMs } from '../bounds.ts';
 
 /** Shows that an answer is being written until it is stopped, where the provider can. A failure of that is logged. */
 export async function showTyping(
@@ -29,6 +27,6 @@ export async function showTyping(
     isShowing = false;
   };
   void show();
-  const timer = setInterval(() => void show(), everyMs);
+  const timer = setInterval(() => void show(), typingMs);
   return { stop: () => clearInterval(timer) };
 }

@@ -7,8 +7,7 @@ import { retryAfterS, type Attempt, type DueDelivery } from './delivery.ts';
 import type { Hops } from './hops.ts';
 import type { DeliveryMessage, Messages } from './messages.ts';
 import { standardHeaders } from '../signatures/signing-secret.ts';
-
-const timeoutMs = 15_000;
+import { attemptMs } from '../bounds.ts';
 
 type Outcome = Pick<Attempt, 'status' | 'error' | 'retryAfterS' | 'exceedsHops'>;
 
@@ -38,7 +37,7 @@ export async function attempt(
   const { tenantId, url } = delivery;
   const request = { tenantId, method: 'POST', url: new URL(url), headers, body: Buffer.from(body) } as const;
   try {
-    const answer = await egress.request({ ...request, timeoutMs, ignoreBody: true });
+    const answer = await egress.request({ ...request, timeoutMs: attemptMs, ignoreBody: true });
     return {
       status: answer.status,
       error: null,

@@ -7,19 +7,14 @@ import type { Ground } from '../ground.ts';
 import type { RaiseEvent } from '../shared/raise-event.ts';
 import { platformId } from '../shared/ref.ts';
 import { attempt } from './attempt-job.ts';
-import {
-  type Attempt,
-  type Delivery,
-  type DueDelivery,
-  type Verdict,
-  maxInFlight,
-  verdictOf,
-} from './delivery.ts';
+import { type Attempt, type Delivery, type DueDelivery, type Verdict, verdictOf } from './delivery.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
 import type { DeliveryQueue } from './delivery-queue-store.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import type { Hops } from './hops.ts';
 import type { Messages } from './messages.ts';
+import { minuteMs } from '@gatehouse/kit/bounds';
+import { maxInFlight, suspendedS } from '../bounds.ts';
 
 export interface DeliverDependencies extends Pick<Ground, 'egress'> {
   deliveries: DeliveryStore;
@@ -33,11 +28,6 @@ export interface DeliverDependencies extends Pick<Ground, 'egress'> {
   /** Runs `work` in a transaction that sees the rows of a tenant. */
   within: (tenantId: string, work: (db: Queryable) => Promise<void>) => Promise<void>;
 }
-
-/** A longer job goes on as a new one, so that every target of a tenant has its turn. */
-const longestMs = 60_000;
-/** How long what is due to a tenant that is not active waits, again and again. */
-const suspendedMs = 5 * 60_000;
 
 /**
  * Sends what is due to one target of a tenant, as many at a time as the target may have in flight. Further jobs for a
@@ -58,7 +48,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
     const draining = new Draining<DueDelivery>(
       async () => {
         signal.throwIfAborted();
-        return monotonicMs() - startedAt < longestMs ? deliveries.claimDue(queueKey) : null;
+        return monotonicMs() - startedAt < minuteMs ? deliveries.claimDue(queueKey) : null;
       },
       (due) => send(due, log),
     );
@@ -69,7 +59,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
         draining.add();
         await draining.ended();
         next = await deliveries.nextDue(queueKey);
-      } else next = new Date(Date.now() + suspendedMs);
+      } else next = new Date(Date.now() + suspendedS * 1_000);
     } finally {
       running.delete(key);
     }

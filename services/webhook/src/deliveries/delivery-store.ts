@@ -2,7 +2,6 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import {
-  maxInFlight,
   type Attempt,
   type DeliverySource,
   type DueDelivery,
@@ -10,6 +9,7 @@ import {
   type OriginTarget,
   type Verdict,
 } from './delivery.ts';
+import { attemptMs, failingDays, leaseS, maxInFlight, pauseS } from '../bounds.ts';
 
 export type DeliveryOrigin =
   // The result of a call.
@@ -24,14 +24,6 @@ interface DueRow extends Omit<DueDelivery, 'source' | 'sendBeforeMs'> {
   subscriptionId: string | null;
   body: string | null;
 }
-
-/** Longer than an attempt takes. */
-const claimS = 30;
-/** A receiver may take so long. */
-const attemptS = 15;
-const postponedS = 5;
-/** After this time of failures only, the endpoint is disabled. */
-const failingDays = 5;
 
 export async function insertDelivery(db: Queryable, delivery: NewDelivery): Promise<void> {
   const { id, tenantId, url, target } = delivery;
@@ -86,7 +78,7 @@ export async function giveUpPending(db: Queryable, subscriptionId: string): Prom
 export class DeliveryStore extends Store {
   /** Claims the delivery of a target that has been due longest, unless `maxInFlight` of the target are in flight. */
   claimDue(target: OriginTarget): Promise<DueDelivery | null> {
-    const sendBeforeMs = monotonicMs() + (claimS - attemptS) * 1_000;
+    const sendBeforeMs = monotonicMs() + leaseS * 1_000 - attemptMs;
     return withTenant(this.pool, target.tenantId, async (db) => {
       // Counting needs the lock: two claims at once would each see room for one more.
       await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
@@ -111,7 +103,7 @@ export class DeliveryStore extends Store {
          returning d.id, d.tenant_id as "tenantId", d.url, d.attempts, d.call_id as "callId",
            d.endpoint_id as "endpointId", d.event_id as "eventId", d.subscription_id as "subscriptionId",
            due.secret, due.previous as "previousSecret", due.body, d.claimed_until::text as claim`,
-        [target.tenantId, target.target, maxInFlight, claimS],
+        [target.tenantId, target.target, maxInFlight, leaseS],
       );
       return rows[0] === undefined ? null : { ...dueDelivery(rows[0]), sendBeforeMs };
     });
@@ -140,7 +132,7 @@ export class DeliveryStore extends Store {
     await this.tenant(tenantId).query(
       `update webhook.deliveries set claimed_until = null, due_at = now() + make_interval(secs => $3)
         where id = $1 and claimed_until = $2::timestamptz and status = 'pending'`,
-      [id, claim, postponedS],
+      [id, claim, pauseS],
     );
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { WebhookDelivery } from '@gatehouse/contract/webhook-calls';
+import { dayS } from '../bounds.ts';
 
 /** The content of a delivery, and the object whose secret signs it. */
 export type DeliverySource =
@@ -72,14 +73,10 @@ export type Verdict =
   /** `hops`: a loop of endpoints has come to its end, which says nothing of the receiver. */
   | { kind: 'failed'; because: 'gone' | 'given_up' | 'hops' };
 
-/** Requests to one target at a time, of all replicas together. */
-export const maxInFlight = 8;
-
 /** Seconds after each failed attempt until the next one: Svix's schedule, together 27.6 hours. */
 const scheduleS = [5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 10 * 3_600];
 /** The random share of a delay, so that receivers that were down don't get everything at once. */
 const jitter = 0.2;
-const longestRetryAfterS = 24 * 3_600;
 
 /**
  * Decides by the response: 2xx is delivered, 410 means that nothing more should come, beyond the hops
@@ -97,7 +94,7 @@ export function verdictOf(
   const delayS = scheduleS[attempts];
   if (delayS === undefined) return { kind: 'failed', because: 'given_up' };
   const jittered = delayS * (1 + jitter * random());
-  return { kind: 'retry', afterS: Math.max(jittered, Math.min(retryAfterS ?? 0, longestRetryAfterS)) };
+  return { kind: 'retry', afterS: Math.max(jittered, Math.min(retryAfterS ?? 0, dayS)) };
 }
 
 /** `Retry-After` (RFC 9110 §10.2.3): seconds, or a date. */

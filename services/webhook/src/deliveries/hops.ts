@@ -1,11 +1,10 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { maxHops } from '../bounds.ts';
 
 /** The header in which a result or reply states how often it was sent on. Sealed, so that no receiver can lower it. */
 export const hopsHeader = 'gatehouse-hops';
 
-/** Results of endpoints and replies of channels may be written to others, which may lead back. */
-const maxHops = 8;
 /** The header's value in the response to a request that was sent on too often: its sender need not try again. */
 const exceeded = 'exceeded';
 

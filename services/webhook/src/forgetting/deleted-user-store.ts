@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '@gatehouse/pg/pool';
-
-const retentionDays = 30;
+import { deletedRows, keptDays } from '../bounds.ts';
 
 /** Notes that what this user did up to a time is deleted, if a transfer may bring it to another tenant meanwhile. */
 export async function noteDeletedUser(
@@ -19,7 +18,7 @@ export async function noteDeletedUser(
     [tenantId, hash, before],
   );
   await db.query(
-    `delete from webhook.deleted_users where tenant_id = $1 and noted_at < now() - make_interval(days => ${retentionDays})`,
+    `delete from webhook.deleted_users where tenant_id = $1 and noted_at < now() - make_interval(days => ${keptDays})`,
     [tenantId],
   );
 }
@@ -39,11 +38,8 @@ export function usersDeletedSince(db: Queryable, transferId: string): Promise<De
   );
 }
 
-/** The most that one statement deletes: 100,000 calls with their keys and deliveries took 2.3 s. */
-const batch = 5_000;
-
 /**
- * Deletes a batch of what users of `tenantId` did in these endpoints and channels, which the tenant of the transaction
+ * Deletes a deletedRows of what users of `tenantId` did in these endpoints and channels, which the tenant of the transaction
  * has. Returns whether there is more.
  */
 export async function deleteOf(
@@ -67,7 +63,7 @@ export async function deleteOf(
     `with ${gone('webhook.calls where endpoint_id = any ($4)')}
      delete from webhook.calls where id = any (array(
        select c.id from webhook.calls as c join gone using (user_id)
-       where c.endpoint_id = any ($4) and c.created_at <= gone.requested_at limit ${batch}))`,
+       where c.endpoint_id = any ($4) and c.created_at <= gone.requested_at limit ${deletedRows}))`,
     [...values, endpoints],
   );
   const messages = await db.query<{ count: number }>(
@@ -75,11 +71,11 @@ export async function deleteOf(
      messages as (
        delete from webhook.channel_messages where id = any (array(
          select m.id from webhook.channel_messages as m join gone using (user_id)
-         where m.instance_id = any ($4) and m.created_at <= gone.requested_at limit ${batch}))
+         where m.instance_id = any ($4) and m.created_at <= gone.requested_at limit ${deletedRows}))
        returning turn_id),
      turns as (delete from webhook.channel_turns where id in (select turn_id from messages))
      select count(*)::integer as count from messages`,
     [...values, channels],
   );
-  return calls.rowCount === batch || messages.rows[0]?.count === batch;
+  return calls.rowCount === deletedRows || messages.rows[0]?.count === deletedRows;
 }

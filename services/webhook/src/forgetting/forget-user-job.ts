@@ -3,8 +3,7 @@ import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { CallStore } from '../calls/call-store.ts';
 import { MessageStore } from '../conversations/message-store.ts';
 import { noteDeletedUser } from './deleted-user-store.ts';
-
-const batch = 500;
+import { batchRows } from '../bounds.ts';
 
 /**
  * Removes the calls that were for a user, and the messages of a user of a channel with the replies to them. `app`: a pool
@@ -16,9 +15,9 @@ export function forgetUser(app: Pool): DeletionInboxOptions['forgetUser'] {
     const user = { tenantId, userId, before };
     await withTenant(app, tenantId, (db) => noteDeletedUser(db, user));
     const counts = {
-      webhook_calls: await calls.forget(user, batch),
-      channel_messages: await messages.forget(user, batch),
+      webhook_calls: await calls.forget(user, batchRows),
+      channel_messages: await messages.forget(user, batchRows),
     };
-    return { counts, completed: Math.max(...Object.values(counts)) < batch };
+    return { counts, completed: Math.max(...Object.values(counts)) < batchRows };
   };
 }

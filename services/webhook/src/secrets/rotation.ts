@@ -1,7 +1,5 @@
 import type { SecretPlace, WebhookSecrets } from './webhook-secrets.ts';
-
-/** Seconds for which what is sent is signed by the old secret too, unless a client says otherwise. */
-export const signedOverlapS = 86_400;
+import { dayS } from '../bounds.ts';
 
 /** How a secret is replaced. */
 export interface Rotation {
@@ -22,7 +20,7 @@ export function rotationOf(
     current,
     next: next,
     overlapS,
-    defaultS = signedOverlapS,
+    defaultS = dayS,
   }: { current: Buffer; next: string | undefined; overlapS: number | undefined; defaultS?: number },
 ): Rotation {
   if (next === undefined || secrets.isSame(place, current, next))

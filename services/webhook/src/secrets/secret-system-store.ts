@@ -1,7 +1,7 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { upkeepBatch } from '../shared/upkeep.ts';
 import { forgetExpired, hasExpired, replacedTables } from './rotation-store.ts';
 import type { SecretPlace } from './webhook-secrets.ts';
+import { batchRows } from '../bounds.ts';
 
 /**
  * Deletes secrets that were replaced, once they are no longer used beside the new ones. Returns whether there may be
@@ -15,9 +15,9 @@ export async function forgetSecrets({ app, system }: { app: Pool; system: Pool }
           where ${hasExpired(table)} limit $1)`,
       )
       .join(' union all '),
-    [upkeepBatch],
+    [batchRows],
   );
   for (const { tenantId, table, id } of expired)
     await withTenant(app, tenantId, (db) => forgetExpired(db, table, id));
-  return expired.length >= upkeepBatch;
+  return expired.length >= batchRows;
 }

@@ -1,18 +1,13 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-
-/** The most that may wait, of each kind and tenant. */
-const maxQueued = 10_000;
-/** Counting takes milliseconds when many wait, so a tenant may exceed the number by what arrives in that time. */
-const countedForMs = 1_000;
-const maxTenants = 10_000;
+import { maxQueued } from '../bounds.ts';
 
 /** Whether a tenant may queue further work of one kind: `async` calls, or messages of channels. */
 export class QueueRoom {
   readonly #hasQueued: (tenantId: string, count: number) => Promise<boolean>;
   readonly #counted = new OutageCache<boolean>({
-    max: maxTenants,
-    freshMs: countedForMs,
+    max: 10_000,
+    freshMs: 1_000,
     // An outage is the caller's to see.
     outageMs: 0,
     isOutage: () => false,

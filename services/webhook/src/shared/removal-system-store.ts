@@ -1,9 +1,8 @@
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { upkeepBatch } from './upkeep.ts';
-
-const removalMs = 600_000;
+import { cleanUpMs } from '@gatehouse/kit/bounds';
+import { batchRows } from '../bounds.ts';
 
 /** Rows that are hidden when they are deleted, and the parts that they are removed with, in their order. */
 export interface Removable {
@@ -44,11 +43,11 @@ export async function removeDeleted(
 
 /** Removes what was deleted in batches until there is no more. `system` acts as `webhook_system`. */
 export function removal(log: Logger, system: Pool, removable: Removable): PeriodicWork {
-  const round = inBatches(upkeepBatch, (limit) => removeDeleted(system, removable, limit));
+  const round = inBatches(batchRows, (limit) => removeDeleted(system, removable, limit));
   return new PeriodicWork({
     task: `remove deleted rows of ${removable.owners}`,
     log,
-    everyMs: removalMs,
+    everyMs: cleanUpMs,
     round,
   });
 }

@@ -1,11 +1,7 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-
-/** The most rows of one round. */
-export const upkeepBatch = 500;
-/** A job that was added while another one of its target ended is missing at times. */
-export const overdueMs = 15_000;
+import { batchRows, overdueMs } from '../bounds.ts';
 
 interface Overdue<Row> {
   /** As the log names its failure: `failed to queue <what>`. */
@@ -21,7 +17,7 @@ interface Overdue<Row> {
 export function queueOverdue<Row extends { tenantId: string }>(options: Overdue<Row>): PeriodicWork {
   const { what, app, log, find, add } = options;
   const round = async (): Promise<boolean> => {
-    for (const row of await find(upkeepBatch)) await withTenant(app, row.tenantId, (db) => add(db, row));
+    for (const row of await find(batchRows)) await withTenant(app, row.tenantId, (db) => add(db, row));
     return false;
   };
   return new PeriodicWork({ task: `queue ${what}`, log, everyMs: overdueMs, round });

@@ -1,5 +1,6 @@
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import type { IncomingMessage } from 'node:http';
+import { maxSignatures } from '../bounds.ts';
 
 /** Signatures of a request, what they must be signatures of, and when it was signed. */
 export interface SignatureClaim {
@@ -23,9 +24,6 @@ interface Scheme {
   /** Null if a header is missing, doubled or malformed. */
   read: (request: VerifiableRequest) => SignatureClaim | null;
 }
-
-/** A sender signs with two secrets at most during a rotation; more signatures would be work for nothing. */
-const maxSignatures = 8;
 
 const utf8Key = (secret: string): Buffer => Buffer.from(secret);
 

@@ -3,11 +3,9 @@ import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import { AppError } from '@gatehouse/kit/errors';
 import { schemes, standardKey } from './schemes.ts';
 
-const secretBytes = 32;
-
 /** A new secret of Standard Webhooks. */
 export function newStandardSecret(): string {
-  return `whsec_${randomBytes(secretBytes).toString('base64')}`;
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
 /** The secret of an endpoint: the given one, or a new one. Throws a 400 if the scheme can't use it, or needs one. */
@@ -27,9 +25,9 @@ export function secretFor(scheme: WebhookScheme, provided: string | undefined, p
 }
 
 function newSecret(scheme: WebhookScheme): string {
-  if (scheme === 'token') return `gwh_${randomBytes(secretBytes).toString('base64url')}`;
+  if (scheme === 'token') return `gwh_${randomBytes(32).toString('base64url')}`;
   if (scheme === 'standard') return newStandardSecret();
-  if (!schemes[scheme].takesSecret) return randomBytes(secretBytes).toString('base64url');
+  if (!schemes[scheme].takesSecret) return randomBytes(32).toString('base64url');
   throw new AppError(
     'missing_required_parameter',
     `Senders of the scheme ${scheme} make their own secrets: send it as secret.`,

@@ -1,9 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import { type SignatureClaim, type VerifiableRequest, schemes } from './schemes.ts';
-
-/** How far the time of a signature may be from ours. */
-const toleranceS = 300;
+import { clockSkewS } from '../bounds.ts';
 
 /** The id of a genuine request. */
 export interface Genuine {
@@ -45,6 +43,6 @@ export function verify(
     }
   }
   if (claim === null || !matches) return null;
-  if (claim.timestamp !== null && Math.abs(claim.timestamp - nowS) > toleranceS) return null;
+  if (claim.timestamp !== null && Math.abs(claim.timestamp - nowS) > clockSkewS) return null;
   return { id: claim.id, idIsSigned: claim.idIsSigned };
 }

@@ -9,11 +9,7 @@ import { hasPending } from '../deliveries/delivery-store.ts';
 import { findSubscribers } from './subscription-store.ts';
 import { rateOf } from './event-rates.ts';
 import { platformId } from '../shared/ref.ts';
-
-/** Larger events are not sent. Those that services raise have some hundred bytes. */
-const maxBodyBytes = 64 * 1024;
-/** Events that wait for one subscription; further ones are dropped. */
-const maxPending = 10_000;
+import { maxEventBytes, maxQueued } from '../bounds.ts';
 
 /** Queues events for their subscribers. */
 export class EventQueue {
@@ -46,8 +42,8 @@ export class EventQueue {
    * `limit_reached` where too many events wait.
    */
   async test(db: Queryable, tenantId: string, subscriber: Subscriber): Promise<string> {
-    if (await hasPending(db, subscriber.id, maxPending))
-      throw new AppError('limit_reached', `${maxPending} events wait for the subscription.`);
+    if (await hasPending(db, subscriber.id, maxQueued))
+      throw new AppError('limit_reached', `${maxQueued} events wait for the subscription.`);
     const id = newId();
     const at = new Date().toISOString();
     const body = bodyOf({ at, type: testEventType, data: { subscription_id: subscriber.id } });
@@ -63,7 +59,7 @@ export class EventQueue {
     const rate = rateOf(event);
     if (rate !== null && !(await markSent(db, { tenantId, ...rate }))) return;
     for (const subscriber of subscribers)
-      if (await hasPending(db, subscriber.id, maxPending))
+      if (await hasPending(db, subscriber.id, maxQueued))
         this.#log.warn(
           { subscription_id: subscriber.id, type },
           'dropped an event: too many wait for its subscriber',
@@ -75,8 +71,8 @@ export class EventQueue {
 /** Reads an event of another service. Throws with the reason when it can't be sent. */
 export function readEvent(text: string): RaisedEvent | null {
   const event = readAlertEvent(text);
-  if (event !== null && Buffer.byteLength(bodyOf(event)) > maxBodyBytes)
-    throw new Error(`larger than ${maxBodyBytes} bytes`);
+  if (event !== null && Buffer.byteLength(bodyOf(event)) > maxEventBytes)
+    throw new Error(`larger than ${maxEventBytes} bytes`);
   return event;
 }
 

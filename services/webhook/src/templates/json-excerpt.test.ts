@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { jsonExcerpt, maxExcerptChars } from './json-excerpt.ts';
+import { maxExcerptChars } from '../bounds.ts';
+import { jsonExcerpt } from './json-excerpt.ts';
 
 /** The excerpt, and the mark of a cut. */
 const longest = maxExcerptChars + 1;

@@ -1,6 +1,4 @@
-/** The longest excerpt, in UTF-16 units without the mark of a cut. */
-export const maxExcerptChars = 8_000;
-
+import { maxExcerptChars } from '../bounds.ts';
 /** How much of a payload an excerpt shows: levels, elements of a list, characters of a text. */
 interface Detail {
   depth: number;

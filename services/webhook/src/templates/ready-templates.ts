@@ -1,12 +1,10 @@
 import type { readyTemplates } from '@gatehouse/contract/webhook-endpoints';
+import { maxListed } from '../bounds.ts';
 
 type Name = (typeof readyTemplates)[number];
 
 const pairs = (name: string): string =>
   `{% for pair in ${name} %}{{ pair[0] }}={{ pair[1] | json }}{% unless forloop.last %}, {% endunless %}{% endfor %}`;
-
-/** At most this many of a list: a payload may have thousands, and a prompt should not. */
-const most = 50;
 
 /** The part for an event that a template does not know. */
 const general = '{{ payload | json_excerpt }}';
@@ -24,7 +22,7 @@ const templates: Readonly<Record<Name, string>> = {
   // Version 4: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
   alertmanager: `{% if alerts %}Alertmanager reports for the receiver {{ receiver }}: {{ status }}, {{ alerts.size }} alerts{% if truncatedAlerts %}, {{ truncatedAlerts }} more were left out{% endif %}.
 Grouped by: ${pairs('groupLabels')}
-{% for alert in alerts limit: ${most} %}
+{% for alert in alerts limit: ${maxListed} %}
 - {{ alert.labels.alertname }} is {{ alert.status }} since {{ alert.startsAt }}{% if alert.status == "resolved" %}, ended {{ alert.endsAt }}{% endif %}
   Labels: ${pairs('alert.labels')}
   Annotations: ${pairs('alert.annotations')}
@@ -34,7 +32,7 @@ ${general}
 {% endif %}`,
   // https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/
   grafana: `{% if alerts %}Grafana reports for the receiver {{ receiver }}: {{ status }}. {{ title }}
-{% for alert in alerts limit: ${most} %}
+{% for alert in alerts limit: ${maxListed} %}
 - {{ alert.labels.alertname }} is {{ alert.status }} since {{ alert.startsAt }}
   Labels: ${pairs('alert.labels')}
   Annotations: ${pairs('alert.annotations')}
@@ -55,18 +53,18 @@ ${general}
 {% elsif issue.title %}Issue {{ issue.number }}: {{ issue.title }} ({{ issue.html_url }})
 {{ issue.body }}
 {% elsif commits.first %}Push to {{ ref }} ({{ compare }}):
-{% for commit in commits limit: ${most} %}- {{ commit.id | slice: 0, 12 }} {{ commit.author.name }}: {{ commit.message }}
+{% for commit in commits limit: ${maxListed} %}- {{ commit.id | slice: 0, 12 }} {{ commit.author.name }}: {{ commit.message }}
 {% endfor %}{% else %}${general}
 {% endif %}{% if comment.body %}Comment: {{ comment.body }}
 {% endif %}`,
   // https://docs.gitlab.com/user/project/integrations/webhook_events/
   gitlab: `{% assign written = ${listOf(writtenInGitLab)} %}GitLab reports "{{ object_kind | default: event_name }}"{% if project %} of the project {{ project.path_with_namespace | default: project.name }}{% endif %}{% if user or user_name %}, by {{ user.name | default: user_name }}{% endif %}.
 {% if object_kind == "pipeline" %}Pipeline {{ object_attributes.id }} of {{ object_attributes.ref }}: {{ object_attributes.status }} ({{ object_attributes.url }})
-{% for build in builds limit: ${most} %}- {{ build.stage }}/{{ build.name }}: {{ build.status }}
+{% for build in builds limit: ${maxListed} %}- {{ build.stage }}/{{ build.name }}: {{ build.status }}
 {% endfor %}{% elsif object_attributes and written contains object_kind %}{{ object_attributes.action }} {{ object_attributes.title | default: merge_request.title | default: issue.title | default: commit.message }} ({{ object_attributes.url }})
 {{ object_attributes.description | default: object_attributes.note }}
 {% elsif commits.first and ref %}Push to {{ ref }}:
-{% for commit in commits limit: ${most} %}- {{ commit.id | slice: 0, 12 }} {{ commit.author.name }}: {{ commit.title }}
+{% for commit in commits limit: ${maxListed} %}- {{ commit.id | slice: 0, 12 }} {{ commit.author.name }}: {{ commit.title }}
 {% endfor %}{% else %}${general}
 {% endif %}`,
   // Webhooks V3: https://developer.pagerduty.com/docs/webhooks-overview
@@ -75,7 +73,7 @@ ${general}
 Status: {{ event.data.status }}, urgency: {{ event.data.urgency }}, service: {{ event.data.service.summary }}
 {% else %}${general}
 {% endif %}{% if event.agent %}By: {{ event.agent.summary }}
-{% endif %}{% for assignee in event.data.assignees limit: ${most} %}Assigned to: {{ assignee.summary }}
+{% endif %}{% for assignee in event.data.assignees limit: ${maxListed} %}Assigned to: {{ assignee.summary }}
 {% endfor %}`,
   // https://docs.sentry.io/organization/integrations/integration-platform/webhooks/
   sentry: `Sentry reports "{{ action }}"{% if event_name %} of {{ event_name }}{% endif %}.

@@ -1,6 +1,7 @@
 import { defaultOperators, Liquid, LiquidError, type Operators } from 'liquidjs';
 import { parseExact } from '../shared/exact-numbers.ts';
 import { cut, jsonExcerpt } from './json-excerpt.ts';
+import { maxFilteredChars, maxOutputChars, maxSearchSteps, maxTemplateChars } from '../bounds.ts';
 
 /** A template, and the JSON that it reads; null only checks the template. */
 export interface Rendering {
@@ -14,19 +15,8 @@ export interface Rendering {
 
 export type Rendered = { text: string } | { problem: string; line: number | null };
 
-const maxTemplateChars = 65_536;
-/** The longest prompt, in UTF-16 units. */
-const maxOutputChars = 256 * 1024;
 /** `memoryLimit` counts the characters and elements that a template makes; a range has 8 bytes an element. */
 const limits = { parseLimit: maxTemplateChars, renderLimit: 1_000, memoryLimit: 4_000_000 };
-
-/** A text that is made longer than this can't be filtered: most filters make a copy or a part for each character. */
-const maxFilteredChars = 2 * 1024 * 1024;
-/**
- * The length of a text times that of what is looked for in it: the native search takes as many steps for some texts, and
- * can't be interrupted.
- */
-const maxSearchSteps = 2 ** 28;
 
 /** Throws if a filter or an operator would take too long for texts as long as these. */
 function assertShort(name: string, values: readonly unknown[]): void {

@@ -19,6 +19,7 @@ import {
   waitingConversations,
   useAgent,
 } from './use-store.ts';
+import { batchRows, moveBytes, moveMs } from '../bounds.ts';
 
 export interface MovesOptions {
   keyRing: KeyRing;
@@ -27,13 +28,6 @@ export interface MovesOptions {
   log: Logger;
 }
 
-/** The most that one call of a step moves; the next call continues. */
-const budgetMs = 2_000;
-/** Conversations; the upkeep finds others within seconds. */
-const maxResumed = 500;
-/** The most of one batch. */
-const maxRows = 500;
-const maxBytes = 8_000_000;
 const firstId = '00000000-0000-0000-0000-000000000000';
 
 /** The rows of an endpoint or channel that have texts, and the column of their order. */
@@ -108,7 +102,7 @@ export class Moves {
    */
   async move(db: Queryable, transfer: Transfer): Promise<boolean> {
     const [endpoints, channels] = owners(transfer);
-    const until = monotonicMs() + budgetMs;
+    const until = monotonicMs() + moveMs;
     if (!(await this.#forgetDeleted(db, transfer, until))) return false;
     // Encrypted for the target, they would need their key.
     for (const id of endpoints) await forgetExpired(db, 'endpoints', id);
@@ -189,7 +183,7 @@ export class Moves {
     const waiting = await waitingConversations(db, channels);
     await conversations.resume(
       db,
-      waiting.slice(0, maxResumed).map((id) => ({ tenantId, id })),
+      waiting.slice(0, batchRows).map((id) => ({ tenantId, id })),
     );
   }
 
@@ -292,8 +286,8 @@ async function readRows(
        select id, at, also, texts, sum(size) over (order by at) as bytes, row_number() over (order by at) as place from (
          select t.id, t.${order} as at, ${also === undefined ? 'null' : `t.${also}`} as also, ${size} as size,
            array[${texts.join(', ')}] as texts
-         from ${from} and t.tenant_id = $2 and t.${order} > $3 order by t.${order} limit ${maxRows}) as next) as sized
-     where place = 1 or bytes <= ${maxBytes} order by sized.at`,
+         from ${from} and t.tenant_id = $2 and t.${order} > $3 order by t.${order} limit ${batchRows}) as next) as sized
+     where place = 1 or bytes <= ${moveBytes} order by sized.at`,
     [ownerId, sourceTenantId, after],
   );
 }

@@ -1,6 +1,7 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
 import { Store } from '@gatehouse/pg/store';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
+import { maxUses } from '../bounds.ts';
 
 /** Reads of transfers between tenants, one tenant at a time. */
 
@@ -36,9 +37,6 @@ export interface SharedApp {
   name: string;
   otherId: string;
 }
-
-/** Resources that use agents which move away, and are shown. */
-const maxUses = 1_000;
 
 export class WebhookTransferStore extends Store {
   /** Those of these endpoints and channels that the tenant has. */

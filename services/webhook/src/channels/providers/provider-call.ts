@@ -2,11 +2,7 @@ import type { EgressResponse } from '@gatehouse/egress/egress';
 import { z } from 'zod';
 import { retryAfterS } from '../../deliveries/delivery.ts';
 import type { Sent, Egresses } from '../adapter.ts';
-
-/** How long a provider may take. */
-export const timeoutMs = 15_000;
-/** The pause for a provider that limits without saying for how long. */
-const pausedS = 5;
+import { attemptMs, pauseS } from '../../bounds.ts';
 
 /** Posts JSON to a provider, and returns its answer as `shape`; null if it does not fit. */
 export async function postJson<Shape extends z.ZodType>(
@@ -18,7 +14,7 @@ export async function postJson<Shape extends z.ZodType>(
     url: new URL(url),
     headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
     body: Buffer.from(JSON.stringify(body)),
-    timeoutMs,
+    timeoutMs: attemptMs,
   });
   return { response, answer: shape.safeParse(parseOrNull(response.body)).data ?? null };
 }
@@ -43,7 +39,7 @@ export function parseOrNull(body: Buffer): unknown {
 export function pausedBy({ headers }: EgressResponse, seconds?: number): Extract<Sent, { kind: 'paused' }> {
   return {
     kind: 'paused',
-    afterS: Math.max(1, seconds ?? retryAfterS(headers['retry-after'], new Date()) ?? pausedS),
+    afterS: Math.max(1, seconds ?? retryAfterS(headers['retry-after'], new Date()) ?? pauseS),
   };
 }
 

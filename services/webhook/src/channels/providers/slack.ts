@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Egresses } from '../adapter.ts';
 import { lenient, pausedBy, postJson, providerUrl } from './provider-call.ts';
+import { maxAuthorizations } from '../../bounds.ts';
 
 /** https://api.slack.com/apis/events-api, https://api.slack.com/methods/chat.postMessage */
 
@@ -23,8 +24,6 @@ const event = z.object({
 });
 const envelope = z.object({ type: z.string() });
 const verification = z.object({ challenge: z.string().max(1_000) });
-/** Slack names one installation that an event is for. Each takes microseconds, and a body has room for 130,000. */
-const maxAuthorizations = 10;
 const authorizations = z.preprocess(
   (list) => (Array.isArray(list) ? list.slice(0, maxAuthorizations) : list),
   z.array(lenient(z.object({ user_id: id }))),

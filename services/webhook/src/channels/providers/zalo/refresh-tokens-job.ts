@@ -7,6 +7,7 @@ import type { ChannelHealth } from '../../channel-health-store.ts';
 import type { OpenChannels, UsableChannel } from '../../open-channels.ts';
 import { ConsentRefused, type ZaloOAuth } from './zalo-oauth.ts';
 import { sealedTokens, type TokenStore } from './token-store.ts';
+import { refreshAgainS, suspendedS } from '../../../bounds.ts';
 
 export interface RefreshDependencies extends Pick<Ground, 'secrets' | 'tenants'> {
   channels: OpenChannels;
@@ -16,11 +17,6 @@ export interface RefreshDependencies extends Pick<Ground, 'secrets' | 'tenants'>
   /** Goes on with what waits in the conversations of a channel. */
   resumeChannel: (channel: Ref) => Promise<void>;
 }
-
-/** After a refresh that the provider could not be asked for. */
-const againS = 30;
-/** Until it is asked again whether a suspended tenant is active. */
-const suspendedS = 600;
 
 /**
  * Refreshes the tokens of a channel, if that is due. A refresh token is good for one refresh, so one replica at a time
@@ -46,7 +42,7 @@ export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ c
       await health.note(channel, { status: 'connected', status_reason: null });
       await resumeChannel({ tenantId, id });
     } catch (error) {
-      await store.release({ tenantId, id }, claim, againS);
+      await store.release({ tenantId, id }, claim, refreshAgainS);
       if (!(error instanceof ConsentRefused)) throw error;
       log.warn({ err: error, channel_id: id }, 'the provider refuses to refresh the tokens of a channel');
       await health.note(channel, { status: 'needs_reauth', status_reason: error.message });

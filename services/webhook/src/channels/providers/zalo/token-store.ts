@@ -4,6 +4,7 @@ import type { WebhookSecrets } from '../../../secrets/webhook-secrets.ts';
 import type { Ref } from '../../../shared/ref.ts';
 import { placeOf } from '../../channel.ts';
 import type { Tokens } from './zalo-oauth.ts';
+import { refreshLeaseS, youngTokenS } from '../../../bounds.ts';
 
 /** Tokens of a channel, encrypted. */
 interface SealedTokens {
@@ -24,11 +25,6 @@ export function sealedTokens(
   };
 }
 
-/** A younger access token that the provider refuses is not replaced by another one: a refresh would not help. */
-const youngS = 300;
-/** How long a replica may take for a refresh, after which another one may begin. */
-const claimS = 60;
-
 /** Tokens that providers give for a time, of one tenant at a time. */
 export class TokenStore extends Store {
   /** Claims a refresh that is due. Null if none is, or another replica is at it. */
@@ -38,7 +34,7 @@ export class TokenStore extends Store {
         (
           await db.first<{ refreshToken: Buffer }>(
             `update webhook.channel_instances
-         set refresh_claim = $2, refresh_claimed_until = now() + make_interval(secs => ${claimS})
+         set refresh_claim = $2, refresh_claimed_until = now() + make_interval(secs => ${refreshLeaseS})
          where id = $1 and deleted_at is null and status <> 'needs_reauth'
            and refresh_due_at <= now()
            and (refresh_claimed_until is null or refresh_claimed_until < now())
@@ -77,10 +73,10 @@ export class TokenStore extends Store {
     return withTenant(this.pool, tenantId, async (db) => {
       const { rows } = await db.query<{ isSame: boolean; isYoung: boolean }>(
         `update webhook.channel_instances
-         set refresh_due_at = case when access_token = $2 and token_at < now() - make_interval(secs => ${youngS})
+         set refresh_due_at = case when access_token = $2 and token_at < now() - make_interval(secs => ${youngTokenS})
            then least(refresh_due_at, now()) else refresh_due_at end
          where id = $1 and access_token is not null
-         returning access_token = $2 as "isSame", token_at >= now() - make_interval(secs => ${youngS}) as "isYoung"`,
+         returning access_token = $2 as "isSame", token_at >= now() - make_interval(secs => ${youngTokenS}) as "isYoung"`,
         [id, refused],
       );
       const [row] = rows;

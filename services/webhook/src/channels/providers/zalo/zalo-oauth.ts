@@ -4,7 +4,8 @@ import { EgressError } from '@gatehouse/egress/errors';
 import { z } from 'zod';
 import { parseExact } from '../../../shared/exact-numbers.ts';
 import type { Egresses, OpenChannel } from '../../adapter.ts';
-import { providerUrl, timeoutMs } from '../provider-call.ts';
+import { attemptMs } from '../../../bounds.ts';
+import { providerUrl } from '../provider-call.ts';
 
 /** Zalo's OAuth v4 for Official Accounts: https://developers.zalo.me/docs/official-account/bat-dau/xac-thuc-va-uy-quyen-cho-ung-dung-new */
 
@@ -27,7 +28,8 @@ export class ConsentRefused extends Error {}
 /** Zalo could not be asked; nothing is known to be used up. */
 export class ProviderUnavailable extends Error {}
 
-const limited = -32;
+/** Zalo's code of too many requests. */
+export const limited = -32;
 
 /** A text, or a number as a text. Errors come as 200 with `error`. */
 const tokens = z.object({
@@ -125,7 +127,7 @@ export class ZaloOAuth {
   }
 
   async #ask(request: Omit<EgressRequest, 'tenantId'>): Promise<{ answer: unknown; status: number }> {
-    const { status, body }: EgressResponse = await this.#send({ ...request, timeoutMs }).catch(
+    const { status, body }: EgressResponse = await this.#send({ ...request, timeoutMs: attemptMs }).catch(
       (error: unknown) => {
         if (error instanceof EgressError) throw new ProviderUnavailable(error.message, { cause: error });
         throw error;

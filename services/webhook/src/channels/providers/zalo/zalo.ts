@@ -4,8 +4,9 @@ import { z } from 'zod';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { ChannelAccounts, ChannelAdapter, Sent } from '../../adapter.ts';
 import { lenient, pausedBy, postJson } from '../provider-call.ts';
-import type { ZaloUrls } from './zalo-oauth.ts';
+import { limited, type ZaloUrls } from './zalo-oauth.ts';
 import { timestampOf } from './timestamp.ts';
+import { maxEventAgeMs } from '../../../bounds.ts';
 
 /** https://developers.zalo.me/docs/official-account */
 
@@ -32,11 +33,6 @@ const answerShape = z.object({
 });
 
 const unauthorized = new Set([-216, -220, -124, -14_014]);
-const limited = -32;
-/** Zalo repeats an event for a day or two. Older ones are replays, whose keys may no longer be known. */
-const longestAgeMs = 3 * 24 * 3_600_000;
-/** Zalo limits by the minute, and does not say for how long. */
-const limitedS = 60;
 
 export const zaloAccounts: ChannelAccounts<'zalo_oa'> = {
   fieldsOf: ({ app_id: app, oa_id: account = null }) => ({ app, account }),
@@ -55,7 +51,7 @@ export function zalo({ ZALO_API_URL: apiUrl }: ZaloUrls): ChannelAdapter<'zalo_o
         .update(timestamp)
         .update(credentials.oa_secret)
         .digest('hex');
-      const isRecent = Math.abs(nowS * 1_000 - Number(timestamp)) <= longestAgeMs;
+      const isRecent = Math.abs(nowS * 1_000 - Number(timestamp)) <= maxEventAgeMs;
       return sameText(signature.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0 && isRecent;
     },
     hmacs: 1,
@@ -96,7 +92,8 @@ export function zalo({ ZALO_API_URL: apiUrl }: ZaloUrls): ChannelAdapter<'zalo_o
       });
       if (answer?.error === 0) return { kind: 'sent', externalId: answer.data?.message_id ?? null };
       const reason = `Zalo responds with ${answer?.error ?? `HTTP ${response.status}`}.`;
-      if (answer?.error === limited || response.status === 429) return pausedBy(response, limitedS);
+      // Zalo limits by the minute, and does not say for how long.
+      if (answer?.error === limited || response.status === 429) return pausedBy(response, 60);
       if (answer === null || response.status >= 500) return { kind: 'retry', reason };
       return { kind: unauthorized.has(answer.error) ? 'unauthorized' : 'rejected', reason };
     },

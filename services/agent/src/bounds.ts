@@ -1,0 +1,93 @@
+/**
+ * The bounds of the service, with what happens at each. Those of calls under way stand beside their queues; numbers of a
+ * standard and of one algorithm beside their code.
+ */
+
+/** Rows of a user that one statement deletes; more follow. */
+export const batchRows = 500;
+/** Agents of a page for chat; more follow. */
+export const maxPageAgents = 1_000;
+/** Uses by agents beside those of a transfer that a preview shows. */
+export const maxUses = 1_000;
+/**
+ * Parameters and metadata of an agent are refused beyond it: patches could let them grow without end. A server's error is
+ * dropped, a tool with a larger schema unusable (to sort one of 830 kB for its digest took 140 ms), and further cookies
+ * are left out of a header. So many characters of definitions are judged, sorted and hashed at once, in about 20 ms.
+ */
+export const smallBytes = 64 * 1024;
+
+/** Cookies of a user for all agents together, as many as browsers keep: refused beyond it, and deleted after so many days. */
+export const maxCookies = 3_000;
+export const cookieDays = 400;
+/** Cookies that are read and sealed in one piece: up to 0.2 and 0.05 ms each. */
+export const cookiesAtOnce = 20;
+export const sealedAtOnce = 100;
+
+/** Tokens of a tenant that wait to be revoked; further ones are left out. */
+export const maxRevocations = 1_000;
+/** A replica may take so long for a refresh, after which another one may begin. */
+export const refreshLeaseS = 60;
+/** A request waits so long for a refresh that another one makes, and looks so often. */
+export const refreshWaitMs = 25_000;
+export const pollMs = 250;
+/** After a refresh for which the authorization server could not be asked. */
+export const refreshAgainS = 5;
+
+/** A connection, a list of tools and a step with an authorization server fail after it, however patient calls are. */
+export const stepMs = 20_000;
+/** A stream for notices of a server is opened again. */
+export const streamMs = 10 * 60_000;
+/** A connection's notices are heard, and idle connections closed, so often. */
+export const noticeMs = 10_000;
+/** A server that does not answer is left alone for so long at most. */
+export const longestRetryS = 300;
+/** A turn waits so long for lists that are fetched again. */
+export const listWaitMs = 2_000;
+
+/** A response of a server fails beyond it, and a list of tools ends with the page that reaches it. */
+export const maxAnswerBytes = 4 * 1024 * 1024;
+/** Tools beyond it are left out of a list, and definitions that were accepted are no longer kept. */
+export const maxListBytes = 1024 * 1024;
+export const maxPages = 20;
+/** Tools of one page; the rest is left out. A list with more wrong elements counts as none. */
+export const maxTools = 500;
+export const maxWrongTools = 20;
+/** Messages of one body, and versions of the protocol. */
+export const maxMessages = 100;
+/** Longer names, ids and methods are wrong. */
+export const maxNameChars = 256;
+/** The same of cursors, addresses to post to, and ids to go on from. */
+export const maxTokenChars = 4_096;
+/** Longer descriptions and messages of errors are cut. */
+export const maxTextChars = 8_192;
+/** Smaller bodies are read at once, in a millisecond; others are scanned in pieces of 5 ms. */
+export const readAtOnceBytes = 16 * 1024;
+export const scannedBytes = 1024 * 1024;
+/** Pages are decoded, and texts compared with a value, in pieces of up to 60 ms. */
+export const pieceBytes = 256 * 1024;
+/** References in references, and members of all schemas put together: a tool beyond it is unusable. */
+export const maxReferenceDepth = 8;
+export const maxSchemaMembers = 10_000;
+/** Names whose accepted definitions are remembered, also of tools that are no longer listed. */
+export const maxAccepted = 1_000;
+/** Alerts of one list, and the length of a description in one; the API shows all. */
+export const maxAlerts = 20;
+export const maxAlertChars = 1_000;
+/** More than any provider accepts; what is beyond is left out. */
+export const maxOfferedTools = 512;
+export const maxOfferedBytes = 2 * 1024 * 1024;
+/** Tools whose schemas are mended in one piece: each takes up to 15 ms. */
+export const mendedAtOnce = 4;
+
+/** Responses of authorization servers fail beyond it, and tokens and parts of URLs for browsers are wrong. */
+export const maxMetadataBytes = 256 * 1024;
+export const maxSecretChars = 16_384;
+export const maxUrlPartChars = 2_000;
+/** A token with a longer lifetime never expires. */
+export const maxTokenS = 365 * 86_400;
+
+/** A page of the web fails beyond it. Redirects as browsers. */
+export const maxPageBytes = 2 * 1024 * 1024;
+export const maxRedirects = 20;
+/** A page with more is text without an article. */
+export const maxElements = 200_000;
