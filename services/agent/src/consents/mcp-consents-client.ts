@@ -1,11 +1,10 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Logger } from '@gatehouse/kit/log';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { hasRow } from '@gatehouse/pg/rows';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/public-access/consent-flow';
 import type { ConsentPage } from '@gatehouse/public-access/consent-page';
 import type { ConsentTickets, OpenTicket } from '@gatehouse/public-access/consent-tickets';
-import { putLogin } from '../logins/login-store.ts';
+import { holdTicket, putLogin } from '../logins/login-store.ts';
 import type { NewLogin } from '../logins/login.ts';
 import { lockMcpServer, type ServerStore } from '../servers/server-store.ts';
 import type { Logins } from '../logins/logins-client.ts';
@@ -154,11 +153,6 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       return true;
     });
   }
-}
-
-/** Whether a ticket is still there; it stays until the transaction ends. */
-async function holdTicket(db: Queryable, ticketId: string): Promise<boolean> {
-  return hasRow(db, 'select from agent.consent_tickets where id = $1 for key share', [ticketId]);
 }
 
 /** The host of each endpoint that gets something of a consent: they need not be of one server. */
