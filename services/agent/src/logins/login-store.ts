@@ -290,7 +290,7 @@ export class LoginStore extends Store implements UserLists {
 
 /** Whether the ticket of a consent is still there; it stays until the transaction ends. */
 export function holdTicket(db: Queryable, ticketId: string): Promise<boolean> {
-  return hasRow(db, 'select from agent.consent_tickets where id = $1 for key share', [ticketId]);
+  return db.exists('select from agent.consent_tickets where id = $1 for key share', [ticketId]);
 }
 
 /** Stores a login in the place of the one before. */

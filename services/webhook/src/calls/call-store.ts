@@ -160,10 +160,7 @@ export class CallStore extends Store {
   progressOf({
     tenantId,
     id,
-  }: Ref): Promise<Pick<
-    StoredCall,
-    'id' | 'tenantId' | 'result' | 'error'
-  > | null> {
+  }: Ref): Promise<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'> | null> {
     return this.tenant(tenantId).first<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>>(
       `select id, tenant_id as "tenantId", result, error from webhook.calls where id = $1`,
       [id],

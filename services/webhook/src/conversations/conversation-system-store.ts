@@ -40,10 +40,7 @@ export const expiredMessages: OldRows = {
 export const expiredKeys: OldRows = { table: 'webhook.channel_message_keys', where: 'expires_at <= now()' };
 
 /** Up to `limit` conversations without messages in which nothing has happened for a day, of any tenant. */
-export function findEmptyConversations(
-  pool: Pool,
-  limit: number,
-): Promise<Ref[]> {
+export function findEmptyConversations(pool: Pool, limit: number): Promise<Ref[]> {
   return pool.all<Ref>(
     `select tenant_id as "tenantId", id from webhook.conversations as c
      where last_message_at < now() - interval '1 day'
