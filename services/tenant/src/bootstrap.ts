@@ -2,14 +2,12 @@ import { parseArgs } from 'node:util';
 import { auditEntryOf } from '@gatehouse/audited-changes/audit-entry';
 import { scopesOf } from '@gatehouse/contract/scopes';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
-import { newKeyText } from '@gatehouse/identity/key-text';
-import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { assertMigrated } from '@gatehouse/pg/migrate';
 import { createPool, withTransaction } from '@gatehouse/pg/pool';
 import { bySystem } from './by-system.ts';
 import { loadBootstrapConfig, migrations } from './config.ts';
-import type { NewApiKey } from './keys/api-key.ts';
+import { newApiKey } from './keys/api-key.ts';
 import { keyCreated } from './keys/key-views.ts';
 import { insertFirstOwnerKey } from './keys/api-key-system-store.ts';
 import { changeRecorder } from './audit/change-store.ts';
@@ -25,21 +23,10 @@ async function bootstrap(): Promise<void> {
   const pool = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('tenant', 'silent') });
   try {
     await assertMigrated(pool, 'tenant', migrations);
-    const { text, keyId, secretSha256 } = newKeyText();
-    const newKey: NewApiKey = {
-      id: newId(),
-      tenantId: null,
-      keyId,
-      secretSha256,
-      name: 'First owner key',
-      role: 'owner',
-      scopes: scopesOf('owner'),
-      userId: null,
-      limits: null,
-      budget: null,
-      expiresAt: null,
-      createdBy: 'bootstrap',
-    };
+    const { text, key: newKey } = newApiKey({
+      ...{ tenantId: null, name: 'First owner key', createdBy: 'bootstrap' },
+      ...{ role: 'owner' as const, scopes: scopesOf('owner') },
+    });
     const key = await withTransaction(pool, async (db) => {
       const inserted = await insertFirstOwnerKey(db, newKey, values);
       const record = changeRecorder(config, new AuditOutbox('tenant'));

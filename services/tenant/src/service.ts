@@ -24,7 +24,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const shell = await Shell.create('tenant', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
-  const { system, app, proved, lease, logins, known, unknown } = createPools(shell, {
+  const pools = createPools(shell, {
     url,
     migrations,
     pools: {
@@ -38,24 +38,21 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
     },
   });
-  const { participants, systems, memory, chat, raise } = createClients(shell, config);
+  const { app, system } = pools;
+  const { participants, systems, ...clients } = createClients(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
+  const base = { config, keyRing, ...pools, ...clients, changes, recordChange };
   const { jobs, worker } = createJobs(shell, tasks, system);
-  const lookups = { known, unknown };
-  const providerKeys = createProviderKeys({ app, system, known, keyRing, chat, changes, raise });
-  const tenants = createTenants({ known, proved, app, system, changes, providerKeys });
+  const providerKeys = createProviderKeys(base);
+  const tenants = createTenants(base, providerKeys.findKeys);
   const { findTenant } = tenants;
-  const isTenant = async (id: string) => (await findTenant(id)) !== null;
-  const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
-  const loginDeps = { config, system, proved, logins, recordChange };
-  const sessions = createSessions(shell, { ...loginDeps, app, lookups, changes, raise });
-  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, ...loginDeps });
-  const limits = createLimits(shell, { app, system, lease, known, memory, recordChange, raise });
-  const deletions = createDeletions(shell, { config, app, system, jobs, keyRing, changes });
-  const transfers = createTransfers(shell, {
-    ...{ app, system, jobs, participants, chat, findTenant, changes, recordChange, raise },
-  });
+  const keys = createKeys(shell, base, async (id) => (await findTenant(id)) !== null);
+  const sessions = createSessions(shell, base);
+  const deviceLogins = createDeviceLogins(shell, base, sessions.doors);
+  const limits = createLimits(shell, base);
+  const deletions = createDeletions(shell, base, jobs);
+  const transfers = createTransfers(shell, base, { jobs, participants, findTenant });
   const { parts, ...served } = joined([
     ...[audit, providerKeys, tenants, keys, sessions, deviceLogins, limits, deletions, transfers],
     ...[createSystem(shell, { systems, pool: system }), rewrapColumns(shell, { app, system, keyRing })],

@@ -3,25 +3,21 @@ import { topics } from '@gatehouse/contract/services';
 import { readAuditEvent } from '@gatehouse/events/audit-event';
 import { EventIntake } from '@gatehouse/events/intake';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
-import type { Pool } from '@gatehouse/pg/pool';
 import { publishOutbox } from '@gatehouse/shell/outbox-publisher';
 import type { Shell } from '@gatehouse/shell/shell';
 import { consumeTopic } from '@gatehouse/shell/topic-consumer';
-import type { TenantConfig } from '../config.ts';
 import { auditExportHandlers } from './audit-export-handlers.ts';
 import { auditLogHandlers } from './audit-log-handlers.ts';
 import { AuditLogSystemStore } from './audit-log-system-store.ts';
 import { auditRetention } from './audit-retention-job.ts';
 import { changeRecorder } from './change-store.ts';
-
-export interface AuditOptions {
-  config: TenantConfig;
-  app: Pool;
-  system: Pool;
-}
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** The audit log of all services, and what executes the administrative changes of this one. */
-export function createAudit(shell: Shell, { config, app, system }: AuditOptions) {
+export function createAudit(
+  shell: Shell,
+  { config, app, system }: Pick<BaseDependencies, 'config' | 'app' | 'system'>,
+) {
   const { log, registry } = shell;
   const entries = new AuditLogSystemStore(system);
   const outbox = new AuditOutbox('tenant');

@@ -1,30 +1,20 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { Jobs } from '@gatehouse/jobs/jobs';
-import type { Pool } from '@gatehouse/pg/pool';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
-import type { TenantConfig } from '../config.ts';
-import { DeletionStore } from './deletion-store.ts';
+import { DeletionStore, type DeletionJobs } from './deletion-store.ts';
 import { DeletionSystemStore, oldDeletions } from './deletion-system-store.ts';
 import { deletionSender, takeReceipts } from './deletion-events.ts';
-import { deletionHandlers, type deletionTasks } from './deletion-tasks.ts';
+import { deletionHandlers } from './deletion-tasks.ts';
 import { deletionUpkeep } from './deletion-upkeep-job.ts';
 import { userDataHandlers } from './user-data-handlers.ts';
-
-export interface DeletionsOptions {
-  config: TenantConfig;
-  app: Pool;
-  system: Pool;
-  jobs: Jobs<typeof deletionTasks>;
-  keyRing: KeyRing;
-  changes: Changes;
-}
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Deletions of the data of users, in every service. */
-export function createDeletions(shell: Shell, options: DeletionsOptions) {
+export function createDeletions(
+  shell: Shell,
+  { config, app, system, keyRing, changes }: BaseDependencies,
+  jobs: DeletionJobs,
+) {
   const { log, registry } = shell;
-  const { config, app, system, jobs, keyRing, changes } = options;
   const deletions = new DeletionStore(app);
   takeReceipts(shell, config, (receipt) => deletions.record(receipt));
   return {

@@ -1,6 +1,4 @@
-import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { batchedFinder } from '@gatehouse/kit/batched';
-import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
@@ -10,31 +8,24 @@ import { DeviceLogins, deviceLoginHandlers } from './device-login-handlers.ts';
 import { DeviceLoginSystemStore, oldDeviceLogins } from './device-login-system-store.ts';
 import { devicePageHandlers } from './device-page-handlers.ts';
 import { oldProgramKeys, ProgramKeySystemStore } from './program-key-system-store.ts';
-
-export interface DeviceLoginsOptions {
-  system: Pool;
-  /** For requests that have proved nothing, and for those that have; both act as `tenant_system`. */
-  logins: Pool;
-  proved: Pool;
-  recordChange: RecordChange;
-  browsers: BrowserSessions;
-  refusals: Refusals;
-  config: { PUBLIC_URL: string; CLI_KEY_TTL: number };
-}
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Keys that people give to programs on their machines by a code. */
-export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions) {
-  const { system, proved, recordChange, browsers, refusals, config } = options;
+export function createDeviceLogins(
+  { log }: Shell,
+  { system, logins: gate, proved, recordChange, config }: BaseDependencies,
+  { browsers, refusals }: { browsers: BrowserSessions; refusals: Refusals },
+) {
   const { PUBLIC_URL: publicUrl, CLI_KEY_TTL: ttlSeconds } = config;
-  const keysAsSent = new ApiKeySystemStore(options.logins);
+  const keysAsSent = new ApiKeySystemStore(gate);
   const logins = new DeviceLogins({
-    waiting: new DeviceLoginSystemStore(options.logins),
+    waiting: new DeviceLoginSystemStore(gate),
     decided: new DeviceLoginSystemStore(proved),
     findKey: batchedFinder(
       (ids) => keysAsSent.findToAuthenticate(ids),
       ({ keyId }) => keyId,
     ),
-    keysAsSent: new ProgramKeySystemStore(options.logins, recordChange),
+    keysAsSent: new ProgramKeySystemStore(gate, recordChange),
     keys: new ProgramKeySystemStore(proved, recordChange),
     decisions: new Refusals({ service: 'tenant', system, log }),
     ...{ refusals, ttlSeconds, publicUrl },

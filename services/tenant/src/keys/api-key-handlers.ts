@@ -7,10 +7,10 @@ import { newKeyText } from '@gatehouse/identity/key-text';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { assertInFuture, assertMayGive, scopesForNewKey, type Power } from './key-rules.ts';
 import { withoutNulls } from '../limits/stored-limits.ts';
+import { newApiKey } from './api-key.ts';
 import { insertApiKey, replaceSecret, revokeApiKey, type ApiKeyStore } from './api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated, showApiKey } from './key-views.ts';
 
@@ -39,20 +39,11 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<s
       const expiresAt = body.expires_at ?? null;
       assertInFuture(expiresAt, nowMs());
       assertMayGive(powerOf(creator), power);
-      const { text, keyId, secretSha256 } = newKeyText();
-      const newKey = {
-        id: newId(),
-        tenantId: creator.tenantId,
-        keyId,
-        secretSha256,
-        name: body.name,
-        role: body.role,
-        ...power,
-        limits: body.limits ? withoutNulls(body.limits) : null,
-        budget: body.budget ?? null,
-        expiresAt,
+      const { text, key: newKey } = newApiKey({
+        ...{ tenantId: creator.tenantId, name: body.name, role: body.role, ...power, expiresAt },
+        ...{ limits: body.limits ? withoutNulls(body.limits) : null, budget: body.budget ?? null },
         createdBy: creator.keyId,
-      };
+      });
       return changes.change(call, async (db) => {
         const key = await insertApiKey(db, newKey);
         return {

@@ -49,20 +49,9 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
      returning ${apiKeyColumns}`,
     [
-      key.id,
-      key.tenantId,
-      key.keyId,
-      key.secretSha256,
-      key.name,
-      key.role,
-      key.scopes,
-      key.userId,
-      key.limits,
-      key.budget,
-      key.expiresAt,
-      key.createdBy,
-      key.person?.iss ?? null,
-      key.person?.sub ?? null,
+      ...[key.id, key.tenantId, key.keyId, key.secretSha256, key.name, key.role, key.scopes, key.userId],
+      ...[key.limits, key.budget, key.expiresAt, key.createdBy],
+      ...[key.person?.iss ?? null, key.person?.sub ?? null],
     ],
   );
 }

@@ -1,7 +1,7 @@
 import type { Role } from '@gatehouse/contract/scopes';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { withTransaction, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTransaction, type Changed, type Queryable } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from './api-key.ts';
 import type { StoredKey } from './authentication.ts';
@@ -29,12 +29,6 @@ interface ExpiringKey {
   tenantId: string;
   name: string;
   expiresAt: Date;
-}
-
-/** Pools for look-ups alone: of known keys, sessions and changes, and of those that any client can make up. */
-export interface Lookups {
-  known: Pool;
-  unknown: Pool;
 }
 
 /** API keys of all tenants and of owners, for authentication and for the routes of owners. `pool` acts as `tenant_system`. */

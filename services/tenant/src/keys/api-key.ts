@@ -1,5 +1,7 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { Budget, Limits } from '@gatehouse/contract/keys';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import { newId } from '@gatehouse/kit/ids';
 
 export type ApiKeyStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
@@ -33,6 +35,17 @@ export interface NewApiKey {
   createdBy: string;
   /** The person that it belongs to, if a login made it. */
   person?: Person;
+}
+
+/** The values of a new key and its text, which is never stored. A member that is left out sets no bound. */
+export function newApiKey(
+  values: Pick<NewApiKey, 'tenantId' | 'name' | 'role' | 'scopes' | 'createdBy'> & Partial<NewApiKey>,
+): { text: string; key: NewApiKey } {
+  const { text, ...secret } = newKeyText();
+  return {
+    text,
+    key: { id: newId(), ...secret, userId: null, limits: null, budget: null, expiresAt: null, ...values },
+  };
 }
 
 /** A stored key, without its secret or the hash of it. */

@@ -1,13 +1,11 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Call } from '@gatehouse/http/app';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { apiKeyHandlers } from './api-key-handlers.ts';
 import { ApiKeyStore } from './api-key-store.ts';
-import { ApiKeySystemStore, type Lookups } from './api-key-system-store.ts';
+import { ApiKeySystemStore } from './api-key-system-store.ts';
 import { authenticate } from './authenticate-rpc.ts';
 import { ChangeSystemStore, oldChanges } from './change-system-store.ts';
 import { LastUseWriter } from './last-use-writer.ts';
@@ -16,30 +14,22 @@ import { createLookup } from './lookup.ts';
 import { showPrincipal } from './key-views.ts';
 import { personalKeyHandlers } from './personal-key-handlers.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
-
-export interface KeysOptions {
-  app: Pool;
-  system: Pool;
-  lookups: Lookups;
-  changes: Changes;
-  raise: RaiseAlert;
-  isTenant: (id: string) => Promise<boolean>;
-}
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 const expiring = { everyMs: 60_000, batch: 200 };
 
 /** API keys: who may do what, since when a key was not used, and the changes of keys and tenants. */
-export function createKeys({ log }: Shell, options: KeysOptions) {
-  const { app, system, lookups, changes, raise, isTenant } = options;
+export function createKeys(
+  { log }: Shell,
+  { app, system, known, unknown, changes, raise }: BaseDependencies,
+  isTenant: (id: string) => Promise<boolean>,
+) {
   const systemStore = new ApiKeySystemStore(system);
   const finderOf = (pool: Pool) => {
     const toAuthenticate = new ApiKeySystemStore(pool);
     return (ids: readonly string[]) => toAuthenticate.findToAuthenticate(ids);
   };
-  const find = createLookup(
-    { known: finderOf(lookups.known), others: finderOf(lookups.unknown) },
-    ({ keyId }) => keyId,
-  );
+  const find = createLookup({ known: finderOf(known), others: finderOf(unknown) }, ({ keyId }) => keyId);
   const lastUse = new LastUseWriter({ touch: (ids) => systemStore.touch(ids), log });
   const firstUse = new LastUseWriter({
     touch: (ids) => systemStore.noteFirstUse(ids),
@@ -55,7 +45,7 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
     },
     rpcs: {
       authenticate: authenticate({ find, lastUse, firstUse }),
-      listChanges: listChanges(new ChangeSystemStore(lookups.known)),
+      listChanges: listChanges(new ChangeSystemStore(known)),
     },
     parts: [
       lastUse,

@@ -3,12 +3,10 @@ import type { createOwnerApiKey, listOwnerApiKeys } from '@gatehouse/contract/ke
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, encodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
-import { newKeyText } from '@gatehouse/identity/key-text';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
-import type { NewApiKey } from './api-key.ts';
+import { newApiKey } from './api-key.ts';
 import { assertInFuture, assertMayGive, scopesForNewKey } from './key-rules.ts';
 import { insertApiKey } from './api-key-store.ts';
 import { revokeAnyApiKey, type ApiKeySystemStore } from './api-key-system-store.ts';
@@ -54,21 +52,10 @@ export function ownerApiKeyHandlers({
       const tenantId = await tenantOfNewKey(body, isTenant);
       // An owner may grant the scopes of an admin without having them.
       if (body.role === 'owner') assertMayGive({ ...principal, userId: null }, { scopes, userId: null });
-      const { text, keyId, secretSha256 } = newKeyText();
-      const newKey: NewApiKey = {
-        id: newId(),
-        tenantId,
-        keyId,
-        secretSha256,
-        name: body.name,
-        role: body.role,
-        scopes,
-        userId: null,
-        limits: null,
-        budget: null,
-        expiresAt,
-        createdBy: principal.keyId,
-      };
+      const { name, role } = body;
+      const { text, key: newKey } = newApiKey({
+        ...{ tenantId, name, role, scopes, expiresAt, createdBy: principal.keyId },
+      });
       return changes.change(call, async (db) => {
         const key = await insertApiKey(db, newKey);
         return { body: { ...showOwnerApiKey(key), key: text }, changes: [keyCreated(key)] };

@@ -1,18 +1,14 @@
-import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched } from '@gatehouse/kit/batched';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { Refusals } from '@gatehouse/public-access/refusals';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
-import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { minuteMs, retryMs } from '@gatehouse/kit/bounds';
-import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
+import { makeIssuers } from '../issuers/make-issuers.ts';
 import { keepOnlyRights } from '../keys/login-key-system-store.ts';
 import { backchannelLogoutHandlers, IssuerLogouts } from './backchannel-logout-handlers.ts';
 import type { BrowserSessions } from './browser-session-handlers.ts';
@@ -32,15 +28,9 @@ import type { SessionChangeStore } from './session-change-store.ts';
 import { oldRevocations, TokenRevocationSystemStore } from './token-revocation-system-store.ts';
 import { TokenRevocations } from './token-revocations-job.ts';
 import { unreadGroupsReport } from './unread-groups-system-store.ts';
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 export interface IssuerLoginsOptions {
-  config: IssuersConfig & { SECRETS_KEYRING: KeyRing; CLI_KEY_TTL: number };
-  system: Pool;
-  /** For requests that have proved nothing, and for those that have; both act as `tenant_system`. */
-  logins: Pool;
-  proved: Pool;
-  recordChange: RecordChange;
-  raise: RaiseAlert;
   sessions: SessionChangeStore;
   browsers: BrowserSessions;
   refusals: Refusals;
@@ -61,13 +51,16 @@ const finishing = {
 class PersonHasNoPlace extends Error {}
 
 /** Sessions of people who log in at OpenID Connect issuers. */
-export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
-  const { config, system, proved, recordChange, raise, sessions, browsers, refusals } = options;
+export function createIssuerLogins(
+  shell: Shell,
+  { config, keyRing, system, logins: gate, proved, recordChange, raise }: BaseDependencies,
+  { sessions, browsers, refusals }: IssuerLoginsOptions,
+) {
   const { log, registry } = shell;
-  const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing, CLI_KEY_TTL: deviceKeySeconds } = config;
+  const { PUBLIC_URL: publicUrl, CLI_KEY_TTL: deviceKeySeconds } = config;
   const { issuers, parts: waysOut } = makeIssuers(shell, config);
   const metrics = issuerMetrics(registry, [...issuers.keys()]);
-  const states = new LoginStateSystemStore(options.logins);
+  const states = new LoginStateSystemStore(gate);
   const logins = new LoginSystemStore(proved);
   const revalidations = new RevalidationSystemStore(system, deviceKeySeconds);
   const keepOnly = keepOnlyRights(proved, recordChange);

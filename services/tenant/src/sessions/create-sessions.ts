@@ -1,4 +1,3 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
@@ -6,12 +5,12 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
-import { ApiKeySystemStore, type Lookups } from '../keys/api-key-system-store.ts';
+import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import { LastUseWriter } from '../keys/last-use-writer.ts';
 import { createLookup } from '../keys/lookup.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
 import { BrowserSessions } from './browser-session-handlers.ts';
-import { createIssuerLogins, type IssuerLoginsOptions } from './create-issuer-logins.ts';
+import { createIssuerLogins } from './create-issuer-logins.ts';
 import { KeyLogin } from './key-login.ts';
 import { loginHandlers } from './login-handlers.ts';
 import { loginLinkHandlers } from './login-link-handlers.ts';
@@ -21,22 +20,12 @@ import { SessionChangeStore } from './session-change-store.ts';
 import { sessionHandlers } from './session-handlers.ts';
 import { SessionStore } from './session-store.ts';
 import { oldSessions, SessionSystemStore, type StoredSession } from './session-system-store.ts';
-
-export interface SessionsOptions extends Pick<
-  IssuerLoginsOptions,
-  'config' | 'system' | 'logins' | 'proved' | 'recordChange' | 'raise'
-> {
-  app: Pool;
-  lookups: Lookups;
-  changes: Changes;
-}
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Sessions of people who use pages of the gateway in a browser. */
-export function createSessions(
-  shell: Shell,
-  { config, app, system, logins: gate, proved, lookups, changes, recordChange, raise }: SessionsOptions,
-) {
+export function createSessions(shell: Shell, base: BaseDependencies) {
   const { log } = shell;
+  const { config, app, system, logins: gate, proved, known, unknown, changes, recordChange } = base;
   const { PUBLIC_URL: publicUrl } = config;
   const systemStore = new SessionSystemStore(system);
   const finderOf = (pool: Pool) => {
@@ -44,7 +33,7 @@ export function createSessions(
     return (tokens: readonly string[]) => toAuthenticate.find(tokens);
   };
   const tokenOf = ({ tokenSha256 }: StoredSession): string => tokenSha256;
-  const find = createLookup({ known: finderOf(lookups.known), others: finderOf(lookups.unknown) }, tokenOf);
+  const find = createLookup({ known: finderOf(known), others: finderOf(unknown) }, tokenOf);
   const networks = new LoginNetworkSystemStore(system);
   const noted = new LastUseWriter({ touch: (some) => networks.note(some), log, subject: 'networks' });
   const sessions = new SessionChangeStore({
@@ -70,9 +59,7 @@ export function createSessions(
   const browsers = new BrowserSessions({ sessions, findSession, cookie, publicUrl });
   const tickets = new LoginTicketSystemStore(gate);
   const taken = new Batched((hashes: readonly string[]) => tickets.take(hashes));
-  const issuerLogins = createIssuerLogins(shell, {
-    ...{ config, system, logins: gate, proved, recordChange, raise, sessions, browsers, refusals },
-  });
+  const issuerLogins = createIssuerLogins(shell, base, { sessions, browsers, refusals });
   const { issuers, issuerLogouts } = issuerLogins;
   return {
     /** For other rooms whose pages people see in a session. */

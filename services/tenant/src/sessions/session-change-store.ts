@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto';
 import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
-import { newKeyText } from '@gatehouse/identity/key-text';
 import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
-import { newId } from '@gatehouse/kit/ids';
 import { inTurn, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
 import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
 import { keyCreated } from '../keys/key-views.ts';
-import { haveSameRights, type Rights } from '../keys/api-key.ts';
+import { newApiKey, haveSameRights, type Rights } from '../keys/api-key.ts';
 import {
   hasLoggedOut,
   holdLogouts,
@@ -151,13 +149,11 @@ export class SessionChangeStore {
     const known = (await findLoginKeys(db, person)).find((key) => haveSameRights(key, rights));
     if (known !== undefined) return known;
     // The text of the key is thrown away: no request can have it.
-    const { keyId, secretSha256 } = newKeyText();
-    const none = { limits: null, budget: null, expiresAt: null };
-    const made = { id: newId(), keyId, secretSha256, name: keyName, ...none, createdBy, person };
-    const key = await insertApiKey(db, { ...made, ...rights });
+    const made = newApiKey({ name: keyName, createdBy, person, ...rights }).key;
+    const key = await insertApiKey(db, made);
     const by = circumstancesOf({ ...rights, keyId: key.id }, from);
     await this.#options.record(db, auditEntryOf(keyCreated(key), by));
-    return { id: key.id, secretSha256 };
+    return made;
   }
 
   #change<Result>(tenantId: string | null, work: (db: Queryable) => Promise<Result>): Promise<Result> {

@@ -1,24 +1,16 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import { batchedFinder } from '@gatehouse/kit/batched';
-import type { Pool } from '@gatehouse/pg/pool';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
 import { tenantSettingsHandlers } from './tenant-settings-handlers.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
 import { SettingsSystemStore } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
-
-export interface TenantsOptions {
-  /** For settings: a slow list must not delay completions, which wait for them. Both act as `tenant_system`. */
-  known: Pool;
-  proved: Pool;
-  app: Pool;
-  system: Pool;
-  changes: Changes;
-  providerKeys: { findKeys: FindProviderKeys };
-}
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 /** Tenants, and the settings that other services ask for. */
-export function createTenants({ known, proved, app, system, changes, providerKeys }: TenantsOptions) {
+export function createTenants(
+  { known, proved, app, system, changes }: BaseDependencies,
+  findProviderKeys: FindProviderKeys,
+) {
   const tenants = new TenantSystemStore(system);
   const systemStore = new SettingsSystemStore({ known, proved });
   return {
@@ -30,7 +22,7 @@ export function createTenants({ known, proved, app, system, changes, providerKey
           ({ id }) => id,
         ),
         findLimitedKeys: (tenantId, keys) => systemStore.findLimitedKeys(tenantId, keys),
-        findProviderKeys: providerKeys.findKeys,
+        findProviderKeys,
       }),
     },
     findTenant: (id: string) => tenants.find(id),

@@ -3,10 +3,9 @@ import type { CreateTenant, listTenants, PatchTenant } from '@gatehouse/contract
 import type { Call, Handler } from '@gatehouse/http/app';
 import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
-import { newKeyText } from '@gatehouse/identity/key-text';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
-import type { NewApiKey } from '../keys/api-key.ts';
+import { newApiKey } from '../keys/api-key.ts';
 import { scopesForNewKey } from '../keys/key-rules.ts';
 import { withoutNulls } from '../limits/stored-limits.ts';
 import { patchSettings, type NewTenant } from './tenant.ts';
@@ -28,7 +27,6 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
 
     'owner.tenants.create': async (call: Call<CreateTenant>) => {
       const { body, principal } = call;
-      const { text, keyId, secretSha256 } = newKeyText();
       const { memory, ...limits } = body.limits;
       const newTenant: NewTenant = {
         id: newId(),
@@ -44,19 +42,10 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
         previews: body.previews,
         userKeys: body.user_keys,
       };
-      const firstKey: Omit<NewApiKey, 'tenantId'> = {
-        id: newId(),
-        keyId,
-        secretSha256,
-        name: 'First admin key',
-        role: 'admin',
-        scopes: scopesForNewKey('admin', undefined),
-        userId: null,
-        limits: null,
-        budget: null,
-        expiresAt: null,
-        createdBy: principal.keyId,
-      };
+      const { text, key: firstKey } = newApiKey({
+        ...{ tenantId: newTenant.id, name: 'First admin key', role: 'admin' as const },
+        ...{ scopes: scopesForNewKey('admin', undefined), createdBy: principal.keyId },
+      });
       return changes.change(call, async (db) => {
         const { tenant, adminKey } = await insertTenantWithKey(db, newTenant, firstKey);
         return {

@@ -46,13 +46,13 @@ export class TenantSystemStore extends Store {
 export async function insertTenantWithKey(
   db: Queryable,
   tenant: NewTenant,
-  key: Omit<NewApiKey, 'tenantId'>,
+  key: NewApiKey,
 ): Promise<{ tenant: Tenant; adminKey: ApiKey }> {
   await assertTimezone(db, tenant.timezone);
   const inserted = await insertTenant(db, tenant).catch((error: unknown) =>
     nameSlugConflict(error, tenant.slug),
   );
-  return { tenant: inserted, adminKey: await insertApiKey(db, { ...key, tenantId: tenant.id }) };
+  return { tenant: inserted, adminKey: await insertApiKey(db, key) };
 }
 
 /**
@@ -114,18 +114,11 @@ async function updateTenant(
 
 /** The values in the order of the columns of both statements above. */
 function settingValues(settings: TenantSettings): unknown[] {
+  const { previews, userKeys } = settings;
   return [
-    settings.slug,
-    settings.name,
-    settings.status,
-    settings.limits,
-    settings.budget,
-    settings.allowedModels,
-    settings.timezone,
-    settings.retentionDays,
-    settings.previews.enabled,
-    settings.previews.max_chars,
-    settings.memoryLimits,
-    ...[settings.userKeys.enabled, settings.userKeys.max, settings.userKeys.max_days],
+    ...[settings.slug, settings.name, settings.status, settings.limits, settings.budget],
+    ...[settings.allowedModels, settings.timezone, settings.retentionDays],
+    ...[previews.enabled, previews.max_chars, settings.memoryLimits],
+    ...[userKeys.enabled, userKeys.max, userKeys.max_days],
   ];
 }

@@ -1,15 +1,9 @@
-import type { Changes, RecordChange } from '@gatehouse/audited-changes/changes';
-import type { RpcClient } from '@gatehouse/grpc/client';
-import type { Pool } from '@gatehouse/pg/pool';
-import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-import type { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
-import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
-import type { Tenant } from '../tenants/tenant.ts';
-import { carryOut, type TransferService } from './carry-out-job.ts';
+import { carryOut } from './carry-out-job.ts';
 import type { TransferJobs } from './transfer.ts';
-import { TransferParties } from './parties.ts';
+import { TransferParties, type TransferPartiesOptions } from './parties.ts';
+import type { Participants } from '../shared/clients.ts';
 import { describeTransferAt, isBusyAt, runStepAt, unusableModelsAt } from './participants-client.ts';
 import { oldPreviews } from './preview-store.ts';
 import { transferHandlers } from './transfer-handlers.ts';
@@ -17,22 +11,19 @@ import { transferPreviewHandlers } from './transfer-preview-handlers.ts';
 import { oldTransfers, TransferSystemStore } from './transfer-system-store.ts';
 import { transferUpkeep } from './transfer-upkeep-job.ts';
 import { readVisible } from './transfer-store.ts';
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
-export interface TransfersOptions {
-  app: Pool;
-  system: Pool;
+export interface TransfersOptions extends Pick<TransferPartiesOptions, 'findTenant'> {
   jobs: TransferJobs;
-  participants: Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>;
-  chat: RpcClient<ChatServiceClient>;
-  findTenant: (id: string) => Promise<Tenant | null>;
-  changes: Changes;
-  recordChange: RecordChange;
-  raise: RaiseAlert;
+  participants: Participants;
 }
 
 /** Transfers of resources between tenants. */
-export function createTransfers({ log, registry }: Shell, options: TransfersOptions) {
-  const { app, system, jobs, participants, chat, findTenant, changes, recordChange: record, raise } = options;
+export function createTransfers(
+  { log, registry }: Shell,
+  { app, system, chat, changes, recordChange: record, raise }: BaseDependencies,
+  { jobs, participants, findTenant }: TransfersOptions,
+) {
   const describe = describeTransferAt(participants);
   const parties = new TransferParties({ findTenant, describe, unusable: unusableModelsAt(chat) });
   const read = readVisible({ app, system });

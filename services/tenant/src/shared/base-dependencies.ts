@@ -1,0 +1,33 @@
+import type { Changes, RecordChange } from '@gatehouse/audited-changes/changes';
+import type { RpcClient } from '@gatehouse/grpc/client';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import type { TenantConfig } from '../config.ts';
+
+/** Dependencies that the features of the service share. The pools but `app` act as `tenant_system`. */
+export interface BaseDependencies {
+  config: TenantConfig;
+  keyRing: KeyRing;
+  /** For work of one tenant, as `tenant_app`. */
+  app: Pool;
+  /** For work on all tenants. */
+  system: Pool;
+  /** For work of one tenant or person that has proved a key, a login or a session. */
+  proved: Pool;
+  /** For leases: a slow list must not delay completions, which wait for them. */
+  lease: Pool;
+  /** For logins, and other requests that have proved nothing. */
+  logins: Pool;
+  /** For look-ups of known keys and settings, of many tenants at once. */
+  known: Pool;
+  /** For keys and sessions that any client can make up. */
+  unknown: Pool;
+  changes: Changes;
+  recordChange: RecordChange;
+  raise: RaiseAlert;
+  memory: RpcClient<MemoryServiceClient>;
+  chat: RpcClient<ChatServiceClient>;
+}
