@@ -3,7 +3,7 @@ import { deviceGrant } from '@gatehouse/contract/device-logins';
 import type { Service } from '@gatehouse/shell/service';
 import { eventually } from '@gatehouse/test/eventually';
 import { upToLimit } from '@gatehouse/test/minute';
-import { mostDeviceLogins } from '../src/device-logins/device-login.ts';
+import { mostDeviceLogins } from '../src/bounds.ts';
 import { cookieOf, ownPage, type Sent } from './browser.ts';
 import { newNetwork, Programs } from './programs.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';

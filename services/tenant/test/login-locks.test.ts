@@ -6,8 +6,8 @@ import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
+import { mostLogins } from '../src/bounds.ts';
 import { deleteOldLogins } from '../src/sessions/old-login-system-store.ts';
-import { mostLogins } from '../src/sessions/login.ts';
 import { oldSessions } from '../src/sessions/session-system-store.ts';
 import { IssuerGround } from './issuer-ground.ts';
 

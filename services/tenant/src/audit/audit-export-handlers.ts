@@ -7,15 +7,12 @@ import { doorHeaders } from '@gatehouse/http/reply';
 import { sendPieces } from '@gatehouse/http/streamed-reply';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import type { z } from 'zod';
+import { exportPageRows, exportSlots } from '../bounds.ts';
 import { filterOf, showEntry, showToTenant, type AuditLogDependencies } from './audit-log-handlers.ts';
 import { readTenantLog, type StoredEntry } from './audit-log-store.ts';
 
 type OwnerCall = RawCall<z.output<typeof exportAuditLog>>;
 type TenantExportCall = RawCall<z.output<typeof exportOwnAuditLog>>;
-
-const pageSize = 200;
-/** Exports that a replica sends at a time. Those of owners have slots of their own. */
-const slots = { ofOwners: 1, ofTenants: 4 };
 
 /** Entries of an export, and how they are shown until the client has left. */
 interface Entries {
@@ -26,8 +23,8 @@ interface Entries {
 
 /** `/v1/audit-log/export`, and the one of owners. A connection is used for a page at a time. */
 export function auditExportHandlers({ auditLog, app }: AuditLogDependencies): Record<string, RawHandler> {
-  const ownerExports = new ExportTurns(slots.ofOwners);
-  const tenantExports = new ExportTurns(slots.ofTenants);
+  const ownerExports = new ExportTurns(exportSlots.ofOwners);
+  const tenantExports = new ExportTurns(exportSlots.ofTenants);
   return {
     'owner.audit-log.export': (request, response, call: OwnerCall) => {
       const filter = { ...filterOf(call.query), tenantId: call.query.tenant_id ?? null };
@@ -55,13 +52,13 @@ async function sendEntries(
   { read, show, left }: Entries,
 ): Promise<void> {
   // Before the head, so that an outage has a status.
-  const first = await read({ limit: pageSize, before: null });
+  const first = await read({ limit: exportPageRows, before: null });
   async function* lines(): AsyncGenerator<string, void> {
     for (let page = first; ;) {
       yield page.rows.map((entry) => `${JSON.stringify(show(entry))}\n`).join('');
       const before = page.rows.at(-1)?.id;
       if (!page.more || before === undefined) return;
-      page = await read({ limit: pageSize, before });
+      page = await read({ limit: exportPageRows, before });
     }
   }
   const headers = { ...doorHeaders(call.requestId, call.dialect), 'content-type': jsonLines };

@@ -1,9 +1,8 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
+import { hourMs, minuteMs } from '@gatehouse/kit/bounds';
 import { deleteStrays, dropOldPartition, ensurePartitions } from './audit-partition-system-store.ts';
-
-const timing = { firstMs: 60_000, everyMs: 6 * 3_600_000 };
 
 export interface AuditRetentionOptions {
   /** A pool of `tenant_system`. */
@@ -17,7 +16,7 @@ export interface AuditRetentionOptions {
 export function auditRetention(options: AuditRetentionOptions): PeriodicWork {
   return new PeriodicWork({
     task: 'keep the partitions of the audit log',
-    ...{ log: options.log, ...timing },
+    ...{ log: options.log, firstMs: minuteMs, everyMs: 6 * hourMs },
     round: () => keepPartitions(options),
   });
 }

@@ -3,6 +3,7 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { allRows, firstRow, hasRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import { ownIntervalMinutes } from '../bounds.ts';
 import { taskFor, type deletionTasks, type OpenPart, type PartKey } from './deletion-tasks.ts';
 import { forgetProviderKeys } from '../provider-keys/provider-key-store.ts';
 import { participants, type Participant } from './participants.ts';
@@ -144,9 +145,6 @@ export async function countRunning(db: Queryable, tenantId: string, most: number
     )
   ).count;
 }
-
-/** Rate limit of self-service deletions: each is stored, and in the audit log. */
-export const ownIntervalMinutes = 10;
 
 /** Whether the deletion of a user with one of these hashes was requested within that interval. */
 export async function wasRequestedLately(

@@ -2,14 +2,14 @@ import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
-import { lostAfterMinutes, type PartKey } from './deletion-tasks.ts';
+import { deletionLostMinutes, resumedAtOnce } from '../bounds.ts';
+import { type PartKey } from './deletion-tasks.ts';
 import { participants, type Participant } from './participants.ts';
 import { addJob, type DeletionJobs } from './deletion-store.ts';
 
 export const oldDeletions: OldRows = {
   ...{ table: 'tenant.user_deletions', key: 'id', where: `completed_at < now() - interval '90 days'` },
 };
-const resumedAtOnce = 100;
 
 /** A deletion that has been running for over an hour. */
 interface OverdueDeletion {
@@ -43,7 +43,7 @@ export class DeletionSystemStore extends Store {
            where completed_at is null and attempted_at < now() - make_interval(mins => $1) and service = any ($2::text[])
            order by attempted_at limit $3 for update skip locked)
          returning tenant_id as "tenantId", deletion_id as "deletionId", service`,
-        [lostAfterMinutes, participants, resumedAtOnce],
+        [deletionLostMinutes, participants, resumedAtOnce],
       );
       for (const part of rows) await addJob(db, this.#jobs, part);
       return rows.length === resumedAtOnce;

@@ -20,9 +20,6 @@ export interface PartKey {
 export type TaskName = `forget_user_in_${Participant}`;
 type DeletionTask = Task<{ deletionId: string }>;
 
-/** Without a receipt for this long, a deletion is published again: its job is dead, or the event was lost. */
-export const lostAfterMinutes = 60;
-
 const task = { retryAfterS: whileOthersAreDown, deadlineMs: 15_000, concurrency: 4, perTenant: 2 };
 
 export function taskFor(service: Participant): TaskName {

@@ -7,10 +7,10 @@ import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { maxRunningDeletions, ownIntervalMinutes } from '../bounds.ts';
 import {
   countRunning,
   findDeletion,
-  ownIntervalMinutes,
   startDeletion,
   wasRequestedLately,
   type Deletion,
@@ -19,8 +19,6 @@ import {
 } from './deletion-store.ts';
 
 const what = 'deletion';
-/** Deletions of one tenant that run at the same time. More wait for services that are down. */
-const maxRunning = 10_000;
 
 export interface UserDataDependencies {
   deletions: DeletionStore;
@@ -42,7 +40,8 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
       // A key that is bound to the user would put the user id into the audit log.
       const anonymous = { ...call, principal: { ...principal, userId: null } };
       return changes.change(anonymous, async (db) => {
-        if ((await countRunning(db, tenantId, maxRunning)) >= maxRunning) throw tooManyRunning();
+        if ((await countRunning(db, tenantId, maxRunningDeletions)) >= maxRunningDeletions)
+          throw tooManyRunning();
         if (isSelf && (await wasRequestedLately(db, tenantId, userHashes))) throw requestedLately();
         const [userHash] = userHashes;
         const id = await startDeletion(db, jobs, { id: newId(), tenantId, userId, userHash });
@@ -86,7 +85,7 @@ function requestedLately(): AppError {
 function tooManyRunning(): AppError {
   return new AppError(
     'rate_limit_exceeded',
-    `The tenant has ${maxRunning} running deletions. Try again when some have completed.`,
+    `The tenant has ${maxRunningDeletions} running deletions. Try again when some have completed.`,
     { headers: { 'retry-after': '60' } },
   );
 }

@@ -16,18 +16,13 @@ import type { Logger } from '@gatehouse/kit/log';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Refusals } from '@gatehouse/public-access/refusals';
+import { deviceLoginLife } from '../bounds.ts';
 import type { KeyToAuthenticate } from '../keys/api-key-system-store.ts';
 import { judge } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { From, Session } from '../sessions/session.ts';
 import type { DeviceLoginSystemStore } from './device-login-system-store.ts';
-import {
-  deviceLoginLife,
-  newUserCode,
-  readUserCode,
-  type TooManyWait,
-  type WaitingProgram,
-} from './device-login.ts';
+import { newUserCode, readUserCode, type TooManyWait, type WaitingProgram } from './device-login.ts';
 import { OAuthError, oauthHandler } from './oauth-handlers.ts';
 import type { NewProgramKey, ProgramKey } from './program-key-store.ts';
 import type { ProgramKeySystemStore } from './program-key-system-store.ts';

@@ -3,10 +3,8 @@ import { inTurn, withTransaction, type Queryable } from '@gatehouse/pg/pool';
 import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
-import { loginNetworkDays } from '../sessions/login-network-system-store.ts';
+import { deviceLoginLife, mostDeviceLogins, loginNetworkDays } from '../bounds.ts';
 import {
-  deviceLoginLife,
-  mostDeviceLogins,
   type NewDeviceLogin,
   type PolledLogin,
   type TooManyWait,

@@ -1,34 +1,5 @@
 import { randomBytes } from 'node:crypto';
 
-/** How long a program waits for a person at most, and how often it polls. */
-export const deviceLoginLife = { minutes: 10, intervalSeconds: 5 } as const;
-
-/**
- * The most programs that wait at once: of networks that have logged in with success lately, of all others (8 MB together),
- * and of one network of each kind.
- */
-export const mostDeviceLogins = {
-  ofKnown: 10_000,
-  ofUnknown: 10_000,
-  ofKnownNetwork: 1_000,
-  ofNetwork: 100,
-} as const;
-
-/** The most keys that the sessions of one key have given to programs and that are valid; the oldest end first. */
-export const mostKeysOfKey = 20;
-
-/** How long the text before a renewal stays valid. Claude Code asks its `apiKeyHelper` every 5 minutes. */
-export const renewalOverlapSeconds = 600;
-
-/** The texts of a key before the present one that are known again: those of months, as programs renew them. */
-export const mostReplacedTexts = 100;
-
-/** How long a key is renewed after the person has confirmed it: then the person logs in and confirms again. */
-export const longestRenewalDays = 30;
-
-/** The shortest time between two renewals of a key. */
-export const leastRenewalSeconds = 60;
-
 /** The values of a new login. It holds the hashes of its codes, never the codes. */
 export interface NewDeviceLogin {
   id: string;

@@ -2,16 +2,16 @@ import type { Role } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
 import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
+import {
+  mostKeysOfKey,
+  renewalOverlapSeconds,
+  mostReplacedTexts,
+  longestRenewalDays,
+  leastRenewalSeconds,
+} from '../bounds.ts';
 import type { ApiKey } from '../keys/api-key.ts';
 import { apiKeyColumns, hasItsKey, lockApiKey } from '../keys/api-key-store.ts';
 import { isLoggedIn } from '../sessions/login-store.ts';
-import {
-  leastRenewalSeconds,
-  longestRenewalDays,
-  mostKeysOfKey,
-  mostReplacedTexts,
-  renewalOverlapSeconds,
-} from './device-login.ts';
 
 /** Statements on keys of programs. The connection acts as `tenant_system`. */
 

@@ -6,12 +6,12 @@ import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { hourMs } from '@gatehouse/kit/bounds';
+import { leastRenewalSeconds } from '../bounds.ts';
 import type { ApiKey } from '../keys/api-key.ts';
 import { revokeApiKey } from '../keys/api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from '../keys/key-views.ts';
 import type { From } from '../sessions/session.ts';
 import { bySystem } from '../by-system.ts';
-import { leastRenewalSeconds } from './device-login.ts';
 import {
   endOldestProgramKeys,
   findReplaced,

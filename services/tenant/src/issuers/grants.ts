@@ -1,4 +1,5 @@
 import { scopes as allScopes, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
+import { maxGroups } from '../bounds.ts';
 import type { IssuerSettings, Mapping } from './issuer-settings.ts';
 
 /** Members of a verified ID token. */
@@ -31,8 +32,6 @@ export type UnreadGroups = Extract<GrantProblem, { kind: 'groups_left_out' | 'gr
 export function isUnread(problem: GrantProblem): problem is UnreadGroups {
   return problem.kind === 'groups_left_out' || problem.kind === 'groups_unreadable';
 }
-
-const maxGroups = 2_000;
 
 /** The grants of a person, one for each tenant, or the reason why there are none. */
 export function grantsOf(

@@ -1,8 +1,6 @@
 import { isFields } from '@gatehouse/kit/fields';
 import type { Egress } from '@gatehouse/egress/egress';
-
-const maxBytes = 512 * 1024;
-const timeoutMs = 8_000;
+import { issuerAnswerBytes, issuerTimeoutMs } from '../bounds.ts';
 
 /** The parts of a request that the libraries of OpenID Connect use. */
 interface FetchInit {
@@ -25,7 +23,7 @@ export function guardedFetch(egress: Egress): (url: string, init?: FetchInit) =>
       headers: Object.fromEntries(new Headers(headers)),
       ...(typeof text === 'string' && { body: Buffer.from(text) }),
       ...(signal !== undefined && signal !== null && { signal }),
-      ...{ maxBytes, timeoutMs },
+      ...{ maxBytes: issuerAnswerBytes, timeoutMs: issuerTimeoutMs },
     });
     const hasBody = response.body.length > 0 && status !== 204 && status !== 304;
     return new Response(hasBody ? new Uint8Array(response.body) : null, { status, headers: answered });

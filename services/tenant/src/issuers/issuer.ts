@@ -7,6 +7,7 @@ import {
   jwtVerify,
   type JWTVerifyGetKey,
 } from 'jose';
+import { clockToleranceSeconds, maxTokenLength, maxLogoutSeconds, maxHintLength } from '../bounds.ts';
 import * as client from 'openid-client';
 import type { Claims } from './grants.ts';
 import { guardedFetch, idTokenApart } from './guarded-fetch.ts';
@@ -64,18 +65,11 @@ interface DiscoveredIssuer {
   findKey: JWTVerifyGetKey;
 }
 
-/** Clocks may differ by so much. */
-const toleranceSeconds = 60;
 const timeoutSeconds = 10;
 /** By public keys alone: the client's secret signs nothing. */
 const algorithms = ['RS', 'PS', 'ES'].flatMap((kind) => [256, 384, 512].map((bits) => `${kind}${bits}`));
 /** Keys are fetched again for a token of an unknown key, but not for each of a flood of such tokens. */
 const keys = { cooldownDuration: 1_000, cacheMaxAge: 10 * 60_000, timeoutDuration: 8_000 };
-const maxTokenLength = 256 * 1024;
-/** Reports of logouts are sent at once; a used one is known for an hour. */
-const maxLogoutSeconds = 300;
-/** A longer ID token doesn't fit into a URL everywhere. Without it, the issuer asks the person. */
-const maxHintLength = 4_096;
 
 /** One OpenID Connect issuer. Its metadata and keys are cached; an hour is short beside their life. */
 export class Issuer {
@@ -210,7 +204,7 @@ export class Issuer {
     const fetched = await client.discovery(
       new URL(issuer),
       clientId,
-      { [client.clockTolerance]: toleranceSeconds },
+      { [client.clockTolerance]: clockToleranceSeconds },
       client.None(),
       {
         ...{ [client.customFetch]: this.#fetch, timeout: timeoutSeconds },
@@ -235,7 +229,7 @@ export class Issuer {
     const config = new client.Configuration(
       metadata,
       clientId,
-      { [client.clockTolerance]: toleranceSeconds },
+      { [client.clockTolerance]: clockToleranceSeconds },
       authenticationOf(clientSecret, metadata.token_endpoint_auth_methods_supported),
     );
     config[client.customFetch] = fetch;
@@ -255,7 +249,7 @@ export class Issuer {
     if (token.length > maxTokenLength) throw new IssuerError('refused', 'The token is too long.');
     const { payload } = await jwtVerify(token, findKey, {
       ...{ algorithms, issuer: config.serverMetadata().issuer, audience: this.settings.client_id },
-      ...{ clockTolerance: toleranceSeconds, requiredClaims: ['exp', 'iat'] },
+      ...{ clockTolerance: clockToleranceSeconds, requiredClaims: ['exp', 'iat'] },
       // With the tolerance: issued within a minute, before or after.
       ...(maxTokenAge !== undefined && { maxTokenAge }),
     });

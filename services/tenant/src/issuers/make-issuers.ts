@@ -3,11 +3,9 @@ import type { AllowList } from '@gatehouse/egress/allow-list';
 import { Guard } from '@gatehouse/egress/guard';
 import { observeEgress } from '@gatehouse/egress/metrics';
 import type { Shell } from '@gatehouse/shell/shell';
+import { maxIssuerCalls } from '../bounds.ts';
 import type { IssuerSettings } from './issuer-settings.ts';
 import { Issuer } from './issuer.ts';
-
-/** Logins are few; one issuer that hangs leaves the others their calls. */
-const maxCalls = { all: 128, tenant: 128, origin: 32, tenantAtOrigin: 32 };
 
 export interface IssuersConfig {
   issuers: readonly IssuerSettings[];
@@ -19,7 +17,7 @@ export interface IssuersConfig {
 export function makeIssuers({ registry }: Pick<Shell, 'registry'>, config: IssuersConfig) {
   const { issuers, PUBLIC_URL: publicUrl } = config;
   const allow = config.EGRESS_ALLOW.withHostsOf(issuers.map(({ issuer }) => issuer));
-  const egress = new Egress({ guard: new Guard(allow), maxCalls });
+  const egress = new Egress({ guard: new Guard(allow), maxCalls: maxIssuerCalls });
   observeEgress(registry, { issuers: egress });
   const made = issuers.map((settings) => new Issuer({ settings, egress, publicUrl }));
   return {

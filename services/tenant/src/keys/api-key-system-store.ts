@@ -8,6 +8,7 @@ import type { StoredKey } from './authentication.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { allRows, firstRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import { maxLooked } from '../bounds.ts';
 import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-store.ts';
 
 /** A key as `Authenticate` needs it. */
@@ -148,9 +149,6 @@ export async function revokeAnyApiKey(db: Queryable, id: string): Promise<Change
   assertNotLastOwnerKey(id, await lockActiveOwnerKeys(db));
   return revokeApiKey(db, id);
 }
-
-/** Keys that a page reads for a filter without an index: about 40 ms. */
-const maxLooked = 10_000;
 
 /** Parameters: one or two roles, tenant, exclusive upper id, rows. */
 function newestOfRole(role: string): string {

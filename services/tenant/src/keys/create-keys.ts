@@ -3,6 +3,7 @@ import type { Call } from '@gatehouse/http/app';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { expiring } from '../bounds.ts';
 import { apiKeyHandlers } from './api-key-handlers.ts';
 import { ApiKeyStore } from './api-key-store.ts';
 import { ApiKeySystemStore } from './api-key-system-store.ts';
@@ -15,8 +16,6 @@ import { showPrincipal } from './key-views.ts';
 import { personalKeyHandlers } from './personal-key-handlers.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
-
-const expiring = { everyMs: 60_000, batch: 200 };
 
 /** API keys: who may do what, since when a key was not used, and the changes of keys and tenants. */
 export function createKeys(

@@ -1,9 +1,10 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
+import { maxWaitingUses, usesPerWrite } from '../bounds.ts';
 
 export interface LastUseWriterOptions {
   /**
-   * Writes the time of use of up to `maxPerWrite` ids, unless another replica has written one lately. May return ids to
+   * Writes the time of use of up to `usesPerWrite` ids, unless another replica has written one lately. May return ids to
    * write again.
    */
   touch: (ids: readonly string[]) => Promise<readonly string[]> | Promise<void>;
@@ -14,9 +15,6 @@ export interface LastUseWriterOptions {
   pauseMs?: number;
 }
 
-/** Uses that wait to be written. Further ones are dropped: a key is noted again at its next look-up. */
-const maxWaiting = 50_000;
-const maxPerWrite = 1_000;
 /** After a write, so that each replica has one small transaction a second, however many keys are used. */
 const pauseMs = 1_000;
 
@@ -38,7 +36,7 @@ export class LastUseWriter {
   }
 
   note(id: string): void {
-    if (this.#waiting.size >= maxWaiting) return;
+    if (this.#waiting.size >= maxWaitingUses) return;
     this.#waiting.add(id);
     if (!this.#isRunning) this.#writing = this.#run();
   }
@@ -52,11 +50,11 @@ export class LastUseWriter {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#waiting.size > 0) {
-      const ids = [...this.#waiting.values().take(maxPerWrite)];
+      const ids = [...this.#waiting.values().take(usesPerWrite)];
       for (const id of ids) this.#waiting.delete(id);
       const left = await this.#write(ids);
       if (!this.#stopping.signal.aborted) for (const id of left) this.note(id);
-      if (left.length > 0 || this.#waiting.size < maxPerWrite) await this.#pause();
+      if (left.length > 0 || this.#waiting.size < usesPerWrite) await this.#pause();
     }
     this.#isRunning = false;
   }

@@ -1,11 +1,8 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { Batched } from '@gatehouse/kit/batched';
 import type { ListChangesRequest, ListChangesResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { longestSilenceSeconds, maxChanges } from '../bounds.ts';
 import type { ChangesSince, ChangeSystemStore } from './change-system-store.ts';
-
-/** A caller that was silent for longer starts over. Changes are kept for ten times as long. */
-const longestSilenceSeconds = 60;
-const maxChanges = 10_000;
 
 /** A place in the order of commits, as callers hold it. Any replica continues from it. */
 interface Position {

@@ -2,6 +2,7 @@ import type { CreatePersonalKey, PersonalKey } from '@gatehouse/contract/persona
 import { scopesOf, type Scope } from '@gatehouse/contract/scopes';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
+import { dayMs } from '@gatehouse/kit/bounds';
 import type { ApiKey } from './api-key.ts';
 import { assertInFuture, assertMayGive, scopesForNewKey } from './key-rules.ts';
 import { showApiKey } from './key-views.ts';
@@ -17,8 +18,6 @@ export interface UserKeys {
 export interface PersonKey extends ApiKey {
   isOwn: boolean;
 }
-
-const dayMs = 24 * 60 * 60 * 1_000;
 
 /** The user that the caller is bound to. Throws `acting_user_required` for an admin, who has the keys of the tenant. */
 export function boundUserOf({ boundUser }: TenantPrincipal): string {

@@ -21,11 +21,9 @@ import {
 } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { allRows } from '@gatehouse/pg/rows';
+import { settleMs } from '../bounds.ts';
 import { chargeBudgets, chargeHolds, updatePublished } from './budget-spend-store.ts';
 import { findHeld, findLimitRows, readLimits, type Limited, type LimitRow } from './limit-store.ts';
-
-/** After this time a call starts on no further tenant, so that it answers within the caller's deadline of 5 s. */
-const settleMs = 2_000;
 
 export interface ResourceAsk extends Ask {
   subjectId: string;

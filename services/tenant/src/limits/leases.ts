@@ -1,5 +1,6 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import { cappedPico, picoOf } from '@gatehouse/kit/money';
+import { leaseMs } from '../bounds.ts';
 
 /**
  * Limits and budgets (ADR 13). The tenant service's database stores what is spent and held. Replicas of chat lease
@@ -14,9 +15,6 @@ export type SetResource = (typeof setResources)[number];
 /** With counts of tokens per minute, which each key and each tenant has a fixed limit of. */
 export const resources = [...setResources, 'counts'] as const;
 export type Resource = (typeof resources)[number];
-
-/** Counts cost nothing: a coding agent sends 35 at once when it starts. But a tenant may have any number of keys. */
-export const countsPerMinute = { key: 600n, tenant: 6_000n };
 
 /** The limit that settings have of one resource; null without one. */
 export function limitOf(
@@ -103,9 +101,6 @@ export interface Lease {
   /** The part of it that was leased in advance. */
   spare: bigint;
 }
-
-/** The longest validity of a lease: how long a lowered limit or a dead replica can have an effect. */
-export const leaseMs = 2_000;
 
 /** Limits up to this are leased per request, and so are larger ones when a slice would cover few requests. */
 const smallLimit = 600n;

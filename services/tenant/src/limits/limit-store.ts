@@ -4,9 +4,10 @@ import { type MemoryAmounts, memoryLimitsOf } from './stored-limits.ts';
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import { minuteMs } from '@gatehouse/kit/bounds';
+import { countsPerMinute } from '../bounds.ts';
 import {
   type CountedWindow,
-  countsPerMinute,
   limitOf,
   type LimitUse,
   moveWindow,
@@ -54,7 +55,6 @@ async function findSettings(
 
 /** A replica without a heartbeat for this long is dead, and its concurrency slots are free. */
 const deadAfter = `interval '20 seconds'`;
-const minuteMs = 60_000;
 
 /** A limit of a tenant or a key. */
 export interface Limited {

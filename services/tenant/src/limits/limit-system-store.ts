@@ -2,17 +2,12 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Pool } from '@gatehouse/pg/pool';
 import { allRows } from '@gatehouse/pg/rows';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
+import { touchEveryMs, maxTouched, maxOldHolders } from '../bounds.ts';
 
 /** Calls repeat none of them. */
 export const oldSettlements: OldRows = {
   ...{ table: 'tenant.settlements', key: 'id', where: `settled_at < now() - interval '7 days'` },
 };
-
-/** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
-const touchEveryMs = 1_000;
-const maxTouched = 1_000;
-/** Replicas that one round of the cleanup deletes. */
-const maxOldHolders = 10;
 
 interface Pools {
   /** For heartbeats, which completions wait for. Both act as `tenant_system`. */

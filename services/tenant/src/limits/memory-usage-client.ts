@@ -1,10 +1,8 @@
 import type { CallContext, RpcClient } from '@gatehouse/grpc/client';
 import type { Logger } from '@gatehouse/kit/log';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import { memoryUsageMs } from '../bounds.ts';
 import type { MemoryAmounts } from './stored-limits.ts';
-
-/** The rest of the list of limits does not wait longer for memory. */
-const deadlineMs = 1_000;
 
 /** Finds the use that a tenant makes of its limits of memory; null while memory does not answer. */
 export type FindMemoryUsage = (
@@ -15,7 +13,11 @@ export type FindMemoryUsage = (
 export function memoryUsageOf(memory: RpcClient<MemoryServiceClient>): FindMemoryUsage {
   return async (tenantId, { requestId, trace, log }) => {
     try {
-      const used = await memory.call('getUsage', { tenantId }, { deadlineMs, requestId, trace });
+      const used = await memory.call(
+        'getUsage',
+        { tenantId },
+        { deadlineMs: memoryUsageMs, requestId, trace },
+      );
       const { documents, bytes, entities } = used;
       return { documents: Number(documents), bytes: Number(bytes), entities: Number(entities) };
     } catch (error) {

@@ -3,6 +3,7 @@ import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import { KeyVerdict, type ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { providerCheckMs } from '../bounds.ts';
 
 /** A new key, encrypted. */
 export interface KeyToCheck {
@@ -15,16 +16,13 @@ export interface KeyToCheck {
 /** Throws a 400 for a key that could not be used. */
 export type CheckProviderKey = (call: Call, key: KeyToCheck) => Promise<void>;
 
-/** Chat asks the provider meanwhile. */
-const deadlineMs = 15_000;
-
 /** Checks keys with chat, which knows the providers. */
 export function providerCheck(chat: RpcClient<ChatServiceClient>): CheckProviderKey {
   return async (call, { models, ...key }) => {
     const { assertion, requestId, trace } = call;
     const request = { ...key, models: [...(models ?? [])] };
     const { verdict, unknownModel } = await chat
-      .call('checkProviderKey', request, { deadlineMs, assertion, requestId, trace })
+      .call('checkProviderKey', request, { deadlineMs: providerCheckMs, assertion, requestId, trace })
       .catch(hangIsOutage);
     const refusal = refusalOf(verdict, key.provider);
     if (refusal !== null) throw refusal;

@@ -8,6 +8,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { sealProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
+import { maxProviderKeys, checksPerMinute, checksInFlight } from '../bounds.ts';
 import type { CheckProviderKey } from './provider-check-client.ts';
 import {
   countProviderKeys,
@@ -19,13 +20,6 @@ import { prefixOf, showProviderKey } from './provider-key.ts';
 
 type List = Call<unknown, z.output<typeof listProviderKeys>>;
 type Create = Call<CreateProviderKey>;
-
-/** Keys of a tenant: each call of chat for its settings carries all of them. */
-const maxKeys = 100;
-/** New keys of a tenant. The provider is asked about each, from the address of the platform. */
-const checksPerMinute = 20;
-/** Checks of one tenant in this replica. */
-const checksInFlight = { perKey: 2, maxWaiting: 8 };
 
 export interface ProviderKeyDependencies {
   keys: ProviderKeyStore;
@@ -62,8 +56,11 @@ export function providerKeyHandlers({
       await checking.run(tenantId, () => check(call, { id, provider, sealed, models }));
       const newKey = { id, tenantId, provider, prefix: prefixOf(text), models, userId, sealed };
       return replies.create(call, async (db) => {
-        if ((await countProviderKeys(db, tenantId)) >= maxKeys)
-          throw new AppError('limit_reached', `A tenant has at most ${maxKeys} provider keys. Delete some.`);
+        if ((await countProviderKeys(db, tenantId)) >= maxProviderKeys)
+          throw new AppError(
+            'limit_reached',
+            `A tenant has at most ${maxProviderKeys} provider keys. Delete some.`,
+          );
         return insertProviderKey(db, newKey);
       });
     },

@@ -6,6 +6,7 @@ import { requestIdHeader } from '@gatehouse/http/request-context';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Refusals } from '@gatehouse/public-access/refusals';
+import { maxLogoutFormBytes } from '../bounds.ts';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import { formOf, fromOf } from './browser-session-handlers.ts';
@@ -77,8 +78,6 @@ interface Problem {
   error_description: string;
 }
 
-const maxBytes = 16_384;
-
 /** Logouts that issuers report: OpenID Connect Back-Channel Logout 1.0. */
 export function backchannelLogoutHandlers({
   issuers,
@@ -107,7 +106,7 @@ export function backchannelLogoutHandlers({
 
 /** Throws {@link AppError} for a request without one logout token. */
 async function tokenIn(request: IncomingMessage): Promise<string> {
-  const [token, another] = (await formOf(request, maxBytes)).getAll('logout_token');
+  const [token, another] = (await formOf(request, maxLogoutFormBytes)).getAll('logout_token');
   if (token === undefined || another !== undefined)
     throw new AppError('invalid_value', 'The form must have one logout_token.');
   return token;

@@ -7,11 +7,12 @@ import type { HostCookie } from '@gatehouse/kit/host-cookie';
 import { tokenSha256Of } from '@gatehouse/kit/random-token';
 import { queryObject } from '@gatehouse/kit/validate';
 import { isOwnPage } from '@gatehouse/public-access/same-origin';
+import { sessionLife, maxFormBytes } from '../bounds.ts';
 import type { OpenedSession } from './key-login.ts';
 import { returnTo } from './return-to.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
 import type { StoredSession } from './session-system-store.ts';
-import { sessionLife, type From } from './session.ts';
+import { type From } from './session.ts';
 
 export interface BrowserSessionDependencies {
   sessions: SessionChangeStore;
@@ -22,7 +23,6 @@ export interface BrowserSessionDependencies {
 }
 
 export const afterLogin = '/login';
-const maxFormBytes = 4_096;
 
 /** The session that a browser has in its cookie. */
 export class BrowserSessions {

@@ -8,6 +8,7 @@ import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 import type { Shell } from '@gatehouse/shell/shell';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { minuteMs, retryMs } from '@gatehouse/kit/bounds';
+import { finishing, loginsDeletedAtOnce } from '../bounds.ts';
 import { makeIssuers } from '../issuers/make-issuers.ts';
 import { keepOnlyRights } from '../keys/login-key-system-store.ts';
 import { backchannelLogoutHandlers, IssuerLogouts } from './backchannel-logout-handlers.ts';
@@ -35,17 +36,6 @@ export interface IssuerLoginsOptions {
   browsers: BrowserSessions;
   refusals: Refusals;
 }
-
-const deletedAtOnce = 1_000;
-/**
- * Answers of issuers that browsers bring back, of one network and of all, for each issuer: one that is slow holds up no
- * other. A flood of one network waits behind itself; what is refused has used no state up, so that the browser may load
- * the page again. Browsers in which a person has logged in before wait apart, by person, as long as there is room.
- */
-const finishing = {
-  ofNetworks: { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096 },
-  ofPeople: { perKey: 2, slots: 64, maxWaiting: 8, maxWaitingOfAll: 4_096 },
-};
 
 /** Too many logins of a person wait: others may send a cookie that was stolen from a browser of the person. */
 class PersonHasNoPlace extends Error {}
@@ -115,7 +105,7 @@ export function createIssuerLogins(
       }),
       new PeriodicWork({
         ...{ task: 'delete old logins', log, everyMs: minuteMs },
-        round: inBatches(deletedAtOnce, (limit) => deleteOldLogins(system, limit, deviceKeySeconds)),
+        round: inBatches(loginsDeletedAtOnce, (limit) => deleteOldLogins(system, limit, deviceKeySeconds)),
       }),
       ...cleanUp(log, system, [oldRevocations, oldUsedTokens, oldIssuerLogouts]),
     ],

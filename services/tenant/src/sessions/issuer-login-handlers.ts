@@ -8,6 +8,7 @@ import { queryObject } from '@gatehouse/kit/validate';
 import { sendBrowserTo, sendPage, type SentPage } from '@gatehouse/public-access/page';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import { sameText } from '@gatehouse/public-access/same-text';
+import { loginMinutes } from '../bounds.ts';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import {
@@ -21,7 +22,7 @@ import {
 import { choicePage, failedPage, problemPage } from './login-page.ts';
 import type { IssuerLogins, LoginEnd } from './issuer-login.ts';
 import type { KnownBrowsers } from './known-browsers.ts';
-import { loginMinutes, type LoginState, type LoginStates } from './login-state.ts';
+import { type LoginState, type LoginStates } from './login-state.ts';
 
 export interface IssuerLoginHandlerDependencies {
   issuers: ReadonlyMap<string, Issuer>;

@@ -2,13 +2,14 @@ import { networkOf } from '@gatehouse/kit/client-network';
 import { tenantNotActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { newRandomToken, tokenSha256, tokenSha256Of } from '@gatehouse/kit/random-token';
+import { loginMinutes } from '../bounds.ts';
 import { nameOf, type Claims, type GrantProblem } from '../issuers/grants.ts';
 import { IssuerError } from '../issuers/issuer-error.ts';
 import { claimsIn, type ConfirmedLogin, type Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { OpenedSession } from './key-login.ts';
 import type { Login, LoginSecrets, NewLogin } from './login.ts';
-import { loginMinutes, newLoginState, type LoginState } from './login-state.ts';
+import { newLoginState, type LoginState } from './login-state.ts';
 import { isMemberships, type Membership, type SettleMemberships } from './memberships.ts';
 import type { From, PersonSession, Session } from './session.ts';
 

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { knownBrowserSeconds } from '../bounds.ts';
 import type { Person } from '../keys/api-key.ts';
 
-const maxAgeSeconds = 30 * 86_400;
 const context = 'tenant.known-browser';
 
 /**
@@ -24,10 +24,10 @@ export class KnownBrowsers {
   /** The value of a `Set-Cookie` header for a browser in which a person has logged in. */
   cookieOf({ iss, sub }: Person): string {
     const person = hash('sha256', JSON.stringify([iss, sub]), 'base64url');
-    const text = `${Date.now() + maxAgeSeconds * 1_000} ${person}`;
+    const text = `${Date.now() + knownBrowserSeconds * 1_000} ${person}`;
     return this.#cookie.set(
       this.#keyRing.seal(Buffer.from(text), context).toString('base64url'),
-      maxAgeSeconds,
+      knownBrowserSeconds,
     );
   }
 

@@ -1,8 +1,7 @@
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
+import { loginNetworkDays } from '../bounds.ts';
 
-/** How long a network counts as one that logs in, in days. */
-export const loginNetworkDays = 30;
 export const oldLoginNetworks: OldRows = {
   ...{ table: 'tenant.login_networks', key: 'network', skipLocked: true },
   where: `last_login_at < now() - interval '${loginNetworkDays} days'`,

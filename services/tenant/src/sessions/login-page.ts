@@ -1,5 +1,6 @@
 import { endPage } from '@gatehouse/public-access/consent-page';
 import { escaped, htmlPage, type SentPage } from '@gatehouse/public-access/page';
+import { shownGroups } from '../bounds.ts';
 import type { GrantProblem } from '../issuers/grants.ts';
 import type { Membership } from './memberships.ts';
 import type { NamedSession } from './session.ts';
@@ -65,8 +66,6 @@ export function loginLinkPage(ticket: string): string {
   );
 }
 
-const maxGroups = 50;
-
 /** The page on which a person of several tenants chooses one. */
 export function choicePage(issuer: string, places: readonly Membership[], returnTo: string): string {
   const action = `/login/oidc/${issuer}/choice?return_to=${encodeURIComponent(returnTo)}`;
@@ -107,8 +106,8 @@ const problemTexts: Record<Exclude<GrantProblem['kind'], 'no_mapping'>, (issuer:
 };
 
 function unmappedPage(title: string, issuer: string, groups: readonly string[]): string {
-  const items = groups.slice(0, maxGroups).map((group) => `<li>${escaped(group.slice(0, 256))}</li>`);
-  const more = groups.length > maxGroups ? `<p>And ${groups.length - maxGroups} more.</p>` : '';
+  const items = groups.slice(0, shownGroups).map((group) => `<li>${escaped(group.slice(0, 256))}</li>`);
+  const more = groups.length > shownGroups ? `<p>And ${groups.length - shownGroups} more.</p>` : '';
   const list =
     groups.length === 0
       ? `<p>${escaped(issuer)} sent no groups.</p>`

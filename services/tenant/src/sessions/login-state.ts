@@ -1,9 +1,7 @@
 import { newRandomToken } from '@gatehouse/kit/random-token';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { z } from 'zod';
-
-/** How long a person may take to log in at an issuer. */
-export const loginMinutes = 10;
+import { loginMinutes } from '../bounds.ts';
 
 const shape = z.strictObject({
   issuer: z.string(),

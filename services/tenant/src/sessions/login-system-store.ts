@@ -3,17 +3,10 @@ import { AppError } from '@gatehouse/kit/errors';
 import { inTurn, type Queryable } from '@gatehouse/pg/pool';
 import { oneRow, only } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import { sessionLife, lookMinutes, mostLogins } from '../bounds.ts';
 import { turnOfPerson, type Person } from '../keys/api-key.ts';
 import { hasLoggedOut, holdLogouts } from './login-store.ts';
-import {
-  lookMinutes,
-  mostLogins,
-  type Login,
-  type NamedTenants,
-  type NewLogin,
-  type TenantOfLogin,
-} from './login.ts';
-import { sessionLife } from './session.ts';
+import { type Login, type NamedTenants, type NewLogin, type TenantOfLogin } from './login.ts';
 
 /** Logins that an issuer has confirmed, before and after their tenant is known. `pool` acts as `tenant_system`; people take turns at it. */
 export class LoginSystemStore extends Store {

@@ -3,13 +3,11 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
+import { loginLinkSeconds } from '../bounds.ts';
 
 export const oldLoginTickets: OldRows = {
   ...{ table: 'tenant.login_tickets', key: 'ticket_sha256', where: 'expires_at <= now()' },
 };
-
-/** How long a link logs in: it is printed where a person waits for it. */
-const lifeSeconds = 60;
 
 /** The key that a link logs in with: the public half of its text, and the secret that it must still have. */
 export interface KeyOfTicket {
@@ -35,7 +33,7 @@ export async function insertLoginTicket(
     `insert into tenant.login_tickets (ticket_sha256, key_id, secret_sha256, expires_at)
      select $1::bytea, key_id, secret_sha256, now() + make_interval(secs => $3) from tenant.api_keys
      where key_id = $2 and tenant.api_key_status(api_keys) in ('active', 'expiring')`,
-    [ticketSha256, keyId, lifeSeconds],
+    [ticketSha256, keyId, loginLinkSeconds],
   );
 }
 

@@ -38,21 +38,6 @@ export interface LoginToRevalidate extends Pick<Login, 'id' | 'iss' | 'sub'> {
   hasOldGroups: boolean;
 }
 
-/**
- * Minutes until an issuer is asked about a person again, until another replica may ask in place of one that is gone, and
- * for which sessions go on while the issuer gives no answer. The first look comes after the time to choose a tenant.
- */
-export const lookMinutes = { next: 12, claim: 2, grace: 60 } as const;
-
-/** How long groups count that were read last, while tokens leave them out: a long weekend, for the operator to mend it. */
-export const groupsHours = 72;
-
-/**
- * The most logins of a person in a minute, and those that are kept although no session and no look needs them: keys of
- * programs are renewed while a login of their person stands.
- */
-export const mostLogins = { perMinute: 10, kept: 200 } as const;
-
 /** A refresh token that its issuer has not revoked yet. It is sealed, as that of its login was. */
 export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'> {
   id: string;

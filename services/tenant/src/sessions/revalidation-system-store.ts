@@ -1,10 +1,11 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import { lookMinutes, groupsHours } from '../bounds.ts';
 import { hasItsKey } from '../keys/api-key-store.ts';
 import type { Person } from '../keys/api-key.ts';
 import { boundPersonalKeys } from './login-store.ts';
-import { groupsHours, lookMinutes, type LoginToRevalidate } from './login.ts';
+import { type LoginToRevalidate } from './login.ts';
 import { insertRevocations } from './token-revocation-system-store.ts';
 
 /** Whether programs have valid keys of the person of a login. */

@@ -4,6 +4,7 @@ import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
 import { inTurn, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { mostLoginsOfKey } from '../bounds.ts';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
 import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
 import { keyCreated } from '../keys/key-views.ts';
@@ -25,14 +26,7 @@ import {
   insertSession,
   lockSessions,
 } from './session-store.ts';
-import {
-  mostLoginsOfKey,
-  sessionChange,
-  type From,
-  type NewSession,
-  type PersonSession,
-  type Session,
-} from './session.ts';
+import { sessionChange, type From, type NewSession, type PersonSession, type Session } from './session.ts';
 
 export interface SessionChangeOptions {
   /** Pools of `tenant_app` and `tenant_system`, at which tenants take turns. */

@@ -1,5 +1,6 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
+import { revalidationsAtOnce, revalidationMs, overdueAtOnce } from '../bounds.ts';
 import { isUnread, type UnreadGroups } from '../issuers/grants.ts';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
@@ -27,13 +28,6 @@ export interface RevalidationDependencies {
   log: Logger;
 }
 
-/**
- * The calls of one issuer under way, on one replica. One round takes 0.1 s and the issuer's answer, so that a replica
- * looks at 5,000 sessions in twelve minutes if answers take half a second.
- */
-const atOnce = 4;
-const everyMs = 5_000;
-const overdueAtOnce = 200;
 /** Tokens that the issuer takes after a renewal. The ID token is null where it confirms no more than the login. */
 interface Renewed {
   refreshToken: string;
@@ -57,11 +51,11 @@ export class SessionRevalidation {
     this.#loops = [...issuers.values()].map(
       (issuer) =>
         new PeriodicWork({
-          ...{ task: `revalidate sessions of ${issuer.settings.name}`, log, everyMs },
+          ...{ task: `revalidate sessions of ${issuer.settings.name}`, log, everyMs: revalidationMs },
           round: () => this.#round(issuer),
         }),
     );
-    const gone = { task: 'end sessions of issuers that are not set', log, everyMs };
+    const gone = { task: 'end sessions of issuers that are not set', log, everyMs: revalidationMs };
     this.#loops.push(new PeriodicWork({ ...gone, round: () => this.#endOfGone() }));
   }
 
@@ -75,13 +69,13 @@ export class SessionRevalidation {
 
   async #round(issuer: Issuer): Promise<boolean> {
     const { name } = issuer.settings;
-    const claimed = await this.#options.logins.claim(name, atOnce);
+    const claimed = await this.#options.logins.claim(name, revalidationsAtOnce);
     const inUse = claimed.filter(({ isInUse }) => isInUse);
     if (inUse.length < claimed.length) this.#options.revocations.begin(issuer);
     const looked = await Promise.all(inUse.map((login) => this.#revalidate(issuer, login)));
     // One login may fail for a reason of its own, and then ends alone.
     const isAway = looked.length > 0 && !looked.includes(true);
-    return isAway ? this.#endOverdue(name) : claimed.length === atOnce;
+    return isAway ? this.#endOverdue(name) : claimed.length === revalidationsAtOnce;
   }
 
   /** False if the revalidation failed without a statement about the member. It is due again when the lease ends. */

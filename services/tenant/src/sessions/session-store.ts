@@ -2,8 +2,9 @@ import type { PageRequest } from '@gatehouse/kit/page';
 import { type Queryable, withTenant } from '@gatehouse/pg/pool';
 import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
+import { sessionLife, mostSessions } from '../bounds.ts';
 import { hasItsKey } from '../keys/api-key-store.ts';
-import { mostSessions, type NewSession, type Session, sessionLife } from './session.ts';
+import { type NewSession, type Session } from './session.ts';
 
 /** The open sessions of one tenant at a time. `pool` acts as `tenant_app`. */
 export class SessionStore extends Store {

@@ -3,9 +3,10 @@ import type { PageRequest } from '@gatehouse/kit/page';
 import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
+import { sessionLife } from '../bounds.ts';
 import { hasItsKey } from '../keys/api-key-store.ts';
 import { listSessionsOfKey, sessionColumns } from './session-store.ts';
-import { sessionLife, type NamedSession, type Session } from './session.ts';
+import { type NamedSession, type Session } from './session.ts';
 
 /** The logins of an hour are counted by them. */
 export const oldSessions: OldRows = {

@@ -3,15 +3,6 @@ import type { CurrentSession, OpenedBy, Session as SessionView } from '@gatehous
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { Person } from '../keys/api-key.ts';
 
-/** How long a session lasts in all, and without a request. */
-export const sessionLife = { hours: 12, idleMinutes: 30 } as const;
-
-/** The most sessions that are open at once; the oldest end first. */
-export const mostSessions = { ofKey: 20, ofTenant: 5_000 } as const;
-
-/** The most logins with one key. Each has two entries in the audit log. */
-export const mostLoginsOfKey = { perMinute: 10, perHour: 60 } as const;
-
 /** The values of a new session. It holds the hash of its token, never the token. */
 export interface NewSession {
   id: string;

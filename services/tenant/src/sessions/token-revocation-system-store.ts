@@ -1,21 +1,8 @@
 import { allRows, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
+import { waitingRevocations } from '../bounds.ts';
 import type { WaitingRevocation } from './login.ts';
-
-/**
- * The most that wait for an issuer, and for a person: a token beyond them ends by itself. The longest pause between two
- * attempts, the attempts, which take a day, and the days in which a login of the person, or a program with a key of
- * theirs, may keep them from being made.
- */
-export const waitingRevocations = {
-  most: 10_000,
-  perPerson: 100,
-  pauseMinutes: 180,
-  attempts: 15,
-  hours: 24,
-  days: 31,
-} as const;
 
 /** Those that have had all attempts, which take a day, or have waited for a month. An index by their time finds both. */
 export const oldRevocations: OldRows = {

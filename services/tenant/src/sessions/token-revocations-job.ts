@@ -2,6 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
 import { UnawaitedWork } from '@gatehouse/kit/unawaited-work';
+import { revocationsInFlight, revocationsAtOnce } from '../bounds.ts';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { RevocationOutcome } from './issuer-metrics.ts';
@@ -19,12 +20,6 @@ export interface TokenRevocationsDependencies {
   log: Logger;
 }
 
-/** Calls of one issuer; an issuer that hangs delays no other, and what waits in vain is tried later. */
-const inFlight = { perKey: 2, slots: 16, maxWaiting: 50 };
-
-/** Those of a round of further attempts. */
-const retried = 20;
-
 type LoginOfPerson = Pick<Login, 'id' | 'iss' | 'sub'>;
 
 /**
@@ -33,7 +28,7 @@ type LoginOfPerson = Pick<Login, 'id' | 'iss' | 'sub'>;
  */
 export class TokenRevocations {
   readonly #options: TokenRevocationsDependencies;
-  readonly #queue = new FairQueue(inFlight);
+  readonly #queue = new FairQueue(revocationsInFlight);
   readonly #work = new UnawaitedWork();
 
   constructor(options: TokenRevocationsDependencies) {
@@ -71,7 +66,7 @@ export class TokenRevocations {
   async retry(issuer: Issuer): Promise<boolean> {
     const { waiting, revalidations, secrets, count } = this.#options;
     const { name } = issuer.settings;
-    const due = await waiting.claim(name, retried);
+    const due = await waiting.claim(name, revocationsAtOnce);
     const again = async ({ id, loginId, iss, sub, refreshToken }: WaitingRevocation): Promise<void> => {
       // The person may have logged in since the claim.
       if (await revalidations.isRevalidated({ iss, sub })) return;
@@ -81,7 +76,7 @@ export class TokenRevocations {
       if (outcome !== 'failed') await waiting.remove(id);
     };
     await Promise.all(due.map(again));
-    return due.length === retried;
+    return due.length === revocationsAtOnce;
   }
 
   stop(): Promise<void> {

@@ -2,9 +2,8 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import { unreadGroupsMs } from '../bounds.ts';
 import type { UnreadGroups } from '../issuers/grants.ts';
-
-const everyMs = 10 * 60_000;
 
 export type ReportUnreadGroups = (issuer: string, problem: UnreadGroups) => Promise<void>;
 
@@ -16,7 +15,7 @@ export function unreadGroupsReport(system: Pool, raise: RaiseAlert): ReportUnrea
   const raisedAt = new Map<string, number>();
   return async (issuer, { kind }) => {
     const now = monotonicMs();
-    if (now - (raisedAt.get(issuer) ?? -everyMs) < everyMs) return;
+    if (now - (raisedAt.get(issuer) ?? -unreadGroupsMs) < unreadGroupsMs) return;
     const event = { id: newId(), tenant_id: null, type: 'issuer.groups_unreadable' } as const;
     await withTransaction(system, (db) => raise(db, { ...event, data: { issuer, problem: kind } }));
     raisedAt.set(issuer, now);

@@ -2,14 +2,12 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { maxLimitedKeys } from '../bounds.ts';
 import { limitOf, unleasedRequests } from '../limits/leases.ts';
 import { memoryLimitsOf } from '../limits/stored-limits.ts';
 import type { UsableProviderKey } from '../provider-keys/provider-key-system-store.ts';
 import { limitedOf } from '../limits/wire-resources.ts';
 import type { StoredSettings, LimitedKey } from './settings-system-store.ts';
-
-/** An answer of this size has about 0.5 MB and takes 65 ms to read. */
-const maxLimitedKeys = 10_000;
 
 /** The own keys of a tenant, newest first. */
 export type FindProviderKeys = (tenantId: string) => Promise<readonly UsableProviderKey[]>;

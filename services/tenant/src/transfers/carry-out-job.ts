@@ -3,6 +3,7 @@ import type { JobHandler } from '@gatehouse/jobs/task';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TransferStep } from '@gatehouse/transfers/transfer';
+import { shiftMs, transferPauseMs, patienceS, maxFailures, quietS } from '../bounds.ts';
 import type { TransferSystemStore } from './transfer-system-store.ts';
 import type { Phase, Transfer } from './transfer.ts';
 
@@ -17,16 +18,6 @@ export interface CarryOutOptions {
   /** Whether requests to what moves are under way. */
   isBusy: (transfer: Transfer) => Promise<boolean>;
 }
-
-/** Then another job goes on. */
-const shiftMs = 30_000;
-const pauseMs = 200;
-/** A transfer that can't begin to be effective is undone. */
-const patienceS = { locking: 300, closing: 120, committing: 900 };
-/** Attempts of a job that fail one after the other: a quarter of an hour. */
-const maxFailures = 60;
-/** A request that an agent accepted before it was closed has begun its run after this time: it lists tools meanwhile. */
-const settleS = 6;
 
 /** A transfer was undone in the service in which it would have become effective first. */
 class UndoneError extends AppError {}
@@ -50,13 +41,13 @@ export function carryOut({
     for (const service of transferServices)
       while (!(await runStep(service, transfer, step))) {
         if (monotonicMs() > until) return false;
-        await sleep(step === 'copy' ? 0 : pauseMs, signal);
+        await sleep(step === 'copy' ? 0 : transferPauseMs, signal);
       }
     return true;
   }
 
   async function isQuiet(transfer: Transfer): Promise<boolean> {
-    return transfer.phaseS >= settleS && !(await isBusy(transfer));
+    return transfer.phaseS >= quietS && !(await isBusy(transfer));
   }
 
   /** Does the work of a phase. Returns the next one, or the same if there is more to do. */
@@ -74,7 +65,7 @@ export function carryOut({
         if ((await all(transfer, 'close', signal, until)) && (await isQuiet(transfer))) return 'committing';
         if (transfer.phaseS > patienceS.closing)
           throw new AppError('resource_locked', 'Timed out waiting for requests in flight.');
-        await sleep(pauseMs, signal);
+        await sleep(transferPauseMs, signal);
         return phase;
       case 'committing':
         if (transfer.phaseS > patienceS.committing && (await isUndone(runStep, transfer)))

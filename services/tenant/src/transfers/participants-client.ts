@@ -10,10 +10,9 @@ import type {
 import type { CarryOutOptions, TransferService } from './carry-out-job.ts';
 import type { Transfer } from './transfer.ts';
 import { transferableTypes, type ResourceRef } from '@gatehouse/contract/transfers';
+import { lookupDeadlineMs, workDeadlineMs } from '@gatehouse/kit/bounds';
+import { stepMs } from '../bounds.ts';
 import type { DescribeTransfer } from './transfer-plan.ts';
-
-/** Counting what an agent remembers may take a moment. */
-const deadlineMs = 10_000;
 
 type Peers = Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>;
 
@@ -26,13 +25,13 @@ export function describeTransferAt({ agent, ...others }: Peers): DescribeTransfe
       includeMemory: include.memory,
       includeKnowledgeGraph: include.knowledge_graph,
     };
-    const ofAgents = await agent.call('describe', request, { deadlineMs });
+    const ofAgents = await agent.call('describe', request, { deadlineMs: workDeadlineMs });
     // The memory of a skipped agent stays in the source.
     const skipped = plan.onConflict === 'skip' ? ofAgents.conflicts.map(({ of }) => of?.id) : [];
     const withMemory = { ...request, resources: request.resources.filter(({ id }) => !skipped.includes(id)) };
     const ofOthers = await Promise.all([
-      others.memory.call('describe', withMemory, { deadlineMs }),
-      others.webhook.call('describe', request, { deadlineMs }),
+      others.memory.call('describe', withMemory, { deadlineMs: workDeadlineMs }),
+      others.webhook.call('describe', request, { deadlineMs: workDeadlineMs }),
     ]);
     const answers = [ofAgents, ...ofOthers];
     const all = <Part>(part: (answer: DescribeResponse) => readonly Part[]) => answers.flatMap(part);
@@ -71,10 +70,6 @@ function countsOf(all: DescribeResponse['counts'], id: string): Record<string, n
   return Object.fromEntries(own.map(([kind, count]) => [kind, Number(count)]));
 }
 
-/** A step does a bounded part of its work in each call. */
-const stepMs = 30_000;
-const countMs = 2_000;
-
 /** `RunStep` of the services that have a part in transfers. */
 export function runStepAt(peers: Peers): CarryOutOptions['runStep'] {
   return async (service, transfer, step) => {
@@ -89,7 +84,11 @@ export function isBusyAt(chat: RpcClient<ChatServiceClient>): CarryOutOptions['i
   return async ({ sourceTenantId: tenantId, items }) => {
     const moving = items.filter(({ type, action }) => type === 'agent' && action === 'move');
     const agentIds = moving.map(({ id }) => id);
-    const { runs } = await chat.call('countOpenRuns', { tenantId, agentIds }, { deadlineMs: countMs });
+    const { runs } = await chat.call(
+      'countOpenRuns',
+      { tenantId, agentIds },
+      { deadlineMs: lookupDeadlineMs },
+    );
     return runs > 0;
   };
 }
@@ -103,14 +102,12 @@ function messageOf(transfer: Transfer) {
   };
 }
 
-const modelsMs = 3_000;
-
 /** The models of the catalogue that a tenant can't use, as chat knows them. */
 export function unusableModelsAt(chat: RpcClient<ChatServiceClient>): TransferPartiesOptions['unusable'] {
   return async (tenantId, models) => {
     const request = { tenantId, ids: [...models] };
     const { unknownIds } = await chat
-      .call('checkModels', request, { deadlineMs: modelsMs })
+      .call('checkModels', request, { deadlineMs: lookupDeadlineMs })
       .catch(hangIsOutage);
     return unknownIds;
   };

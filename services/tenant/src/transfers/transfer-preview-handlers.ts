@@ -4,6 +4,7 @@ import type { Call, Handler } from '@gatehouse/http/app';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import { maxOpenPreviews } from '../bounds.ts';
 import { acceptPreview, countOpenPreviews, findPreview, insertPreview } from './preview-store.ts';
 import type { TransferParties } from './parties.ts';
 import type { ReadVisible } from './transfer-store.ts';
@@ -12,8 +13,6 @@ import { changedInSource } from './transfer.ts';
 import { planOf, type SourceSide, type TargetSide, type TransferPlan } from './transfer-plan.ts';
 
 const what = 'preview';
-/** The most previews of a source that can still be used. */
-const maxOpen = 1_000;
 
 export interface TransferPreviewDependencies {
   parties: TransferParties;
@@ -40,7 +39,7 @@ export function transferPreviewHandlers({
         ? await ownerSides(plan)
         : { source: await parties.describedSource(plan), target: null };
       return changes.change(call, async (db) => {
-        if ((await countOpenPreviews(db, plan.sourceTenantId)) >= maxOpen) throw tooMany();
+        if ((await countOpenPreviews(db, plan.sourceTenantId)) >= maxOpenPreviews) throw tooMany();
         const preview = await insertPreview(db, {
           ...{ id: newId(), plan, ...sides, createdBy: principal.keyId, byOwner },
         });
@@ -88,7 +87,7 @@ export function transferPreviewHandlers({
 }
 
 function tooMany(): AppError {
-  return new AppError('rate_limit_exceeded', `A tenant has at most ${maxOpen} open previews.`, {
+  return new AppError('rate_limit_exceeded', `A tenant has at most ${maxOpenPreviews} open previews.`, {
     headers: { 'retry-after': '600' },
   });
 }

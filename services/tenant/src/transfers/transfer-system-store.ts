@@ -6,16 +6,13 @@ import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
+import { resumedAtOnce, transferLostMinutes } from '../bounds.ts';
 import { showTransfer, type Phase, type Transfer, type TransferJobs } from './transfer.ts';
 import { addTransferJob, findTransfer } from './transfer-store.ts';
 
 export const oldTransfers: OldRows = {
   ...{ table: 'tenant.transfers', key: 'id', where: `finished_at < now() - interval '1 year'` },
 };
-
-/** Without a sign of work for this long, the job of a transfer is dead or was lost. */
-const lostAfterMinutes = 15;
-const batch = 100;
 
 /** The transfers of all tenants. */
 export class TransferSystemStore extends Store {
@@ -86,10 +83,10 @@ export class TransferSystemStore extends Store {
            where finished_at is null and attempted_at < now() - make_interval(mins => $1)
            order by attempted_at limit $2 for update skip locked))
          returning id, source_tenant_id as "sourceTenantId"`,
-        [lostAfterMinutes, batch],
+        [transferLostMinutes, resumedAtOnce],
       );
       for (const transfer of rows) await addTransferJob(db, this.#jobs, transfer);
-      return rows.length === batch;
+      return rows.length === resumedAtOnce;
     });
   }
 
