@@ -12,6 +12,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
+import { sealedTexts, type SealedTexts } from '@gatehouse/secrets/sealed-texts';
 import {
   IdempotencySystemStore,
   oldRecords,
@@ -41,16 +42,14 @@ const renewMs = 15_000;
  */
 export class Idempotency implements RepeatGuard {
   readonly #store: IdempotencySystemStore;
-  readonly #service: string;
-  readonly #keyRing: KeyRing;
+  readonly #replies: SealedTexts<SealedClaim>;
   readonly #log: Logger;
   /** Deletes expired records. */
   readonly parts: PeriodicWork[];
 
   constructor(options: IdempotencyOptions) {
     this.#store = new IdempotencySystemStore(options);
-    this.#service = options.service;
-    this.#keyRing = options.keyRing;
+    this.#replies = sealedTexts(options.keyRing, contextOfReply(options.service));
     this.#log = options.log;
     this.parts = cleanUp(options.log, options.system, [oldRecords(options.service)]);
   }
@@ -81,7 +80,7 @@ export class Idempotency implements RepeatGuard {
   async store(db: Queryable, claim: Claim, answer: StoredReply): Promise<void> {
     const fingerprint = knownFingerprint(claim.request);
     if (fingerprint === null) throw new Error('the response was stored before the end of the body');
-    const response = this.#seal(claim, answer);
+    const response = this.#replies.seal(claim, JSON.stringify(answer));
     if (!(await this.#store.complete(db, { id: claim.id, fingerprint, response }))) throw takenOver();
     claim.answered = true;
   }
@@ -119,7 +118,7 @@ export class Idempotency implements RepeatGuard {
         `A request with this ${idempotencyKeyHeader} is still in progress. Try again shortly.`,
       );
     }
-    const answer = this.#open({ id: known.id, request }, known.response);
+    const answer = JSON.parse(this.#replies.open({ id: known.id, request }, known.response)) as StoredReply;
     return { ...answer, headers: { ...answer.headers, [replayedHeader]: 'true' } };
   }
 
@@ -132,7 +131,7 @@ export class Idempotency implements RepeatGuard {
       const fingerprint = knownFingerprint(request);
       if (isFinal(known) && fingerprint !== null) {
         const answer = { status, headers, body: errorBody(known, request.requestId) };
-        const response = this.#seal(claim, answer);
+        const response = this.#replies.seal(claim, JSON.stringify(answer));
         await this.#store.completeAlone(request.tenantId, { id, fingerprint, response });
       } else {
         await this.#store.release(request.tenantId, id);
@@ -144,19 +143,17 @@ export class Idempotency implements RepeatGuard {
       );
     }
   }
+}
 
-  #seal(claim: Pick<Claim, 'id' | 'request'>, answer: StoredReply): Buffer {
-    return this.#keyRing.seal(Buffer.from(JSON.stringify(answer)), this.#context(claim));
-  }
+/** A claim as far as the encryption of its reply knows it. */
+interface SealedClaim {
+  id: string;
+  request: Pick<KeyedRequest, 'tenantId'>;
+}
 
-  #open(claim: Pick<Claim, 'id' | 'request'>, sealed: Buffer): StoredReply {
-    return JSON.parse(this.#keyRing.open(sealed, this.#context(claim)).toString()) as StoredReply;
-  }
-
-  /** The context that the encryption authenticates. */
-  #context({ id, request }: Pick<Claim, 'id' | 'request'>): string {
-    return `${request.tenantId ?? 'owner'}/${this.#service}.idempotency_records/response/${id}`;
-  }
+/** The context of a stored reply. Replies that another release has stored are replayed by the same one. */
+export function contextOfReply(service: string): (claim: SealedClaim) => string {
+  return ({ id, request }) => `${request.tenantId ?? 'owner'}/${service}.idempotency_records/response/${id}`;
 }
 
 /** Marks the claim of a request whose fingerprint is not known yet. */

@@ -26,7 +26,7 @@ import type { TestIdentity } from '@gatehouse/test/identity';
 import { StandIn } from '@gatehouse/test/stand-in';
 import { TransferSides } from './transfer-sides.ts';
 import type { Forgotten } from '@gatehouse/shell/deletion-inbox';
-import type { Participant } from '../src/deletions/participants.ts';
+import type { Participant } from '../src/deletions/deletion-tasks.ts';
 
 type ServiceDefinition = Parameters<GrpcServer['add']>[0];
 

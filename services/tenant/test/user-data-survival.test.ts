@@ -10,12 +10,11 @@ import { Registry } from '@gatehouse/kit/metrics';
 import { deleteOldRows } from '@gatehouse/pg/clean-up-store';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
-import { deletionTasks } from '../src/deletions/deletion-tasks.ts';
+import { deletionTasks, participants } from '../src/deletions/deletion-tasks.ts';
 import { deletionUpkeep } from '../src/deletions/deletion-upkeep-job.ts';
 import { DeletionSystemStore, oldDeletions } from '../src/deletions/deletion-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { statusesOf, UserDataClient } from './user-data.ts';
-import { participants } from '../src/deletions/participants.ts';
 
 const log = createLogger('tenant', 'silent');
 

@@ -9,7 +9,7 @@ import { checkCaller, consumeTopic, handleEach } from '@gatehouse/shell/topic-co
 import { eventSender, type SendEvent } from '@gatehouse/shell/outbox-publisher';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
-import { participants, type Participant, type SendDeletion } from './participants.ts';
+import { participants, type Participant, type SendDeletion } from './deletion-tasks.ts';
 
 const source = 'gatehouse/tenant/deletions';
 

@@ -4,9 +4,15 @@ import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { allRows, firstRow, hasRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { ownIntervalMinutes } from '../bounds.ts';
-import { taskFor, type deletionTasks, type OpenPart, type PartKey } from './deletion-tasks.ts';
+import {
+  taskFor,
+  type deletionTasks,
+  type OpenPart,
+  type PartKey,
+  participants,
+  type Participant,
+} from './deletion-tasks.ts';
 import { forgetProviderKeys } from '../provider-keys/provider-key-store.ts';
-import { participants, type Participant } from './participants.ts';
 
 export type DeletionJobs = Jobs<typeof deletionTasks>;
 

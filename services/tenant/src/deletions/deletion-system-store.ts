@@ -3,8 +3,7 @@ import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { deletionLostMinutes, resumedAtOnce } from '../bounds.ts';
-import { type PartKey } from './deletion-tasks.ts';
-import { participants, type Participant } from './participants.ts';
+import { type PartKey, participants, type Participant } from './deletion-tasks.ts';
 import { addJob, type DeletionJobs } from './deletion-store.ts';
 
 export const oldDeletions: OldRows = {

@@ -21,7 +21,9 @@ import {
 } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { allRows } from '@gatehouse/pg/rows';
+import { Store } from '@gatehouse/pg/store';
 import { settleMs } from '../bounds.ts';
+import { bySystem } from '../by-system.ts';
 import { chargeBudgets, chargeHolds, updatePublished } from './budget-spend-store.ts';
 import { findHeld, findLimitRows, readLimits, type Limited, type LimitRow } from './limit-store.ts';
 
@@ -66,18 +68,13 @@ export interface LeaseOptions {
 }
 
 /** The limits of each tenant, from which replicas of chat lease. */
-export class LeaseSystemStore {
-  readonly #pool: Pool;
-  readonly #touchHolder: LeaseOptions['touchHolder'];
-  readonly #recordChange: RecordChange;
-  readonly #raise: RaiseAlert;
+export class LeaseSystemStore extends Store {
+  readonly #options: LeaseOptions;
 
   /** `pool` acts as `tenant_system`, for tenants in turns. */
-  constructor(pool: Pool, { touchHolder, recordChange, raise }: LeaseOptions) {
-    this.#pool = pool;
-    this.#touchHolder = touchHolder;
-    this.#recordChange = recordChange;
-    this.#raise = raise;
+  constructor(pool: Pool, options: LeaseOptions) {
+    super(pool);
+    this.#options = options;
   }
 
   /**
@@ -90,9 +87,9 @@ export class LeaseSystemStore {
     asks: readonly ResourceAsk[],
   ): Promise<(Granted | null)[]> {
     const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
-    await this.#touchHolder(holder.id);
+    await this.#options.touchHolder(holder.id);
     const locked = { lock: 'for update' } as const;
-    const leased = await inTurn(this.#pool, tenantId, async (db) => {
+    const leased = await inTurn(this.pool, tenantId, async (db) => {
       const limitRows = await findLimitRows(db, subjectIds, locked);
       const isKnown = (ask: ResourceAsk): boolean =>
         limitRows.some(({ subjectId, resource }) => subjectId === ask.subjectId && resource === ask.resource);
@@ -100,7 +97,7 @@ export class LeaseSystemStore {
     });
     if (leased !== null) return leased;
     // In a transaction that has locked no row before: two first leases would wait for each other.
-    return inTurn(this.#pool, tenantId, async (db) => {
+    return inTurn(this.pool, tenantId, async (db) => {
       await insertMissing(db, tenantId, asks);
       const limitRows = await findLimitRows(db, subjectIds, locked);
       return leaseRows(db, tenantId, { holder, asks, limitRows });
@@ -112,7 +109,7 @@ export class LeaseSystemStore {
    * reaches. Each tenant has a transaction of its own, so that a failure affects no other tenant. Returns the failures.
    */
   async settle(holderId: string, settlements: readonly Settlement[]): Promise<Uncharged[]> {
-    await this.#touchHolder(holderId);
+    await this.#options.touchHolder(holderId);
     const startedAt = monotonicMs();
     const uncharged: Uncharged[] = [];
     for (const [tenantId, tenantSettlements] of Map.groupBy(
@@ -122,7 +119,7 @@ export class LeaseSystemStore {
       try {
         if (monotonicMs() - startedAt > settleMs)
           throw new AppError('service_timeout', 'No time was left to charge these settlements.');
-        await inTurn(this.#pool, tenantId, (db) => this.#settleTenant(db, tenantId, tenantSettlements));
+        await inTurn(this.pool, tenantId, (db) => this.#settleTenant(db, tenantId, tenantSettlements));
       } catch (error) {
         uncharged.push({ tenantId, ids: tenantSettlements.map(({ id }) => id), error });
       }
@@ -149,10 +146,9 @@ export class LeaseSystemStore {
       if (resource !== 'budget' || counted !== 'kept') continue;
       const reached = thresholdsReached(limitUse.used, limitUse.limit, publishedPercent);
       for (const percent of reached) {
-        const entry = thresholdReached(tenantId, { subjectId, percent, limitUse });
-        await this.#recordChange(db, entry);
-        for (const alert of thresholdAlerts(tenantId, { subjectId, percent, limitUse }))
-          await this.#raise(db, alert);
+        const { entry, alerts } = thresholdReached(tenantId, { subjectId, percent, limitUse });
+        await this.#options.recordChange(db, entry);
+        for (const alert of alerts) await this.#options.raise(db, alert);
       }
       const highest = reached.at(-1);
       if (highest !== undefined)
@@ -161,47 +157,33 @@ export class LeaseSystemStore {
   }
 }
 
+/** The entry in the audit log, and the alerts, of a budget whose use has reached a threshold. */
 function thresholdReached(
   tenantId: string,
-  { subjectId, percent, limitUse }: { subjectId: string; percent: number; limitUse: LimitUse },
-): NewAuditEntry {
-  return {
-    id: newId(),
-    action: 'budget.threshold_reached',
-    actor: { key_id: null, role: 'system', user_id: null },
-    tenant_id: tenantId,
-    resource: { type: subjectId === tenantId ? 'tenant' : 'api_key', id: subjectId },
-    client_ip: null,
-    request_id: null,
-    before: null,
-    after: {
-      percent,
-      used_usd: usdOf(limitUse.used),
-      budget_usd: usdOf(limitUse.limit),
-      window_start: new Date(limitUse.window.start).toISOString(),
-    },
-  };
-}
-
-function thresholdAlerts(
-  tenantId: string,
   { subjectId, percent, limitUse }: { subjectId: string; percent: Threshold; limitUse: LimitUse },
-): NewAlert[] {
-  const data = {
-    subject_type: subjectId === tenantId ? 'tenant' : 'api_key',
-    subject_id: subjectId,
+): { entry: NewAuditEntry; alerts: NewAlert[] } {
+  const type = subjectId === tenantId ? 'tenant' : 'api_key';
+  const amounts = {
     percent,
     used_usd: usdOf(limitUse.used),
     budget_usd: usdOf(limitUse.limit),
     window_start: new Date(limitUse.window.start).toISOString(),
-  } as const;
-  return [
-    { id: newId(), tenant_id: tenantId, type: 'budget.threshold', data },
-    {
-      ...{ id: newId(), tenant_id: null, type: 'tenant.budget_threshold' },
-      data: { tenant_id: tenantId, ...data },
+  };
+  const data = { subject_type: type, subject_id: subjectId, ...amounts } as const;
+  return {
+    entry: {
+      ...{ id: newId(), action: 'budget.threshold_reached', actor: bySystem.actor, tenant_id: tenantId },
+      ...{ resource: { type, id: subjectId }, client_ip: null, request_id: null },
+      ...{ before: null, after: amounts },
     },
-  ];
+    alerts: [
+      { id: newId(), tenant_id: tenantId, type: 'budget.threshold', data },
+      {
+        ...{ id: newId(), tenant_id: null, type: 'tenant.budget_threshold' },
+        data: { tenant_id: tenantId, ...data },
+      },
+    ],
+  };
 }
 
 /** An inactive tenant may return what it holds. */

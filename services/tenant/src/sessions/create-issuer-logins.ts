@@ -20,7 +20,7 @@ import { KnownBrowsers } from './known-browsers.ts';
 import { RevalidationSystemStore } from './revalidation-system-store.ts';
 import { SessionRevalidation } from './session-revalidation-job.ts';
 import { LoginStateSystemStore } from './login-state-system-store.ts';
-import { LoginStates } from './login-state.ts';
+import { loginStates } from './login-state.ts';
 import { LoginSystemStore } from './login-system-store.ts';
 import { contextOfLogin } from './login.ts';
 import { deleteOldLogins, oldIssuerLogouts, oldUsedTokens } from './old-login-system-store.ts';
@@ -83,7 +83,7 @@ export function createIssuerLogins(
     issuerLogouts,
     rawHandlers: {
       ...issuerLoginHandlers({
-        ...{ issuers, browsers, refusals, log, logins: issuerLogins, states: new LoginStates(keyRing) },
+        ...{ issuers, browsers, refusals, log, logins: issuerLogins, states: loginStates(keyRing) },
         cookie: new HostCookie(`${sessionCookie}-login`, publicUrl),
         knownBrowsers: new KnownBrowsers(keyRing, publicUrl),
       }),

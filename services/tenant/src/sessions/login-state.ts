@@ -37,30 +37,26 @@ export function newLoginState(issuer: string, returnTo: string, now: Date): Logi
  * Keeps the values of a login in a sealed cookie, so that a login costs no row before the issuer has confirmed it, and
  * any replica finishes it.
  */
-export class LoginStates {
-  readonly #keyRing: KeyRing;
+export function loginStates(keyRing: KeyRing) {
+  const sealed = (state: LoginState): string =>
+    keyRing.seal(Buffer.from(JSON.stringify(state)), context).toString('base64url');
+  return {
+    /** The value of the cookie. A path that is too long for it is replaced by `fallback`. */
+    seal(state: LoginState, fallback: string): string {
+      const value = sealed(state);
+      return value.length <= maxBytes ? value : sealed({ ...state, returnTo: fallback });
+    },
 
-  constructor(keyRing: KeyRing) {
-    this.#keyRing = keyRing;
-  }
-
-  /** The value of the cookie. A path that is too long for it is replaced by `fallback`. */
-  seal(state: LoginState, fallback: string): string {
-    const sealed = this.#sealed(state);
-    return sealed.length <= maxBytes ? sealed : this.#sealed({ ...state, returnTo: fallback });
-  }
-
-  /** Null for a text that was not sealed here. */
-  open(text: string): LoginState | null {
-    try {
-      const json = this.#keyRing.open(Buffer.from(text, 'base64url'), context).toString();
-      return shape.parse(JSON.parse(json));
-    } catch {
-      return null;
-    }
-  }
-
-  #sealed(state: LoginState): string {
-    return this.#keyRing.seal(Buffer.from(JSON.stringify(state)), context).toString('base64url');
-  }
+    /** Null for a text that was not sealed here. */
+    open(text: string): LoginState | null {
+      try {
+        const json = keyRing.open(Buffer.from(text, 'base64url'), context).toString();
+        return shape.parse(JSON.parse(json));
+      } catch {
+        return null;
+      }
+    },
+  };
 }
+
+export type LoginStates = ReturnType<typeof loginStates>;

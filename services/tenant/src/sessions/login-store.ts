@@ -1,7 +1,7 @@
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { allRows, hasRow } from '@gatehouse/pg/rows';
-import type { IssuerLogout } from '../issuers/logout-token.ts';
+import type { IssuerLogout } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { ClosedLogin } from './login.ts';
 import { insertRevocations } from './token-revocation-system-store.ts';

@@ -5,7 +5,7 @@ import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
 import { inTurn, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { mostLoginsOfKey } from '../bounds.ts';
-import type { IssuerLogout } from '../issuers/logout-token.ts';
+import type { IssuerLogout } from '../issuers/issuer.ts';
 import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
 import { keyCreated } from '../keys/key-views.ts';
 import { newApiKey, haveSameRights, type Rights } from '../keys/api-key.ts';

@@ -2,7 +2,7 @@ import { batchedFinder } from '@gatehouse/kit/batched';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
 import { tenantSettingsHandlers } from './tenant-settings-handlers.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
-import { SettingsSystemStore } from './settings-system-store.ts';
+import { findLimitedKeys, findSettings } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
@@ -12,16 +12,15 @@ export function createTenants(
   findProviderKeys: FindProviderKeys,
 ) {
   const tenants = new TenantSystemStore(system);
-  const systemStore = new SettingsSystemStore({ known, proved });
   return {
     handlers: { ...ownerTenantHandlers(tenants, changes), ...tenantSettingsHandlers(app, changes) },
     rpcs: {
       getTenantSettings: getTenantSettings({
         find: batchedFinder(
-          (ids) => systemStore.find(ids),
+          (ids) => findSettings(known, ids),
           ({ id }) => id,
         ),
-        findLimitedKeys: (tenantId, keys) => systemStore.findLimitedKeys(tenantId, keys),
+        findLimitedKeys: (tenantId, keys) => findLimitedKeys(proved, tenantId, keys),
         findProviderKeys,
       }),
     },

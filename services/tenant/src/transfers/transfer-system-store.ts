@@ -14,21 +14,20 @@ export const oldTransfers: OldRows = {
   ...{ table: 'tenant.transfers', key: 'id', where: `finished_at < now() - interval '1 year'` },
 };
 
+interface TransferStoreOptions {
+  jobs: TransferJobs;
+  record: RecordChange;
+  raise: RaiseAlert;
+}
+
 /** The transfers of all tenants. */
 export class TransferSystemStore extends Store {
-  readonly #jobs: TransferJobs;
-  readonly #record: RecordChange;
-  readonly #raise: RaiseAlert;
+  readonly #options: TransferStoreOptions;
 
   /** `pool` acts as `tenant_system`. */
-  constructor(
-    pool: Pool,
-    { jobs, record, raise }: { jobs: TransferJobs; record: RecordChange; raise: RaiseAlert },
-  ) {
+  constructor(pool: Pool, options: TransferStoreOptions) {
     super(pool);
-    this.#jobs = jobs;
-    this.#record = record;
-    this.#raise = raise;
+    this.#options = options;
   }
 
   async find(id: string): Promise<Transfer | null> {
@@ -62,15 +61,15 @@ export class TransferSystemStore extends Store {
       for (const tenantId of [sourceTenantId, targetTenantId]) {
         const after = showTransfer({ ...transfer, phase: to, finishedAt: new Date() }, tenantId);
         const change = { action: 'transfer.finished' as const, id, tenantId, before: null, after };
-        await this.#record(db, auditEntryOf(change, { ...asked, tenantId }));
-        await this.#raise(db, { id: newId(), tenant_id: tenantId, type: 'transfer.finished', data });
+        await this.#options.record(db, auditEntryOf(change, { ...asked, tenantId }));
+        await this.#options.raise(db, { id: newId(), tenant_id: tenantId, type: 'transfer.finished', data });
       }
     });
   }
 
   /** Adds another job for a transfer. */
   resume(transfer: Transfer): Promise<void> {
-    return addTransferJob(this.pool, this.#jobs, transfer);
+    return addTransferJob(this.pool, this.#options.jobs, transfer);
   }
 
   /** Adds jobs for transfers that no job works on any more. Returns whether there may be more. */
@@ -85,7 +84,7 @@ export class TransferSystemStore extends Store {
          returning id, source_tenant_id as "sourceTenantId"`,
         [transferLostMinutes, resumedAtOnce],
       );
-      for (const transfer of rows) await addTransferJob(db, this.#jobs, transfer);
+      for (const transfer of rows) await addTransferJob(db, this.#options.jobs, transfer);
       return rows.length === resumedAtOnce;
     });
   }
