@@ -1,4 +1,3 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import { userId as userIdShape } from '@gatehouse/contract/fields';
 import type { UserDataDeletion } from '@gatehouse/contract/users';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
@@ -6,7 +5,6 @@ import { orNotFound, pathParameter, resourceId } from '@gatehouse/http/resource'
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { maxRunningDeletions, ownIntervalMinutes } from '../bounds.ts';
 import {
   countRunning,
@@ -17,14 +15,13 @@ import {
   type DeletionJobs,
   type DeletionStore,
 } from './deletion-store.ts';
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 const what = 'deletion';
 
-export interface UserDataDependencies {
+export interface UserDataDependencies extends Pick<BaseDependencies, 'keyRing' | 'changes'> {
   deletions: DeletionStore;
   jobs: DeletionJobs;
-  keyRing: KeyRing;
-  changes: Changes;
 }
 
 /** `/v1/users/{user_id}/data*` */

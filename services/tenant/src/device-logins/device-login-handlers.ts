@@ -24,8 +24,7 @@ import type { From, Session } from '../sessions/session.ts';
 import type { DeviceLoginSystemStore } from './device-login-system-store.ts';
 import { newUserCode, readUserCode, type TooManyWait, type WaitingProgram } from './device-login.ts';
 import { OAuthError, oauthHandler } from './oauth-handlers.ts';
-import type { NewProgramKey, ProgramKey } from './program-key-store.ts';
-import type { ProgramKeySystemStore } from './program-key-system-store.ts';
+import type { NewProgramKey, ProgramKey, ProgramKeySystemStore } from './program-key-system-store.ts';
 
 export interface DeviceLoginDependencies {
   /** For requests that have proved nothing, and for those that have. */

@@ -1,29 +1,27 @@
+import type { Role } from '@gatehouse/contract/scopes';
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import { type Changed, type Queryable, inTurn, type Pool } from '@gatehouse/pg/pool';
+import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
+import {
+  mostKeysOfKey,
+  renewalOverlapSeconds,
+  mostReplacedTexts,
+  longestRenewalDays,
+  leastRenewalSeconds,
+} from '../bounds.ts';
+import type { ApiKey } from '../keys/api-key.ts';
+import { apiKeyColumns, hasItsKey, lockApiKey, revokeApiKey } from '../keys/api-key-store.ts';
+import { isLoggedIn } from '../sessions/login-store.ts';
 import { auditEntryOf, type Change, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
-import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { hourMs } from '@gatehouse/kit/bounds';
-import { leastRenewalSeconds } from '../bounds.ts';
-import type { ApiKey } from '../keys/api-key.ts';
-import { revokeApiKey } from '../keys/api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from '../keys/key-views.ts';
 import type { From } from '../sessions/session.ts';
 import { bySystem } from '../by-system.ts';
-import {
-  endOldestProgramKeys,
-  findReplaced,
-  insertProgramKey,
-  isReused,
-  lockConfirmingKey,
-  renewProgramKey,
-  takeConfirmation,
-  wasRenewedLately,
-  type NewProgramKey,
-  type ProgramKey,
-} from './program-key-store.ts';
 
 export const oldProgramKeys: OldRows = {
   ...{ table: 'tenant.api_keys', key: 'id', skipLocked: true, everyMs: hourMs },
@@ -133,4 +131,205 @@ export class ProgramKeySystemStore extends Store {
 /** The key whose session confirmed that of the program. */
 function actorOf({ createdBy, tenantId, role, userId }: ApiKey): Actor {
   return { tenantId, actor: { key_id: createdBy, role, user_id: userId } };
+}
+
+/** The session in which a person allowed a login, and the key that it was made with. */
+interface Confirmation {
+  sessionId: string;
+  clientId: string;
+  keyId: string;
+  tenantId: string | null;
+  tenantStatus: TenantStatus | null;
+  role: Role;
+  userId: string | null;
+}
+
+/** A key of a program, with the seconds that it has left. */
+export interface ProgramKey extends ApiKey {
+  expiresInS: number;
+}
+
+const programKeyColumns = `${apiKeyColumns},
+  greatest(floor(extract(epoch from api_keys.expires_at - now())), 0)::integer as "expiresInS"`;
+
+export interface NewProgramKey {
+  id: string;
+  keyId: string;
+  secretSha256: Buffer;
+  ttlSeconds: number;
+}
+
+/**
+ * Uses an allowed login up, and locks the key of its session, so that the key can't be revoked meanwhile. Null when the
+ * login was used or has expired, when the session or its key has ended, and for a key that was itself confirmed.
+ */
+async function takeConfirmation(db: Queryable, loginId: string): Promise<Confirmation | null> {
+  const taken = await db.query<{ sessionId: string; clientId: string }>(
+    `delete from tenant.device_logins where id = $1 and session_id is not null and expires_at > now()
+     returning session_id as "sessionId", client_id as "clientId"`,
+    [loginId],
+  );
+  const [login] = taken.rows;
+  if (login === undefined) return null;
+  const confirmation = await firstRow<Omit<Confirmation, 'sessionId' | 'clientId'>>(
+    db,
+    `select api_keys.id as "keyId", sessions.tenant_id as "tenantId", t.status as "tenantStatus", sessions.role,
+       sessions.user_id as "userId"
+     from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
+       left join tenant.tenants t on t.id = sessions.tenant_id
+     where sessions.id = $1 and sessions.ends_at > now() and ${hasItsKey} and api_keys.confirmed_by is null
+     for no key update of api_keys`,
+    [login.sessionId],
+  );
+  return confirmation && { ...login, ...confirmation };
+}
+
+/** Makes room for one more key of a program. Returns the keys that it ended, as they were. */
+async function endOldestProgramKeys(db: Queryable, keyId: string): Promise<Changed<ApiKey>[]> {
+  const { rows: oldest } = await db.query<ApiKey>(
+    `select ${apiKeyColumns} from tenant.api_keys
+     where confirmed_by = $1 and not is_own and tenant.api_key_status(api_keys) in ('active', 'expiring')
+     order by id desc offset $2`,
+    [keyId, mostKeysOfKey - 1],
+  );
+  if (oldest.length === 0) return [];
+  const rows = await allRows<ApiKey>(
+    db,
+    `update tenant.api_keys set revoked_at = now() where id = any($1) returning ${apiKeyColumns}`,
+    [oldest.map(({ id }) => id)],
+  );
+  const ended = new Map(rows.map((row) => [row.id, row]));
+  return oldest.flatMap((before) => {
+    const after = ended.get(before.id);
+    return after === undefined ? [] : [{ before, after }];
+  });
+}
+
+/** Makes a key with the rights of a session, and with the end of the session's key if that comes first. */
+async function insertProgramKey(
+  db: Queryable,
+  { id, keyId, secretSha256, ttlSeconds }: NewProgramKey,
+  { sessionId, clientId }: Pick<Confirmation, 'sessionId' | 'clientId'>,
+): Promise<ProgramKey | null> {
+  return firstRow<ProgramKey>(
+    db,
+    `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
+       created_by, confirmed_by, confirmed_secret_sha256)
+     select $1::uuid, sessions.tenant_id, $2::text, $3::bytea,
+       left(sessions.name || ' (program ' || $4::text || ')', 200), sessions.role, sessions.scopes,
+       sessions.user_id, ${endOf('sessions.key_secret_sha256', '$5::int')}, parent.id::text, parent.id,
+       sessions.key_secret_sha256
+     from tenant.sessions join tenant.api_keys parent on parent.id = sessions.key_id
+     where sessions.id = $6
+     returning ${programKeyColumns}`,
+    [id, keyId, secretSha256, clientId, ttlSeconds, sessionId],
+  );
+}
+
+/**
+ * Locks the key whose session confirmed that of a program; returns the status of its tenant. Null when it has ended, or
+ * no longer has the secret that the session was made with, and for that of a person whose logins are over.
+ */
+async function lockConfirmingKey(
+  db: Queryable,
+  id: string,
+): Promise<Pick<Confirmation, 'tenantStatus'> | null> {
+  return firstRow<Pick<Confirmation, 'tenantStatus'>>(
+    db,
+    `select t.status as "tenantStatus"
+     from tenant.api_keys k join tenant.api_keys parent on parent.id = k.confirmed_by
+       left join tenant.tenants t on t.id = k.tenant_id
+     where k.id = $1 and ${stands('k.confirmed_secret_sha256')} and (parent.iss is null or ${isLoggedIn})
+     for no key update of parent`,
+    [id],
+  );
+}
+
+/**
+ * Whether the key of a program had this secret before a renewal, and its client has a later one. The client that got no
+ * answer repeats with the secret before, until the one that was sent is used; programs that renew at once have a minute.
+ */
+async function isReused(db: Queryable, id: string, presentedSha256: Buffer): Promise<boolean> {
+  return hasRow(
+    db,
+    `select from tenant.api_keys
+     where id = $1 and $2 = any(replaced_sha256) and not coalesce(previous_secret_sha256 = $2
+       and previous_valid_until > now() + make_interval(secs => case when secret_used then $3::int else 0 end), false)`,
+    [id, presentedSha256, renewalOverlapSeconds - leastRenewalSeconds],
+  );
+}
+
+/** Finds the secrets, by key and hexadecimal hash, that a key had before a renewal. */
+async function findReplaced(
+  db: Queryable,
+  texts: readonly { id: string; hash: string }[],
+): Promise<{ id: string; hash: string }[]> {
+  return allRows<{ id: string; hash: string }>(
+    db,
+    `select given.id, given.hash from unnest($1::uuid[], $2::text[]) as given (id, hash)
+       cross join lateral (select from tenant.api_keys
+         where id = given.id and decode(given.hash, 'hex') = any(replaced_sha256) limit 1) as key`,
+    [texts.map(({ id }) => id), texts.map(({ hash }) => hash)],
+  );
+}
+
+/** Whether the key of a program was renewed lately. Ask once its confirming key is locked: others may wait for that. */
+async function wasRenewedLately(db: Queryable, id: string): Promise<boolean> {
+  // The other transaction may have begun later.
+  return hasRow(
+    db,
+    `select from tenant.api_keys where id = $1 and previous_valid_until
+       between now() + make_interval(secs => $2::int - $3::int) and now() + make_interval(secs => $2::int + $3::int)`,
+    [id, renewalOverlapSeconds, leastRenewalSeconds],
+  );
+}
+
+/**
+ * Gives the key of a program a new secret and its whole lifetime again, up to a month in all. The secret before stays
+ * valid for the overlap. Null when the key has ended, or has no secret with the hash `givenSha256` any more.
+ */
+async function renewProgramKey(
+  db: Queryable,
+  { id, secretSha256, ttlSeconds }: Omit<NewProgramKey, 'keyId'>,
+  presentedSha256: Buffer,
+): Promise<{ before: ApiKey; after: ProgramKey } | null> {
+  const before = await lockApiKey(db, id);
+  if (before === null) return null;
+  const after = await firstRow<ProgramKey>(
+    db,
+    `update tenant.api_keys set secret_sha256 = $2, previous_secret_sha256 = api_keys.secret_sha256,
+       previous_valid_until = now() + make_interval(secs => $3), secret_used = false,
+       replaced_sha256 = (api_keys.replaced_sha256 || api_keys.secret_sha256)
+         [greatest(cardinality(api_keys.replaced_sha256) + 2 - $7::int, 1):],
+       expires_at = least(api_keys.created_at + make_interval(days => $6),
+         ${endOf('api_keys.confirmed_secret_sha256', '$4::int')})
+     from tenant.api_keys parent
+     where api_keys.id = $1 and parent.id = api_keys.confirmed_by and not api_keys.is_own
+       and tenant.api_key_status(api_keys) in ('active', 'expiring')
+       and (api_keys.secret_sha256 = $5
+         or (api_keys.previous_secret_sha256 = $5 and api_keys.previous_valid_until > now()))
+     returning ${programKeyColumns}`,
+    [
+      id,
+      secretSha256,
+      renewalOverlapSeconds,
+      ttlSeconds,
+      presentedSha256,
+      longestRenewalDays,
+      mostReplacedTexts,
+    ],
+  );
+  return after && { before, after };
+}
+
+/** Whether the key `parent` is active and has this secret. */
+function stands(secret: string): string {
+  return `tenant.api_key_status(parent) in ('active', 'expiring') and (parent.secret_sha256 = ${secret}
+    or (parent.previous_secret_sha256 = ${secret} and parent.previous_valid_until > now()))`;
+}
+
+/** When a key ends that has this lifetime, and ends with this secret of the key `parent`. */
+function endOf(secret: string, ttlSeconds: string): string {
+  return `least(now() + make_interval(secs => ${ttlSeconds}), parent.expires_at,
+    case when parent.secret_sha256 <> ${secret} then parent.previous_valid_until end)`;
 }

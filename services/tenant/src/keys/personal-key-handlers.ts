@@ -1,4 +1,3 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { rotateApiKey } from '@gatehouse/contract/keys';
 import type { CreatePersonalKey, listOwn } from '@gatehouse/contract/personal-keys';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
@@ -9,7 +8,7 @@ import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { PageRequest } from '@gatehouse/kit/page';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { withTenant } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import { replaceSecret, revokeApiKey } from './api-key-store.ts';
 import { keyCreated, keyRevoked, keyRotated } from './key-views.ts';
@@ -22,20 +21,18 @@ import {
   type KeyOwner,
 } from './personal-key-store.ts';
 import { assertAllowed, boundUserOf, endOfOwnKey, scopesOfOwnKey, showOwnKey } from './personal-key.ts';
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 type List = Call<unknown, z.output<typeof listOwn>>;
 type Rotate = Call<z.output<typeof rotateApiKey>>;
 
-export interface PersonalKeyDependencies {
-  /** A pool of `tenant_app`. */
-  app: Pool;
-  changes: Changes;
-}
-
 const what = 'own API key';
 
 /** `/v1/me/api-keys*`: people manage the keys that they have made, and end those of programs. */
-export function personalKeyHandlers({ app, changes }: PersonalKeyDependencies): Record<string, Handler> {
+export function personalKeyHandlers({
+  app,
+  changes,
+}: Pick<BaseDependencies, 'app' | 'changes'>): Record<string, Handler> {
   return {
     'me.api-keys.list': async (call: List) => {
       const user = userOf(call);

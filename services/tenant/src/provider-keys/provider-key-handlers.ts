@@ -1,4 +1,3 @@
-import type { Changes } from '@gatehouse/audited-changes/changes';
 import { resourceReplies } from '@gatehouse/audited-changes/resource';
 import type { CreateProviderKey, listProviderKeys } from '@gatehouse/contract/provider-keys';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
@@ -6,7 +5,6 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { newId } from '@gatehouse/kit/ids';
 import { sealProviderKey } from '@gatehouse/secrets/provider-key';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
 import { maxProviderKeys, checksPerMinute, checksInFlight } from '../bounds.ts';
 import type { CheckProviderKey } from './provider-check-client.ts';
@@ -17,15 +15,14 @@ import {
   type ProviderKeyStore,
 } from './provider-key-store.ts';
 import { prefixOf, showProviderKey } from './provider-key.ts';
+import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
 type List = Call<unknown, z.output<typeof listProviderKeys>>;
 type Create = Call<CreateProviderKey>;
 
-export interface ProviderKeyDependencies {
+export interface ProviderKeyDependencies extends Pick<BaseDependencies, 'keyRing' | 'changes'> {
   keys: ProviderKeyStore;
   check: CheckProviderKey;
-  keyRing: KeyRing;
-  changes: Changes;
 }
 
 /** `/v1/provider-keys*` */
