@@ -170,47 +170,41 @@ export async function readLimits(
   };
 }
 
+interface StoredLimitRow {
+  subjectId: string;
+  resource: Resource;
+  start: number;
+  startsAt: number | null;
+  endsAt: number | null;
+  used: string;
+  publishedPercent: number;
+}
+
 /** The lock `for update` blocks other writers of the same rows. Rows are locked in a fixed order. */
 export async function findLimitRows(
   db: Queryable,
   subjectIds: readonly string[],
-  { kinds: kinds = resources, lock = '' }: { kinds?: readonly Resource[]; lock?: 'for update' | '' } = {},
+  { kinds = resources, lock = '' }: { kinds?: readonly Resource[]; lock?: 'for update' | '' } = {},
 ): Promise<LimitRow[]> {
-  const rows = await allRows<{
-    subject_id: string;
-    resource: Resource;
-    window_start: number;
-    starts_at: number | null;
-    ends_at: number | null;
-    used: string;
-    published_percent: number;
-  }>(
+  const rows = await allRows<StoredLimitRow>(
     db,
-    `select subject_id, resource, ${milliseconds('window_start')} as window_start,
-            ${milliseconds('starts_at')} as starts_at, ${milliseconds('ends_at')} as ends_at, used::text,
-            published_percent
+    `select subject_id as "subjectId", resource, ${milliseconds('window_start')} as start,
+            ${milliseconds('starts_at')} as "startsAt", ${milliseconds('ends_at')} as "endsAt", used::text,
+            published_percent as "publishedPercent"
      from tenant.limit_uses where subject_id = any($1::uuid[]) and resource = any($2::text[])
      order by subject_id, resource ${lock}`,
     [subjectIds, kinds],
   );
-  return rows.map((row) => ({
-    subjectId: row.subject_id,
-    resource: row.resource,
-    window: { name: row.window_start, bounds: boundsOf(row) },
-    used: BigInt(row.used),
-    publishedPercent: row.published_percent,
-  }));
+  return rows.map((row) => {
+    const { subjectId, resource, start, used, publishedPercent } = row;
+    const window = { name: start, bounds: boundsOf(row) };
+    return { subjectId, resource, window, used: BigInt(used), publishedPercent };
+  });
 }
 
 /** The end of a minute follows from its start. */
-function boundsOf(row: {
-  resource: Resource;
-  window_start: number;
-  starts_at: number | null;
-  ends_at: number | null;
-}): CountedWindow['bounds'] {
-  const { window_start: start, starts_at: startsAt, ends_at: endsAt } = row;
-  if (row.resource !== 'budget') return { start, end: start + minuteMs };
+function boundsOf({ resource, start, startsAt, endsAt }: StoredLimitRow): CountedWindow['bounds'] {
+  if (resource !== 'budget') return { start, end: start + minuteMs };
   // A replica of the previous release moves the window without updating its bounds, which then are outdated.
   return startsAt === null || endsAt === null || endsAt <= start ? null : { start: startsAt, end: endsAt };
 }
@@ -221,29 +215,17 @@ export async function findHeld(
   subjectIds: readonly string[],
   exceptHolder: string | null,
 ): Promise<HeldRow[]> {
-  const rows = await allRows<{
-    subject_id: string;
-    resource: Resource;
-    window_start: number;
-    amount: string;
-    in_use: string;
-  }>(
+  const rows = await allRows<Record<'amount' | 'inUse', string> & Omit<HeldRow, 'amount' | 'inUse'>>(
     db,
-    `select h.subject_id, h.resource, ${milliseconds('h.window_start')} as window_start, sum(h.amount)::text as amount,
-            sum(greatest(0, h.amount - h.spare))::text as in_use
+    `select h.subject_id as "subjectId", h.resource, ${milliseconds('h.window_start')} as "windowStart",
+            sum(h.amount)::text as amount, sum(greatest(0, h.amount - h.spare))::text as "inUse"
      from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
      where h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
        and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
      group by h.subject_id, h.resource, h.window_start`,
     [subjectIds, exceptHolder],
   );
-  return rows.map((row) => ({
-    subjectId: row.subject_id,
-    resource: row.resource,
-    windowStart: row.window_start,
-    amount: BigInt(row.amount),
-    inUse: BigInt(row.in_use),
-  }));
+  return rows.map(({ amount, inUse, ...row }) => ({ ...row, amount: BigInt(amount), inUse: BigInt(inUse) }));
 }
 
 async function findSubjects(
