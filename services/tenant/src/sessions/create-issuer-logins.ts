@@ -1,6 +1,5 @@
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
-import { Batched } from '@gatehouse/kit/batched';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import type { Refusals } from '@gatehouse/public-access/refusals';
@@ -13,8 +12,7 @@ import { makeIssuers } from '../issuers/make-issuers.ts';
 import { keepOnlyRights } from '../keys/login-key-system-store.ts';
 import { backchannelLogoutHandlers, IssuerLogouts } from './backchannel-logout-handlers.ts';
 import type { BrowserSessions } from './browser-session-handlers.ts';
-import { issuerLoginHandlers } from './issuer-login-handlers.ts';
-import { IssuerLogins, type IssuerLoginDependencies } from './issuer-login.ts';
+import { issuerLoginHandlers, IssuerLogins, type IssuerLoginDependencies } from './issuer-login-handlers.ts';
 import { issuerMetrics } from './issuer-metrics.ts';
 import { KnownBrowsers } from './known-browsers.ts';
 import { RevalidationSystemStore } from './revalidation-system-store.ts';
@@ -59,17 +57,9 @@ export function createIssuerLogins(
     findTenants: (person, names) => logins.findTenants(person, names),
     keepOnly,
   });
-  // Requests without a key, however many, take one connection.
-  const times = new Batched(async (begun: readonly null[]) => {
-    const now = await states.now();
-    return begun.map(() => now);
-  });
   const turns = turnsOf([...issuers.keys()]);
   const issuerLogins = new IssuerLogins({
-    ...{ secrets, states, logins, settleMemberships: settle },
-    now: () => times.get(null),
-    inTurn: turns,
-    openSession: (session, from) => sessions.openForPerson(session, from),
+    ...{ secrets, states, logins, sessions, settleMemberships: settle, inTurn: turns },
   });
   const waiting = new TokenRevocationSystemStore(system);
   const revocations = new TokenRevocations({

@@ -13,6 +13,10 @@ interface UsedState {
 /** Logins by issuers as far as browsers have proved nothing. `pool` acts as `tenant_system`. */
 export class LoginStateSystemStore extends Store {
   /** Requests without a key, however many, take one connection. */
+  readonly #times = new Batched(async (begun: readonly null[]) => {
+    const { now } = await oneRow<{ now: Date }>(this.pool, 'select clock_timestamp() as now');
+    return begun.map(() => now);
+  });
   readonly #states = new Batched((states: readonly UsedState[]) => this.#useStates(states));
 
   /** The login that waits for a choice, made within the last ten minutes. */
@@ -45,7 +49,8 @@ export class LoginStateSystemStore extends Store {
     return states.map(({ hash }) => used.delete(hash));
   }
 
-  async now(): Promise<Date> {
-    return (await oneRow<{ now: Date }>(this.pool, 'select clock_timestamp() as now')).now;
+  /** The time by the clock of the database. */
+  now(): Promise<Date> {
+    return this.#times.get(null);
   }
 }
