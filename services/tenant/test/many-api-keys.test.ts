@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
+import { verbsOf } from '@gatehouse/pg/rows';
 import { ApiKeySystemStore, type ApiKeyFilter } from '../src/keys/api-key-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -62,16 +63,15 @@ async function page(
   fields: Partial<ApiKeyFilter>,
 ): Promise<{ ids: string[]; lookedTo: string | null; read: number }> {
   let read = 0;
-  const explaining = {
-    query: async (text: string, values: unknown[]) => {
-      const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
-        `explain (analyze, format json) ${text}`,
-        values,
-      );
-      read += rows.reduce((sum, row) => sum + rowsRead(row['QUERY PLAN'][0].Plan), 0);
-      return pool.query(text, values);
-    },
-  };
+  const explaining = verbsOf(async (statement, values = []) => {
+    const text = typeof statement === 'string' ? statement : statement.text;
+    const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+      `explain (analyze, format json) ${text}`,
+      values,
+    );
+    read += rows.reduce((sum, row) => sum + rowsRead(row['QUERY PLAN'][0].Plan), 0);
+    return pool.query(text, values);
+  });
   const filter = { roles: ['owner', 'admin'] as const, tenantId: null, status: null, unusedSince: null };
   const { rows, lookedTo } = await new ApiKeySystemStore(explaining as unknown as Pool).list({
     ...filter,

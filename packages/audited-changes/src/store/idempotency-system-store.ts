@@ -1,6 +1,5 @@
 import type { KeyedRequest } from '@gatehouse/http/idempotency-key';
 import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { allRows, hasRow } from '@gatehouse/pg/rows';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 
 export function oldRecords(service: string): OldRows {
@@ -66,8 +65,7 @@ export class IdempotencySystemStore {
       );
       if (rowCount === 1) return null;
       // The conflict has locked the row, so it still exists.
-      const rows = await allRows<KnownUse>(
-        db,
+      const rows = await db.all<KnownUse>(
         `select id, fingerprint, response from ${this.#table}
          where tenant_id is not distinct from $1 and key = $2 and target = $3`,
         [use.tenantId, use.key, use.target],
@@ -83,8 +81,7 @@ export class IdempotencySystemStore {
    * the claim.
    */
   async complete(db: Queryable, { id, fingerprint, response }: ClaimResponse): Promise<boolean> {
-    return hasRow(
-      db,
+    return db.exists(
       `update ${this.#table} set response = $2, fingerprint = $3, expires_at = now() + make_interval(secs => $4)
        where id = $1 and response is null`,
       [id, response, fingerprint, keepSeconds],

@@ -1,6 +1,5 @@
 import type { Role } from '@gatehouse/contract/scopes';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, hasRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 
 /** The key and user that have made a link, as the page names them. */
@@ -53,8 +52,7 @@ export class ConsentStore extends Store {
     { id, tenantId, subjectId, ticketSha256, askedBy, details }: NewTicket,
     { first, minutes }: { first: NewState; minutes: number },
   ): Promise<Date> {
-    const { expiresAt } = await oneRow<{ expiresAt: Date }>(
-      db,
+    const { expiresAt } = await db.one<{ expiresAt: Date }>(
       `insert into ${this.#tickets} (id, tenant_id, subject_id, ticket_sha256, asked_by, details, expires_at)
          values ($1, $2, $3, $4, $5, $6, now() + make_interval(mins => $7)) returning expires_at as "expiresAt"`,
       [id, tenantId, subjectId, ticketSha256, JSON.stringify(askedBy), details, minutes],
@@ -65,8 +63,7 @@ export class ConsentStore extends Store {
 
   /** Takes the state that was made with the ticket, for the first browser; null if one has it. */
   async takeFirstState({ tenantId, id }: TicketRef): Promise<NewState | null> {
-    return firstRow<NewState>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<NewState>(
       `with first as (select state_sha256, state from ${this.#states}
            where ticket_id = $1 and state is not null limit 1 for update)
          update ${this.#states} as s set state = null from first
@@ -80,7 +77,7 @@ export class ConsentStore extends Store {
   async addState({ tenantId, id }: TicketRef, state: NewState, most: number): Promise<boolean> {
     return withTenant(this.pool, tenantId, async (db) => {
       await db.query(`select from ${this.#tickets} where id = $1 for no key update`, [id]);
-      const rows = await allRows(db, `select from ${this.#states} where ticket_id = $1`, [id]);
+      const rows = await db.all(`select from ${this.#states} where ticket_id = $1`, [id]);
       if (rows.length >= most) return false;
       await this.#insertState(db, { tenantId, id }, state);
       return true;
@@ -89,8 +86,7 @@ export class ConsentStore extends Store {
 
   /** Uses a ticket up. Returns false if it was used or is over: another consent came first. */
   async useTicket({ tenantId, id }: TicketRef): Promise<boolean> {
-    return hasRow(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).exists(
       `update ${this.#tickets} set used_at = now() where id = $1 and used_at is null and expires_at > now()`,
       [id],
     );
@@ -98,9 +94,7 @@ export class ConsentStore extends Store {
 
   /** Makes a ticket usable again, because its consent came to nothing. */
   async releaseTicket({ tenantId, id }: TicketRef): Promise<void> {
-    await withTenant(this.pool, tenantId, (db) =>
-      db.query(`update ${this.#tickets} set used_at = null where id = $1`, [id]),
-    );
+    await this.tenant(tenantId).query(`update ${this.#tickets} set used_at = null where id = $1`, [id]);
   }
 
   /** Uses a state up. Returns its verifier; null if another request has done so. */
@@ -108,8 +102,7 @@ export class ConsentStore extends Store {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
         (
-          await firstRow<{ verifier: Buffer }>(
-            db,
+          await db.first<{ verifier: Buffer }>(
             `delete from ${this.#states} where state_sha256 = $1 returning verifier`,
             [stateSha256],
           )

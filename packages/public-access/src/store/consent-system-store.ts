@@ -1,5 +1,4 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Requester } from './consent-store.ts';
 
@@ -25,8 +24,7 @@ export async function findTickets(
   service: string,
   digests: readonly string[],
 ): Promise<TicketWithDigest[]> {
-  return allRows<TicketWithDigest>(
-    pool,
+  return pool.all<TicketWithDigest>(
     `select encode(t.ticket_sha256, 'hex') as digest, ${columns} from ${service}.consent_tickets as t
      where t.ticket_sha256 = any ($1::bytea[]) and ${isOpen}`,
     [digests.map((digest) => Buffer.from(digest, 'hex'))],
@@ -39,8 +37,7 @@ export async function findTicketsOfStates(
   service: string,
   digests: readonly string[],
 ): Promise<TicketWithDigest[]> {
-  return allRows<TicketWithDigest>(
-    pool,
+  return pool.all<TicketWithDigest>(
     `select encode(s.state_sha256, 'hex') as digest, ${columns} from ${service}.consent_states as s
        join ${service}.consent_tickets as t on t.id = s.ticket_id
      where s.state_sha256 = any ($1::bytea[]) and ${isOpen}`,

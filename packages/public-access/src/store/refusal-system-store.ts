@@ -1,5 +1,4 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 
 /** How many requests of a sender and a kind were refused in this minute, and when it ends. */
@@ -18,8 +17,7 @@ export async function countRefusals(
   senders: readonly string[],
 ): Promise<CountedRefusal[]> {
   // Replicas lock rows in one order.
-  const rows = await allRows<CountedRefusal & { address: string }>(
-    pool,
+  const rows = await pool.all<CountedRefusal & { address: string }>(
     `insert into ${service}.refused_addresses as known (address, minute, requests)
      select address, date_trunc('minute', now()), count(*) from unnest($1::text[]) as address
      group by address order by address

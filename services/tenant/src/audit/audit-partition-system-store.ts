@@ -1,5 +1,4 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { oneRow } from '@gatehouse/pg/rows';
 
 /** Creates the partitions of this month and the next three, unless they exist. */
 export async function ensurePartitions(pool: Pool): Promise<void> {
@@ -9,13 +8,12 @@ export async function ensurePartitions(pool: Pool): Promise<void> {
 /** Drops the oldest partition if its last entry is older than that; returns its name, or null. */
 export async function dropOldPartition(pool: Pool, days: number): Promise<string | null> {
   return (
-    await oneRow<{ name: string | null }>(pool, 'select tenant.drop_old_audit_partition($1) as name', [days])
+    await pool.one<{ name: string | null }>('select tenant.drop_old_audit_partition($1) as name', [days])
   ).name;
 }
 
 /** Deletes old entries that came too late for their month, some at a time. Returns their number. */
 export async function deleteStrays(pool: Pool, days: number): Promise<number> {
-  return (
-    await oneRow<{ count: number }>(pool, 'select tenant.delete_stray_audit_entries($1) as count', [days])
-  ).count;
+  return (await pool.one<{ count: number }>('select tenant.delete_stray_audit_entries($1) as count', [days]))
+    .count;
 }

@@ -1,7 +1,6 @@
 import type { DeletionReceipt } from '@gatehouse/events/deletion-event';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, hasRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { ownIntervalMinutes } from '../bounds.ts';
 import {
@@ -46,8 +45,7 @@ export class DeletionStore extends Store {
 
   /** Null when the service has completed or the deletion is gone. */
   async open({ tenantId, deletionId, service }: PartKey): Promise<OpenPart | null> {
-    return firstRow<OpenPart>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).first<OpenPart>(
       `update tenant.user_deletion_services as s set attempted_at = clock_timestamp()
          from tenant.user_deletions as d
          where d.id = s.deletion_id and s.deletion_id = $1 and s.service = $2 and s.completed_at is null
@@ -81,8 +79,7 @@ export class DeletionStore extends Store {
 async function lockRunning(db: Queryable, deletionId: string): Promise<number | null> {
   return (
     (
-      await firstRow<{ requestedAtMs: number }>(
-        db,
+      await db.first<{ requestedAtMs: number }>(
         `select ${requestedAtMs} from tenant.user_deletions as d
      where id = $1 and completed_at is null for update`,
         [deletionId],
@@ -110,8 +107,7 @@ export async function startDeletion(
   jobs: DeletionJobs,
   { id, tenantId, userId, userHash }: NewDeletion,
 ): Promise<string> {
-  const { id: deletionId } = await oneRow<{ id: string }>(
-    db,
+  const { id: deletionId } = await db.one<{ id: string }>(
     `insert into tenant.user_deletions as d (id, tenant_id, user_id, user_hash) values ($1, $2, $3, $4)
      on conflict (tenant_id, user_id) where completed_at is null
        do update set requested_at = greatest(d.requested_at, clock_timestamp()), user_hash = excluded.user_hash
@@ -143,8 +139,7 @@ export async function addJob(
 /** Counts the running deletions of a tenant, up to `most`. */
 export async function countRunning(db: Queryable, tenantId: string, most: number): Promise<number> {
   return (
-    await oneRow<{ count: number }>(
-      db,
+    await db.one<{ count: number }>(
       `select count(*)::integer as count from (
        select 1 from tenant.user_deletions where tenant_id = $1 and completed_at is null limit $2) as running`,
       [tenantId, most],
@@ -158,8 +153,7 @@ export async function wasRequestedLately(
   tenantId: string,
   userHashes: readonly string[],
 ): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `select from tenant.user_deletions
      where tenant_id = $1 and user_hash = any ($2::text[])
        and requested_at > now() - make_interval(mins => $3) limit 1`,
@@ -173,8 +167,7 @@ export async function findDeletion(
   tenantId: string,
   { id, userHashes }: { id: string; userHashes: readonly string[] },
 ): Promise<Deletion | null> {
-  const rows = await allRows<DeletionOfService & { done: boolean }>(
-    db,
+  const rows = await db.all<DeletionOfService & { done: boolean }>(
     `select s.service, s.completed_at is not null as completed, s.counts, d.completed_at is not null as done
      from tenant.user_deletions as d join tenant.user_deletion_services as s on s.deletion_id = d.id
      where d.tenant_id = $1 and d.id = $2 and d.user_hash = any ($3::text[])

@@ -1,5 +1,4 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { deletionLostMinutes, resumedAtOnce } from '../bounds.ts';
@@ -34,8 +33,7 @@ export class DeletionSystemStore extends Store {
    */
   async resume(): Promise<boolean> {
     return withTransaction(this.pool, async (db) => {
-      const rows = await allRows<PartKey>(
-        db,
+      const rows = await db.all<PartKey>(
         `update tenant.user_deletion_services as s set attempted_at = clock_timestamp()
          where (deletion_id, service) in (
            select deletion_id, service from tenant.user_deletion_services
@@ -51,15 +49,14 @@ export class DeletionSystemStore extends Store {
 
   /** Their number, and the 10 oldest. */
   async findOverdue(): Promise<{ count: number; oldest: OverdueDeletion[] }> {
-    const rows = await allRows<OverdueDeletion & { count: number }>(
-      this.pool,
-      `select count(*) over ()::integer as count, d.id, d.tenant_id as "tenantId", array(
+    const rows = await this.pool.all<
+      OverdueDeletion & { count: number }
+    >(`select count(*) over ()::integer as count, d.id, d.tenant_id as "tenantId", array(
          select s.service from tenant.user_deletion_services as s
          where s.deletion_id = d.id and s.completed_at is null) as services
        from tenant.user_deletions as d
        where d.completed_at is null and d.created_at < now() - interval '1 hour'
-       order by d.created_at limit 10`,
-    );
+       order by d.created_at limit 10`);
     return { count: rows[0]?.count ?? 0, oldest: rows.map(({ count: _, ...deletion }) => deletion) };
   }
 }

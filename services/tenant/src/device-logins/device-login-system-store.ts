@@ -1,6 +1,5 @@
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { inTurn, withTransaction, type Queryable } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { deviceLoginLife, mostDeviceLogins, loginNetworkDays } from '../bounds.ts';
@@ -74,8 +73,7 @@ export class DeviceLoginSystemStore extends Store {
   }
 
   async #findPolled(hashes: readonly string[]): Promise<StoredDeviceLogin[]> {
-    return allRows<StoredDeviceLogin>(
-      this.pool,
+    return this.pool.all<StoredDeviceLogin>(
       `select login.id, encode(device_sha256, 'hex') as "deviceSha256", not ${isDue} as "isEarly",
          case when login.expires_at <= now() then 'expired' when decided_at is null then 'waiting'
            when session_id is null then 'denied' else 'allowed' end as state, sessions.tenant_id as "tenantId"
@@ -87,8 +85,7 @@ export class DeviceLoginSystemStore extends Store {
 
   async #notePolls(ids: readonly string[]): Promise<boolean[]> {
     // Replicas lock rows in one order.
-    const rows = await allRows<{ id: string }>(
-      this.pool,
+    const rows = await this.pool.all<{ id: string }>(
       `update tenant.device_logins set polled_at = now() where id = any(array(
          select id from tenant.device_logins where id = any($1) and ${isDue} order by id for update))
        returning id`,
@@ -100,8 +97,7 @@ export class DeviceLoginSystemStore extends Store {
   }
 
   async #findWaiting(hashes: readonly string[]): Promise<StoredProgram[]> {
-    return allRows<StoredProgram>(
-      this.pool,
+    return this.pool.all<StoredProgram>(
       `select id, encode(user_sha256, 'hex') as "userSha256", client_id as "clientId", client_ip as "clientIp",
          created_at as "createdAt"
        from tenant.device_logins where user_sha256 = any($1) and decided_at is null and expires_at > now()`,
@@ -127,8 +123,7 @@ async function insertWithin(
   db: Queryable,
   logins: readonly NewDeviceLogin[],
 ): Promise<{ id: string; isInserted: boolean }[]> {
-  return allRows<{ id: string; isInserted: boolean }>(
-    db,
+  return db.all<{ id: string; isInserted: boolean }>(
     `with given as (
        select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network,
          row_number() over (partition by network order by place) as nth
@@ -173,8 +168,7 @@ async function insertWithin(
  * ones of the wide networks with the most, so that a login of a network with few always finds a place.
  */
 async function removeSurplus(db: Queryable): Promise<string[]> {
-  const rows = await allRows<{ id: string }>(
-    db,
+  const rows = await db.all<{ id: string }>(
     `with waiting as (
        select id, created_at, is_known,
          row_number() over (partition by is_known, wide_network order by created_at, id) as nth

@@ -1,7 +1,6 @@
 import type { Role } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { type Changed, type Queryable, inTurn, type Pool } from '@gatehouse/pg/pool';
-import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import {
   mostKeysOfKey,
   renewalOverlapSeconds,
@@ -171,8 +170,7 @@ async function takeConfirmation(db: Queryable, loginId: string): Promise<Confirm
   );
   const [login] = taken.rows;
   if (login === undefined) return null;
-  const confirmation = await firstRow<Omit<Confirmation, 'sessionId' | 'clientId'>>(
-    db,
+  const confirmation = await db.first<Omit<Confirmation, 'sessionId' | 'clientId'>>(
     `select api_keys.id as "keyId", sessions.tenant_id as "tenantId", t.status as "tenantStatus", sessions.role,
        sessions.user_id as "userId"
      from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
@@ -193,8 +191,7 @@ async function endOldestProgramKeys(db: Queryable, keyId: string): Promise<Chang
     [keyId, mostKeysOfKey - 1],
   );
   if (oldest.length === 0) return [];
-  const rows = await allRows<ApiKey>(
-    db,
+  const rows = await db.all<ApiKey>(
     `update tenant.api_keys set revoked_at = now() where id = any($1) returning ${apiKeyColumns}`,
     [oldest.map(({ id }) => id)],
   );
@@ -211,8 +208,7 @@ async function insertProgramKey(
   { id, keyId, secretSha256, ttlSeconds }: NewProgramKey,
   { sessionId, clientId }: Pick<Confirmation, 'sessionId' | 'clientId'>,
 ): Promise<ProgramKey | null> {
-  return firstRow<ProgramKey>(
-    db,
+  return db.first<ProgramKey>(
     `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
        created_by, confirmed_by, confirmed_secret_sha256)
      select $1::uuid, sessions.tenant_id, $2::text, $3::bytea,
@@ -234,8 +230,7 @@ async function lockConfirmingKey(
   db: Queryable,
   id: string,
 ): Promise<Pick<Confirmation, 'tenantStatus'> | null> {
-  return firstRow<Pick<Confirmation, 'tenantStatus'>>(
-    db,
+  return db.first<Pick<Confirmation, 'tenantStatus'>>(
     `select t.status as "tenantStatus"
      from tenant.api_keys k join tenant.api_keys parent on parent.id = k.confirmed_by
        left join tenant.tenants t on t.id = k.tenant_id
@@ -250,8 +245,7 @@ async function lockConfirmingKey(
  * answer repeats with the secret before, until the one that was sent is used; programs that renew at once have a minute.
  */
 async function isReused(db: Queryable, id: string, presentedSha256: Buffer): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `select from tenant.api_keys
      where id = $1 and $2 = any(replaced_sha256) and not coalesce(previous_secret_sha256 = $2
        and previous_valid_until > now() + make_interval(secs => case when secret_used then $3::int else 0 end), false)`,
@@ -264,8 +258,7 @@ async function findReplaced(
   db: Queryable,
   texts: readonly { id: string; hash: string }[],
 ): Promise<{ id: string; hash: string }[]> {
-  return allRows<{ id: string; hash: string }>(
-    db,
+  return db.all<{ id: string; hash: string }>(
     `select given.id, given.hash from unnest($1::uuid[], $2::text[]) as given (id, hash)
        cross join lateral (select from tenant.api_keys
          where id = given.id and decode(given.hash, 'hex') = any(replaced_sha256) limit 1) as key`,
@@ -276,8 +269,7 @@ async function findReplaced(
 /** Whether the key of a program was renewed lately. Ask once its confirming key is locked: others may wait for that. */
 async function wasRenewedLately(db: Queryable, id: string): Promise<boolean> {
   // The other transaction may have begun later.
-  return hasRow(
-    db,
+  return db.exists(
     `select from tenant.api_keys where id = $1 and previous_valid_until
        between now() + make_interval(secs => $2::int - $3::int) and now() + make_interval(secs => $2::int + $3::int)`,
     [id, renewalOverlapSeconds, leastRenewalSeconds],
@@ -295,8 +287,7 @@ async function renewProgramKey(
 ): Promise<{ before: ApiKey; after: ProgramKey } | null> {
   const before = await lockApiKey(db, id);
   if (before === null) return null;
-  const after = await firstRow<ProgramKey>(
-    db,
+  const after = await db.first<ProgramKey>(
     `update tenant.api_keys set secret_sha256 = $2, previous_secret_sha256 = api_keys.secret_sha256,
        previous_valid_until = now() + make_interval(secs => $3), secret_used = false,
        replaced_sha256 = (api_keys.replaced_sha256 || api_keys.secret_sha256)

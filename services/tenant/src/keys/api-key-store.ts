@@ -1,15 +1,13 @@
 import type { Queryable, Changed } from '@gatehouse/pg/pool';
 import type { Person, Rights, ApiKey, NewApiKey } from './api-key.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
-import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 
 /** The API keys of one tenant at a time. Another tenant's key is treated as missing. `pool` acts as `tenant_app`. */
 export class ApiKeyStore extends Store {
   /** Newest first, one more than `limit` when there are more. */
   async list(tenantId: string, page: PageRequest & { userId: string | null }): Promise<ApiKey[]> {
-    return allRows<ApiKey>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<ApiKey>(
       `select ${apiKeyColumns} from tenant.api_keys
          where tenant_id = $1 and ($2::uuid is null or id < $2) and ($4::text is null or user_id = $4)
          order by id desc limit $3`,
@@ -18,11 +16,9 @@ export class ApiKeyStore extends Store {
   }
 
   async find(tenantId: string, id: string): Promise<ApiKey | null> {
-    return firstRow<ApiKey>(
-      this.tenant(tenantId),
-      `select ${apiKeyColumns} from tenant.api_keys where id = $1`,
-      [id],
-    );
+    return this.tenant(tenantId).first<ApiKey>(`select ${apiKeyColumns} from tenant.api_keys where id = $1`, [
+      id,
+    ]);
   }
 }
 
@@ -41,8 +37,7 @@ export const hasItsKey = `
     or (api_keys.previous_secret_sha256 = sessions.key_secret_sha256 and api_keys.previous_valid_until > now()))`;
 
 export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKey> {
-  return oneRow<ApiKey>(
-    db,
+  return db.one<ApiKey>(
     `insert into tenant.api_keys
        (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, limits, budget, expires_at, created_by,
         iss, sub)
@@ -58,7 +53,7 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
 
 /** The key, locked until the transaction ends. Null when the connection reaches no such key. */
 export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
-  return firstRow<ApiKey>(db, `select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`, [id]);
+  return db.first<ApiKey>(`select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`, [id]);
 }
 
 /**
@@ -68,8 +63,7 @@ export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | nu
 export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
   const before = await lockApiKey(db, id);
   if (before === null) return null;
-  const after = await firstRow<ApiKey>(
-    db,
+  const after = await db.first<ApiKey>(
     `update tenant.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${apiKeyColumns}`,
     [id],
   );
@@ -87,8 +81,7 @@ export async function replaceSecret(
 ): Promise<Changed<ApiKey> | null> {
   const before = await lockApiKey(db, id);
   if (before === null) return null;
-  const after = await firstRow<ApiKey>(
-    db,
+  const after = await db.first<ApiKey>(
     `update tenant.api_keys set
        secret_sha256 = $2,
        previous_secret_sha256 = case when $3 > 0 then secret_sha256 end,
@@ -108,8 +101,7 @@ export interface LoginKey extends Rights {
 
 /** The active keys of a person's logins, newest first. The role and the tenant of the connection decide which it reaches. */
 export async function findLoginKeys(db: Queryable, { iss, sub }: Person): Promise<LoginKey[]> {
-  return allRows<LoginKey>(
-    db,
+  return db.all<LoginKey>(
     `select id, tenant_id as "tenantId", role, scopes, user_id as "userId", secret_sha256 as "secretSha256"
      from tenant.api_keys
      where iss = $1 and sub = $2 and tenant.api_key_status(api_keys) in ('active', 'expiring')

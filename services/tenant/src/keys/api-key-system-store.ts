@@ -6,7 +6,6 @@ import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from './api-key.ts';
 import type { StoredKey } from './authentication.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
-import { allRows, firstRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { maxLooked } from '../bounds.ts';
 import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-store.ts';
@@ -36,7 +35,7 @@ interface ExpiringKey {
 export class ApiKeySystemStore extends Store {
   /** One query, by the public half of the texts of keys. */
   async findToAuthenticate(keyIds: readonly string[]): Promise<KeyToAuthenticate[]> {
-    return allRows<KeyToAuthenticate>(this.pool, {
+    return this.pool.all<KeyToAuthenticate>({
       name: 'find_keys_to_authenticate',
       text: `select
          k.id, k.key_id as "keyId", k.name, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
@@ -69,8 +68,7 @@ export class ApiKeySystemStore extends Store {
    * request.
    */
   async noteFirstUse(ids: readonly string[]): Promise<readonly string[]> {
-    const rows = await allRows<{ id: string }>(
-      this.pool,
+    const rows = await this.pool.all<{ id: string }>(
       `with changed as (
          update tenant.api_keys set secret_used = true where id = any(array(
            select id from tenant.api_keys where id = any($1) and not secret_used for update skip locked))
@@ -87,8 +85,7 @@ export class ApiKeySystemStore extends Store {
    */
   async raiseExpiring(limit: number, raise: RaiseAlert): Promise<number> {
     return withTransaction(this.pool, async (db) => {
-      const rows = await allRows<ExpiringKey>(
-        db,
+      const rows = await db.all<ExpiringKey>(
         `with due as (
            select id from tenant.api_keys
            where tenant_id is not null and revoked_at is null and confirmed_by is null and expiry_alert_for is distinct from expires_at
@@ -114,8 +111,7 @@ export class ApiKeySystemStore extends Store {
     const looked = filter.status === null && filter.unusedSince === null ? filter.limit + 1 : maxLooked;
     const lookedTo = looked === maxLooked ? await findLookedTo(this.pool, filter) : null;
     // Joined by id: with the filters, the planner would expect enough matches among the newest keys of all roles.
-    const rows = await allRows<ApiKey>(
-      this.pool,
+    const rows = await this.pool.all<ApiKey>(
       `select ${apiKeyColumns} from tenant.api_keys
        where id = any(array(${newestOfRoles} limit $4))
          and ($5::text is null or tenant.api_key_status(api_keys) = $5)
@@ -168,13 +164,8 @@ function newestOf(filter: ApiKeyFilter, count: number): unknown[] {
 /** The id of the last key that a page reads; null when there are fewer keys. */
 async function findLookedTo(db: Queryable, filter: ApiKeyFilter): Promise<string | null> {
   return (
-    (
-      await firstRow<{ id: string }>(
-        db,
-        `${newestOfRoles} offset $4 - 1 limit 1`,
-        newestOf(filter, maxLooked),
-      )
-    )?.id ?? null
+    (await db.first<{ id: string }>(`${newestOfRoles} offset $4 - 1 limit 1`, newestOf(filter, maxLooked)))
+      ?.id ?? null
   );
 }
 
@@ -188,13 +179,10 @@ interface OwnerKey {
  * Locked against revocation by other transactions.
  */
 async function lockActiveOwnerKeys(db: Queryable): Promise<OwnerKey[]> {
-  return allRows<OwnerKey>(
-    db,
-    `select id, expires_at is not null as expires from tenant.api_keys
+  return db.all<OwnerKey>(`select id, expires_at is not null as expires from tenant.api_keys
      where role = 'owner' and iss is null and confirmed_by is null
        and tenant.api_key_status(api_keys) in ('active', 'expiring')
-     order by id for update`,
-  );
+     order by id for update`);
 }
 
 function assertNotLastOwnerKey(id: string, active: readonly OwnerKey[]): void {

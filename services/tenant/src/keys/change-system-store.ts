@@ -1,4 +1,3 @@
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 
@@ -25,7 +24,7 @@ export class ChangeSystemStore extends Store {
    * of them as of the snapshot of this statement, so none is lost between two calls, in whatever order they commit.
    */
   async since(snapshots: readonly (string | null)[], limit: number): Promise<ChangesSince[]> {
-    return allRows<ChangesSince>(this.pool, {
+    return this.pool.all<ChangesSince>({
       name: 'find_changes',
       text: `select pg_current_snapshot()::text as snapshot, extract(epoch from pg_postmaster_start_time())::text as server,
           extract(epoch from now())::float8 as at, array(

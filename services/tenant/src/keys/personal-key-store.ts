@@ -1,6 +1,5 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
 import { apiKeyColumns, hasItsKey } from './api-key-store.ts';
 import type { NewApiKey } from './api-key.ts';
 import type { PersonKey, UserKeys } from './personal-key.ts';
@@ -29,8 +28,7 @@ export async function listPersonalKeys(
   { tenantId, userId }: KeyOwner,
   page: PageRequest,
 ): Promise<PersonKey[]> {
-  return allRows<PersonKey>(
-    db,
+  return db.all<PersonKey>(
     `select ${personKeyColumns} from tenant.api_keys
      where tenant_id = $1 and user_id = $2 and confirmed_by is not null and ($3::uuid is null or id < $3)
      order by id desc limit $4`,
@@ -44,8 +42,7 @@ export async function lockOwnKey(
   { tenantId, userId }: KeyOwner,
   id: string,
 ): Promise<PersonKey | null> {
-  return firstRow<PersonKey>(
-    db,
+  return db.first<PersonKey>(
     `select ${personKeyColumns} from tenant.api_keys
      where id = $1 and tenant_id = $2 and user_id = $3 and confirmed_by is not null for update`,
     [id, tenantId, userId],
@@ -59,8 +56,7 @@ export async function findAllowance(
 ): Promise<UserKeys & { has: number }> {
   const name = `own keys ${JSON.stringify([tenantId, userId])}`;
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
-  return await oneRow<UserKeys & { has: number }>(
-    db,
+  return await db.one<UserKeys & { has: number }>(
     `select user_keys_enabled as enabled, user_keys_max as max, user_keys_max_days as "maxDays", (
          select count(*)::integer from tenant.api_keys
          where tenant_id = $1 and user_id = $2 and confirmed_by is not null and is_own
@@ -82,8 +78,7 @@ export async function insertOwnKey(db: Queryable, key: NewPersonalKey): Promise<
     parentId,
     tenantId,
   ]);
-  return firstRow<PersonKey>(
-    db,
+  return db.first<PersonKey>(
     `with parent as (
        select api_keys.id, api_keys.secret_sha256, api_keys.previous_valid_until, api_keys.expires_at,
          coalesce(sessions.key_secret_sha256,

@@ -1,5 +1,4 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Window } from './leases.ts';
 
@@ -22,8 +21,7 @@ export async function findSpend(
   windows: readonly { subjectId: string; window: Window }[],
 ): Promise<ReadonlyMap<string, Spend>> {
   if (windows.length === 0) return new Map();
-  const rows = await allRows<{ subject_id: string; used: string; published_percent: number }>(
-    db,
+  const rows = await db.all<{ subject_id: string; used: string; published_percent: number }>(
     `select w.subject_id, greatest(coalesce(s.cost, 0), 0)::text as used, coalesce(s.published_percent, 0) as published_percent
      from unnest($1::uuid[], $2::float8[], $3::float8[]) as w (subject_id, start, "end")
      cross join lateral (

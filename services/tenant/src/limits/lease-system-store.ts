@@ -20,7 +20,6 @@ import {
   type Threshold,
 } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { settleMs } from '../bounds.ts';
 import { bySystem } from '../by-system.ts';
@@ -343,8 +342,7 @@ async function insertSettlements(
   db: Queryable,
   settlements: readonly Settlement[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await allRows<{ id: string }>(
-    db,
+  const rows = await db.all<{ id: string }>(
     `insert into tenant.settlements (id) select id from unnest($1::uuid[]) as s (id) order by id
      on conflict do nothing returning id`,
     [settlements.map(({ id }) => id)],

@@ -2,7 +2,6 @@ import type { MemoryLimits, TenantStatus } from '@gatehouse/contract/tenants';
 import { type Queryable, withTenant } from '@gatehouse/pg/pool';
 import { type MemoryAmounts, memoryLimitsOf } from './stored-limits.ts';
 import type { Budget, Limits } from '@gatehouse/contract/keys';
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { minuteMs } from '@gatehouse/kit/bounds';
 import { countsPerMinute } from '../bounds.ts';
@@ -42,8 +41,7 @@ async function findSettings(
   db: Queryable,
   tenantId: string,
 ): Promise<{ memoryLimits: MemoryLimits; timezone: string }> {
-  const rows = await allRows<{ memoryLimits: MemoryLimits; timezone: string }>(
-    db,
+  const rows = await db.all<{ memoryLimits: MemoryLimits; timezone: string }>(
     `select memory_limits as "memoryLimits", tenant.timezone_or_utc(timezone) as timezone
      from tenant.tenants where id = $1`,
     [tenantId],
@@ -186,8 +184,7 @@ export async function findLimitRows(
   subjectIds: readonly string[],
   { kinds = resources, lock = '' }: { kinds?: readonly Resource[]; lock?: 'for update' | '' } = {},
 ): Promise<LimitRow[]> {
-  const rows = await allRows<StoredLimitRow>(
-    db,
+  const rows = await db.all<StoredLimitRow>(
     `select subject_id as "subjectId", resource, ${milliseconds('window_start')} as start,
             ${milliseconds('starts_at')} as "startsAt", ${milliseconds('ends_at')} as "endsAt", used::text,
             published_percent as "publishedPercent"
@@ -215,8 +212,7 @@ export async function findHeld(
   subjectIds: readonly string[],
   exceptHolder: string | null,
 ): Promise<HeldRow[]> {
-  const rows = await allRows<Record<'amount' | 'inUse', string> & Omit<HeldRow, 'amount' | 'inUse'>>(
-    db,
+  const rows = await db.all<Record<'amount' | 'inUse', string> & Omit<HeldRow, 'amount' | 'inUse'>>(
     `select h.subject_id as "subjectId", h.resource, ${milliseconds('h.window_start')} as "windowStart",
             sum(h.amount)::text as amount, sum(greatest(0, h.amount - h.spare))::text as "inUse"
      from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
@@ -233,8 +229,7 @@ async function findSubjects(
   tenantId: string,
   keyIds: readonly string[],
 ): Promise<SubjectRow[]> {
-  return allRows<SubjectRow>(
-    db,
+  return db.all<SubjectRow>(
     `with clock as materialized (select clock_timestamp() as at),
      subjects as materialized (
        select id, status, limits, budget, tenant.timezone_or_utc(budget_timezone) as timezone

@@ -1,6 +1,5 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { touchEveryMs, maxTouched, maxOldHolders } from '../bounds.ts';
 
@@ -70,8 +69,7 @@ export class LimitSystemStore {
 
   /** Releases replicas that were never released, some at a time. Returns whether there may be more. */
   async releaseOldHolders(): Promise<boolean> {
-    const old = await allRows<{ id: string }>(
-      this.#system,
+    const old = await this.#system.all<{ id: string }>(
       `select id from tenant.limit_holders where seen_at < now() - interval '40 days' limit $1`,
       [maxOldHolders],
     );
@@ -81,10 +79,10 @@ export class LimitSystemStore {
 
   /** Tenants, up to 10, whose zone of budgets PostgreSQL does not know: their budgets use UTC. */
   async findUnknownTimezones(): Promise<{ id: string; timezone: string }[]> {
-    return allRows<{ id: string; timezone: string }>(
-      this.#system,
-      `select id, budget_timezone as timezone from tenant.tenants
-       where tenant.timezone_or_utc(budget_timezone) <> budget_timezone order by id limit 10`,
-    );
+    return this.#system.all<{
+      id: string;
+      timezone: string;
+    }>(`select id, budget_timezone as timezone from tenant.tenants
+       where tenant.timezone_or_utc(budget_timezone) <> budget_timezone order by id limit 10`);
   }
 }

@@ -1,6 +1,5 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import { type Queryable, withTenant } from '@gatehouse/pg/pool';
-import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { NewProviderKey, ProviderKey } from './provider-key.ts';
 
@@ -14,8 +13,7 @@ export interface KeyChecks {
 export class ProviderKeyStore extends Store {
   /** Newest first, one more than `limit` when there are more. */
   async list(tenantId: string, page: PageRequest): Promise<ProviderKey[]> {
-    return allRows<ProviderKey>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<ProviderKey>(
       `select ${providerKeyColumns} from tenant.provider_keys
          where tenant_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3`,
       [tenantId, page.before, page.limit + 1],
@@ -28,8 +26,7 @@ export class ProviderKeyStore extends Store {
       this.pool,
       tenantId,
       async (db) =>
-        await oneRow<KeyChecks>(
-          db,
+        await db.one<KeyChecks>(
           `insert into tenant.provider_key_checks as known (tenant_id, minute, checks)
            values ($1, date_trunc('minute', now()), 1)
            on conflict (tenant_id) do update set minute = greatest(known.minute, excluded.minute),
@@ -49,8 +46,7 @@ export const providerKeyColumns = `
   last_used_at as "lastUsedAt"`;
 
 export async function insertProviderKey(db: Queryable, key: NewProviderKey): Promise<ProviderKey> {
-  return oneRow<ProviderKey>(
-    db,
+  return db.one<ProviderKey>(
     `insert into tenant.provider_keys (id, tenant_id, provider, key, prefix, models, user_id)
      values ($1, $2, $3, $4, $5, $6, $7) returning ${providerKeyColumns}`,
     [key.id, key.tenantId, key.provider, key.sealed, key.prefix, key.models, key.userId],
@@ -61,8 +57,7 @@ export async function insertProviderKey(db: Queryable, key: NewProviderKey): Pro
 export async function countProviderKeys(db: Queryable, tenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`provider keys ${tenantId}`]);
   return (
-    await oneRow<{ count: number }>(
-      db,
+    await db.one<{ count: number }>(
       'select count(*)::integer as count from tenant.provider_keys where tenant_id = $1',
       [tenantId],
     )
@@ -71,8 +66,7 @@ export async function countProviderKeys(db: Queryable, tenantId: string): Promis
 
 /** Null when the connection reaches no such key. */
 export async function deleteProviderKey(db: Queryable, id: string): Promise<ProviderKey | null> {
-  return firstRow<ProviderKey>(
-    db,
+  return db.first<ProviderKey>(
     `delete from tenant.provider_keys where id = $1 returning ${providerKeyColumns}`,
     [id],
   );

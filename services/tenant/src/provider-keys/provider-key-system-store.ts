@@ -1,7 +1,6 @@
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { ProviderKey } from './provider-key.ts';
 
@@ -24,7 +23,7 @@ export interface ProviderKeyUse {
 export class ProviderKeySystemStore extends Store {
   /** All keys of these tenants, the newest of each first. */
   async findUsable(tenantIds: readonly string[]): Promise<UsableProviderKey[]> {
-    return allRows<UsableProviderKey>(this.pool, {
+    return this.pool.all<UsableProviderKey>({
       name: 'find_usable_provider_keys',
       text: `select id, tenant_id as "tenantId", provider, key as sealed, models, user_id as "userId" from tenant.provider_keys
          where tenant_id = any($1) order by id desc`,
@@ -38,8 +37,7 @@ export class ProviderKeySystemStore extends Store {
    */
   async note(uses: readonly ProviderKeyUse[], raise: RaiseAlert): Promise<void> {
     await withTransaction(this.pool, async (db) => {
-      const rows = await allRows<FailingKey>(
-        db,
+      const rows = await db.all<FailingKey>(
         `with uses as (
            select id, bool_or(refused) as refused from unnest($1::uuid[], $2::boolean[]) as u (id, refused) group by id
          ), due as (

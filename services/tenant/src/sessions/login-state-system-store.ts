@@ -1,5 +1,4 @@
 import { Batched } from '@gatehouse/kit/batched';
-import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { loginColumns } from './login-system-store.ts';
 import type { Login } from './login.ts';
@@ -14,15 +13,14 @@ interface UsedState {
 export class LoginStateSystemStore extends Store {
   /** Requests without a key, however many, take one connection. */
   readonly #times = new Batched(async (begun: readonly null[]) => {
-    const { now } = await oneRow<{ now: Date }>(this.pool, 'select clock_timestamp() as now');
+    const { now } = await this.pool.one<{ now: Date }>('select clock_timestamp() as now');
     return begun.map(() => now);
   });
   readonly #states = new Batched((states: readonly UsedState[]) => this.#useStates(states));
 
   /** The login that waits for a choice, made within the last ten minutes. */
   async findByChoice(issuer: string, choiceSha256: Buffer): Promise<Login | null> {
-    return firstRow<Login>(
-      this.pool,
+    return this.pool.first<Login>(
       `select ${loginColumns} from tenant.logins
        where choice_sha256 = $1 and issuer = $2 and created_at > now() - interval '10 minutes'`,
       [choiceSha256, issuer],
@@ -35,8 +33,7 @@ export class LoginStateSystemStore extends Store {
   }
 
   async #useStates(states: readonly UsedState[]): Promise<boolean[]> {
-    const rows = await allRows<{ hash: string }>(
-      this.pool,
+    const rows = await this.pool.all<{ hash: string }>(
       `insert into tenant.used_tokens (token_sha256, expires_at)
        select distinct on (hash) decode(hash, 'hex'), expires_at
        from unnest($1::text[], $2::timestamptz[]) as states (hash, expires_at)

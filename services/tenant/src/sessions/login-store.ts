@@ -1,6 +1,5 @@
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { allRows, hasRow } from '@gatehouse/pg/rows';
 import type { IssuerLogout } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { ClosedLogin } from './login.ts';
@@ -10,8 +9,7 @@ import { insertRevocations } from './token-revocation-system-store.ts';
 
 /** Uses the id of a report up, for an hour. False if it was used, on whatever replica. */
 export async function useReport(db: Queryable, sha256: Buffer): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `insert into tenant.used_tokens (token_sha256, expires_at) values ($1, now() + interval '1 hour')
      on conflict do nothing`,
     [sha256],
@@ -66,8 +64,7 @@ export async function boundPersonalKeys(
 ): Promise<void> {
   if (people.length === 0) return;
   // Creations of own keys lock these too. The next statement sees those keys, and logins that others have ended.
-  const rows = await allRows<{ id: string }>(
-    db,
+  const rows = await db.all<{ id: string }>(
     `select id from tenant.api_keys where id = any(array(
        select parent.id from unnest($1::text[], $2::text[]) as person (iss, sub)
          cross join lateral (select id from tenant.api_keys
@@ -118,8 +115,7 @@ export async function hasLoggedOut(
   { iss, sub, sid }: PersonAtIssuer,
   since: Date,
 ): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `(select from tenant.issuer_logouts where iss = $1 and sub = $2 and sid is null and ended_at > $4 limit 1)
      union all
      (select from tenant.issuer_logouts

@@ -1,7 +1,6 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { inTurn, type Queryable } from '@gatehouse/pg/pool';
-import { oneRow, only } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { sessionLife, lookMinutes, mostLogins } from '../bounds.ts';
 import { turnOfPerson, type Person } from '../keys/api-key.ts';
@@ -75,12 +74,12 @@ async function lockPerson(db: Queryable, { iss, sub }: Person): Promise<void> {
 }
 
 async function assertFewLogins(db: Queryable, { iss, sub }: Person): Promise<void> {
-  const counted = await db.query<{ count: number }>(
+  const counted = await db.one<{ count: number }>(
     `select count(*)::integer as count from tenant.logins
      where iss = $1 and sub = $2 and created_at > now() - interval '1 minute'`,
     [iss, sub],
   );
-  if (only(counted).count < mostLogins.perMinute) return;
+  if (counted.count < mostLogins.perMinute) return;
   throw new AppError(
     'rate_limit_exceeded',
     `A person logs in ${mostLogins.perMinute} times a minute at most.`,
@@ -105,8 +104,7 @@ async function deleteSurplus(db: Queryable, { iss, sub }: Person): Promise<void>
 async function insertLogin(db: Queryable, login: NewLogin): Promise<Date> {
   const { id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken } = login;
   return (
-    await oneRow<{ createdAt: Date }>(
-      db,
+    await db.one<{ createdAt: Date }>(
       `insert into tenant.logins
        (id, issuer, iss, sub, sid, choice_sha256, id_token, refresh_token, expires_at, look_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9, mins => 15),

@@ -1,6 +1,5 @@
 import type { Change } from '@gatehouse/audited-changes/audit-entry';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { loginLinkSeconds } from '../bounds.ts';
@@ -28,8 +27,7 @@ export async function insertLoginTicket(
   ticketSha256: Buffer,
   keyId: string,
 ): Promise<boolean> {
-  return hasRow(
-    db,
+  return db.exists(
     `insert into tenant.login_tickets (ticket_sha256, key_id, secret_sha256, expires_at)
      select $1::bytea, key_id, secret_sha256, now() + make_interval(secs => $3) from tenant.api_keys
      where key_id = $2 and tenant.api_key_status(api_keys) in ('active', 'expiring')`,
@@ -39,8 +37,7 @@ export async function insertLoginTicket(
 
 /** The key that a link is for, by the public half of its text. */
 export async function findKeyOfLink(db: Queryable, keyId: string): Promise<KeyOfLink | null> {
-  return firstRow<KeyOfLink>(
-    db,
+  return db.first<KeyOfLink>(
     'select id, name, tenant_id as "tenantId" from tenant.api_keys where key_id = $1',
     [keyId],
   );
@@ -56,8 +53,7 @@ export function linkCreated({ id, name, tenantId }: KeyOfLink): Change {
 export class LoginTicketSystemStore extends Store {
   /** Uses tickets up, by their hexadecimal hashes. Null for those that were used or have expired. */
   async take(hashes: readonly string[]): Promise<(KeyOfTicket | null)[]> {
-    const rows = await allRows<KeyOfTicket & { ticketSha256: string }>(
-      this.pool,
+    const rows = await this.pool.all<KeyOfTicket & { ticketSha256: string }>(
       `delete from tenant.login_tickets where ticket_sha256 = any($1) and expires_at > now()
        returning encode(ticket_sha256, 'hex') as "ticketSha256", key_id as "keyId", secret_sha256 as "secretSha256"`,
       [hashes.map((hash) => Buffer.from(hash, 'hex'))],

@@ -1,6 +1,5 @@
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { Person } from '../keys/api-key.ts';
 import { boundPersonalKeys } from './login-store.ts';
 
@@ -19,8 +18,7 @@ export const oldIssuerLogouts: OldRows = {
  */
 export async function deleteOldLogins(pool: Pool, limit: number, deviceKeySeconds: number): Promise<number> {
   return withTransaction(pool, async (db) => {
-    const people = await allRows<Person>(
-      db,
+    const people = await db.all<Person>(
       `delete from tenant.logins where id = any(array(
          select id from tenant.logins
          where expires_at < now() and look_at is null

@@ -1,5 +1,4 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import { allRows, firstRow, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { lookMinutes, groupsHours } from '../bounds.ts';
 import { hasItsKey } from '../keys/api-key-store.ts';
@@ -35,8 +34,7 @@ export class RevalidationSystemStore extends Store {
 
   /** Claims logins that are due. One that is not in use is due no more, and its token waits to be revoked. */
   async claim(issuer: string, limit: number): Promise<LoginToRevalidate[]> {
-    return allRows<LoginToRevalidate>(
-      this.pool,
+    return this.pool.all<LoginToRevalidate>(
       `with claimed as (
          update tenant.logins set looks = looks + 1,
            look_at = case
@@ -62,8 +60,7 @@ export class RevalidationSystemStore extends Store {
   async drop(id: string): Promise<string | null> {
     return (
       (
-        await firstRow<{ issuer: string }>(
-          this.pool,
+        await this.pool.first<{ issuer: string }>(
           `with dropped as (
          update tenant.logins set look_at = null, looks = looks + 1
          where id = $1 and look_at is not null and refresh_token is not null
@@ -79,7 +76,7 @@ export class RevalidationSystemStore extends Store {
 
   /** False if the claim is void. */
   async keepRefreshToken({ id, looks }: LoginToRevalidate, sealed: Buffer): Promise<boolean> {
-    return hasRow(this.pool, 'update tenant.logins set refresh_token = $3 where id = $1 and looks = $2', [
+    return this.pool.exists('update tenant.logins set refresh_token = $3 where id = $1 and looks = $2', [
       id,
       looks,
       sealed,
@@ -87,15 +84,14 @@ export class RevalidationSystemStore extends Store {
   }
 
   async isRevalidated({ iss, sub }: Person): Promise<boolean> {
-    return hasRow(
-      this.pool,
+    return this.pool.exists(
       'select from tenant.logins where iss = $1 and sub = $2 and look_at is not null limit 1',
       [iss, sub],
     );
   }
 
   async holdsLease({ id, looks }: LoginToRevalidate): Promise<boolean> {
-    return hasRow(this.pool, 'select from tenant.logins where id = $1 and looks = $2', [id, looks]);
+    return this.pool.exists('select from tenant.logins where id = $1 and looks = $2', [id, looks]);
   }
 
   /** Notes that the issuer has confirmed the login, and that its groups were read if there is an ID token. */
@@ -110,8 +106,7 @@ export class RevalidationSystemStore extends Store {
   }
 
   async findOverdue(issuer: string, limit: number): Promise<string[]> {
-    const rows = await allRows<{ id: string }>(
-      this.pool,
+    const rows = await this.pool.all<{ id: string }>(
       `select id from tenant.logins
        where issuer = $1 and looked_at < now() - make_interval(mins => $3) and refresh_token is not null
          and look_at is not null
@@ -127,8 +122,7 @@ export class RevalidationSystemStore extends Store {
     iss,
     sub,
   }: Pick<LoginToRevalidate, 'id' | 'iss' | 'sub'>): Promise<boolean> {
-    return hasRow(
-      this.pool,
+    return this.pool.exists(
       `select from tenant.logins
        where iss = $1 and sub = $2 and id <> $3 and looked_at > now() - make_interval(mins => $4) limit 1`,
       [iss, sub, id, lookMinutes.grace],
@@ -141,8 +135,7 @@ export class RevalidationSystemStore extends Store {
    */
   async endRevalidations(ids: readonly string[], { revokes }: { revokes: boolean }): Promise<void> {
     await withTransaction(this.pool, async (db) => {
-      const rows = await allRows<Person>(
-        db,
+      const rows = await db.all<Person>(
         `with ended as (
            update tenant.logins set look_at = null, looks = looks + 1 where id = any(array(
              select id from tenant.logins where id = any($1::uuid[]) order by id for no key update))
@@ -157,16 +150,13 @@ export class RevalidationSystemStore extends Store {
 
   /** One step through the index for each name, however many logins there are. */
   async findIssuers(): Promise<string[]> {
-    const rows = await allRows<{ issuer: string }>(
-      this.pool,
-      `with recursive names as (
+    const rows = await this.pool.all<{ issuer: string }>(`with recursive names as (
          (select issuer from tenant.logins where refresh_token is not null order by issuer limit 1)
          union all
          select (select issuer from tenant.logins
                  where issuer > names.issuer and refresh_token is not null order by issuer limit 1)
          from names where names.issuer is not null)
-       select issuer from names where issuer is not null limit 1000`,
-    );
+       select issuer from names where issuer is not null limit 1000`);
     return rows.map(({ issuer }) => issuer);
   }
 }

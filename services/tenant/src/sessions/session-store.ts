@@ -1,6 +1,5 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import { type Queryable, withTenant } from '@gatehouse/pg/pool';
-import { allRows, firstRow, oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import { sessionLife, mostSessions } from '../bounds.ts';
 import { hasItsKey } from '../keys/api-key-store.ts';
@@ -15,8 +14,7 @@ export class SessionStore extends Store {
 
   /** Newest first, one more than `limit` when there are more. */
   async list(tenantId: string, page: PageRequest): Promise<Session[]> {
-    return allRows<Session>(
-      this.tenant(tenantId),
+    return this.tenant(tenantId).all<Session>(
       `select ${sessionColumns} from tenant.sessions
            cross join lateral (
              select from tenant.api_keys
@@ -49,8 +47,7 @@ export async function countNewSessions(
   db: Queryable,
   keyId: string,
 ): Promise<{ lastMinute: number; lastHour: number }> {
-  return oneRow<{ lastMinute: number; lastHour: number }>(
-    db,
+  return db.one<{ lastMinute: number; lastHour: number }>(
     `select count(*) filter (where created_at > now() - interval '1 minute')::integer as "lastMinute",
             count(*)::integer as "lastHour"
      from tenant.sessions where key_id = $1 and created_at > now() - interval '1 hour'`,
@@ -63,8 +60,7 @@ export async function endOldestSessions(
   db: Queryable,
   { keyId, tenantId }: Pick<NewSession, 'keyId' | 'tenantId'>,
 ): Promise<Session[]> {
-  return allRows<Session>(
-    db,
+  return db.all<Session>(
     `with surplus as (
        (select id from tenant.sessions where key_id = $1 and ends_at > now() order by id desc offset $2)
        union
@@ -80,8 +76,7 @@ export async function endOldestSessions(
 export async function insertSession(db: Queryable, session: NewSession): Promise<Session> {
   const { id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId, loginId, openedBy } =
     session;
-  return oneRow<Session>(
-    db,
+  return db.one<Session>(
     `insert into tenant.sessions
        (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes, user_id, login_id,
         expires_at, ends_at, opened_by)
@@ -97,8 +92,7 @@ export async function insertSession(db: Queryable, session: NewSession): Promise
 
 /** The open sessions of a key, newest first, one more than `limit` when there are more. */
 export async function listSessionsOfKey(db: Queryable, keyId: string, page: PageRequest): Promise<Session[]> {
-  return allRows<Session>(
-    db,
+  return db.all<Session>(
     `select ${sessionColumns} from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
      where sessions.key_id = $1 and sessions.ends_at > now() and ($2::uuid is null or sessions.id < $2)
        and ${hasItsKey}
@@ -109,8 +103,7 @@ export async function listSessionsOfKey(db: Queryable, keyId: string, page: Page
 
 /** Ends a session of a key. Null when it has ended, or is of another key. */
 export async function endSessionOfKey(db: Queryable, id: string, keyId: string): Promise<Session | null> {
-  return firstRow<Session>(
-    db,
+  return db.first<Session>(
     `update tenant.sessions set ends_at = now() where id = $1 and key_id = $2 and ends_at > now()
      returning ${sessionColumns}`,
     [id, keyId],
@@ -119,8 +112,7 @@ export async function endSessionOfKey(db: Queryable, id: string, keyId: string):
 
 /** Ends a session. Null when it has ended, or the connection reaches no such session. */
 export async function endSession(db: Queryable, id: string): Promise<Session | null> {
-  return firstRow<Session>(
-    db,
+  return db.first<Session>(
     `update tenant.sessions set ends_at = now() where id = $1 and ends_at > now() returning ${sessionColumns}`,
     [id],
   );
@@ -128,8 +120,7 @@ export async function endSession(db: Queryable, id: string): Promise<Session | n
 
 /** Ends the open sessions of logins. Returns those that it ended. */
 export async function endSessionsOfLogins(db: Queryable, loginIds: readonly string[]): Promise<Session[]> {
-  return allRows<Session>(
-    db,
+  return db.all<Session>(
     `update tenant.sessions set ends_at = now() where id = any(array(
        select id from tenant.sessions where login_id = any($1) and ends_at > now() order by id for no key update))
      returning ${sessionColumns}`,

@@ -1,6 +1,5 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { PageRequest } from '@gatehouse/kit/page';
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { sessionLife } from '../bounds.ts';
@@ -67,8 +66,7 @@ export class SessionSystemStore extends Store {
     values: readonly (string | Buffer)[],
     type: 'bytea' | 'uuid',
   ): Promise<StoredSession[]> {
-    return allRows<StoredSession>(
-      this.pool,
+    return this.pool.all<StoredSession>(
       `select ${sessionColumns}, encode(sessions.token_sha256, 'hex') as "tokenSha256", t.slug as "tenantSlug",
          t.status as "tenantStatus", least(
            case when sessions.last_seen_at < now() - interval '1 minute'

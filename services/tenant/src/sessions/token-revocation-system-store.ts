@@ -1,4 +1,3 @@
-import { allRows, hasRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { waitingRevocations } from '../bounds.ts';
@@ -34,8 +33,7 @@ function hasPlace(condition: string, most: number): string {
 export class TokenRevocationSystemStore extends Store {
   /** False if too many wait for the issuer, or for the person. */
   async add({ issuer, loginId, iss, sub, refreshToken }: Omit<WaitingRevocation, 'id'>): Promise<boolean> {
-    return hasRow(
-      this.pool,
+    return this.pool.exists(
       insertRevocations(
         `(select $1::text as issuer, $2::uuid as id, $3::text as iss, $4::text as sub, $5::bytea as refresh_token)`,
       ),
@@ -48,8 +46,7 @@ export class TokenRevocationSystemStore extends Store {
    * with a login that is looked at: some issuers revoke all tokens that a person gave to a client, by any of them.
    */
   async claim(issuer: string, limit: number): Promise<WaitingRevocation[]> {
-    return allRows<WaitingRevocation>(
-      this.pool,
+    return this.pool.all<WaitingRevocation>(
       `update tenant.token_revocations set attempts = attempts + 1,
          next_at = now() + make_interval(mins => least(2 ^ least(attempts, 20), $3)::integer)
        where id = any(array(

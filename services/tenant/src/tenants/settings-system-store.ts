@@ -1,5 +1,4 @@
 import { inTurn, type Pool } from '@gatehouse/pg/pool';
-import { allRows } from '@gatehouse/pg/rows';
 import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from './tenant.ts';
 import { tenantColumns } from './tenant-store.ts';
@@ -14,7 +13,7 @@ export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
 
 /** Settings of tenants, for as many as are needed at once. `known` acts as `tenant_system`. */
 export function findSettings(known: Pool, tenantIds: readonly string[]): Promise<StoredSettings[]> {
-  return allRows<StoredSettings>(known, {
+  return known.all<StoredSettings>({
     name: 'find_tenant_settings',
     text: `select ${tenantColumns}, exists (
          select from tenant.api_keys k
@@ -35,8 +34,7 @@ export function findLimitedKeys(
   { id, max }: { id: string | null; max: number },
 ): Promise<LimitedKey[]> {
   return inTurn(proved, tenantId, (db) =>
-    allRows<LimitedKey>(
-      db,
+    db.all<LimitedKey>(
       `select id, limits, budget from tenant.api_keys
        where tenant_id = $1 and ($2::uuid is null or id = $2) and (limits is not null or budget is not null)
          and revoked_at is null and (expires_at is null or expires_at > now())

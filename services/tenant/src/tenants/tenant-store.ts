@@ -1,6 +1,5 @@
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
-import { firstRow, oneRow } from '@gatehouse/pg/rows';
 import type { Tenant, TenantSettings } from './tenant.ts';
 
 /** A tenant's columns under their names in `Tenant`. */
@@ -13,7 +12,7 @@ export const tenantColumns = `
 
 /** Null when there is no such tenant, or none that the connection reaches. */
 export async function findTenant(db: Queryable, id: string): Promise<Tenant | null> {
-  return firstRow<Tenant>(db, `select ${tenantColumns} from tenant.tenants where id = $1`, [id]);
+  return db.first<Tenant>(`select ${tenantColumns} from tenant.tenants where id = $1`, [id]);
 }
 
 /** Locks the tenant, and updates it to its settings after `change`. Null when there is no such tenant. */
@@ -23,8 +22,7 @@ export async function lockAndChange(
   change: (current: TenantSettings) => TenantSettings,
   update: (settings: TenantSettings) => Promise<Tenant>,
 ): Promise<Changed<Tenant> | null> {
-  const before = await firstRow<Tenant>(
-    db,
+  const before = await db.first<Tenant>(
     `select ${tenantColumns} from tenant.tenants where id = $1 for update`,
     [id],
   );
@@ -41,8 +39,7 @@ export async function updateOwnSettings(
   id: string,
   { timezone, previews, userKeys }: TenantSettings,
 ): Promise<Tenant> {
-  return oneRow<Tenant>(
-    db,
+  return db.one<Tenant>(
     `update tenant.tenants set timezone = $2, previews_enabled = $3, previews_max_chars = $4,
        user_keys_enabled = $5, user_keys_max = $6, user_keys_max_days = $7, updated_at = now()
      where id = $1

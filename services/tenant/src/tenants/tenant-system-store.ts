@@ -4,7 +4,6 @@ import { isUniqueViolation } from '@gatehouse/pg/errors';
 import type { PageRows, PageRequest } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
-import { oneRow } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { ApiKey, NewApiKey } from '../keys/api-key.ts';
 import type { NewTenant, Tenant, TenantSettings } from './tenant.ts';
@@ -82,8 +81,7 @@ function nameSlugConflict(error: unknown, slug: string): never {
 }
 
 async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
-  return oneRow<Tenant>(
-    db,
+  return db.one<Tenant>(
     `insert into tenant.tenants
        (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
         previews_max_chars, memory_limits, user_keys_enabled, user_keys_max, user_keys_max_days)
@@ -99,8 +97,7 @@ async function updateTenant(
   settings: TenantSettings,
   setsTimezone: boolean,
 ): Promise<Tenant> {
-  return oneRow<Tenant>(
-    db,
+  return db.one<Tenant>(
     `update tenant.tenants set
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
        retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12,

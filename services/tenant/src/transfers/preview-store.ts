@@ -1,5 +1,4 @@
 import type { Queryable } from '@gatehouse/pg/pool';
-import { firstRow, oneRow, only } from '@gatehouse/pg/rows';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Preview } from './preview.ts';
 import type { SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
@@ -34,7 +33,7 @@ export async function insertPreview(
   { id, plan, source, target, createdBy, byOwner }: NewPreview,
 ): Promise<Preview> {
   const { sourceTenantId, targetTenantId, ...request } = plan;
-  const inserted = await db.query<PreviewRow>(
+  const inserted = await db.one<PreviewRow>(
     `insert into tenant.transfer_previews
        (id, source_tenant_id, target_tenant_id, request, source, target, created_by, by_owner, accepted_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, case when $6::json is not null then now() end) returning ${columns}`,
@@ -43,7 +42,7 @@ export async function insertPreview(
       ...[target === null ? null : JSON.stringify(target), createdBy, byOwner],
     ],
   );
-  return previewOf(only(inserted));
+  return previewOf(inserted);
 }
 
 export async function findPreview(
@@ -51,8 +50,7 @@ export async function findPreview(
   id: string,
   lock: '' | 'for update' = '',
 ): Promise<Preview | null> {
-  const row = await firstRow<PreviewRow>(
-    db,
+  const row = await db.first<PreviewRow>(
     `select ${columns} from tenant.transfer_previews where id = $1 ${lock}`,
     [id],
   );
@@ -62,8 +60,7 @@ export async function findPreview(
 /** Previews of a source that can still be used. Others that add one wait until the transaction ends. */
 export async function countOpenPreviews(db: Queryable, sourceTenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`previews of ${sourceTenantId}`]);
-  const { count } = await oneRow<{ count: number }>(
-    db,
+  const { count } = await db.one<{ count: number }>(
     `select count(*)::integer as count from tenant.transfer_previews
        where source_tenant_id = $1 and expires_at > now() and used_at is null`,
     [sourceTenantId],
@@ -72,11 +69,11 @@ export async function countOpenPreviews(db: Queryable, sourceTenantId: string): 
 }
 
 export async function acceptPreview(db: Queryable, id: string, target: TargetSide): Promise<Preview> {
-  const updated = await db.query<PreviewRow>(
+  const updated = await db.one<PreviewRow>(
     `update tenant.transfer_previews set target = $2, accepted_at = now() where id = $1 returning ${columns}`,
     [id, JSON.stringify(target)],
   );
-  return previewOf(only(updated));
+  return previewOf(updated);
 }
 
 function previewOf({ sourceTenantId, targetTenantId, request, ...row }: PreviewRow): Preview {

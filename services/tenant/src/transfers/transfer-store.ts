@@ -3,7 +3,6 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
-import { allRows, firstRow, only } from '@gatehouse/pg/rows';
 import type { Transfer, TransferContent, TransferJobs } from './transfer.ts';
 
 /** Statements on transfers. The role and the tenant of the connection decide which rows they reach. */
@@ -31,7 +30,7 @@ export async function insertTransfer(
   transfer: NewTransfer,
 ): Promise<Transfer> {
   const { id, previewId, sourceTenantId, targetTenantId, mode, asked, ...content } = transfer;
-  const inserted = await db.query<Row>(
+  const inserted = await db.one<Row>(
     `insert into tenant.transfers (id, preview_id, source_tenant_id, target_tenant_id, mode, content, phase, asked)
      values ($1, $2, $3, $4, $5, $6, 'locking', $7) returning ${columns}`,
     [
@@ -51,7 +50,7 @@ export async function insertTransfer(
     });
   await db.query('update tenant.transfer_previews set used_at = now() where id = $1', [previewId]);
   await addTransferJob(db, jobs, { id, sourceTenantId });
-  return transferOf(only(inserted));
+  return transferOf(inserted);
 }
 
 export async function addTransferJob(
@@ -63,14 +62,13 @@ export async function addTransferJob(
 }
 
 export async function findTransfer(db: Queryable, id: string): Promise<Transfer | null> {
-  const row = await firstRow<Row>(db, `select ${columns} from tenant.transfers where id = $1`, [id]);
+  const row = await db.first<Row>(`select ${columns} from tenant.transfers where id = $1`, [id]);
   return row && transferOf(row);
 }
 
 /** Newest first, below the id `before`; one more than `limit` when there are more. */
 export async function listTransfers(db: Queryable, { limit, before }: PageRequest): Promise<Transfer[]> {
-  const rows = await allRows<Row>(
-    db,
+  const rows = await db.all<Row>(
     `select ${columns} from tenant.transfers where $1::uuid is null or id < $1 order by id desc limit $2`,
     [before, limit + 1],
   );

@@ -3,7 +3,6 @@ import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
-import { allRows } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { resumedAtOnce, transferLostMinutes } from '../bounds.ts';
@@ -75,8 +74,7 @@ export class TransferSystemStore extends Store {
   /** Adds jobs for transfers that no job works on any more. Returns whether there may be more. */
   async resumeLost(): Promise<boolean> {
     return withTransaction(this.pool, async (db) => {
-      const rows = await allRows<Pick<Transfer, 'id' | 'sourceTenantId'>>(
-        db,
+      const rows = await db.all<Pick<Transfer, 'id' | 'sourceTenantId'>>(
         `update tenant.transfers set attempted_at = now() where id = any (array(
            select id from tenant.transfers
            where finished_at is null and attempted_at < now() - make_interval(mins => $1)
@@ -91,11 +89,11 @@ export class TransferSystemStore extends Store {
 
   /** Seconds since the transfer that has been longest in its phase entered it, by phase. */
   async oldest(): Promise<Record<string, number>> {
-    const rows = await allRows<{ phase: string; seconds: number }>(
-      this.pool,
-      `select phase, extract(epoch from now() - min(phase_at))::float8 as seconds from tenant.transfers
-       where finished_at is null group by phase`,
-    );
+    const rows = await this.pool.all<{
+      phase: string;
+      seconds: number;
+    }>(`select phase, extract(epoch from now() - min(phase_at))::float8 as seconds from tenant.transfers
+       where finished_at is null group by phase`);
     return Object.fromEntries(rows.map(({ phase, seconds }) => [phase, Math.max(0, seconds)]));
   }
 }
