@@ -1,11 +1,10 @@
 import type { Agent as AgentData } from '@gatehouse/contract/agents';
-import { useState } from 'preact/hooks';
-import { useAction } from '../api/use-action.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { AgentMemoryFields, AgentToolsFields } from '../parts/agent-tools-fields.tsx';
 import { Choice, LongTextField, TextField } from '../parts/fields.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
+import { useFields } from '../parts/use-fields.ts';
 import { useView } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
 
@@ -60,72 +59,50 @@ interface AgentFormProps {
 function AgentForm({ agent, onSaved }: AgentFormProps) {
   const { go } = useView();
   const models = useAnswer('GET /v1/models', {});
-  const [draft, setDraft] = useState<Draft>(() => (agent === null ? nothing : draftOf(agent)));
-  const create = useAction('POST /v1/agents');
-  const patch = useAction('PATCH /v1/agents/{agentID}');
-  const set = (change: Partial<Draft>): void => setDraft((last) => ({ ...last, ...change }));
-  const save = async (): Promise<void> => {
-    if (agent === null) {
-      const { name, ...fields } = draft;
-      const made = await create.run({ body: { ...fields, ...(name !== '' && { name }) } });
-      if (made !== null) go(`/app/agents/${made.id}`);
-      return;
-    }
-    const saved = await patch.run({ params: { agentID: agent.id }, body: changesOf(agent, draft) });
-    if (saved !== null) onSaved();
-  };
-  return (
-    <ActionForm
-      label={agent === null ? 'Create' : 'Save'}
-      action={agent === null ? create : patch}
-      submit={save}
-    >
-      <TextField
-        label="Key"
-        value={draft.key}
-        onChange={(key) => set({ key })}
-        isRequired
-        hint="Programs name it as the model agent:KEY"
-      />
-      <TextField label="Name" value={draft.name} onChange={(name) => set({ name })} />
-      <TextField
-        label="Description"
-        value={draft.description}
-        onChange={(description) => set({ description })}
-      />
+  const { values, set, field } = useFields<Draft>(() => (agent === null ? nothing : draftOf(agent)));
+  const { name, tools, memory, ...others } = values;
+  const fields = (
+    <>
+      <TextField label="Key" {...field('key')} isRequired hint="Programs name it as the model agent:KEY" />
+      <TextField label="Name" {...field('name')} />
+      <TextField label="Description" {...field('description')} />
       <KnownAnswer known={models}>
         {({ data }) => (
           <Choice
             label="Model"
-            value={draft.model}
-            onChange={(model) => set({ model })}
+            {...field('model')}
             options={modelOptions(
               data.map(({ id }) => id),
-              draft.model,
+              values.model,
             )}
           />
         )}
       </KnownAnswer>
-      <LongTextField
-        label="System prompt"
-        rows={12}
-        value={draft.system_prompt}
-        onChange={(prompt) => set({ system_prompt: prompt })}
-      />
-      <Choice
-        label="Status"
-        value={draft.status}
-        onChange={(status) => set({ status: status === 'disabled' ? status : 'active' })}
-        options={{ active: 'active', disabled: 'disabled' }}
-      />
-      <AgentToolsFields
-        value={draft.tools}
-        onChange={(change) => set({ tools: { ...draft.tools, ...change } })}
-      />
-      <AgentMemoryFields
-        value={draft.memory}
-        onChange={(change) => set({ memory: { ...draft.memory, ...change } })}
-      />
+      <LongTextField label="System prompt" rows={12} {...field('system_prompt')} />
+      <Choice label="Status" {...field('status')} options={{ active: 'active', disabled: 'disabled' }} />
+      <AgentToolsFields value={tools} onChange={(change) => set({ tools: { ...tools, ...change } })} />
+      <AgentMemoryFields value={memory} onChange={(change) => set({ memory: { ...memory, ...change } })} />
+    </>
+  );
+  if (agent === null)
+    return (
+      <ActionForm
+        label="Create"
+        name="POST /v1/agents"
+        input={() => ({ body: { ...others, tools, memory, ...(name !== '' && { name }) } })}
+        onDone={({ id }) => go(`/app/agents/${id}`)}
+      >
+        {fields}
+      </ActionForm>
+    );
+  return (
+    <ActionForm
+      label="Save"
+      name="PATCH /v1/agents/{agentID}"
+      input={() => ({ params: { agentID: agent.id }, body: changesOf(agent, values) })}
+      onDone={onSaved}
+    >
+      {fields}
     </ActionForm>
   );
 }

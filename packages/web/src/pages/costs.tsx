@@ -1,12 +1,13 @@
 import type { CostSummary } from '@gatehouse/contract/usage';
 import { useAnswer } from '../api/use-answer.ts';
-import { compareDecimals, count, usd } from '../format/amounts.ts';
+import { count, usd } from '../format/amounts.ts';
+import { amountColumn, figureColumn, textColumn } from '../parts/columns.tsx';
 import { CostExport } from '../parts/cost-export.tsx';
 import { CostsByDay } from '../parts/costs-by-day.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
-import { SummaryTable, type FigureColumn } from '../parts/summary-table.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { AsOf, Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
 
@@ -57,13 +58,14 @@ export function Costs() {
             {by === 'day' ? (
               <CostsByDay summary={summary} days={period.days} {...(and !== null && { dimension: and })} />
             ) : null}
-            <SummaryTable
+            <OrderedTable
               caption={`Costs by ${groups.map((group) => dimensions[group].toLowerCase()).join(' and ')}`}
               file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
               columns={columnsOf(groups)}
-              groups={summary.groups}
+              rows={summary.groups}
               keyOf={({ key }) => JSON.stringify(key)}
               isTruncated={summary.truncated}
+              empty="No runs in this period."
               exports={
                 <>
                   <CostExport label="Save as CSV" query={{ ...period.range, group_by: groups.join(',') }} />
@@ -79,30 +81,12 @@ export function Costs() {
   );
 }
 
-function columnsOf(groups: readonly Dimension[]): FigureColumn<Group>[] {
+function columnsOf(groups: readonly Dimension[]): OrderedColumn<Group>[] {
   return [
-    ...groups.map((group) => ({ header: dimensions[group], text: ({ key }: Group) => key[group] ?? 'none' })),
-    {
-      header: 'Runs',
-      text: ({ requests }) => String(requests),
-      showGroup: ({ requests }) => count(requests),
-      isNumber: true,
-      compare: (one, other) => other.requests - one.requests,
-    },
-    {
-      header: 'Without a price',
-      text: ({ unpriced_requests: requests }) => String(requests),
-      showGroup: ({ unpriced_requests: requests }) => count(requests),
-      isNumber: true,
-      compare: (one, other) => other.unpriced_requests - one.unpriced_requests,
-    },
-    {
-      header: 'Cost in USD',
-      text: ({ total_usd: cost }) => cost,
-      showGroup: ({ total_usd: cost }) => usd(cost),
-      isNumber: true,
-      compare: (one, other) => compareDecimals(other.total_usd, one.total_usd),
-    },
+    ...groups.map((group) => textColumn(dimensions[group], ({ key }: Group) => key[group] ?? 'none')),
+    figureColumn('Runs', ({ requests }) => requests),
+    figureColumn('Without a price', ({ unpriced_requests: requests }) => requests),
+    amountColumn('Cost in USD', ({ total_usd: cost }) => cost),
   ];
 }
 

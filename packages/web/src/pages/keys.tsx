@@ -1,11 +1,10 @@
 import type { ApiKey } from '@gatehouse/contract/keys';
 import { Creation } from '../parts/creation.tsx';
 import { count, usd } from '../format/amounts.ts';
+import { KeyButtons } from '../parts/key-buttons.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { NewKeyForm } from '../parts/new-key-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
-import { RotateKeyButton } from '../parts/rotate-key-button.tsx';
 import { NewKey } from '../parts/new-key.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
@@ -60,13 +59,7 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
     { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
     {
       header: 'Change',
-      cell: (key) =>
-        key.status === 'revoked' || key.status === 'expired' ? null : (
-          <span class="actions">
-            <RotateKeyButton id={key.id} name={key.name} onRotated={show} />
-            <RevokeKeyButton apiKey={key} name="POST /v1/api-keys/{id}/revoke" onDone={reload} />
-          </span>
-        ),
+      cell: (key) => <KeyButtons apiKey={key} path="/v1/api-keys" onRevoked={reload} onRotated={show} />,
     },
   ];
 }

@@ -1,6 +1,5 @@
 import type { Passage } from '@gatehouse/contract/memory';
 import { useState } from 'preact/hooks';
-import { useAction } from '../api/use-action.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
 import { ActionForm } from '../parts/action-form.tsx';
@@ -39,14 +38,15 @@ export function Memory({ id }: PageProps) {
 function Search({ agentID }: { agentID: string }) {
   const [query, setQuery] = useState('');
   const [results, setFound] = useState<readonly Passage[] | null>(null);
-  const search = useAction('POST /v1/agents/{agentID}/memory/search');
-  const submit = async (): Promise<void> => {
-    const answer = await search.run({ params: { agentID }, body: { query } });
-    if (answer !== null) setFound(answer.results);
-  };
   return (
     <>
-      <ActionForm label="Search" action={search} submit={submit} isIncomplete={query.trim() === ''}>
+      <ActionForm
+        label="Search"
+        name="POST /v1/agents/{agentID}/memory/search"
+        input={() => ({ params: { agentID }, body: { query } })}
+        onDone={(answer) => setFound(answer.results)}
+        isIncomplete={query.trim() === ''}
+      >
         <TextField
           label="Question"
           value={query}

@@ -1,7 +1,7 @@
 import { Choice } from '../parts/fields.tsx';
+import { KeyButtons } from '../parts/key-buttons.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
@@ -41,14 +41,7 @@ export function OwnerKeys() {
           { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
           {
             header: 'Change',
-            cell: (key) =>
-              key.status === 'revoked' || key.status === 'expired' ? null : (
-                <RevokeKeyButton
-                  apiKey={key}
-                  name="POST /internal/v1/owner/api-keys/{id}/revoke"
-                  onDone={reload}
-                />
-              ),
+            cell: (key) => <KeyButtons apiKey={key} path="/internal/v1/owner/api-keys" onRevoked={reload} />,
           },
         ]}
         keyOf={({ id }) => id}

@@ -1,10 +1,9 @@
 import type { PersonalKey, MemberSession } from '@gatehouse/contract/personal-keys';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { Creation } from '../parts/creation.tsx';
+import { KeyButtons } from '../parts/key-buttons.tsx';
 import { PersonalKeyForm } from '../parts/personal-key-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
-import { RotateKeyButton } from '../parts/rotate-key-button.tsx';
 import { NewKey } from '../parts/new-key.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
@@ -63,20 +62,14 @@ function keyColumns(show: (key: string) => void, reload: () => void): Column<Per
     { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="never" /> },
     {
       header: 'Change',
-      cell: (key) =>
-        key.status === 'revoked' || key.status === 'expired' ? null : (
-          <span class="actions">
-            {key.program ? null : (
-              <RotateKeyButton
-                id={key.id}
-                name={key.name}
-                action="POST /v1/me/api-keys/{id}/rotate"
-                onRotated={show}
-              />
-            )}
-            <RevokeKeyButton apiKey={key} name="POST /v1/me/api-keys/{id}/revoke" onDone={reload} />
-          </span>
-        ),
+      cell: (key) => (
+        <KeyButtons
+          apiKey={key}
+          path="/v1/me/api-keys"
+          onRevoked={reload}
+          onRotated={key.program ? undefined : show}
+        />
+      ),
     },
   ];
 }

@@ -1,10 +1,10 @@
 import type { AdminTenantSettings, PatchOwnSettings } from '@gatehouse/contract/tenants';
 import { useState } from 'preact/hooks';
-import { useAction } from '../api/use-action.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Choice, TextField } from '../parts/fields.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
+import { useFields } from '../parts/use-fields.ts';
 
 const onOff = { on: 'on', off: 'off' };
 
@@ -48,67 +48,38 @@ function changesOf(before: Draft, draft: Draft): PatchOwnSettings {
 
 function SettingsForm({ settings }: { settings: AdminTenantSettings }) {
   const [stored, setStored] = useState(() => draftOf(settings));
-  const [draft, setDraft] = useState(stored);
+  const { values, set, field } = useFields(stored);
   const [note, setNote] = useState('');
-  const set = (change: Partial<Draft>): void => {
-    setDraft((last) => ({ ...last, ...change }));
-    setNote('');
-  };
-  const patch = useAction('PATCH /v1/tenant/settings');
-  const submit = async (): Promise<void> => {
-    setNote('');
-    const settingsNow = await patch.run({ body: changesOf(stored, draft) });
-    if (settingsNow === null) return;
+  const done = (settingsNow: AdminTenantSettings): void => {
     setStored(draftOf(settingsNow));
-    setDraft(draftOf(settingsNow));
+    set(draftOf(settingsNow));
     // All pages show times in the zone that they were loaded with.
     if (settingsNow.timezone !== stored.timezone) location.reload();
     setNote('Saved.');
   };
+  const input = () => {
+    setNote('');
+    return { body: changesOf(stored, values) };
+  };
   return (
     <>
-      <ActionForm label="Save" action={patch} submit={submit}>
+      <ActionForm label="Save" name="PATCH /v1/tenant/settings" input={input} onDone={done}>
         <TextField
           label="Time zone"
-          value={draft.timezone}
-          onChange={(timezone) => set({ timezone })}
+          {...field('timezone')}
           isRequired
           hint="As in Europe/Berlin: pages show days and times there. Budgets keep the zone that your operator has set"
         />
         <Choice
           label="Previews of runs"
-          value={draft.previews}
-          onChange={(previews) => set({ previews })}
+          {...field('previews')}
           options={onOff}
           hint="The beginning of each prompt and answer, in traces"
         />
-        <TextField
-          label="Characters of a preview"
-          value={draft.chars}
-          onChange={(chars) => set({ chars })}
-          isRequired
-          isWhole
-        />
-        <Choice
-          label="Keys that users make for themselves"
-          value={draft.keys}
-          onChange={(keys) => set({ keys })}
-          options={onOff}
-        />
-        <TextField
-          label="Keys for each user"
-          value={draft.keysEach}
-          onChange={(keysEach) => set({ keysEach })}
-          isRequired
-          isWhole
-        />
-        <TextField
-          label="Longest life of such a key, in days"
-          value={draft.days}
-          onChange={(days) => set({ days })}
-          isRequired
-          isWhole
-        />
+        <TextField label="Characters of a preview" {...field('chars')} isRequired isWhole />
+        <Choice label="Keys that users make for themselves" {...field('keys')} options={onOff} />
+        <TextField label="Keys for each user" {...field('keysEach')} isRequired isWhole />
+        <TextField label="Longest life of such a key, in days" {...field('days')} isRequired isWhole />
       </ActionForm>
       <p role="status">{note}</p>
     </>

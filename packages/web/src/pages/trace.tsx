@@ -1,7 +1,7 @@
 import type { Span, Trace as TraceData } from '@gatehouse/contract/traces';
 import { useAnswer } from '../api/use-answer.ts';
-import { compareDecimals, count, milliseconds, usd } from '../format/amounts.ts';
-import { durationColumn, figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
+import { count, milliseconds, usd } from '../format/amounts.ts';
+import { amountColumn, durationColumn, figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { Status } from '../parts/status.tsx';
@@ -87,13 +87,7 @@ const columns: readonly OrderedColumn<Span>[] = [
   durationColumn('Duration', ({ duration_ms: duration }) => duration),
   figureColumn('Tokens in', ({ input_tokens: tokens }) => tokens),
   figureColumn('Tokens out', ({ output_tokens: tokens }) => tokens),
-  {
-    header: 'Cost',
-    cell: ({ cost_usd: cost }) => (cost === null ? '–' : usd(cost)),
-    value: ({ cost_usd: cost }) => cost,
-    isNumber: true,
-    compare: (one, other) => compareDecimals(other.cost_usd ?? '0', one.cost_usd ?? '0'),
-  },
+  amountColumn('Cost', ({ cost_usd: cost }) => cost),
   { header: 'Error', cell: ({ error }) => error?.type ?? '', value: ({ error }) => error?.type ?? null },
 ];
 

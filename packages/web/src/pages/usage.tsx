@@ -4,9 +4,10 @@ import { count, milliseconds } from '../format/amounts.ts';
 import { daysBetween } from '../format/times.ts';
 import { BarChart, type Bar } from '../parts/bar-chart.tsx';
 import { Choice } from '../parts/fields.tsx';
+import { figureColumn, textColumn } from '../parts/columns.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod, type Period } from '../parts/period-choice.tsx';
-import { SummaryTable, type FigureColumn } from '../parts/summary-table.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { AsOf } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
 
@@ -39,13 +40,14 @@ export function Usage() {
         {(summary) => (
           <>
             {by === 'day' ? <RunsByDay summary={summary} period={period} /> : null}
-            <SummaryTable
+            <OrderedTable
               caption={`Usage by ${dimensions[by].toLowerCase()}`}
               file={`usage-${by}-${period.days.first}-${period.days.last}.csv`}
               columns={columnsOf(by)}
-              groups={summary.groups}
+              rows={summary.groups}
               keyOf={({ key }) => key[by] ?? ''}
               isTruncated={summary.truncated}
+              empty="No runs in this period."
             />
             <AsOf at={summary.as_of} />
           </>
@@ -67,27 +69,14 @@ function RunsByDay({ summary, period }: { summary: UsageSummary; period: Period 
   return <BarChart label={`Runs by day, ${first} to ${last}`} bars={bars} groups={['runs']} />;
 }
 
-function columnsOf(by: Grouping): FigureColumn<Group>[] {
-  const figure = (header: string, value: (group: Group) => number): FigureColumn<Group> => ({
-    header,
-    text: (group) => String(value(group)),
-    showGroup: (group) => count(value(group)),
-    isNumber: true,
-    compare: (one, other) => value(other) - value(one),
-  });
+function columnsOf(by: Grouping): OrderedColumn<Group>[] {
   return [
-    { header: dimensions[by], text: ({ key }) => key[by] ?? 'none' },
-    figure('Runs', ({ requests }) => requests),
-    figure('Failed', ({ errors }) => errors),
-    figure('Tokens in', ({ input_tokens: tokens }) => tokens),
-    figure('Tokens out', ({ output_tokens: tokens }) => tokens),
-    figure('Tokens', ({ total_tokens: tokens }) => tokens),
-    {
-      header: 'Duration on average',
-      text: ({ avg_duration_ms: average }) => String(average ?? ''),
-      showGroup: ({ avg_duration_ms: average }) => milliseconds(average),
-      isNumber: true,
-      compare: (one, other) => (other.avg_duration_ms ?? 0) - (one.avg_duration_ms ?? 0),
-    },
+    textColumn(dimensions[by], ({ key }) => key[by] ?? 'none'),
+    figureColumn('Runs', ({ requests }) => requests),
+    figureColumn('Failed', ({ errors }) => errors),
+    figureColumn('Tokens in', ({ input_tokens: tokens }) => tokens),
+    figureColumn('Tokens out', ({ output_tokens: tokens }) => tokens),
+    figureColumn('Tokens', ({ total_tokens: tokens }) => tokens),
+    figureColumn('Duration on average', ({ avg_duration_ms: average }) => average, milliseconds),
   ];
 }

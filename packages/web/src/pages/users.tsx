@@ -1,11 +1,11 @@
 import type { CostSummary } from '@gatehouse/contract/usage';
 import { useAnswer } from '../api/use-answer.ts';
-import { compareDecimals, count, usd } from '../format/amounts.ts';
+import { amountColumn, figureColumn, textColumn } from '../parts/columns.tsx';
 import { CostExport } from '../parts/cost-export.tsx';
 import { DeleteUserData } from '../parts/delete-user-data.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
-import { SummaryTable, type FigureColumn } from '../parts/summary-table.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { AsOf } from '../parts/time.tsx';
 
 type Group = CostSummary['groups'][number];
@@ -22,13 +22,14 @@ export function Users() {
       <KnownAnswer known={known}>
         {(summary) => (
           <>
-            <SummaryTable
+            <OrderedTable
               caption="Costs by user"
               file={`users-${period.days.first}-${period.days.last}.csv`}
               columns={columns}
-              groups={summary.groups}
+              rows={summary.groups}
               keyOf={({ key }) => key.user ?? ''}
               isTruncated={summary.truncated}
+              empty="No runs in this period."
               exports={<CostExport label="Save as CSV" query={{ ...period.range, group_by: 'user' }} />}
             />
             <AsOf at={summary.as_of} />
@@ -41,11 +42,10 @@ export function Users() {
   );
 }
 
-const columns: readonly FigureColumn<Group>[] = [
+const columns: readonly OrderedColumn<Group>[] = [
   {
-    header: 'User',
-    text: ({ key }) => key.user ?? 'none',
-    showGroup: ({ key: { user } }) =>
+    ...textColumn('User', ({ key }: Group) => key.user ?? 'none'),
+    cell: ({ key: { user } }) =>
       typeof user === 'string' ? (
         <a href={`/app/traces?user_id=${encodeURIComponent(user)}`}>{user}</a>
       ) : (
@@ -54,8 +54,8 @@ const columns: readonly FigureColumn<Group>[] = [
   },
   {
     header: 'Keys and limits',
-    text: () => '',
-    showGroup: ({ key: { user } }) =>
+    value: null,
+    cell: ({ key: { user } }) =>
       typeof user === 'string' ? (
         <a href={`/app/keys?user_id=${encodeURIComponent(user)}`} aria-label={`Keys and limits of ${user}`}>
           keys
@@ -64,18 +64,6 @@ const columns: readonly FigureColumn<Group>[] = [
         '–'
       ),
   },
-  {
-    header: 'Runs',
-    text: ({ requests }) => String(requests),
-    showGroup: ({ requests }) => count(requests),
-    isNumber: true,
-    compare: (one, other) => other.requests - one.requests,
-  },
-  {
-    header: 'Cost in USD',
-    text: ({ total_usd: cost }) => cost,
-    showGroup: ({ total_usd: cost }) => usd(cost),
-    isNumber: true,
-    compare: (one, other) => compareDecimals(other.total_usd, one.total_usd),
-  },
+  figureColumn('Runs', ({ requests }) => requests),
+  amountColumn('Cost in USD', ({ total_usd: cost }) => cost),
 ];

@@ -30,7 +30,7 @@ export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
       <Checks
         legend="Tools of the gateway"
         options={builtinOptions}
-        chosen={value.builtin}
+        value={value.builtin}
         onChange={(chosen) => onChange({ builtin: [...chosen] })}
       />
       <LinesField
@@ -70,7 +70,7 @@ export function AgentMemoryFields({ value, onChange }: FieldsProps<Memory>) {
       <Checks
         legend="Memory"
         options={memoryOptions}
-        chosen={chosen}
+        value={chosen}
         onChange={(now) => onChange({ enabled: now.includes('enabled'), write: now.includes('write') })}
       />
       <TextField

@@ -2,22 +2,22 @@ interface ChecksProps<Value extends string> {
   legend: string;
   /** Values with their labels. */
   options: readonly (readonly [Value, string])[];
-  chosen: readonly Value[];
-  onChange: (chosen: readonly Value[]) => void;
+  value: readonly Value[];
+  onChange: (value: readonly Value[]) => void;
 }
 
 /** Several of some values. */
-export function Checks<Value extends string>({ legend, options, chosen, onChange }: ChecksProps<Value>) {
+export function Checks<Value extends string>({ legend, options, value, onChange }: ChecksProps<Value>) {
   return (
     <fieldset>
       <legend>{legend}</legend>
-      {options.map(([value, text]) => (
-        <label key={value} class="check">
+      {options.map(([option, text]) => (
+        <label key={option} class="check">
           <input
             type="checkbox"
-            checked={chosen.includes(value)}
+            checked={value.includes(option)}
             onChange={() =>
-              onChange(chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value])
+              onChange(value.includes(option) ? value.filter((one) => one !== option) : [...value, option])
             }
           />
           {text}

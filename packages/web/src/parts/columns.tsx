@@ -1,4 +1,4 @@
-import { count, milliseconds } from '../format/amounts.ts';
+import { compareDecimals, count, milliseconds, usd } from '../format/amounts.ts';
 import { byFigure, byText } from '../format/order.ts';
 import type { OrderedColumn } from './ordered-table.tsx';
 import { Time } from './time.tsx';
@@ -34,6 +34,17 @@ export function durationColumn<Row>(
   duration: (row: Row) => number | null,
 ): OrderedColumn<Row> {
   return { ...figureColumn(header, duration, milliseconds), unit: 'ms' };
+}
+
+/** A column of amounts in USD, largest first, or of nulls for those that are not known. */
+export function amountColumn<Row>(header: string, amountOf: (row: Row) => string | null): OrderedColumn<Row> {
+  const cell = (row: Row): string => {
+    const amount = amountOf(row);
+    return amount === null ? '–' : usd(amount);
+  };
+  const compare = (one: Row, other: Row): number =>
+    compareDecimals(amountOf(other) ?? '0', amountOf(one) ?? '0');
+  return { header, cell, value: amountOf, isNumber: true, compare };
 }
 
 function countOrNone(figure: number | null): string {

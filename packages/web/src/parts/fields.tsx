@@ -1,14 +1,14 @@
 import { useId } from 'preact/hooks';
 
-interface FieldProps {
+interface FieldProps<Value = string> {
   label: string;
-  value: string;
-  onChange: (value: string) => void;
+  value: Value;
+  onChange: (value: Value) => void;
   hint?: string;
 }
 
 interface TextFieldProps extends FieldProps {
-  isRequired?: true;
+  isRequired?: boolean;
   maxLength?: number;
   /** Whether it is a whole number: the browser refuses anything else. */
   isWhole?: true;
@@ -38,7 +38,7 @@ export function TextField(props: TextFieldProps) {
 
 interface LongTextFieldProps extends FieldProps {
   rows: number;
-  isRequired?: true;
+  isRequired?: boolean;
 }
 
 export function LongTextField({ label, value, onChange, hint, rows, isRequired }: LongTextFieldProps) {
@@ -59,12 +59,13 @@ export function LongTextField({ label, value, onChange, hint, rows, isRequired }
   );
 }
 
-interface ChoiceProps extends FieldProps {
+interface ChoiceProps<Value extends string> extends FieldProps<Value> {
   /** Values with their labels. */
-  options: Readonly<Record<string, string>>;
+  options: Readonly<Record<Value, string>>;
 }
 
-export function Choice({ label, value, onChange, options, hint }: ChoiceProps) {
+export function Choice<Value extends string>(props: ChoiceProps<Value>) {
+  const { label, value, onChange, options, hint } = props;
   const id = useId();
   return (
     <p class="field">
@@ -73,9 +74,10 @@ export function Choice({ label, value, onChange, options, hint }: ChoiceProps) {
         id={id}
         value={value}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        // The options have no other value.
+        onChange={({ currentTarget }) => onChange(currentTarget.value as Value)}
       >
-        {Object.entries(options).map(([option, text]) => (
+        {Object.entries<string>(options).map(([option, text]) => (
           <option key={option} value={option}>
             {text}
           </option>

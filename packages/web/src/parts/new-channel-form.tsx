@@ -1,9 +1,9 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
 import { useState } from 'preact/hooks';
-import { useAction } from '../api/use-action.ts';
 import { ActionForm } from './action-form.tsx';
 import { AgentChoice } from './agent-choice.tsx';
 import { Choice, TextField } from './fields.tsx';
+import { useFields } from './use-fields.ts';
 
 const types: Record<ChannelType, string> = {
   generic: 'a system of your own',
@@ -53,44 +53,41 @@ const members: Record<ChannelType, { config: Members; credentials: Members }> = 
 
 /** Creates a channel by which people write to an agent. */
 export function NewChannelForm({ onCreated }: { onCreated: (secret: string | null) => void }) {
-  const [name, setName] = useState('');
-  const [agent, setAgent] = useState('');
-  const [type, setType] = useState<ChannelType>('generic');
-  const [values, setGiven] = useState<Readonly<Record<string, string>>>({});
-  const create = useAction('POST /v1/channels/instances');
-  const { config, credentials } = members[type];
+  const { values, field } = useFields({ name: '', agent: '', type: 'generic' as ChannelType });
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
+  const { config, credentials } = members[values.type];
   const filled = (fields: Members): Record<string, string> =>
     Object.fromEntries(
       Object.keys(fields).flatMap((member) => {
-        const value = values[member] ?? '';
-        return value === '' ? [] : [[member, value]];
+        const text = texts[member] ?? '';
+        return text === '' ? [] : [[member, text]];
       }),
     );
-  const submit = async (): Promise<void> => {
-    const made = await create.run({
-      body: { type, name, agent_id: agent, config: filled(config), credentials: filled(credentials) },
-    });
-    if (made !== null) onCreated(made.secret ?? null);
-  };
+  const input = () => ({
+    body: {
+      ...{ type: values.type, name: values.name, agent_id: values.agent },
+      ...{ config: filled(config), credentials: filled(credentials) },
+    },
+  });
   return (
-    <ActionForm label="Create" action={create} submit={submit} isIncomplete={agent === ''}>
-      <TextField label="Name" value={name} onChange={setName} isRequired />
-      <AgentChoice value={agent} onChange={setAgent} />
-      <Choice
-        label="People write by"
-        value={type}
-        onChange={(chosen) => setType(chosen as ChannelType)}
-        options={types}
-      />
-      {Object.entries({ ...config, ...credentials }).map(([member, { label, hint, isOptional }]) => (
+    <ActionForm
+      label="Create"
+      name="POST /v1/channels/instances"
+      input={input}
+      onDone={({ secret }) => onCreated(secret ?? null)}
+      isIncomplete={values.agent === ''}
+    >
+      <TextField label="Name" {...field('name')} isRequired />
+      <AgentChoice {...field('agent')} />
+      <Choice label="People write by" {...field('type')} options={types} />
+      {Object.entries({ ...config, ...credentials }).map(([member, { isOptional, ...texted }]) => (
         <TextField
           key={member}
-          label={label}
-          value={values[member] ?? ''}
-          onChange={(value) => setGiven({ ...values, [member]: value })}
+          {...texted}
+          value={texts[member] ?? ''}
+          onChange={(text) => setTexts({ ...texts, [member]: text })}
           maxLength={2_000}
-          {...(isOptional !== true && { isRequired: true })}
-          {...(hint !== undefined && { hint })}
+          isRequired={isOptional !== true}
         />
       ))}
     </ActionForm>

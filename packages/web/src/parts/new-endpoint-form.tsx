@@ -1,9 +1,8 @@
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
-import { useState } from 'preact/hooks';
-import { useAction } from '../api/use-action.ts';
 import { ActionForm } from './action-form.tsx';
 import { AgentChoice } from './agent-choice.tsx';
 import { Choice, LongTextField, TextField } from './fields.tsx';
+import { useFields } from './use-fields.ts';
 
 const schemes: Record<WebhookScheme, string> = {
   standard: 'Standard Webhooks',
@@ -32,52 +31,52 @@ export interface EndpointSecrets {
   callback_secret: string;
 }
 
+const initial = {
+  ...{ name: '', agent: '', secret: '', template: '', liquid: '', callback: '' },
+  ...{ scheme: 'standard' as WebhookScheme, mode: 'sync' as keyof typeof modes },
+};
+
 /** Creates an address at which a system asks an agent. */
 export function NewEndpointForm({ onCreated }: { onCreated: (made: EndpointSecrets) => void }) {
-  const [name, setName] = useState('');
-  const [agent, setAgent] = useState('');
-  const [scheme, setScheme] = useState<string>('standard');
-  const [secret, setSecret] = useState('');
-  const [template, setTemplate] = useState<string>('');
-  const [ownSecret, setOwn] = useState('');
-  const [mode, setMode] = useState('sync');
-  const [callback, setCallback] = useState('');
-  const create = useAction('POST /v1/webhooks/endpoints');
-  const prompt = template === 'own' ? ownSecret : template;
-  const submit = async (): Promise<void> => {
-    const made = await create.run({
-      body: {
-        ...{ name, agent_id: agent, scheme: scheme as WebhookScheme },
-        ...(secret !== '' && { secret }),
-        ...(prompt !== '' && { template: prompt }),
-        ...(mode === 'async' && { mode, callback_url: callback === '' ? null : callback }),
-      },
-    });
-    if (made !== null) onCreated(made);
-  };
+  const { values, field } = useFields(initial);
+  const { name, agent, scheme, secret, template, liquid, mode, callback } = values;
+  const prompt = template === 'own' ? liquid : template;
+  const isTheirs = theirs.includes(scheme);
+  const input = () => ({
+    body: {
+      ...{ name, agent_id: agent, scheme },
+      ...(secret !== '' && { secret }),
+      ...(prompt !== '' && { template: prompt }),
+      ...(mode === 'async' && { mode, callback_url: callback === '' ? null : callback }),
+    },
+  });
   return (
-    <ActionForm label="Create" action={create} submit={submit} isIncomplete={agent === ''}>
-      <TextField label="Name" value={name} onChange={setName} isRequired />
-      <AgentChoice value={agent} onChange={setAgent} />
-      <Choice label="Signed by" value={scheme} onChange={setScheme} options={schemes} />
+    <ActionForm
+      label="Create"
+      name="POST /v1/webhooks/endpoints"
+      input={input}
+      onDone={onCreated}
+      isIncomplete={agent === ''}
+    >
+      <TextField label="Name" {...field('name')} isRequired />
+      <AgentChoice {...field('agent')} />
+      <Choice label="Signed by" {...field('scheme')} options={schemes} />
       <TextField
         label="Secret"
-        value={secret}
-        onChange={setSecret}
+        {...field('secret')}
         maxLength={256}
-        {...(theirs.includes(scheme) && { isRequired: true })}
-        hint={theirs.includes(scheme) ? 'The one that the sender shows' : 'Empty: one is made'}
+        isRequired={isTheirs}
+        hint={isTheirs ? 'The one that the sender shows' : 'Empty: one is made'}
       />
-      <Choice label="Prompt made by" value={template} onChange={setTemplate} options={templates} />
+      <Choice label="Prompt made by" {...field('template')} options={templates} />
       {template === 'own' ? (
-        <LongTextField label="Liquid template" value={ownSecret} onChange={setOwn} rows={6} isRequired />
+        <LongTextField label="Liquid template" {...field('liquid')} rows={6} isRequired />
       ) : null}
-      <Choice label="Result" value={mode} onChange={setMode} options={modes} />
+      <Choice label="Result" {...field('mode')} options={modes} />
       {mode === 'async' ? (
         <TextField
           label="Results go to"
-          value={callback}
-          onChange={setCallback}
+          {...field('callback')}
           maxLength={2_000}
           hint="Empty: nowhere, look at its calls"
         />

@@ -1,8 +1,7 @@
 import type { McpAuth } from '@gatehouse/contract/mcp-auth';
-import { useState } from 'preact/hooks';
-import { useAction } from '../api/use-action.ts';
 import { ActionForm } from './action-form.tsx';
 import { Choice, TextField } from './fields.tsx';
+import { useFields } from './use-fields.ts';
 
 const logins: Record<Exclude<McpAuth['type'], 'headers'> | 'oauth_per_user', string> = {
   none: 'nothing',
@@ -16,59 +15,52 @@ const trusts = { pin: 'wait for a review', follow: 'are offered at once' };
 
 /** Registers a server whose tools agents may use. */
 export function NewMcpServerForm({ onCreated }: { onCreated: (secret: null) => void }) {
-  const [name, setName] = useState('');
-  const [url, setUrl] = useState('');
-  const [login, setLogin] = useState<string>('none');
-  const [client, setClient] = useState('');
-  const [secret, setSecret] = useState('');
-  const [trust, setTrust] = useState('pin');
-  const create = useAction('POST /v1/mcp/servers');
-  const submit = async (): Promise<void> => {
-    const auth = authOf(login, client, secret);
-    const made = await create.run({
-      body: { name, url, auth, trust: trust === 'follow' ? trust : 'pin' },
-    });
-    if (made !== null) onCreated(null);
-  };
-  const isClient = login.startsWith('oauth');
+  const { values, field } = useFields({
+    ...{ name: '', url: '', client: '', secret: '' },
+    ...{ login: 'none' as keyof typeof logins, trust: 'pin' as keyof typeof trusts },
+  });
+  const { name, url, login, client, secret, trust } = values;
   const needsClient = login === 'oauth_client_credentials';
+  const needsSecret = login === 'bearer' || needsClient;
   return (
-    <ActionForm label="Register" action={create} submit={submit}>
+    <ActionForm
+      label="Register"
+      name="POST /v1/mcp/servers"
+      input={() => ({ body: { name, url, auth: authOf(login, client, secret), trust } })}
+      onDone={() => onCreated(null)}
+    >
       <TextField
         label="Name"
-        value={name}
-        onChange={setName}
+        {...field('name')}
         isRequired
         maxLength={64}
         hint="Lower case: models get its tools as NAME__TOOL"
       />
-      <TextField label="Address" value={url} onChange={setUrl} isRequired maxLength={2_000} />
-      <Choice label="Asks for" value={login} onChange={setLogin} options={logins} />
-      {isClient ? (
+      <TextField label="Address" {...field('url')} isRequired maxLength={2_000} />
+      <Choice label="Asks for" {...field('login')} options={logins} />
+      {login.startsWith('oauth') ? (
         <TextField
           label="Client id"
-          value={client}
-          onChange={setClient}
+          {...field('client')}
           maxLength={2_000}
           {...(needsClient ? { isRequired: true } : { hint: 'Empty: the gateway registers itself' })}
         />
       ) : null}
-      {login === 'bearer' || needsClient || client !== '' ? (
+      {needsSecret || client !== '' ? (
         <TextField
           label={login === 'bearer' ? 'Token' : 'Client secret'}
-          value={secret}
-          onChange={setSecret}
+          {...field('secret')}
           maxLength={8_192}
-          {...((login === 'bearer' || needsClient) && { isRequired: true })}
+          isRequired={needsSecret}
           hint="It is never shown again"
         />
       ) : null}
-      <Choice label="Tools that change" value={trust} onChange={setTrust} options={trusts} />
+      <Choice label="Tools that change" {...field('trust')} options={trusts} />
     </ActionForm>
   );
 }
 
-function authOf(login: string, client: string, secret: string): McpAuth {
+function authOf(login: keyof typeof logins, client: string, secret: string): McpAuth {
   switch (login) {
     case 'bearer':
       return { type: 'bearer', token: secret };

@@ -1,9 +1,8 @@
 import type { tenantAlertTypes } from '@gatehouse/contract/alert-types';
-import { useState } from 'preact/hooks';
-import { useAction } from '../api/use-action.ts';
 import { ActionForm } from './action-form.tsx';
 import { Checks } from './checks.tsx';
 import { TextField } from './fields.tsx';
+import { useFields } from './use-fields.ts';
 
 type AlertType = (typeof tenantAlertTypes)[number];
 
@@ -23,17 +22,17 @@ const options = Object.entries(types) as [AlertType, string][];
 
 /** Subscribes an address to events. */
 export function NewSubscriptionForm({ onCreated }: { onCreated: (secret: string) => void }) {
-  const [url, setUrl] = useState('');
-  const [chosen, setChosen] = useState<readonly AlertType[]>([]);
-  const create = useAction('POST /v1/webhooks/subscriptions');
-  const submit = async (): Promise<void> => {
-    const made = await create.run({ body: { url, event_types: [...chosen] } });
-    if (made !== null) onCreated(made.secret);
-  };
+  const { values, field } = useFields({ url: '', types: [] as readonly AlertType[] });
   return (
-    <ActionForm label="Subscribe" action={create} submit={submit} isIncomplete={chosen.length === 0}>
-      <TextField label="Address" value={url} onChange={setUrl} isRequired maxLength={2_000} />
-      <Checks legend="Events" options={options} chosen={chosen} onChange={setChosen} />
+    <ActionForm
+      label="Subscribe"
+      name="POST /v1/webhooks/subscriptions"
+      input={() => ({ body: { url: values.url, event_types: [...values.types] } })}
+      onDone={({ secret }) => onCreated(secret)}
+      isIncomplete={values.types.length === 0}
+    >
+      <TextField label="Address" {...field('url')} isRequired maxLength={2_000} />
+      <Checks legend="Events" options={options} {...field('types')} />
     </ActionForm>
   );
 }

@@ -1,4 +1,5 @@
 import type { Cell } from '@gatehouse/kit/csv';
+import type { ComponentChildren } from 'preact';
 import type { Compare } from '../format/order.ts';
 import { useParameter } from '../shell/location.tsx';
 import { CsvLink } from './csv-link.tsx';
@@ -21,13 +22,21 @@ interface OrderedTableProps<Row> extends TableProps<Row> {
   /** The parameter of the address that names the order; the only table of a page needs none of its own. */
   parameter?: string;
   label?: string;
+  /** Whether the API left rows out. */
+  isTruncated?: boolean;
+  /** Exports of the API, in place of a file of the rows that the page has. */
+  exports?: ComponentChildren;
 }
 
-/** All rows of an answer, in an order that the address names. They are saved as they are shown. */
+const mostShown = 200;
+
+/** All rows of an answer, in an order that the address names: the first 200 shown, all of them in the file. */
 export function OrderedTable<Row>({
   file,
   parameter = 'sort',
   label = 'Order',
+  isTruncated = false,
+  exports,
   rows,
   ...table
 }: OrderedTableProps<Row>) {
@@ -38,7 +47,7 @@ export function OrderedTable<Row>({
   const sorted = by === undefined ? rows : rows.toSorted(by.compare);
   return (
     <>
-      <Table {...table} rows={sorted} />
+      <Table {...table} rows={sorted.slice(0, mostShown)} />
       {rows.length === 0 ? null : (
         <p class="actions">
           {rows.length < 2 || ordering.length === 0 ? null : (
@@ -49,12 +58,18 @@ export function OrderedTable<Row>({
               onChange={setSort}
             />
           )}
-          <CsvLink
-            file={file}
-            subject={table.caption}
-            header={saved.map(({ header, unit }) => (unit === undefined ? header : `${header} (${unit})`))}
-            rows={sorted.map((row) => saved.map(({ value }) => value?.(row) ?? null))}
-          />
+          {exports ?? (
+            <CsvLink
+              file={file}
+              subject={table.caption}
+              header={saved.map(({ header, unit }) => (unit === undefined ? header : `${header} (${unit})`))}
+              rows={sorted.map((row) => saved.map(({ value }) => value?.(row) ?? null))}
+            />
+          )}
+          {rows.length > mostShown ? <span>The first {mostShown} are shown; the CSV has all.</span> : null}
+          {isTruncated && exports === undefined ? (
+            <strong>The API left groups out. Choose a shorter period.</strong>
+          ) : null}
         </p>
       )}
     </>

@@ -1,10 +1,10 @@
 import type { Tenant } from '@gatehouse/contract/tenants';
 import { useState } from 'preact/hooks';
-import { useAction } from '../api/use-action.ts';
 import { ActionForm } from './action-form.tsx';
 import { Dialog } from './dialog.tsx';
 import { Choice, LongTextField, TextField } from './fields.tsx';
-import { changesOf, draftOf, rates, type Draft, type Rate } from './tenant-limits.ts';
+import { changesOf, draftOf, rates, type Rate } from './tenant-limits.ts';
+import { useFields } from './use-fields.ts';
 
 const periods = { day: 'a day', month: 'a month' };
 
@@ -36,42 +36,23 @@ export function TenantLimitsButton(props: TenantLimitsProps) {
 }
 
 function TenantLimitsForm({ tenant, onDone }: TenantLimitsProps) {
-  const [draft, setDraft] = useState(() => draftOf(tenant));
-  const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change });
-  const patch = useAction('PATCH /internal/v1/owner/tenants/{id}');
-  const submit = async (): Promise<void> => {
-    const body = changesOf(draftOf(tenant), draft);
-    if ((await patch.run({ params: { id: tenant.id }, body })) !== null) onDone();
-  };
+  const { values, field } = useFields(() => draftOf(tenant));
   return (
-    <ActionForm label="Save" action={patch} submit={submit}>
+    <ActionForm
+      label="Save"
+      name="PATCH /internal/v1/owner/tenants/{id}"
+      input={() => ({ params: { id: tenant.id }, body: changesOf(draftOf(tenant), values) })}
+      onDone={onDone}
+    >
       {(Object.entries(rates) as [Rate, string][]).map(([name, label]) => (
-        <TextField
-          key={name}
-          label={label}
-          value={draft[name]}
-          onChange={(value) => set({ [name]: value })}
-          isWhole
-          hint="Empty: no limit"
-        />
+        <TextField key={name} label={label} {...field(name)} isWhole hint="Empty: no limit" />
       ))}
-      <TextField
-        label="Budget in USD"
-        value={draft.usd}
-        onChange={(usd) => set({ usd })}
-        hint="Empty: none"
-      />
-      <Choice
-        label="Budget for"
-        value={draft.period}
-        onChange={(period) => set({ period })}
-        options={periods}
-      />
+      <TextField label="Budget in USD" {...field('usd')} hint="Empty: none" />
+      <Choice label="Budget for" {...field('period')} options={periods} />
       <LongTextField
         label="Allowed models"
         rows={4}
-        value={draft.models}
-        onChange={(models) => set({ models })}
+        {...field('models')}
         hint="One a line; gpt-4* stands for all that begin so. Empty: all of the catalogue"
       />
     </ActionForm>

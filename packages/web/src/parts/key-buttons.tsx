@@ -1,0 +1,45 @@
+import type { ApiKey } from '@gatehouse/contract/keys';
+import { useState } from 'preact/hooks';
+import { ConfirmedButton } from './confirmed-button.tsx';
+import { Choice } from './fields.tsx';
+
+const overlaps = { '0': 'stops at once', '3600': 'works for an hour', '86400': 'works for a day' };
+
+interface KeyButtonsProps {
+  apiKey: Pick<ApiKey, 'id' | 'name' | 'status'>;
+  path: '/v1/api-keys' | '/v1/me/api-keys' | '/internal/v1/owner/api-keys';
+  onRevoked: () => void;
+  /** Called with the new secret; absent for keys that are not rotated here. */
+  onRotated?: ((key: string) => void) | undefined;
+}
+
+/** Buttons that rotate and revoke a key that is still valid. */
+export function KeyButtons({ apiKey: { id, name, status }, path, onRevoked, onRotated }: KeyButtonsProps) {
+  const [overlap, setOverlap] = useState<keyof typeof overlaps>('3600');
+  if (status === 'revoked' || status === 'expired') return null;
+  return (
+    <span class="actions">
+      {onRotated === undefined || path === '/internal/v1/owner/api-keys' ? null : (
+        <ConfirmedButton
+          label="Rotate"
+          subject={name}
+          name={`POST ${path}/{id}/rotate`}
+          input={{ params: { id }, body: { overlap_seconds: Number(overlap) } }}
+          onDone={({ key }) => onRotated(key)}
+          isSafe
+        >
+          <Choice label="The old secret" value={overlap} onChange={setOverlap} options={overlaps} />
+        </ConfirmedButton>
+      )}
+      <ConfirmedButton
+        label="Revoke"
+        subject={name}
+        name={`POST ${path}/{id}/revoke`}
+        input={{ params: { id }, body: {} }}
+        onDone={onRevoked}
+      >
+        Programs with this key get 401 within 5 seconds. A revoked key can’t be brought back.
+      </ConfirmedButton>
+    </span>
+  );
+}
