@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { attempts, firstPauseMs, longestPauseMs } from './bounds.ts';
 import type { Profile } from './profiles.ts';
 
 /** An answer of the gateway that is an error: exit code 1. */
@@ -36,9 +37,6 @@ export interface ApiRequest {
   signal?: AbortSignal;
 }
 
-const attempts = 4;
-const firstPauseMs = 300;
-const longestPauseMs = 10_000;
 /** Statuses after which another attempt may succeed; the gateway has done nothing. */
 const passing = new Set([429, 502, 503]);
 

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { ApiError, UnreachableError, type ApiClient } from './api-client.ts';
+import { longestRenewalMs } from './bounds.ts';
 import type { Profile } from './profiles.ts';
 
 /** The answer of `POST /login/device` (RFC 8628 §3.2). */
@@ -21,8 +22,6 @@ interface Token {
 type DeviceKey = Required<Pick<Profile, 'key' | 'device'>>;
 
 const clientId = 'gatehouse';
-const slowerMs = 5_000;
-const longestRenewalMs = 20_000;
 
 /** Asks for a key that a person confirms by the code which `show` shows, and waits for it. */
 export async function askForKey(
@@ -45,8 +44,8 @@ export async function askForKey(
       return keyOf(await client.json<Token>({ ...toLogin('token'), json: poll, signal }));
     } catch (error) {
       if (signal.aborted || !mayPass(error) || Date.now() > endsAt) throw error;
-      // Also after a lost connection (RFC 8628 §3.5).
-      if (!isPending(error)) pauseMs += slowerMs;
+      // Five seconds more, also after a lost connection (RFC 8628 §3.5).
+      if (!isPending(error)) pauseMs += 5_000;
     }
   }
 }

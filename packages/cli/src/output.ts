@@ -1,3 +1,5 @@
+import { longestCell, mostColumns } from './bounds.ts';
+
 /** Prints tables for people or JSON for programs. */
 export class Output {
   readonly #write: (text: string) => void;
@@ -78,9 +80,6 @@ export class Output {
     }
   }
 }
-
-const mostColumns = 7;
-const longestCell = 48;
 
 /** The first members that hold a text, number or yes and no in any row. */
 function columnsOf(rows: readonly Record<string, unknown>[]): string[] {

@@ -1,6 +1,7 @@
 import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { profileLock } from './bounds.ts';
 import { UsageError } from './usage-error.ts';
 
 /** The address of a gateway and the key for it. */
@@ -17,7 +18,6 @@ interface ProfilesFile {
 }
 
 const defaultName = 'default';
-const lock = { pauseMs: 50, longestMs: 25_000, staleMs: 30_000 };
 
 /** The profiles of a person, in a file that only they can read. */
 export class Profiles {
@@ -84,15 +84,15 @@ export class Profiles {
   async #alone<Result>(work: () => Promise<Result>): Promise<Result> {
     const file = `${this.#file}.lock`;
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-    const endsAt = Date.now() + lock.longestMs;
+    const endsAt = Date.now() + profileLock.longestMs;
     while (!(await made(file))) {
       const age = await stat(file).then(
         ({ mtimeMs }) => Date.now() - mtimeMs,
         () => 0,
       );
-      if (age > lock.staleMs) await rm(file, { force: true });
+      if (age > profileLock.staleMs) await rm(file, { force: true });
       else if (Date.now() > endsAt) throw new UsageError(`Another command holds ${file}. Try again.`);
-      else await setTimeout(lock.pauseMs);
+      else await setTimeout(profileLock.pauseMs);
     }
     try {
       return await work();

@@ -1,3 +1,5 @@
+import { dayMs, minuteMs } from '@gatehouse/kit/bounds';
+
 /** Times of the API in the time zone of the tenant. */
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -49,7 +51,6 @@ export function daysBetween(first: string, last: string): string[] {
   return days;
 }
 
-const minuteMs = 60_000;
 /** No zone is further from UTC. */
 const furthestMinutes = 15 * 60;
 
@@ -63,4 +64,9 @@ export function startOfDay(day: string, zone: string): Date {
     else after = middle;
   }
   return new Date(midnight + after * minuteMs);
+}
+
+/** The moment so many days from now. */
+export function daysFromNow(days: number): string {
+  return new Date(Date.now() + days * dayMs).toISOString();
 }

@@ -1,11 +1,10 @@
 import type { UserDataDeletion } from '@gatehouse/contract/users';
 import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
+import { progressMs } from '../bounds.ts';
 import { KnownAnswer } from './known-answer.tsx';
 import { OrderedTable, type OrderedColumn } from './ordered-table.tsx';
 import { Status } from './status.tsx';
-
-const progressMs = 2_000;
 
 /** How far the services are with the deletion of the data of a user. */
 export function DeletionProgress({ user, id }: { user: string; id: string }) {

@@ -1,7 +1,5 @@
 import type { GraphNode, Subgraph } from '@gatehouse/contract/graph';
-
-/** More would be a blot: the tables beside it have all. */
-const maxDrawn = 150;
+import { mostDrawn } from '../bounds.ts';
 const [width, height] = [960, 540];
 const centre = { x: width / 2, y: height / 2 };
 
@@ -12,7 +10,7 @@ interface Point {
 
 /** Entities in rings around those that were asked for, by their distance, with their relations as lines. */
 export function GraphDrawing({ graph }: { graph: Subgraph }) {
-  const nodes = graph.nodes.slice(0, maxDrawn);
+  const nodes = graph.nodes.slice(0, mostDrawn);
   const places = placesOf(nodes);
   const lines = graph.edges.flatMap((edge) => {
     const [from, to] = [places.get(edge.source), places.get(edge.target)];
@@ -37,7 +35,7 @@ export function GraphDrawing({ graph }: { graph: Subgraph }) {
       </svg>
       <figcaption>
         {nodes.length < graph.nodes.length
-          ? `The ${maxDrawn} nearest of ${graph.nodes.length} entities`
+          ? `The ${mostDrawn} nearest of ${graph.nodes.length} entities`
           : 'Each ring is one relation further away'}
       </figcaption>
     </figure>

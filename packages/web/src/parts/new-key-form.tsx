@@ -1,4 +1,5 @@
 import { scopesOf, type Scope } from '@gatehouse/contract/scopes';
+import { daysFromNow } from '../format/times.ts';
 import { usePerson } from '../shell/session.tsx';
 import { ActionForm } from './action-form.tsx';
 import { Checks } from './checks.tsx';
@@ -7,7 +8,6 @@ import { useFields } from './use-fields.ts';
 
 const lives = { '': 'never', '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 days', '365': 'in a year' };
 const roles = { user: 'user', admin: 'admin' };
-const dayMs = 86_400_000;
 
 /** Creates a key with no more rights than the person has. */
 export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) {
@@ -30,7 +30,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
   const input = () => ({
     body: {
       ...{ name, role, scopes: chosen, user_id: user === '' ? null : user },
-      ...(life !== '' && { expires_at: new Date(Date.now() + Number(life) * dayMs).toISOString() }),
+      ...(life !== '' && { expires_at: daysFromNow(Number(life)) }),
       ...(budget !== '' && { budget: { usd: budget, period: 'month' as const } }),
     },
   });

@@ -1,5 +1,6 @@
 import type { Cell } from '@gatehouse/kit/csv';
 import type { ComponentChildren } from 'preact';
+import { mostRows } from '../bounds.ts';
 import type { Compare } from '../format/order.ts';
 import { useParameter } from '../shell/location.tsx';
 import { CsvLink } from './csv-link.tsx';
@@ -28,8 +29,6 @@ interface OrderedTableProps<Row> extends TableProps<Row> {
   exports?: ComponentChildren;
 }
 
-const mostShown = 200;
-
 /** All rows of an answer, in an order that the address names: the first 200 shown, all of them in the file. */
 export function OrderedTable<Row>({
   file,
@@ -47,7 +46,7 @@ export function OrderedTable<Row>({
   const sorted = by === undefined ? rows : rows.toSorted(by.compare);
   return (
     <>
-      <Table {...table} rows={sorted.slice(0, mostShown)} />
+      <Table {...table} rows={sorted.slice(0, mostRows)} />
       {rows.length === 0 ? null : (
         <p class="actions">
           {rows.length < 2 || ordering.length === 0 ? null : (
@@ -66,7 +65,7 @@ export function OrderedTable<Row>({
               rows={sorted.map((row) => saved.map(({ value }) => value?.(row) ?? null))}
             />
           )}
-          {rows.length > mostShown ? <span>The first {mostShown} are shown; the CSV has all.</span> : null}
+          {rows.length > mostRows ? <span>The first {mostRows} are shown; the CSV has all.</span> : null}
           {isTruncated && exports === undefined ? (
             <strong>The API left groups out. Choose a shorter period.</strong>
           ) : null}

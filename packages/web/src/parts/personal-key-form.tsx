@@ -1,4 +1,5 @@
 import { scopesOf, type Scope } from '@gatehouse/contract/scopes';
+import { daysFromNow } from '../format/times.ts';
 import { usePerson } from '../shell/session.tsx';
 import { ActionForm } from './action-form.tsx';
 import { Checks } from './checks.tsx';
@@ -6,7 +7,6 @@ import { Choice, TextField } from './fields.tsx';
 import { useFields } from './use-fields.ts';
 
 const lives = { '': 'as late as the tenant allows', '1': 'tomorrow', '7': 'in 7 days', '30': 'in 30 days' };
-const dayMs = 86_400_000;
 
 /** Creates a key of the person's own. */
 export function PersonalKeyForm({ onCreated }: { onCreated: (key: string) => void }) {
@@ -15,7 +15,7 @@ export function PersonalKeyForm({ onCreated }: { onCreated: (key: string) => voi
   const { values, field } = useFields({ name: '', life: '', scopes: offered });
   const input = () => {
     const { name, life } = values;
-    const expires = new Date(Date.now() + Number(life) * dayMs).toISOString();
+    const expires = daysFromNow(Number(life));
     return { body: { name, scopes: [...values.scopes], ...(life !== '' && { expires_at: expires }) } };
   };
   return (
