@@ -1,10 +1,9 @@
-import type { Cell } from '@gatehouse/kit/csv';
+import { csvOf, type Cell } from '@gatehouse/kit/csv';
 import type { ComponentChildren } from 'preact';
 import { mostRows } from '../bounds.ts';
 import type { Compare } from '../format/order.ts';
 import { useParameter } from '../shell/location.tsx';
-import { CsvLink } from './csv-link.tsx';
-import { OrderChoice } from './order-choice.tsx';
+import { saveFile } from './save-file.ts';
 import { Table, type Column, type TableProps } from './table.tsx';
 
 /** A column by which rows can be in order, if it has `compare`. */
@@ -44,6 +43,11 @@ export function OrderedTable<Row>({
   const by = ordering.find(({ header }) => header === sort);
   const saved = table.columns.filter(({ value }) => value !== null);
   const sorted = by === undefined ? rows : rows.toSorted(by.compare);
+  const save = (): void => {
+    const header = saved.map(({ header: name, unit }) => (unit === undefined ? name : `${name} (${unit})`));
+    const cells = sorted.map((row) => saved.map(({ value }) => value?.(row) ?? null));
+    saveFile(new Blob([csvOf(header, cells)], { type: 'text/csv' }), file);
+  };
   return (
     <>
       <Table {...table} rows={sorted.slice(0, mostRows)} />
@@ -58,12 +62,9 @@ export function OrderedTable<Row>({
             />
           )}
           {exports ?? (
-            <CsvLink
-              file={file}
-              subject={table.caption}
-              header={saved.map(({ header, unit }) => (unit === undefined ? header : `${header} (${unit})`))}
-              rows={sorted.map((row) => saved.map(({ value }) => value?.(row) ?? null))}
-            />
+            <button type="button" aria-label={`Save as CSV: ${table.caption}`} onClick={save}>
+              Save as CSV
+            </button>
           )}
           {rows.length > mostRows ? <span>The first {mostRows} are shown; the CSV has all.</span> : null}
           {isTruncated && exports === undefined ? (
@@ -72,5 +73,33 @@ export function OrderedTable<Row>({
         </p>
       )}
     </>
+  );
+}
+
+interface OrderChoiceProps {
+  label: string;
+  /** The headers of the columns by which rows can be in order. */
+  headers: readonly string[];
+  value: string;
+  onChange: (header: string) => void;
+}
+
+/** Lets a person choose the order of rows. */
+function OrderChoice({ label, headers, value, onChange }: OrderChoiceProps) {
+  return (
+    <label>
+      {label}{' '}
+      <select
+        value={headers.includes(value) ? value : ''}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      >
+        <option value="">as returned</option>
+        {headers.map((header) => (
+          <option key={header} value={header}>
+            {header}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
