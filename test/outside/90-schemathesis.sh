@@ -40,7 +40,7 @@ fuzz() {
     printf "[[operations]]\ninclude-path-regex = '%s'\nphases.fuzzing.enabled = false\n" "$alike" >schemathesis.toml
   "$python" -m schemathesis.cli run "$url/openapi.json" "${paths[@]}" --phases "$phases" -H "Authorization: Bearer $(credential "$1_key")" \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,allowed_methods,unsupported_method,wrong_data_refused,documented_error_code \
-    --max-examples 10 --seed 1 --workers 1 --suppress-health-check all --request-timeout 30 \
+    --max-examples 6 --seed 1 --workers 1 --suppress-health-check all --request-timeout 30 \
     --continue-on-failure --warnings off --no-color >"$folder/$1.log" 2>&1
 }
 
