@@ -66,20 +66,8 @@ function textsOf(node: ts.Node): string[] {
   return [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)];
 }
 
-/** The methods and functions of packages/pg that send a statement. */
-const senders = new Set([
-  'query',
-  'all',
-  'first',
-  'one',
-  'count',
-  'exists',
-  'allRows',
-  'firstRow',
-  'oneRow',
-  'rowCount',
-  'hasRow',
-]);
+/** The methods of pools and clients that send a statement. */
+const senders = new Set(['query', 'all', 'first', 'one', 'count', 'exists']);
 
 function isGivenToClient({ parent }: ts.Node): boolean {
   if (ts.isCallExpression(parent)) {

@@ -54,17 +54,3 @@ export function only<Row>({ rows }: { rows: readonly Row[] }): Row {
     throw new Error(`a statement returned ${rows.length} rows, not one`);
   return row;
 }
-
-// Functions of the same meaning, until all stores use the verbs.
-export const allRows = <Row extends object>(db: Verbs, ...input: Parameters<Verbs['all']>): Promise<Row[]> =>
-  db.all<Row>(...input);
-export const firstRow = <Row extends object>(
-  db: Verbs,
-  ...input: Parameters<Verbs['all']>
-): Promise<Row | null> => db.first<Row>(...input);
-export const oneRow = <Row extends object>(db: Verbs, ...input: Parameters<Verbs['all']>): Promise<Row> =>
-  db.one<Row>(...input);
-export const rowCount = (db: Verbs, ...input: Parameters<Verbs['count']>): Promise<number> =>
-  db.count(...input);
-export const hasRow = (db: Verbs, ...input: Parameters<Verbs['count']>): Promise<boolean> =>
-  db.exists(...input);
