@@ -17,7 +17,7 @@ import { CompletionClient } from './clients/completion-client.ts';
 import { TenantClient } from './clients/tenant-client.ts';
 import { migrations, type WebhookConfig } from './config.ts';
 import { forgetSecrets } from './secrets/secret-system-store.ts';
-import { WebhookSecrets } from './secrets/webhook-secrets.ts';
+import { webhookSecrets } from './secrets/webhook-secrets.ts';
 import { tasks } from './shared/tasks.ts';
 import { minuteMs } from '@gatehouse/kit/bounds';
 
@@ -59,7 +59,7 @@ export function createGround(shell: Shell, config: WebhookConfig, inJobMs: numbe
     completions: new CompletionClient(chat, { signer: shell.signer, inJobMs }),
     tenants: new TenantClient(tenant, followTenants(shell, tenant)),
     ...createJobs(shell, tasks, system),
-    secrets: new WebhookSecrets(keyRing),
+    secrets: webhookSecrets(keyRing),
     /** For requests that are not verified yet. */
     anonymousBudget: anonymousBudget(registry),
     /** For verified bodies, by their tenants. An eighth, so that it takes more than a few tenants to fill it. */

@@ -4,12 +4,12 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { testRewrapJob } from '@gatehouse/test/rewrap-job';
-import { CallTexts } from '../src/calls/call-texts.ts';
+import { callTexts, type CallTexts } from '../src/calls/call-texts.ts';
 import { placeOf } from '../src/channels/channel.ts';
-import { ChannelTexts } from '../src/conversations/channel-texts.ts';
+import { channelTexts } from '../src/conversations/channel-texts.ts';
 import { sealedColumns } from '../src/sealed-columns.ts';
 import { newStandardSecret } from '../src/signatures/signing-secret.ts';
-import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
+import { webhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -56,7 +56,7 @@ it('secrets move to a new key, and then need the old one no more', async () => {
   await rewrapAll();
   expect(await left()).toEqual({});
 
-  const fresh = new WebhookSecrets(KeyRing.parse(added));
+  const fresh = webhookSecrets(KeyRing.parse(added));
   const [row] = await webhooks.rows<
     Record<'secret' | 'previous_secret' | 'callback_secret' | 'previous_callback_secret', Buffer>
   >(
@@ -105,7 +105,7 @@ it('calls, turns and messages move to a new key too', async () => {
   const old = KeyRing.parse(webhooks.identity.keyRing);
   const added = newKeyRing('added');
   const row = { tenantId: newId(), id: newId() };
-  const [calls, texts] = [new CallTexts(old), new ChannelTexts(old)];
+  const [calls, texts] = [callTexts(old), channelTexts(old)];
   const out = { tenantId: row.tenantId, id: newId() };
   const piece = { text: 'An answer.', plainText: 'An answer.' };
   const result = { answer: 'Yes.' } as unknown as Parameters<CallTexts['sealResult']>[1];
@@ -115,17 +115,17 @@ it('calls, turns and messages move to a new key too', async () => {
   await webhooks.rows(
     `insert into webhook.calls (id, tenant_id, endpoint_id, agent_id, body_sha256, mode, status, metadata, request, result, expires_at)
      values ($1, $2, $1, $1, $3, 'async', 'running', '{}', $4, $5, now() + interval '30 days')`,
-    [row.id, row.tenantId, Buffer.alloc(32), calls.sealRequest(row, '{}'), calls.sealResult(row, result)],
+    [row.id, row.tenantId, Buffer.alloc(32), calls.requests.seal(row, '{}'), calls.sealResult(row, result)],
   );
   await webhooks.rows(
     `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, request, has_attachment)
      values ($1, $2, $1, 'ann', $1, $3, false)`,
-    [row.id, row.tenantId, texts.sealRequest(row, '{}')],
+    [row.id, row.tenantId, texts.requests.seal(row, '{}')],
   );
   const message = `insert into webhook.channel_messages
     (id, tenant_id, instance_id, conversation_id, direction, text, text_bytes, status, expires_at)
     values ($1, $2, $1, $1, $3, $4, 1, 'sent', now() + interval '30 days')`;
-  await webhooks.rows(message, [row.id, row.tenantId, 'in', texts.sealText(row, 'Hello?')]);
+  await webhooks.rows(message, [row.id, row.tenantId, 'in', texts.messages.seal(row, 'Hello?')]);
   await webhooks.rows(message, [out.id, out.tenantId, 'out', texts.sealPiece(out, piece)]);
   await webhooks.rows('set session_replication_role = origin');
 
@@ -148,11 +148,11 @@ it('calls, turns and messages move to a new key too', async () => {
     );
     return found?.value ?? Buffer.of();
   };
-  const [callsNow, textsNow] = [new CallTexts(fresh), new ChannelTexts(fresh)];
-  expect(callsNow.openRequest(row, await one('request', 'calls', row.id))).toBe('{}');
+  const [callsNow, textsNow] = [callTexts(fresh), channelTexts(fresh)];
+  expect(callsNow.requests.open(row, await one('request', 'calls', row.id))).toBe('{}');
   expect(callsNow.openResult(row, await one('result', 'calls', row.id))).toEqual(result);
-  expect(textsNow.openRequest(row, await one('request', 'channel_turns', row.id))).toBe('{}');
-  expect(textsNow.openText(row, await one('text', 'channel_messages', row.id))).toBe('Hello?');
+  expect(textsNow.requests.open(row, await one('request', 'channel_turns', row.id))).toBe('{}');
+  expect(textsNow.messages.open(row, await one('text', 'channel_messages', row.id))).toBe('Hello?');
   expect(textsNow.openPiece(out, await one('text', 'channel_messages', out.id))).toEqual(piece);
   await Promise.all([app.end(), system.end()]);
 });

@@ -5,13 +5,13 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
-import { CallTexts, resultReader } from '../src/calls/call-texts.ts';
+import { callTexts, resultReader } from '../src/calls/call-texts.ts';
 import { leaseS } from '../src/bounds.ts';
 import { attempt } from '../src/deliveries/attempt-job.ts';
 import { targetOf, type Attempt, type DueDelivery } from '../src/deliveries/delivery.ts';
 import { Hops } from '../src/deliveries/hops.ts';
 import { Messages } from '../src/deliveries/messages.ts';
-import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
+import { webhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { CallStore } from '../src/calls/call-store.ts';
 import { DeliveryStore } from '../src/deliveries/delivery-store.ts';
 import { ReplyStore, type ClaimedReply, type QueuedReply } from '../src/conversations/reply-store.ts';
@@ -192,8 +192,8 @@ describe('a claim of a delivery', () => {
     const keyRing = KeyRing.parse(webhooks.identity.keyRing);
     const calls = new CallStore(app);
     const messages = new Messages({
-      resultOf: resultReader((tenantId, id) => calls.find(tenantId, id), new CallTexts(keyRing)),
-      secrets: new WebhookSecrets(keyRing),
+      resultOf: resultReader((tenantId, id) => calls.find(tenantId, id), callTexts(keyRing)),
+      secrets: webhookSecrets(keyRing),
     });
     const urls: string[] = [];
     const send = (delivery: DueDelivery) =>

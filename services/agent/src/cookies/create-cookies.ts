@@ -1,7 +1,7 @@
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Shell } from '@gatehouse/shell/shell';
 import { AgentStore } from '../agents/agent-store.ts';
-import { SealedColumn } from '../secrets/sealed-column.ts';
+import { sealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../ground.ts';
 import { cookieHandlers } from './cookie-handlers.ts';
 import { CookieStore, oldCookies } from './cookie-store.ts';
@@ -10,7 +10,7 @@ import type { OpenCookie } from './fetch-cookies.ts';
 
 /** Cookies that users give to agents. */
 export function createCookies({ log }: Shell, { config, app, system, rpc }: Ground) {
-  const values = new SealedColumn(config.SECRETS_KEYRING, 'cookies');
+  const values = sealedColumn(config.SECRETS_KEYRING, 'cookies');
   const cookies = new CookieStore(app);
   const rpcStore = new CookieStore(rpc);
   return {

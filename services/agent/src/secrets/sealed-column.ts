@@ -1,4 +1,5 @@
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { sealedTexts, type SealedTexts } from '@gatehouse/secrets/sealed-texts';
 
 /** The column of secrets, by its table. */
 export const columnOf = { cookies: 'value', mcp_servers: 'secrets', mcp_logins: 'secrets' } as const;
@@ -9,24 +10,11 @@ interface SealedRow {
   id: string;
 }
 
+export type SealedColumn = SealedTexts<SealedRow>;
+
 /** Encrypts and decrypts the secrets of a table, each for its row only. */
-export class SealedColumn {
-  readonly #keyRing: KeyRing;
-  readonly #table: SealedTable;
-
-  constructor(keyRing: KeyRing, table: SealedTable) {
-    this.#keyRing = keyRing;
-    this.#table = table;
-  }
-
-  seal(row: SealedRow, text: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(text), contextOfSecret(this.#table, row));
-  }
-
-  /** Throws if the key is not in the ring, or the value belongs to another row. */
-  open(row: SealedRow, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOfSecret(this.#table, row)).toString();
-  }
+export function sealedColumn(keyRing: KeyRing, table: SealedTable): SealedColumn {
+  return sealedTexts(keyRing, (row) => contextOfSecret(table, row));
 }
 
 export function contextOfSecret(table: SealedTable, { tenantId, id }: SealedRow): string {

@@ -2,7 +2,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import { runStep } from '@gatehouse/transfers/run-step';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { oldTransfers } from '@gatehouse/transfers/store/transfer-state';
-import { SealedColumn } from '../secrets/sealed-column.ts';
+import { sealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../ground.ts';
 import { describeTransfer } from './describe-transfer-rpc.ts';
 import { AgentSteps } from './run-step-rpc.ts';
@@ -12,8 +12,8 @@ import { AgentTransferStore } from './transfer-store.ts';
 export function createTransfers({ log }: Shell, { config, app, system }: Ground) {
   const keyRing = config.SECRETS_KEYRING;
   const { steps } = new AgentSteps({
-    servers: new SealedColumn(keyRing, 'mcp_servers'),
-    logins: new SealedColumn(keyRing, 'mcp_logins'),
+    servers: sealedColumn(keyRing, 'mcp_servers'),
+    logins: sealedColumn(keyRing, 'mcp_logins'),
   });
   return {
     rpcs: {

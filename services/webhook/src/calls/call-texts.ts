@@ -1,32 +1,21 @@
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 import type { Result } from '../clients/completion.ts';
 import type { StoredCall } from './call.ts';
 import type { Ref } from '../shared/ref.ts';
 
+export type CallTexts = ReturnType<typeof callTexts>;
+
 /** Encrypts and decrypts what an agent is asked and answers, each for its call only. */
-export class CallTexts {
-  readonly #keyRing: KeyRing;
-
-  constructor(keyRing: KeyRing) {
-    this.#keyRing = keyRing;
-  }
-
-  /** `request`: an OpenAI chat completion request without a model, as JSON. */
-  sealRequest(call: Ref, request: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(request), contextOfCall(call, 'request'));
-  }
-
-  openRequest(call: Ref, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOfCall(call, 'request')).toString();
-  }
-
-  sealResult(call: Ref, result: Result): Buffer {
-    return this.#keyRing.seal(Buffer.from(JSON.stringify(result)), contextOfCall(call, 'result'));
-  }
-
-  openResult(call: Ref, sealed: Buffer): Result {
-    return JSON.parse(this.#keyRing.open(sealed, contextOfCall(call, 'result')).toString()) as Result;
-  }
+export function callTexts(keyRing: KeyRing) {
+  const column = (name: string) => sealedTexts<Ref>(keyRing, (call) => contextOfCall(call, name));
+  const results = column('result');
+  return {
+    /** OpenAI chat completion requests without a model, as JSON. */
+    requests: column('request'),
+    sealResult: (call: Ref, result: Result): Buffer => results.seal(call, JSON.stringify(result)),
+    openResult: (call: Ref, sealed: Buffer): Result => JSON.parse(results.open(call, sealed)) as Result,
+  };
 }
 
 /** The context of the sealed text of a call. */

@@ -13,7 +13,7 @@ import type { Templates } from '../templates/templates.ts';
 import { callHandlers } from './call-handlers.ts';
 import { CallStore } from './call-store.ts';
 import { expiredCalls, prolongClaims } from './call-system-store.ts';
-import { CallTexts, resultReader } from './call-texts.ts';
+import { callTexts, resultReader } from './call-texts.ts';
 import { Claims } from './claims.ts';
 import { llmHandlers } from './llm-handlers.ts';
 import { EndpointWait } from './patience.ts';
@@ -32,7 +32,7 @@ export interface CallsOptions extends Ground {
 export function createCalls({ log }: Shell, options: CallsOptions) {
   const { app, system, jobs, completions, deliveryQueue: queue, endpointGate: gate } = options;
   const calls = new CallStore(app);
-  const texts = new CallTexts(options.keyRing);
+  const texts = callTexts(options.keyRing);
   const claims = new Claims({ prolong: (ids, seconds) => prolongClaims(system, ids, seconds), log });
   return {
     handlers: callHandlers({

@@ -235,7 +235,7 @@ async function newCall(
     sessionId: input.session_id ?? null,
     metadata: input.metadata ?? {},
     callbackUrl: input.callback_url ?? endpoint.callback_url,
-    request: texts.sealRequest({ tenantId, id }, requestOf(input)),
+    request: texts.requests.seal({ tenantId, id }, requestOf(input)),
     keys,
   };
   return { call };

@@ -33,7 +33,7 @@ export function runCall({
     const startedAt = monotonicMs();
     try {
       const { agentId, userId, sessionId } = call;
-      const requestJson = texts.openRequest(call, call.request);
+      const requestJson = texts.requests.open(call, call.request);
       const { result } = await completions.askInJob(
         { tenantId, agentId, userId },
         { callId, channel: 'webhook', sessionId, requestJson },

@@ -76,7 +76,7 @@ export class SyncCalls {
     const { calls, claims, texts } = this.#options;
     return claims.hold(claimId, async () => {
       try {
-        const result = await this.#ask(call, texts.openRequest(call, request), { context, until });
+        const result = await this.#ask(call, texts.requests.open(call, request), { context, until });
         await calls.succeed(call, texts.sealResult(call, result));
         return result;
       } catch (error) {

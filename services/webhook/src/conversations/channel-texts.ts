@@ -1,44 +1,22 @@
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 import type { Ref } from '../shared/ref.ts';
 import type { Piece } from './reply-pieces.ts';
 
+export type ChannelTexts = ReturnType<typeof channelTexts>;
+
 /** Encrypts and decrypts what is written in channels, each text for its row only. */
-export class ChannelTexts {
-  readonly #keyRing: KeyRing;
-
-  constructor(keyRing: KeyRing) {
-    this.#keyRing = keyRing;
-  }
-
-  sealText(message: Ref, text: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(text), contextOfText(message, 'channel_messages/text'));
-  }
-
-  openText(message: Ref, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOfText(message, 'channel_messages/text')).toString();
-  }
-
-  /** One message of an answer. */
-  sealPiece(message: Ref, piece: Piece): Buffer {
-    return this.#keyRing.seal(
-      Buffer.from(JSON.stringify(piece)),
-      contextOfText(message, 'channel_messages/piece'),
-    );
-  }
-
-  openPiece(message: Ref, sealed: Buffer): Piece {
-    const json = this.#keyRing.open(sealed, contextOfText(message, 'channel_messages/piece')).toString();
-    return JSON.parse(json) as Piece;
-  }
-
-  /** `request`: an OpenAI chat completion request without a model, as JSON. */
-  sealRequest(turn: Ref, request: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(request), contextOfText(turn, 'channel_turns/request'));
-  }
-
-  openRequest(turn: Ref, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOfText(turn, 'channel_turns/request')).toString();
-  }
+export function channelTexts(keyRing: KeyRing) {
+  const column = (name: string) => sealedTexts<Ref>(keyRing, (row) => contextOfText(row, name));
+  const pieces = column('channel_messages/piece');
+  return {
+    messages: column('channel_messages/text'),
+    /** OpenAI chat completion requests without a model, as JSON. */
+    requests: column('channel_turns/request'),
+    /** One message of an answer. */
+    sealPiece: (message: Ref, piece: Piece): Buffer => pieces.seal(message, JSON.stringify(piece)),
+    openPiece: (message: Ref, sealed: Buffer): Piece => JSON.parse(pieces.open(message, sealed)) as Piece,
+  };
 }
 
 /** The context of a sealed text of a channel. */

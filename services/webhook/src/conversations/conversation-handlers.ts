@@ -63,7 +63,7 @@ function showMessage(message: StoredMessage, tenantId: string, texts: ChannelTex
   const { id, externalId, direction, text, status, runId, createdAt } = message;
   const open = (sealed: Buffer): string =>
     direction === 'in'
-      ? texts.openText({ tenantId, id }, sealed)
+      ? texts.messages.open({ tenantId, id }, sealed)
       : texts.openPiece({ tenantId, id }, sealed).plainText;
   return {
     ...{ id, external_id: externalId, direction, status, run_id: runId },

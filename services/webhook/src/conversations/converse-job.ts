@@ -77,7 +77,8 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
     const read = ({ id: messageId, text, direction, senderName }: EarlierMessage): HistoryMessage[] => {
       if (text === null) return [];
       const row = { tenantId, id: messageId };
-      const plainText = direction === 'in' ? texts.openText(row, text) : texts.openPiece(row, text).plainText;
+      const plainText =
+        direction === 'in' ? texts.messages.open(row, text) : texts.openPiece(row, text).plainText;
       return [{ direction, senderName, text: plainText }];
     };
     // A text of the history whose key is gone must not end the conversation.
@@ -107,7 +108,7 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       userId,
       agentId: channel.agent_id,
       // Nothing in the messages can be read.
-      request: incoming.length === 0 ? null : texts.sealRequest({ tenantId, id }, await prompt()),
+      request: incoming.length === 0 ? null : texts.requests.seal({ tenantId, id }, await prompt()),
       hasAttachment: messages.some(({ hasAttachment }) => hasAttachment),
       hops: Math.max(...messages.map(({ hops }) => hops)),
       messageIds: messages.map((message) => message.id),
@@ -175,7 +176,7 @@ async function replyTextsFor(
         channel: channel.type,
         group: conversation.isGroup,
         sessionId: conversation.id,
-        requestJson: texts.openRequest(turn, turn.request),
+        requestJson: texts.requests.open(turn, turn.request),
       },
       context.signal,
     );

@@ -12,7 +12,7 @@ import type { Ground } from '../ground.ts';
 import type { Ref } from '../shared/ref.ts';
 import { QueueRoom } from '../shared/queue-room.ts';
 import { channelMetrics } from './channel-metrics.ts';
-import { ChannelTexts } from './channel-texts.ts';
+import { channelTexts } from './channel-texts.ts';
 import { conversationHandlers } from './conversation-handlers.ts';
 import { ConversationMoveStore } from './conversation-move-store.ts';
 import { ConversationQueue, wakeConversations } from './conversation-queue-store.ts';
@@ -42,7 +42,7 @@ export function createConversations({ log, registry }: Shell, options: Conversat
   const store = new ChannelStore(app);
   const messages = new MessageStore(app);
   const moves = new ConversationMoveStore(app);
-  const texts = new ChannelTexts(options.keyRing);
+  const texts = channelTexts(options.keyRing);
   const writer = new ReplyWriter(log);
   const metrics = channelMetrics(registry);
   const conversations = new ConversationQueue(options.jobs);

@@ -170,7 +170,7 @@ async function take(
       conversation: { id: newId(), group: conversation.group, externalId: toPgText(conversation.externalId) },
       userId: actingUserOf(channel, sender.id),
       senderName: sender.name === null ? null : toPgText(sender.name.slice(0, maxNameChars)),
-      text: text === null ? null : texts.sealText({ tenantId, id }, text),
+      text: text === null ? null : texts.messages.seal({ tenantId, id }, text),
       textBytes: Buffer.byteLength(text ?? ''),
     },
     (db, conversationId) => queue(db, { tenantId, id: conversationId }),

@@ -1,5 +1,6 @@
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { sealedTexts } from '@gatehouse/secrets/sealed-texts';
 
 /** The row and column of a secret. */
 export interface SecretPlace {
@@ -9,37 +10,28 @@ export interface SecretPlace {
   id: string;
 }
 
+export type WebhookSecrets = ReturnType<typeof webhookSecrets>;
+
 /** Encrypts and decrypts the secrets of webhooks, each for its place only. */
-export class WebhookSecrets {
-  readonly #keyRing: KeyRing;
-
-  constructor(keyRing: KeyRing) {
-    this.#keyRing = keyRing;
-  }
-
-  seal(place: SecretPlace, secret: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(secret), contextOfSecret(place));
-  }
-
-  /** Whether a secret is the one that is stored. */
-  isSame(place: SecretPlace, sealed: Buffer, secret: string): boolean {
-    const stored = this.openOld(place, sealed);
-    return stored !== null && sameText(stored, secret);
-  }
-
+export function webhookSecrets(keyRing: KeyRing) {
+  const texts = sealedTexts(keyRing, contextOfSecret);
   /** A secret that may be out of use; null without one, and if its key is no longer in the ring. */
-  openOld(place: SecretPlace, sealed: Buffer | null): string | null {
-    if (sealed === null) return null;
+  const openOld = (place: SecretPlace, sealed: Buffer | null): string | null => {
     try {
-      return this.open(place, sealed);
+      return sealed === null ? null : texts.open(place, sealed);
     } catch {
       return null;
     }
-  }
-
-  open(place: SecretPlace, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOfSecret(place)).toString();
-  }
+  };
+  return {
+    ...texts,
+    openOld,
+    /** Whether a secret is the one that is stored. */
+    isSame: (place: SecretPlace, sealed: Buffer, secret: string): boolean => {
+      const stored = openOld(place, sealed);
+      return stored !== null && sameText(stored, secret);
+    },
+  };
 }
 
 /** The context of the sealed secret of a place. */
