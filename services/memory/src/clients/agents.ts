@@ -1,3 +1,4 @@
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
@@ -8,7 +9,6 @@ import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { analyserOf, type Analyser } from '../shared/memory-key.ts';
 
-const deadlineMs = 2_000;
 /** The longest key; an id is shorter. */
 const maxRefLength = 64;
 
@@ -41,7 +41,7 @@ export class MemoryAgents {
 
   async #load({ assertion, requestId, trace }: AgentCaller, ref: string): Promise<AgentOfMemory> {
     const { agent } = await this.#peer
-      .call('resolveAgent', { idOrKey: ref }, { deadlineMs, assertion, requestId, trace })
+      .call('resolveAgent', { idOrKey: ref }, { deadlineMs: lookupDeadlineMs, assertion, requestId, trace })
       .catch(hangIsOutage);
     if (agent === undefined) throw noAgent();
     return { id: agent.id, analyser: analyserOf(agent.memory?.analyser) };

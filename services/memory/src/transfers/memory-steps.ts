@@ -1,3 +1,4 @@
+import { budgetMs } from '../bounds.ts';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { inTarget } from '@gatehouse/transfers/store/transfer-state';
@@ -44,9 +45,6 @@ const tables = {
 } as const satisfies Record<string, readonly PartTable[]>;
 type Stage = keyof typeof tables;
 const stages: readonly Stage[] = ['scope', 'entities', 'relations'];
-
-/** How long one call copies. */
-const budgetMs = 3_000;
 
 /**
  * The part of memory and graph in a transfer. Both modes copy while the agent still answers: in the target, nothing

@@ -1,3 +1,4 @@
+import { batchDocuments } from '../../bounds.ts';
 import type { DocumentSource } from '@gatehouse/contract/memory';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { Store } from '@gatehouse/pg/store';
@@ -18,8 +19,6 @@ export interface StoredText {
 
 /** The last document that was read. Neither a put nor an import changes the order of documents. */
 export type ExportPosition = Pick<StoredText, 'userId' | 'path'>;
-
-const pageDocuments = 200;
 
 interface ExportRow extends Omit<StoredText, 'userId' | 'source'> {
   user_id: string;
@@ -42,7 +41,7 @@ export class ExportStore extends Store {
       from: nextDocuments,
       order: 'user_id, path',
       size: sizeOf('d.text', 'd.metadata::text'),
-      limit: pageDocuments,
+      limit: batchDocuments,
       values: [tenantId, agentId, users === 'all' ? null : users, after?.userId ?? null, after?.path ?? ''],
     });
     return rows.map(({ user_id: userId, sourceKind, runId, sessionId, ...row }) => ({
@@ -72,12 +71,12 @@ const nextDocuments = `(
       cross join lateral (
         select d.id, d.path from memory.documents as d
         where d.tenant_id = $1 and d.scope_id = s.id and (u.user_id is distinct from $4 or d.path > $5) and ${liveDocument}
-        order by d.path limit ${pageDocuments + 1}
+        order by d.path limit ${batchDocuments + 1}
       ) as first
       where s.tenant_id = $1 and s.agent_id = $2 and s.user_id = u.user_id and ${visibleScope}
-      order by first.path limit ${pageDocuments + 1}
+      order by first.path limit ${batchDocuments + 1}
     ) as found
-    order by u.user_id, found.path limit ${pageDocuments + 1}
+    order by u.user_id, found.path limit ${batchDocuments + 1}
   ) as ids
   cross join lateral (
     select path, title, metadata, source_kind, run_id, session_id, text, created_at, updated_at

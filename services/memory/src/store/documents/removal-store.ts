@@ -1,3 +1,4 @@
+import { batchChunks, batchDocuments } from '../../bounds.ts';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { ErasedRows } from '../../documents/forget.ts';
 import {
@@ -24,10 +25,6 @@ export interface Removed {
 export function everything(users: ErasedRows['users'], until?: Date): ErasedRows {
   return { users, pathPrefix: null, runId: null, sessionId: null, ...(until !== undefined && { until }) };
 }
-
-/** The most one transaction removes, so that it stays short. */
-const batchChunks = 500;
-const batchDocuments = 200;
 
 /**
  * Removes a batch of the documents to forget, also those that an import has replaced and, if `staged`, those that one

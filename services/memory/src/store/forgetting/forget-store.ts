@@ -1,3 +1,4 @@
+import { budgetMs } from '../../bounds.ts';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ErasedRows } from '../../documents/forget.ts';
@@ -14,9 +15,6 @@ import {
   memoriesOfUser,
   type AgentKey,
 } from '../scopes/scope-store.ts';
-
-/** How long one call removes; the caller of an RPC calls again. */
-const budgetMs = 3_000;
 
 /** Counts of removed rows, by kind. */
 export type RemovedAll = Removed & GraphGrowth;

@@ -1,3 +1,4 @@
+import { batchPassages } from '../../bounds.ts';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { NewDocument } from '../../documents/document.ts';
@@ -33,9 +34,6 @@ export interface Imported {
   documents: number;
   chunks: number;
 }
-
-/** Passages that one transaction stores: it takes about half a second on one core. */
-const batchPassages = 250;
 
 /** Imports, each in many short transactions. `pool` acts as `memory_app`. */
 export class ImportStore extends Store {

@@ -1,3 +1,4 @@
+import { batchChunks, batchDocuments } from '../../bounds.ts';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { removeDocuments, type Located } from '../documents/removal-store.ts';
 import {
@@ -79,8 +80,6 @@ export async function removeDiscarded(db: Queryable, key: GenerationKey): Promis
 
 /** The scopes one transaction removes, in about a third of a second on one core. */
 const batchScopes = 20;
-const batchDocuments = 200;
-const batchChunks = 500;
 
 /**
  * Moves the scopes in which every document is replaced, one of each user, to a new generation that is discarded as a

@@ -1,3 +1,4 @@
+import { batchPassages } from '../../bounds.ts';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { Analyser, MemoryKey } from '../../shared/memory-key.ts';
@@ -12,9 +13,6 @@ import {
 } from './index-store.ts';
 import { firstPlace, type PassagePosition } from './place.ts';
 import { indexedBy, indexedBySql, tokeniser } from './term-store.ts';
-
-/** Passages that one transaction analyses: it takes about half a second on one core. */
-const batchPassages = 250;
 
 /**
  * Rebuilds the index of an agent whose analyser was changed, or that has passages of an earlier tokeniser. Meanwhile
