@@ -69,7 +69,7 @@ export class AgentStore extends Store {
     viewer: Viewer,
     { limit, before }: Pick<AgentFilter, 'limit' | 'before'>,
   ): Promise<AgentSummary[]> {
-    return this.tenant(viewer.tenantId).all<AgentSummary>(
+    return this.tenant(viewer.tenantId).all(
       `select id, key, created_at as "createdAt" from agent.agents
         where ${visible} and status = 'active' and ($4::uuid is null or id < $4) order by id desc limit $5`,
       [...sight(viewer), before, limit + 1],
@@ -101,7 +101,7 @@ async function selectAgent(
   // Such a text may contain characters that PostgreSQL does not accept.
   if (!isAgentRef(ref)) return null;
   // A key may have the form of an id; then the agent with that id comes first.
-  return db.first<Agent>(
+  return db.first(
     `select ${columns} from agent.agents
      where ${visible} and (id = $4::uuid or key = $5)
      order by (id = $4::uuid) desc nulls last limit 1 ${lock}`,

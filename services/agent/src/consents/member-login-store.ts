@@ -40,7 +40,7 @@ export function listServersWithLogin(
 ): Promise<ServerWithLogin[]> {
   return withTenant(app, tenantId, async (db) => {
     // A login that an older release stored, perhaps in the place of another one, is as old as its link.
-    return db.all<ServerWithLogin>(
+    return db.all(
       `select s.id, s.name, s.url, greatest(l.logged_in_at, l.created_at) as "loggedInAt",
          case when l.refresh_due_at is null then l.expires_at end as "expiresAt",
          coalesce(l.lost_at is not null or (l.refresh_due_at is null and l.expires_at <= now()), false) as "isLost"
@@ -67,7 +67,7 @@ export async function deleteLogin(
     serverId,
     userId,
   ]);
-  return db.first<EndedMemberLogin>(
+  return db.first(
     `delete from agent.mcp_logins as l using agent.mcp_servers as s
      where l.server_id = $1 and l.user_id = $2 and s.id = l.server_id
      returning l.id, l.tenant_id as "tenantId", l.server_id as "serverId", l.user_id as "userId", l.secrets,

@@ -56,7 +56,7 @@ export class CookieStore extends Store {
     { tenantId, userId, agentId }: CookieOwner,
     domains: readonly string[],
   ): Promise<(NewCookie & { createdAt: Date })[]> {
-    return this.tenant(tenantId).all<NewCookie & { createdAt: Date }>(
+    return this.tenant(tenantId).all(
       `select id, name, value, domain, host_only as "hostOnly", path, secure, http_only as "httpOnly",
           same_site as "sameSite", partition_key as "partitionKey", expires_at as "expiresAt",
           created_at as "createdAt"

@@ -50,7 +50,7 @@ export class LoginStore extends Store implements UserLists {
 
   /** The login of an owner for the server's connection as it is now. */
   findOf({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<Login | null> {
-    return this.tenant(tenantId).first<Login>(
+    return this.tenant(tenantId).first(
       `select ${columns} from agent.mcp_logins where server_id = $1 and connection_id = $2 and user_id = $3`,
       [serverId, connectionId, userId],
     );
@@ -59,7 +59,7 @@ export class LoginStore extends Store implements UserLists {
   /** Returns the list that the server gave a user; null without a login. */
   findList(server: McpServerHead, user: string): Promise<LoginList | null> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
-    return this.tenant(tenantId).first<LoginList>(
+    return this.tenant(tenantId).first(
       `select tools, accepted, ${isStale}
         from agent.mcp_logins
         where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
@@ -85,7 +85,7 @@ export class LoginStore extends Store implements UserLists {
   /** The list of a server for a user, unparsed; null without a login. */
   findTexts(server: McpServerHead, user: string): Promise<ListTexts | null> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
-    return this.tenant(tenantId).first<ListTexts>(
+    return this.tenant(tenantId).first(
       `select ${listRevision} as revision, tools::text, accepted::text from agent.mcp_logins
         where server_id = $1 and connection_id = $2 and user_id = $3 and lost_at is null`,
       [serverId, connectionId, userId],
@@ -126,7 +126,7 @@ export class LoginStore extends Store implements UserLists {
   }
 
   find({ tenantId, id }: LoginRef): Promise<Login | null> {
-    return this.tenant(tenantId).first<Login>(`select ${columns} from agent.mcp_logins where id = $1`, [id]);
+    return this.tenant(tenantId).first(`select ${columns} from agent.mcp_logins where id = $1`, [id]);
   }
 
   /** Stores a login unless there is one meanwhile, and returns the one that is there. */
@@ -278,7 +278,7 @@ export class LoginStore extends Store implements UserLists {
         `delete from agent.consent_tickets where tenant_id = $1 and asked_by ->> 'user_id' = $2 and created_at <= $3`,
         [tenantId, userId, before],
       );
-      return db.all<EndedLogin>(
+      return db.all(
         `delete from agent.mcp_logins where id = any (array(
            select id from agent.mcp_logins where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))
          returning ${ended}`,
@@ -334,7 +334,7 @@ export function deleteLoginsBut(
   serverId: string,
   connectionId: string | null,
 ): Promise<EndedLogin[]> {
-  return db.all<EndedLogin>(
+  return db.all(
     `with ended as (
        delete from agent.mcp_logins where server_id = $1 and connection_id is distinct from $2 returning ${ended})
      select id, "tenantId", "serverId", "userId", secrets from ended limit ${maxRevocations}`,

@@ -99,7 +99,7 @@ export class ServerStore extends Store implements ServerRecord {
     tenantId,
     id,
   }: Pick<McpServerHead, 'tenantId' | 'id'>): Promise<(ListTexts & { toolFilter: string }) | null> {
-    return this.tenant(tenantId).first<ListTexts & { toolFilter: string }>(
+    return this.tenant(tenantId).first(
       `select coalesce(tools_revision::text, '') as revision, tools::text, accepted::text,
           tool_filter::text as "toolFilter"
         from agent.mcp_servers where id = $1`,
@@ -169,7 +169,7 @@ export class ServerStore extends Store implements ServerRecord {
     values: unknown[],
     selected = columns,
   ): Promise<Row[]> {
-    return this.tenant(tenantId).all<Row>(
+    return this.tenant(tenantId).all(
       `select ${selected}, ${health} from agent.mcp_servers where ${where}`,
       values,
     );
@@ -291,7 +291,7 @@ export async function acceptTool(
       'limit_reached',
       `The definitions of ${maxAccepted} tools of a server can be accepted.`,
     );
-  return db.one<McpServer>(
+  return db.one(
     `update agent.mcp_servers set accepted = $2, updated_at = clock_timestamp() where id = $1 returning ${columns}`,
     [id, JSON.stringify([...others, tool])],
   );

@@ -56,7 +56,7 @@ export class AgentTransferStore extends Store {
     tenantId: string,
     { agents, servers }: { agents: readonly string[]; servers: readonly string[] },
   ): Promise<Transferable[]> {
-    return this.tenant(tenantId).all<Transferable>(
+    return this.tenant(tenantId).all(
       `select 'agent' as type, id, key as name, ${revisionOf['agent.agents']} as revision, false as "hasSecrets",
           array_prepend(model, model_fallbacks) as models
         from agent.agents as r where tenant_id = $1 and id = any ($2)
@@ -179,7 +179,7 @@ export interface TransferredLogin {
 
 /** The login that all users of a server share, if it has one. */
 export function readSharedLogin(db: Queryable, serverId: string): Promise<TransferredLogin | null> {
-  return db.first<TransferredLogin>(
+  return db.first(
     `select id, secrets from agent.mcp_logins
      where server_id = $1 and user_id = '' and lost_at is null`,
     [serverId],

@@ -49,7 +49,7 @@ export class CallStore extends Store {
   }
 
   find(tenantId: string, id: string): Promise<StoredCall | null> {
-    return this.tenant(tenantId).first<StoredCall>(
+    return this.tenant(tenantId).first(
       `select ${columns} from webhook.calls as c where id = $1
         and exists (select from webhook.endpoints as e where e.id = c.endpoint_id and e.deleted_at is null)`,
       [id],
@@ -63,7 +63,7 @@ export class CallStore extends Store {
     tenantId: string;
     endpointId: string;
   }): Promise<{ count: number; endsInMs: number }> {
-    return this.tenant(endpoint.tenantId).one<{ count: number; endsInMs: number }>(
+    return this.tenant(endpoint.tenantId).one(
       `insert into webhook.delivery_rates as known (endpoint_id, minute, deliveries)
         values ($1, date_trunc('minute', now()), 1)
         on conflict (endpoint_id) do update set minute = greatest(known.minute, excluded.minute),
@@ -161,7 +161,7 @@ export class CallStore extends Store {
     tenantId,
     id,
   }: Ref): Promise<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'> | null> {
-    return this.tenant(tenantId).first<Pick<StoredCall, 'id' | 'tenantId' | 'result' | 'error'>>(
+    return this.tenant(tenantId).first(
       `select id, tenant_id as "tenantId", result, error from webhook.calls where id = $1`,
       [id],
     );
@@ -227,7 +227,8 @@ export async function countDeliveries(db: Queryable, callId: string): Promise<nu
 type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {
-  return db.first<StoredCall>( // An id comes before a body. Large columns are read once the answer is awaited: senders may repeat a request often.
+  return db.first(
+    // An id comes before a body. Large columns are read once the answer is awaited: senders may repeat a request often.
     `select ${callColumns}, null as request, null as result from webhook.calls where id = (
       select known.call_id from unnest($2::text[], $3::bytea[]) as given (kind, digest)
       cross join lateral (

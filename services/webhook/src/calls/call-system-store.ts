@@ -19,7 +19,7 @@ export const expiredCalls: OldRows = {
 
 /** Up to `limit` calls of any tenant that should have ended long ago: the last attempt for them was lost. */
 export function findLostCalls(pool: Pool, limit: number): Promise<Ref[]> {
-  return pool.all<Ref>(
+  return pool.all(
     `select tenant_id as "tenantId", id from webhook.calls
      where status = 'queued' and created_at < now() - interval '2 days' limit $1`,
     [limit],

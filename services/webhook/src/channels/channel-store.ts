@@ -45,7 +45,7 @@ export class ChannelStore extends Store {
   }
 
   find(tenantId: string, id: string): Promise<Channel | null> {
-    return this.tenant(tenantId).first<Channel>(
+    return this.tenant(tenantId).first(
       `select ${columns} from webhook.channel_instances where id = $1 and deleted_at is null`,
       [id],
     );
@@ -53,7 +53,7 @@ export class ChannelStore extends Store {
 
   /** The first channel of a type with all members of a config. */
   findByConfig(tenantId: string, type: ChannelType, config: object): Promise<Channel | null> {
-    return this.tenant(tenantId).first<Channel>(
+    return this.tenant(tenantId).first(
       `select ${columns} from webhook.channel_instances
         where tenant_id = $1 and deleted_at is null and type = $2 and config::jsonb @> $3::jsonb
         order by id limit 1`,
@@ -63,7 +63,7 @@ export class ChannelStore extends Store {
 
   /** With its secrets. */
   open(tenantId: string, id: string): Promise<ConnectedChannel | null> {
-    return this.tenant(tenantId).first<ConnectedChannel>(
+    return this.tenant(tenantId).first(
       `select ${columns}, credentials, access_token as "accessToken",
           case when previous_credentials_expire_at > now() then previous_credentials end as "previousCredentials"
         from webhook.channel_instances where id = $1 and deleted_at is null`,
@@ -122,7 +122,7 @@ export async function insertChannel(
   },
 ): Promise<Channel> {
   const { id, tenantId, type, settings, credentials, status } = channel;
-  return db.one<Channel>(
+  return db.one(
     `insert into webhook.channel_instances (id, tenant_id, type, credentials, status, ${settingNames.join(', ')})
        values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
        returning ${columns}`,
@@ -159,7 +159,7 @@ export async function updateChannel(
   },
 ): Promise<Channel> {
   // Not now(): the transaction may have begun before the change that it waited for.
-  return db.one<Channel>(
+  return db.one(
     `update webhook.channel_instances
        set ${settingNames.map((name, index) => `${name} = $${index + 6}`).join(', ')}, ${rotatingCredentials},
          previous_credentials_accepted_until = case when $4::float8 = 0 then null

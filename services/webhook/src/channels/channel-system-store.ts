@@ -11,7 +11,7 @@ export const removableChannels: Removable = {
 
 /** Those of these channels that there are, of whatever tenants. `pool` acts as `webhook_system`. */
 export function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<InboundChannel[]> {
-  return pool.all<InboundChannel>(
+  return pool.all(
     `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason, credentials,
        previous_credentials_accepted_until as "previousSecretExpiresAt",
        case when previous_credentials_accepted_until > now() then previous_credentials end as "previousCredentials",
@@ -23,7 +23,7 @@ export function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<
 
 /** Channels of any tenant whose tokens are to be refreshed. */
 export function findDueRefreshes(pool: Pool, limit: number): Promise<Ref[]> {
-  return pool.all<Ref>(
+  return pool.all(
     `select tenant_id as "tenantId", id from webhook.channel_instances
      where refresh_due_at <= now() and deleted_at is null and status <> 'needs_reauth'
        and (refresh_claimed_until is null or refresh_claimed_until < now()) limit $1`,

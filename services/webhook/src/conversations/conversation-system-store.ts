@@ -12,12 +12,7 @@ export function findOverdueConversations(
   pool: Pool,
   { seconds, limit }: { seconds: number; limit: number },
 ): Promise<{ tenantId: string; conversationId: string; answers: boolean; sends: boolean }[]> {
-  return pool.all<{
-    tenantId: string;
-    conversationId: string;
-    answers: boolean;
-    sends: boolean;
-  }>(
+  return pool.all(
     `select c.tenant_id as "tenantId", c.id as "conversationId",
        bool_or(m.direction = 'in') as answers, bool_or(m.direction = 'out') as sends
      from webhook.channel_messages as m join webhook.channel_instances as i on i.id = m.instance_id
@@ -41,7 +36,7 @@ export const expiredKeys: OldRows = { table: 'webhook.channel_message_keys', whe
 
 /** Up to `limit` conversations without messages in which nothing has happened for a day, of any tenant. */
 export function findEmptyConversations(pool: Pool, limit: number): Promise<Ref[]> {
-  return pool.all<Ref>(
+  return pool.all(
     `select tenant_id as "tenantId", id from webhook.conversations as c
      where last_message_at < now() - interval '1 day'
        and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null limit $1`,

@@ -199,7 +199,7 @@ interface ConversationRow {
 /** The channel can't change hands until the transaction ends. */
 async function upsertConversation(db: Queryable, message: NewMessage): Promise<ConversationRow | null> {
   const { tenantId, instanceId, conversation, userId } = message;
-  return db.first<ConversationRow>(
+  return db.first(
     `with channel as (select id from webhook.channel_instances where id = $3 for key share)
      insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
      select $1, $2, channel.id, $4, $5, $6 from channel

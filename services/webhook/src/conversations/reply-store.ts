@@ -36,7 +36,7 @@ export interface ClaimedReply extends QueuedReply {
 export class ReplyStore extends Store {
   /** The first reply of a conversation that is not sent; null without one. Later ones wait for it. */
   next(tenantId: string, conversationId: string): Promise<QueuedReply | null> {
-    return this.tenant(tenantId).first<QueuedReply>(
+    return this.tenant(tenantId).first(
       `select r.id, r.tenant_id as "tenantId", r.instance_id as "instanceId",
           r.conversation_id as "conversationId", c.external_id as conversation, r.text, r.hops, r.attempts,
           extract(epoch from clock_timestamp() - r.created_at)::float8 as "ageS",

@@ -62,7 +62,7 @@ export interface TurnEnd {
 /** Turns of conversations: one at a time in each. */
 export class TurnStore extends Store {
   findConversation(tenantId: string, id: string): Promise<Conversation | null> {
-    return this.tenant(tenantId).first<Conversation>(
+    return this.tenant(tenantId).first(
       `select id, tenant_id as "tenantId", instance_id as "instanceId", external_id as "externalId",
           is_group as "isGroup", moved_to as "movedTo"
         from webhook.conversations where id = $1`,
@@ -80,7 +80,7 @@ export class TurnStore extends Store {
 
   /** The messages before a turn, newest first, while those after each have less than `maxBytes` of text. */
   earlier({ tenantId, id }: Ref, maxBytes: number): Promise<EarlierMessage[]> {
-    return this.tenant(tenantId).all<EarlierMessage>(
+    return this.tenant(tenantId).all(
       `select id, direction, "senderName", text from (
           select id, direction, sender_name as "senderName", text, sequence,
             coalesce(sum(text_bytes) over (order by sequence desc rows between unbounded preceding and 1 preceding), 0)
@@ -196,7 +196,7 @@ async function lockPlace(db: Queryable, conversationId: string): Promise<string>
 }
 
 async function findTurn(db: Queryable, conversationId: string): Promise<PendingTurn | null> {
-  return db.first<PendingTurn>(
+  return db.first(
     `select id, tenant_id as "tenantId", conversation_id as "conversationId", user_id as "userId",
        agent_id as "agentId", request, has_attachment as "hasAttachment", hops
      from webhook.channel_turns where conversation_id = $1`,
@@ -205,7 +205,7 @@ async function findTurn(db: Queryable, conversationId: string): Promise<PendingT
 }
 
 async function readWaiting(db: Queryable, conversationId: string): Promise<WaitingMessage[]> {
-  return db.all<WaitingMessage>(
+  return db.all(
     `select id, user_id as "userId", sender_name as "senderName", text_bytes as "textBytes",
        has_attachment as "hasAttachment", hops,
        extract(epoch from clock_timestamp() - created_at)::float8 as "ageS"

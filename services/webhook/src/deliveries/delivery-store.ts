@@ -207,14 +207,14 @@ const logged = `d.id, d.url, d.status, d.due_at as "dueAt", d.created_at as "cre
     from webhook.delivery_attempts a where a.delivery_id = d.id), '[]') as attempts`;
 
 async function deliveriesOf(db: Queryable, callId: string): Promise<LoggedDelivery[]> {
-  return db.all<LoggedDelivery>(
+  return db.all(
     `select ${logged} from webhook.deliveries d where d.call_id = $1 order by d.id desc limit 50`,
     [callId],
   );
 }
 
 export function deliveryById(db: Queryable, id: string): Promise<LoggedDelivery> {
-  return db.one<LoggedDelivery>(`select ${logged} from webhook.deliveries d where d.id = $1`, [id]);
+  return db.one(`select ${logged} from webhook.deliveries d where d.id = $1`, [id]);
 }
 
 function dueDelivery({

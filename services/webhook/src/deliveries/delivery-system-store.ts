@@ -3,7 +3,7 @@ import type { OriginTarget } from './delivery.ts';
 
 /** Up to `limit` targets of any tenant with deliveries that no process has taken although they are due. */
 export function findOverdueTargets(pool: Pool, limit: number): Promise<OriginTarget[]> {
-  return pool.all<OriginTarget>(
+  return pool.all(
     `select distinct tenant_id as "tenantId", target from (
       select tenant_id, target from webhook.deliveries
       where status = 'pending' and due_at < now() - interval '30 seconds'

@@ -54,10 +54,9 @@ export async function lockEndpoint(db: Queryable, id: string): Promise<Endpoint 
 }
 
 async function selectEndpoint(db: Queryable, id: string, lock: '' | 'for update'): Promise<Endpoint | null> {
-  return db.first<Endpoint>(
-    `select ${columns} from webhook.endpoints where id = $1 and deleted_at is null ${lock}`,
-    [id],
-  );
+  return db.first(`select ${columns} from webhook.endpoints where id = $1 and deleted_at is null ${lock}`, [
+    id,
+  ]);
 }
 
 /** The endpoints of a tenant so far. Others that add one wait until the transaction ends. */
@@ -76,7 +75,7 @@ export async function insertEndpoint(
   },
 ): Promise<Endpoint> {
   const { id, tenantId, scheme, settings, secrets } = endpoint;
-  return db.one<Endpoint>(
+  return db.one(
     `insert into webhook.endpoints (id, tenant_id, scheme, secret, callback_secret, ${settingNames.join(', ')})
        values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
        returning ${columns}`,
@@ -98,7 +97,7 @@ export async function updateEndpoint(
   { sealed, overlapS }: Rotation,
 ): Promise<Endpoint> {
   // Not now(): the transaction may have begun before the change that it waited for.
-  return db.one<Endpoint>(
+  return db.one(
     `update webhook.endpoints set ${settingNames.map((name, index) => `${name} = $${index + 2}`).join(', ')},
          updated_at = clock_timestamp(),
          -- Enabled again, or with another URL, it has not failed yet.

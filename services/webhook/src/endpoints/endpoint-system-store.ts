@@ -10,7 +10,7 @@ export const removableEndpoints: Removable = {
 
 /** The existing endpoints with these ids, of any tenant. `pool` acts as `webhook_system`. */
 export function findSealedEndpoints(pool: Pool, ids: readonly string[]): Promise<SealedEndpoint[]> {
-  return pool.all<SealedEndpoint>(
+  return pool.all(
     `select id, tenant_id as "tenantId", scheme, closed, secret,
        case when previous_secret_expires_at > now() then previous_secret end as "previousSecret",
        ${settingNames.join(', ')}

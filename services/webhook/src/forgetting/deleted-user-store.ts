@@ -31,7 +31,7 @@ export interface DeletedUser {
 
 /** Users whose data were deleted in the tenant of the transaction since a transfer began. */
 export function usersDeletedSince(db: Queryable, transferId: string): Promise<DeletedUser[]> {
-  return db.all<DeletedUser>(
+  return db.all(
     `select d.user_hash as hash, d.requested_at as "requestedAt"
      from webhook.deleted_users as d join webhook.transfers as t on t.id = $1 and d.noted_at >= t.created_at`,
     [transferId],

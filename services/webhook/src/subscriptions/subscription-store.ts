@@ -53,10 +53,10 @@ async function selectSubscription(
   { tenantId, id }: SubscriptionKey,
   lock: '' | 'for update',
 ): Promise<Subscription | null> {
-  return db.first<Subscription>(
-    `select ${columns} from webhook.subscriptions where id = $1 and tenant_id = $2 ${lock}`,
-    [id, tenantId],
-  );
+  return db.first(`select ${columns} from webhook.subscriptions where id = $1 and tenant_id = $2 ${lock}`, [
+    id,
+    tenantId,
+  ]);
 }
 
 /** The subscriptions of a tenant so far. Others that add one wait until the transaction ends. */
@@ -69,7 +69,7 @@ export async function insertSubscription(
   { tenantId, id, settings, secret }: SubscriptionKey & { settings: SubscriptionSettings; secret: Buffer },
 ): Promise<Subscription> {
   const { url, event_types: types, enabled } = settings;
-  return db.one<Subscription>(
+  return db.one(
     `insert into webhook.subscriptions (id, tenant_id, url, event_types, enabled, secret)
       values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
     [id, tenantId, url, types, enabled, secret],
@@ -82,7 +82,7 @@ export function updateSubscription(
   { url, event_types: types, enabled }: SubscriptionSettings,
   { sealed, overlapS }: Rotation,
 ): Promise<Subscription> {
-  return db.one<Subscription>(
+  return db.one(
     `update webhook.subscriptions set url = $2, event_types = $3, enabled = $4, updated_at = clock_timestamp(),
         -- Enabled again, or with another URL, it has not failed yet.
         failing_since = case when enabled and url = $2 then failing_since end,
@@ -105,7 +105,7 @@ export async function findSubscribers(
   tenantId: string,
   type: string,
 ): Promise<{ id: string; url: string }[]> {
-  return db.all<{ id: string; url: string }>(
+  return db.all(
     `select id, url from webhook.subscriptions where tenant_id = $1 and enabled and $2 = any (event_types)
      order by id for share`,
     [tenantId, type],

@@ -281,7 +281,7 @@ async function readRows(
   const also = columns.find((column) => column.also !== undefined)?.also;
   const texts = columns.map(({ column }) => `t.${column}`);
   const size = texts.map((text) => `coalesce(octet_length(${text}), 0)`).join(' + ');
-  return db.all<MovingRow>(
+  return db.all(
     `select id, sized.at::text as at, also, texts from (
        select id, at, also, texts, sum(size) over (order by at) as bytes, row_number() over (order by at) as place from (
          select t.id, t.${order} as at, ${also === undefined ? 'null' : `t.${also}`} as also, ${size} as size,

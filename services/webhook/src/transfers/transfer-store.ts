@@ -41,7 +41,7 @@ export interface SharedApp {
 export class WebhookTransferStore extends Store {
   /** Those of these endpoints and channels that the tenant has. */
   find(tenantId: string, { endpoints, channels }: Ids): Promise<Transferable[]> {
-    return this.tenant(tenantId).all<Transferable>(
+    return this.tenant(tenantId).all(
       `select 'webhook_endpoint' as type, id, name, agent_id as "agentId",
           ${revisionOf['webhook.endpoints']}
             as revision,
@@ -64,7 +64,7 @@ export class WebhookTransferStore extends Store {
     tenantId: string,
     agents: readonly string[],
   ): Promise<Omit<Transferable, 'counts' | 'revision'>[]> {
-    return this.tenant(tenantId).all<Omit<Transferable, 'counts' | 'revision'>>(
+    return this.tenant(tenantId).all(
       `select 'webhook_endpoint' as type, id, name, agent_id as "agentId" from webhook.endpoints
         where tenant_id = $1 and deleted_at is null and agent_id = any ($2)
         union all
@@ -84,7 +84,7 @@ export class WebhookTransferStore extends Store {
     channels: readonly string[],
     types: readonly ChannelType[],
   ): Promise<SharedApp[]> {
-    return this.tenant(tenantId).all<SharedApp>(
+    return this.tenant(tenantId).all(
       `select i.id, i.name, o.id as "otherId" from webhook.channel_instances as i
           join webhook.channel_instances as o on o.type = i.type and o.id <> i.id and o.tenant_id = i.tenant_id
             and o.config->>'app_id' = i.config->>'app_id' and o.deleted_at is null
@@ -95,7 +95,7 @@ export class WebhookTransferStore extends Store {
   }
 
   count(tenantId: string): Promise<{ endpoints: number; channels: number }> {
-    return this.tenant(tenantId).one<{ endpoints: number; channels: number }>(
+    return this.tenant(tenantId).one(
       `select
         (select count(*) from webhook.endpoints where tenant_id = $1 and deleted_at is null)::integer as endpoints,
         (select count(*) from webhook.channel_instances
