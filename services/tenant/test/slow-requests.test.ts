@@ -4,7 +4,7 @@ import { TenantServiceUnderTest } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
 beforeAll(async () => {
-  service = await TenantServiceUnderTest.start();
+  service = await TenantServiceUnderTest.start({ settings: { DATABASE_POOL: '10' } });
 });
 afterAll(() => service.stop());
 
