@@ -104,9 +104,9 @@ export const whoami = z.strictObject({
 });
 
 /** Has the form of a key, but is not valid. */
-const textExample = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
+export const textExample = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
 
-const apiKeyExample = {
+export const apiKeyExample: ApiKey = {
   id: '0198c2d0-5e7f-7b38-a9d4-3c6e8f1a2b76',
   name: 'Mobile app',
   role: 'user',

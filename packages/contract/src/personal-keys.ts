@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { listOf, page, storableText, timestamp } from './fields.ts';
-import { apiKey, apiKeyWithText, rotateApiKey } from './keys.ts';
+import { apiKey, apiKeyExample, apiKeyWithText, rotateApiKey, textExample } from './keys.ts';
 import { created, noContent, ok, pageExample, routesWith, type Route } from './route.ts';
 import { scopes } from './scopes.ts';
-import { session } from './sessions.ts';
+import { session, sessionExample } from './sessions.ts';
 
 /** Keys and sessions of the caller: `/v1/me/*`. */
 
@@ -28,36 +28,15 @@ export const memberSession = session.extend({
 export type MemberSession = z.output<typeof memberSession>;
 export const memberSessionList = listOf(memberSession);
 
-const textExample = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
 const keyExample: PersonalKey = {
-  id: '0198c2d0-5e7f-7b38-a9d4-3c6e8f1a2b77',
-  name: 'Notebook',
-  role: 'user',
-  scopes: ['chat', 'agents.read'],
-  user_id: 'ada',
-  prefix: 'gwk_7Hq2LmXw9RtB4cNz',
-  status: 'active',
-  limits: null,
-  budget: null,
-  created_by: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
-  created_at: '2026-01-10T09:00:00.000Z',
-  last_used_at: null,
-  expires_at: '2026-04-10T09:00:00.000Z',
-  revoked_at: null,
+  ...apiKeyExample,
+  ...{ id: '0198c2d0-5e7f-7b38-a9d4-3c6e8f1a2b77', name: 'Notebook', user_id: 'ada' },
+  ...{ limits: null, budget: null, expires_at: '2026-04-10T09:00:00.000Z' },
   program: false,
 };
-const sessionExample: MemberSession = {
-  id: '0198c35c-1d2e-7f30-9a41-5b6c7d8e9f01',
-  key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
-  name: "Ada's key",
-  role: 'user',
-  scopes: ['chat', 'agents.read'],
-  user_id: 'ada',
-  opened_by: 'issuer',
-  created_at: '2026-01-10T09:00:00.000Z',
-  last_seen_at: '2026-01-10T09:41:00.000Z',
-  expires_at: '2026-01-10T21:00:00.000Z',
-  current: true,
+const memberExample: MemberSession = {
+  ...sessionExample,
+  ...{ scopes: ['chat', 'agents.read'], opened_by: 'issuer', current: true },
 };
 const params = { id: keyExample.id };
 const route = routesWith({ service: 'tenant', access: { kind: 'key', ofTenant: true } });
@@ -122,13 +101,13 @@ export const routes: readonly Route[] = [
     query: listOwn,
     response: ok(memberSessionList),
     summary: 'List the open sessions of the caller: all that were opened with the same key',
-    examples: pageExample('The session of this browser', sessionExample),
+    examples: pageExample('The session of this browser', memberExample),
   }),
   route('me.sessions.delete', 'DELETE /v1/me/sessions/{id}', {
     access: { kind: 'key', notConfirmed: true },
     response: noContent,
     summary: 'End a session of the caller',
     description: 'Takes effect within 5 seconds; running streams finish.',
-    examples: { session: { summary: 'A session', params: { id: sessionExample.id } } },
+    examples: { session: { summary: 'A session', params: { id: memberExample.id } } },
   }),
 ];

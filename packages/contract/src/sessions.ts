@@ -57,7 +57,7 @@ const current: CurrentSession = {
   expires_at: '2026-01-10T21:00:00.000Z',
 };
 
-const example: Session = {
+export const sessionExample: Session = {
   id: '0198c35c-1d2e-7f30-9a41-5b6c7d8e9f01',
   key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
   name: current.name,
@@ -101,14 +101,14 @@ export const routes: readonly Route[] = [
     query: listSessions,
     response: ok(sessionList),
     summary: 'List the open sessions of the tenant',
-    examples: pageExample('The newest session', example),
+    examples: pageExample('The newest session', sessionExample),
   }),
   route('sessions.delete', 'DELETE /v1/sessions/{id}', {
     access: admin,
     response: noContent,
     summary: 'End a session',
     description: 'Takes effect within 5 seconds; running streams finish.',
-    examples: { session: { summary: 'A session of a user', params: { id: example.id } } },
+    examples: { session: { summary: 'A session of a user', params: { id: sessionExample.id } } },
   }),
 ];
 
