@@ -19,14 +19,14 @@ export interface RememberQueueOptions {
   limits?: Partial<typeof defaults>;
 }
 
-/** A turn has 64 Ki characters at most. */
+/** A turn has 64 Ki characters at most: 32 Mi characters wait in all. */
 const defaults = {
   /** Turns that are sent at once, and the part that one tenant may use. */
   slots: 4,
   perKey: 2,
   /** Turns that wait, and the part of one tenant. */
-  maxWaitingOfAll: 1_000,
-  maxWaiting: 250,
+  maxWaitingOfAll: 500,
+  maxWaiting: 125,
   tries: 4,
   /** Before the second try; doubles each time. */
   retryMs: 500,
@@ -59,7 +59,7 @@ export class RememberQueue {
     for (const outcome of ['stored', 'skipped', 'dropped', 'failed']) this.#turns.inc({ outcome }, 0);
     new Gauge({
       name: 'gatehouse_memory_turns_waiting',
-      help: 'Finished turns that wait to be sent to memory; beyond 1,000, or 250 of a tenant, they are dropped',
+      help: 'Finished turns that wait to be sent to memory; beyond 500, or 125 of a tenant, they are dropped',
       registers: [registry],
       collect() {
         this.set(queue.waiting);
