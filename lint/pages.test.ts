@@ -30,7 +30,7 @@ function rowsOf(page: string): Map<string, string[]> {
 
 it('the page of settings has every setting, and no other', () => {
   const files = [
-    ...['services/*/src/config.ts', 'services/*/src/**/providers/*.ts', 'packages/*/src/*settings.ts'],
+    ...['services/*/src/config.ts', 'services/*/src/**/providers/**/*.ts', 'packages/*/src/*settings.ts'],
     'deploy/composed/src/process.ts',
   ];
   const ofServices = files
