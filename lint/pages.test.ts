@@ -302,10 +302,13 @@ function rpcsOf({ name, consumes }: ServiceEntry): [string, string[]][] {
     ...(composition.includes('transfers:') ? ['packages/transfers/src/run-step.ts'] : []),
   ];
   const own = files.flatMap((file): [string, string[]][] => {
-    const callers = /^ +callers: \[([^\]]*)\]/m.exec(read(file))?.[1];
+    const source = read(file);
+    const callers = /^ +callers: \[([^\]]*)\]/m.exec(source)?.[1];
     if (callers === undefined) return [];
     const words = path.parse(file).name.replace(/-rpc$/, '').split('-');
-    const rpc = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+    const ofFile = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+    // A feature has the RPC that its type names.
+    const rpc = (words[0] === 'create' && / Rpc<(\w+)Request,/.exec(source)?.[1]) || ofFile;
     return [[rpc.replace(/^DescribeTransfer$/, 'Describe'), all(callers, /'(\w+)'/g).toSorted()]];
   });
   return [
