@@ -42,7 +42,7 @@ export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
 /** Larger members are replaced by their hash, which still shows changes. */
 const maxMemberBytes = 8_192;
 
-/** Members that are private to the tenant, because owners read the log. */
+/** Members private to the tenant: owners read the log. */
 const privateMembers: ReadonlySet<string> = new Set(['system_prompt', 'template']);
 
 function withoutSecrets(view: object | null): Record<string, unknown> | null {
@@ -58,7 +58,7 @@ function withoutSecrets(view: object | null): Record<string, unknown> | null {
 }
 
 /**
- * Addresses are shortened to their host: who knows a whole one, such as that of a webhook of Slack, can often use it. The
+ * Shortens addresses to their host: a reader of a whole one, like the address of a Slack webhook, can often use it. The
  * hash still shows changes.
  */
 function withoutAddresses(member: unknown): unknown {

@@ -7,12 +7,12 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { auditEntryOf, type Change, type Circumstances } from './audit-entry.ts';
 import { Idempotency } from './idempotency.ts';
 
-/** The reply to a request, and the changes that it made. */
+/** The reply to a request and its changes. */
 export interface ChangeOutcome extends Reply {
   changes: readonly Change[];
 }
 
-/** The parts of a request that its change is recorded with. */
+/** Parts of a request recorded with its change. */
 export type ChangeCall = Pick<Call, 'route' | 'principal' | 'clientIp' | 'requestId' | 'claim'>;
 
 /** Stores an audit entry in the transaction of its change. */
@@ -31,8 +31,8 @@ export interface ChangesOptions {
 }
 
 /**
- * Executes administrative changes. Each is one transaction with its effect, its audit entries (with the outbox rows
- * that publish them) and the stored response for repeats with the same `Idempotency-Key`.
+ * Executes administrative changes. Each is one transaction with its effect, its audit entries (with the outbox rows to
+ * publish them) and the stored response for repeats with the same `Idempotency-Key`.
  */
 export class Changes {
   readonly #options: ChangesOptions;
@@ -45,8 +45,8 @@ export class Changes {
   }
 
   /**
-   * Runs `work` in a transaction that sees the rows of the caller's tenant or, for an owner, of all tenants.
-   * Commits the effect, the changes and the reply together. Rolls back if `work` throws.
+   * Runs `work` in a transaction. It sees the rows of the caller's tenant or, for an owner, of all tenants. Commits the
+   * effect, the changes and the reply together. Rolls back if `work` throws.
    */
   async change(call: ChangeCall, work: (db: Queryable) => Promise<ChangeOutcome>): Promise<Reply> {
     const { app, system } = this.#options;
@@ -59,7 +59,7 @@ export class Changes {
     return isOfOwner ? withTransaction(system, whole) : withTenant(app, tenantOf(call).tenantId, whole);
   }
 
-  /** Stores the audit entry of a change that is not made by a request with a key, in its transaction. */
+  /** Stores the audit entry of a change not made by a request with a key, in its transaction. */
   async record(db: Queryable, change: Change, circumstances: Circumstances): Promise<void> {
     await this.#options.record(db, auditEntryOf(change, circumstances));
   }

@@ -56,8 +56,8 @@ export class Idempotency implements RepeatGuard {
 
   /**
    * Returns the reply of `work`, or the stored one. `work` must call `store` in the transaction of its effect. Throws
-   * `idempotency_key_reused`, `idempotency_in_progress` and the errors of `work`. Errors that a repeat would get again
-   * are stored and replayed; after internal and temporary errors the key can be used again.
+   * `idempotency_key_reused`, `idempotency_in_progress` and the errors of `work`. Errors a repeat would get again are
+   * stored and replayed; after internal and temporary errors the key can be used again.
    */
   async once(request: KeyedRequest, work: (claim: Claim) => Promise<Reply>): Promise<Reply> {
     const claim = { id: newId(), request, answered: false };
@@ -74,8 +74,7 @@ export class Idempotency implements RepeatGuard {
   }
 
   /**
-   * Stores the response of a claimed request. Throws when a repeat has taken over the claim, so that the effect is
-   * rolled back.
+   * Stores the response of a claimed request. Throws when a repeat has taken over the claim, to roll back the effect.
    */
   async store(db: Queryable, claim: Claim, answer: StoredReply): Promise<void> {
     const fingerprint = knownFingerprint(claim.request);
@@ -90,7 +89,7 @@ export class Idempotency implements RepeatGuard {
     if (claim === null) return work();
     const { id, request } = claim;
     const renewing = setInterval(() => {
-      // A claim that was taken over is noticed by `store`, which rolls the effect back.
+      // `store` notices a claim taken over by a repeat, and rolls the effect back.
       this.#store.renew(request.tenantId, id).catch((error: unknown) => {
         const about = { err: error, request_id: request.requestId };
         this.#log.warn(about, 'failed to renew the claim of an idempotency key');
@@ -122,7 +121,7 @@ export class Idempotency implements RepeatGuard {
     return { ...answer, headers: { ...answer.headers, [replayedHeader]: 'true' } };
   }
 
-  /** Ends a claim whose request had no effect. If that fails too, the claim expires later. */
+  /** Ends the claim of a request without effect. If this fails too, the claim expires later. */
   async #settle(claim: Claim, error: unknown): Promise<void> {
     const { id, request } = claim;
     const known = toAppError(error);
@@ -151,12 +150,12 @@ interface SealedClaim {
   request: Pick<KeyedRequest, 'tenantId'>;
 }
 
-/** The context of a stored reply. Replies that another release has stored are replayed by the same one. */
+/** The context of a stored reply. The same in all releases: it also opens replies stored by another one. */
 export function contextOfReply(service: string): (claim: SealedClaim) => string {
   return ({ id, request }) => `${request.tenantId ?? 'owner'}/${service}.idempotency_records/response/${id}`;
 }
 
-/** Marks the claim of a request whose fingerprint is not known yet. */
+/** Marks the claim of a request with a fingerprint still unknown. */
 const unknownFingerprint = Buffer.alloc(32);
 
 function claimFingerprint(request: KeyedRequest): Buffer {

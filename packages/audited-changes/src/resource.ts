@@ -20,14 +20,14 @@ export interface ResourceOptions<Type extends Kind, Row> {
   changes: Changes;
 }
 
-/** Replies of handlers that list, read, create, change and delete resources of one kind. */
+/** Replies of handlers to list, read, create, change and delete resources of one kind. */
 export function resourceReplies<Type extends Kind, Row extends { id: string }>({
   what,
   type,
   show,
   changes,
 }: ResourceOptions<Type, Row>) {
-  // Each reply below takes an action that the contract lists for its type.
+  // Each reply below takes an action of its type in the contract.
   const action = (name: string) => `${type}.${name}` as ActionOf<Type>;
   return {
     /** A page, newest first. */

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { attempts, firstPauseMs, longestPauseMs } from './bounds.ts';
 import type { Profile } from './profiles.ts';
 
-/** An answer of the gateway that is an error: exit code 1. */
+/** An error response of the gateway: exit code 1. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -27,12 +27,12 @@ export interface ApiRequest {
   /** A body of JSON in place of `body`. */
   json?: unknown;
   contentType?: string;
-  /** On behalf of that user. */
+  /** User the request acts for. */
   user?: string | undefined;
   /** Makes a repeat harmless: it gets the first answer. */
   idempotencyKey?: string | undefined;
   headers?: Record<string, string>;
-  /** For requests that are signed instead. */
+  /** For requests with a signature instead. */
   withoutKey?: boolean;
   signal?: AbortSignal;
 }
@@ -46,7 +46,7 @@ export class ApiClient {
   readonly #version: string;
   readonly #signal: AbortSignal | undefined;
 
-  /** `signal` ends the requests that have none of their own. */
+  /** `signal` ends requests without a signal of their own. */
   constructor(profile: Profile, version: string, signal?: AbortSignal) {
     this.#profile = profile;
     this.#version = version;
@@ -66,7 +66,7 @@ export class ApiClient {
     }
   }
 
-  /** All items of a list, from the page that the path names to the last one. */
+  /** All items of a list, from the page of the path to the last one. */
   async all<Item>(request: ApiRequest): Promise<Item[]> {
     const items: Item[] = [];
     const { pathname, searchParams } = new URL(request.path, 'http://gateway');
@@ -79,7 +79,7 @@ export class ApiClient {
     }
   }
 
-  /** Rejects with an `ApiError` for an answer that is no success. Tries again after what may pass, if that is harmless. */
+  /** Rejects with an `ApiError` for an error response. Tries again after temporary errors, if a repeat is harmless. */
   async send(request: ApiRequest): Promise<Response> {
     const { signal = this.#signal } = request;
     const isHarmless = request.method === 'GET' || request.idempotencyKey !== undefined;
@@ -117,7 +117,7 @@ export class ApiClient {
         ...(body !== undefined && { body }),
         ...(signal !== undefined && { signal }),
         redirect: 'error',
-        // For bodies that are streams.
+        // For streamed bodies.
         ...{ duplex: 'half' },
       });
     } catch (error) {

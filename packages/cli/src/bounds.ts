@@ -1,12 +1,12 @@
 /** Bounds of the command line. */
 
-/** Attempts of a request whose repeat is harmless; the last error is shown. */
+/** Attempts of a request with a harmless repeat; the last error is shown. */
 export const attempts = 4;
 /** The pause before the second attempt, doubled before each further one. */
 export const firstPauseMs = 300;
-/** A gateway that asks for a longer pause fails the command. */
+/** A longer pause requested by the gateway fails the command. */
 export const longestPauseMs = 10_000;
-/** A renewal of a key that takes longer fails, while another command waits for the profile. */
+/** A longer renewal of a key fails, while another command waits for the profile. */
 export const longestRenewalMs = 20_000;
 /** The file of profiles: between two attempts to lock it, until a command gives up, until a lock is stale. */
 export const profileLock = { pauseMs: 50, longestMs: 25_000, staleMs: 30_000 };

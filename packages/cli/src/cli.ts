@@ -21,7 +21,7 @@ export interface Cli extends Surroundings {
   writeError: (text: string) => void;
 }
 
-/** The exit code of a command that was interrupted, as shells have it for SIGINT. */
+/** Exit code of an interrupted command, the shells' code for SIGINT. */
 export const interrupted = 130;
 
 /**
@@ -84,7 +84,7 @@ function withAll(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withAll)];
 }
 
-/** Whether the operating system has refused something, such as to read a file. */
+/** Whether the operating system has refused an operation, like reading a file. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }

@@ -9,7 +9,7 @@ export interface SharedOptions {
   json?: boolean;
 }
 
-/** Everything outside itself that a command has to do with. */
+/** A command's access to everything outside itself. */
 export interface Surroundings {
   environment: Readonly<Record<string, string | undefined>>;
   stdin: Readable;
@@ -47,7 +47,7 @@ export class Context {
     return new ApiClient(checkedProfile(profile), version, signal);
   }
 
-  /** A client whose requests go on when the command is interrupted, so that what they did is known. */
+  /** A client for requests to finish after an interruption of the command, so their effect is known. */
   async steadyClient(options: SharedOptions): Promise<ApiClient> {
     return new ApiClient(checkedProfile(await this.profile(options)), this.surroundings.version);
   }
@@ -63,7 +63,7 @@ export class Context {
     return this.profiles.get(this.nameOf(options));
   }
 
-  /** The name of the profile that the options or the environment choose; undefined for the current one. */
+  /** Name of the profile chosen by the options or the environment; undefined for the current one. */
   nameOf({ profile }: SharedOptions): string | undefined {
     return profile ?? this.surroundings.environment['GATEHOUSE_PROFILE'];
   }

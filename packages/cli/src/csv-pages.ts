@@ -3,7 +3,7 @@ import { piecesOf } from './download.ts';
 
 /**
  * A list as CSV, from the page of the request to the last one, with one line of names. Holds one page at a time. Throws
- * `UnreachableError` for an answer that is cut off, for one that is no CSV, and when the columns change on the way.
+ * `UnreachableError` for a cut-off answer, for one in another format than CSV, and when the columns change on the way.
  */
 export async function* csvPages(client: ApiClient, request: ApiRequest): AsyncGenerator<Uint8Array, void> {
   let columns: string | null = null;

@@ -18,12 +18,12 @@ interface Token {
   expires_in: number;
 }
 
-/** A key that a person has confirmed, with its lifetime. */
+/** A key confirmed by a person, with its lifetime. */
 type DeviceKey = Required<Pick<Profile, 'key' | 'device'>>;
 
 const clientId = 'gatehouse';
 
-/** Asks for a key that a person confirms by the code which `show` shows, and waits for it. */
+/** Asks for a key, to be confirmed by a person with the code `show` shows, and waits for it. */
 export async function askForKey(
   client: ApiClient,
   { signal, show }: { signal: AbortSignal; show: (started: StartedLogin) => void },
@@ -50,7 +50,7 @@ export async function askForKey(
   }
 }
 
-/** A new text for the key of a profile, whose lifetime begins again. */
+/** A new text for the key of a profile. Its lifetime begins again. */
 export async function renewKey(client: ApiClient, { key }: Profile): Promise<DeviceKey> {
   const json = { grant_type: 'refresh_token', refresh_token: key, client_id: clientId };
   const signal = AbortSignal.timeout(longestRenewalMs);

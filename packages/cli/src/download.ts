@@ -18,7 +18,9 @@ const modeOfNew = 0o600;
 /** Pieces of text, requested when the first of them is read. */
 type Pieces = () => AsyncIterable<Uint8Array>;
 
-/** Writes an answer that is a stream of text. Throws what {@link save} throws, and `UnreachableError` when it is cut off. */
+/**
+ * Writes a streamed text answer. Throws the errors of {@link save}, and `UnreachableError` when the answer is cut off.
+ */
 export async function download(
   client: ApiClient,
   request: ApiRequest,
@@ -30,8 +32,8 @@ export async function download(
 }
 
 /**
- * Writes text piece by piece. A file appears when all of it has come, and one of that name stays until then. Throws
- * `UsageError` for a file that can't be written, and what the pieces throw.
+ * Writes text piece by piece. A file appears when all of it has come; an existing one of the same name stays until
+ * then. Throws `UsageError` for an unwritable file, and the errors of the pieces.
  */
 export async function save(pieces: Pieces, { out, surroundings }: DownloadTarget): Promise<void> {
   if (out !== undefined && out !== '-') {
@@ -64,14 +66,14 @@ async function statOf(file: string, read: (file: string) => Promise<Stats>): Pro
   });
 }
 
-/** Whether a path leads to a file that a process has open, which another one in its place would not be. */
+/** Whether a path leads to a file held open by a process. Another file in its place would not be open. */
 function isDescriptor(file: string): boolean {
   return /^\/(dev\/(stdout|stderr|fd\/\d+)|proc\/[^/]+\/fd\/\d+)$/.test(file);
 }
 
 /** Writes what comes into a device, a pipe or an open file. */
 async function writeInto(out: string, pieces: Pieces): Promise<void> {
-  // Before the request, so that a wrong name costs no export.
+  // Before the request, so a wrong name costs no export.
   const file = await open(out, 'a');
   try {
     await file.writeFile(pieces());

@@ -10,7 +10,7 @@ export async function readAll(stdin: Readable): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** A file's text, or that of standard input for `-`. */
+/** A file's text, or the text of standard input for `-`. */
 export async function readText(file: string, stdin: Readable): Promise<string> {
   if (file === '-') return readAll(stdin);
   try {
@@ -48,8 +48,8 @@ function readable<Content>(source: string, parser: () => Content): Content {
 }
 
 /**
- * Replaces `${NAME}` by that variable of the environment; `$${NAME}` stands for the text `${NAME}`. There is no default,
- * so that no secret is empty by mistake.
+ * Replaces `${NAME}` by this variable of the environment; `$${NAME}` stands for the text `${NAME}`. There is no
+ * default, so no secret is empty by mistake.
  */
 export function withEnvironment(
   value: unknown,

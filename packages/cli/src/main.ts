@@ -57,7 +57,7 @@ function openInBrowser(url: string): void {
     win32: ['rundll32', 'url.dll,FileProtocolHandler'],
   };
   const [command = '', ...words] = openers[process.platform] ?? ['xdg-open'];
-  // The person can still open the address that was printed.
+  // The person can still open the printed address.
   spawn(command, [...words, url], { stdio: 'ignore', detached: true })
     .on('error', () => undefined)
     .unref();

@@ -16,9 +16,9 @@ export interface Operation {
   actingUser: boolean;
   /** Text is streamed: lines of CSV or JSON. */
   answer: 'json' | 'text';
-  /** Whether it lists, so that all pages can be written as CSV. */
+  /** Whether it is a list, with all its pages available as CSV. */
   asCsv: boolean;
-  /** Members of a JSON body that are sets, such as `tools.builtin`: the order of their values means nothing. */
+  /** Members of a JSON body with the meaning of sets, like `tools.builtin`: the order of their values means nothing. */
   sets: string[];
 }
 
@@ -28,9 +28,9 @@ export interface Parameter {
   required: boolean;
   /** How a text of the command line becomes a value. */
   type: 'string' | 'number' | 'boolean' | 'strings' | 'json';
-  /** The values that there are, if they are few. */
+  /** The possible values, if they are few. */
   values?: string[];
-  /** The value that the gateway takes without one. */
+  /** The gateway's value for an absent parameter. */
   default?: string | number | boolean;
 }
 
@@ -77,14 +77,14 @@ export interface OpenApiDocument {
 /** In the formats of providers: their own SDKs ask them, and `gatehouse chat`. */
 const providerRoutes =
   /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
-/** Types of text that commands write as it comes. */
+/** Types of text written by commands as it comes. */
 const lines = new Set(['text/csv', 'application/x-ndjson']);
-/** With commands that don't follow from the operation, or for programs. */
+/** Operations for programs, or with commands written by hand. */
 const others = /^(whoami|health|hello|openapi|traces\.follow|memory\.search)$/;
 
 /**
- * The operations that become commands by themselves: those that a key may call, which take JSON or nothing, and return
- * that or lines of text.
+ * Operations with a generated command: open to keys, with a body of JSON or without one, and a response of JSON, lines
+ * of text or nothing.
  */
 export function operationsOf(document: OpenApiDocument): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -99,7 +99,7 @@ export function operationsOf(document: OpenApiDocument): Operation[] {
   );
 }
 
-/** Null for an answer that no command writes, such as events. */
+/** Null for an answer unfit for commands, like events. */
 function answerOf(operation: DocumentOperation): Operation['answer'] | null {
   const successes = successesOf(operation);
   if (successes.every(takesJson)) return 'json';
@@ -112,7 +112,7 @@ function successesOf({ responses = {} }: DocumentOperation): { content?: Record<
   return Object.entries(responses).flatMap(([status, answer]) => (status.startsWith('2') ? [answer] : []));
 }
 
-/** Whether a body may be JSON, or there is none. */
+/** Whether a body may be JSON, or is absent. */
 function takesJson({ content }: { content?: Record<string, unknown> }): boolean {
   return content === undefined || Object.hasOwn(content, 'application/json');
 }
@@ -158,7 +158,7 @@ function resolved<Part extends { $ref?: string }>(document: OpenApiDocument, par
   return resolved(document, target as Part);
 }
 
-/** Members of all forms that the body may have. */
+/** Members of all possible forms of the body. */
 function membersOf(document: OpenApiDocument, reference: Schema): Parameter[] {
   const schema = resolved(document, reference);
   const forms = schema.allOf ?? schema.oneOf ?? schema.anyOf;

@@ -37,7 +37,7 @@ export class Output {
     else this.line(cell(value));
   }
 
-  /** Rows by the columns that they have in common; what is too long or has parts of its own is left to `get`. */
+  /** Rows by their common columns; long and nested values are left to `get`. */
   rows(rows: readonly Record<string, unknown>[], columns: readonly string[]): void {
     if (this.#isJson) {
       this.json(rows, 2);
@@ -81,7 +81,7 @@ export class Output {
   }
 }
 
-/** The first members that hold a text, number or yes and no in any row. */
+/** The first members with a text, number or boolean in any row. */
 function columnsOf(rows: readonly Record<string, unknown>[]): string[] {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const isShown = (name: string): boolean =>
@@ -90,7 +90,7 @@ function columnsOf(rows: readonly Record<string, unknown>[]): string[] {
   return names.filter(isShown).slice(0, mostColumns);
 }
 
-/** A value in one line, without characters that would steer a terminal. */
+/** A value in one line, without characters able to steer a terminal. */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
@@ -99,7 +99,7 @@ function cell(value: unknown): string {
 
 // oxlint-disable-next-line no-control-regex -- those are what steers a terminal
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
-/** Marks that change the direction in which a terminal shows the text after them. */
+/** Marks changing the direction in which a terminal shows the text after them. */
 const directions = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 const steering = new RegExp(`${controls.source}|${directions.source}`, 'g');
 

@@ -8,7 +8,7 @@ import { UsageError } from './usage-error.ts';
 export interface Profile {
   url: string;
   key: string;
-  /** The lifetime of a key that a person has confirmed by a code. */
+  /** Lifetime of a key confirmed by a person with a code. */
   device?: { from: string; until: string };
 }
 
@@ -19,7 +19,7 @@ interface ProfilesFile {
 
 const defaultName = 'default';
 
-/** The profiles of a person, in a file that only they can read. */
+/** The profiles of a person, in a file readable by this person only. */
 export class Profiles {
   readonly #file: string;
 
@@ -31,7 +31,7 @@ export class Profiles {
     this.#file = path.join(base, 'gatehouse', 'profiles.json');
   }
 
-  /** Rejects when there is none of the name; without a name, the one that was used last to log in. */
+  /** Rejects for an unknown name; without a name, returns the profile of the last login. */
   async get(name: string | undefined): Promise<Profile> {
     const file = await this.#read();
     const wanted = name ?? file.current;
@@ -80,7 +80,7 @@ export class Profiles {
     });
   }
 
-  /** Runs `work` while no other command does. A command that was killed leaves a lock, which is stale after a while. */
+  /** Runs `work` while no other command does. A killed command leaves a lock, which is stale after a while. */
   async #alone<Result>(work: () => Promise<Result>): Promise<Result> {
     const file = `${this.#file}.lock`;
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
@@ -142,7 +142,7 @@ async function made(file: string): Promise<boolean> {
   }
 }
 
-/** Throws for a profile of any source whose key would go in the clear, or into a message. */
+/** Throws for a profile of any source if its key would go in the clear, or into a message. */
 export function checkedProfile({ url, key }: Profile): Profile {
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new UsageError('The key must be one line of printable characters without spaces, as `gwk_…` is.');

@@ -8,10 +8,10 @@ import type { Operation, Parameter } from './operations.ts';
 import { shortForms } from './short-forms.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Verbs of operations that people know by another name. */
+/** Verbs of operations better known by another name. */
 const verbs: Record<string, string> = { patch: 'update' };
 
-/** Operations that `gatehouse usage` and `gatehouse costs` call. */
+/** Operations behind `gatehouse usage` and `gatehouse costs`. */
 const reports = /^(usage|costs)\.summary$/;
 
 /** Adds a command for each operation, under the words of its id. */
@@ -73,8 +73,8 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
 }
 
 /**
- * Applies options that stand before the name of a command, as in `costs --profile other export`, unless the same option
- * stands behind it. Throws for an option that the command doesn't have.
+ * Applies options in front of the name of a command, as in `costs --profile other export`, unless the same option is
+ * behind it. Throws for an option unknown to the command.
  */
 export function takeOptionsBefore(command: Command): void {
   for (let above = command.parent; above !== null; above = above.parent) {
@@ -91,7 +91,7 @@ export function takeOptionsBefore(command: Command): void {
   }
 }
 
-/** The command of that name below another one, which may have it from an operation already. */
+/** The command of this name below another one, possibly made for an operation already. */
 export function subcommand(parent: Command, name: string): Command {
   return parent.commands.find((command) => command.name() === name) ?? parent.command(name);
 }
@@ -172,7 +172,7 @@ function pathOf({ path, pathParameters }: Operation, values: readonly string[]):
   for (const [at, { name }] of pathParameters.entries()) {
     const value = values[at] ?? '';
     if (value === '') throw new UsageError(`<${flag(name)}> is empty`);
-    // Documents have paths of their own, whose segments stay segments.
+    // Documents have paths of their own. Their segments stay segments.
     const segments = name === 'path' ? value.split('/') : [value];
     filled = filled.replace(`{${name}}`, () => segments.map(encodeURIComponent).join('/'));
   }

@@ -4,13 +4,13 @@ import type { Operation } from './operations.ts';
 export interface ShortForm {
   /** The id of the group, `channels`. */
   group: string;
-  /** The operation, such as `channels.instances.list`. */
+  /** The operation, like `channels.instances.list`. */
   operation: Operation;
 }
 
 /**
- * The operations that a group takes without the name of their collection: of groups that have one collection, apart from
- * those within its resources, and list nothing themselves. Not those that another part of the group has too.
+ * Operations a group takes without the name of their collection: of groups with one collection, apart from those within
+ * its resources, and without a list of their own. Leaves out operations also in another part of the group.
  */
 export function shortForms(operations: readonly Operation[]): ShortForm[] {
   const ids = new Set(operations.map(({ id }) => id));

@@ -1,2 +1,2 @@
-/** A command that can't be carried out as it was given: exit code 2. */
+/** A command impossible to carry out as given: exit code 2. */
 export class UsageError extends Error {}

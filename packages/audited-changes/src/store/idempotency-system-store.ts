@@ -12,7 +12,7 @@ export function oldRecords(service: string): OldRows {
 /** An earlier request with the same key. */
 export interface KnownUse {
   id: string;
-  /** SHA-256 of everything that defines the request. */
+  /** SHA-256 of everything defining the request. */
   fingerprint: Buffer;
   /** The encrypted response; null while the request runs. */
   response: Buffer | null;
@@ -40,8 +40,8 @@ const claimSeconds = 60;
 const keepSeconds = 24 * 60 * 60;
 
 /**
- * The table of idempotency keys. The id of a record is the claim of the request that processes it: a request that takes
- * over an expired record sets a new id, which invalidates the old claim.
+ * The table of idempotency keys. The id of a record is the claim of the request in progress: a request taking over an
+ * expired record sets a new id, which invalidates the old claim.
  */
 export class IdempotencySystemStore {
   readonly #options: IdempotencyStoreOptions;

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
 import type { Context } from '../context.ts';
 
-/** `complete` asks this program itself, so that the words are those of its version. */
+/** `complete` asks this program itself, so the words are those of its version. */
 const scripts = {
   bash: `_gatehouse() { mapfile -t COMPREPLY < <(gatehouse complete-words -- "\${COMP_WORDS[@]:1:COMP_CWORD}"); }
 complete -o default -F _gatehouse gatehouse`,
@@ -29,7 +29,7 @@ export function addCompletion(program: Command, context: Context): void {
     });
 }
 
-/** Commands and options that may stand in the place of the last word. */
+/** Commands and options for the place of the last word. */
 export function completionsOf(program: Command, words: readonly string[]): string[] {
   const [started = '', ...before] = words.toReversed();
   let command = program;

@@ -95,7 +95,7 @@ async function profileOfKey({ surroundings }: Context, url: string, text: string
   return checkedProfile({ url, key: text === '-' ? (await readAll(surroundings.stdin)).trim() : text });
 }
 
-/** The profile of a key that the person confirms in a browser. */
+/** The profile of a key the person confirms in a browser. */
 async function confirmed(context: Context, url: string, options: LoginOptions): Promise<Profile> {
   const client = context.strangerOf(url);
   const { signal, open } = context.surroundings;
@@ -114,7 +114,7 @@ async function confirmed(context: Context, url: string, options: LoginOptions): 
   return { url, ...(await askForKey(client, { signal, show })) };
 }
 
-/** The page with the code. Throws for an address that no browser should be sent to. */
+/** The page with the code. Throws for an address unfit for a browser. */
 function pageOf({ verification_uri_complete: page }: StartedLogin, url: string): string {
   const parsed = new URL(page, url);
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')
@@ -136,7 +136,7 @@ async function refresh(context: Context, options: SharedOptions): Promise<Profil
   );
 }
 
-/** The profile with a key that is valid. While the gateway can't renew it, a key is good until it expires. */
+/** The profile with a valid key. While the gateway can't renew it, a key is good until it expires. */
 async function usableProfile(context: Context, options: SharedOptions): Promise<Profile> {
   const profile = await context.profile(options);
   if (!isDue(profile)) return profile;

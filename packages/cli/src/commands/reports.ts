@@ -12,12 +12,12 @@ interface Summary {
   truncated?: boolean;
 }
 
-/** Names of options that are shorter than those of their parameters. */
+/** Names of options shorter than those of their parameters. */
 const shortNames: Record<string, string> = { group_by: 'by', agent_id: 'agent' };
 
 /**
- * `usage` and `costs`, with the filters, defaults and descriptions of the contract. Figures are those of the API: none is
- * added up or rounded here.
+ * `usage` and `costs`, with the filters, defaults and descriptions of the contract. Figures come from the API: they are
+ * neither added up nor rounded here.
  */
 export function addReports(program: Command, context: Context, operations: readonly Operation[]): void {
   for (const name of ['usage', 'costs']) {

@@ -38,7 +38,7 @@ export async function carryOut(
   }
 }
 
-/** Asks again for the secrets of things that a run before has made and that did not come back. */
+/** Asks again for the secrets of things made by an earlier run, where they did not come back. */
 async function repeatPending(
   client: ApiClient,
   secrets: SecretsFile,

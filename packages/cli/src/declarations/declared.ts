@@ -7,7 +7,7 @@ import { kinds, type Kind } from './kinds.ts';
 
 export type Members = Record<string, unknown>;
 
-/** The things that files declare by kind, each with members that the API takes. */
+/** The things declared by files, by kind, each with members for the API. */
 export type Declared = ReadonlyMap<Kind, readonly Members[]>;
 
 /** Reads a file, or all `.yaml`, `.yml` and `.json` files of a folder in the order of their names. */
@@ -67,7 +67,7 @@ function refuseSecrets(kind: Kind, thing: Members, where: string): void {
       throw new UsageError(`${where}: secrets in ${name} come from the environment: write \${NAME}`);
 }
 
-/** Members of hidden ones that are no secrets. */
+/** Hidden members without secrets. */
 const plainMembers = new Set([
   'type',
   'url',

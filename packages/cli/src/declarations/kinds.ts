@@ -1,15 +1,15 @@
-/** A kind of thing that can be declared, in the order in which they need each other. */
+/** A kind of declarable thing, in the order in which they need each other. */
 export interface Kind {
   /** Its list in a file. */
   name: string;
   path: string;
-  /** The member by which a declared thing is the one that there is. */
+  /** The member identifying a declared thing with an existing one. */
   identity: string;
-  /** Members that the API takes and never shows: they are sent when the thing is made, and again with `--send-secrets`. */
+  /** Members the API takes and never shows: sent when the thing is made, and again with `--send-secrets`. */
   hidden: readonly string[];
-  /** Members that only a creation takes. */
+  /** Members taken by a creation only. */
   once: readonly string[];
-  /** Members of the answer to a creation that are shown this once. */
+  /** Members of the answer to a creation, shown this once. */
   secrets: readonly string[];
   canChange: boolean;
   canDelete: boolean;
@@ -70,5 +70,5 @@ export const kinds: readonly Kind[] = [
   },
 ];
 
-/** The member of an agent's metadata that says which set of declarations made it. */
+/** Member of an agent's metadata with the label of its set of declarations. */
 export const labelMember = 'gatehouse_label';

@@ -7,31 +7,31 @@ import { kinds, labelMember, type Kind } from './kinds.ts';
 
 const ambiguous = Symbol('several have this name');
 
-/** A step that brings the gateway to what is declared. */
+/** A step from the state of the gateway to the declared one. */
 export interface Step {
   action: 'create' | 'update' | 'delete';
   kind: Kind;
   identity: string;
-  /** The id of the thing that there is. */
+  /** The id of the existing thing. */
   id?: string;
   /** To send; an `agent` by its key instead of `agent_id`. */
   members: Members;
-  /** The members that differ. */
+  /** The differing members. */
   differing: readonly string[];
 }
 
 export interface PlanOptions {
-  /** Kept with agents; those that are declared without one keep theirs. */
+  /** Kept with agents; agents declared without a label keep theirs. */
   label: string | undefined;
   prune: boolean;
   sendSecrets: boolean;
   sets: SetsOfKinds;
 }
 
-/** Members that are sets by the contract, such as `tools.builtin`, by the name of their kind. */
+/** Members with the meaning of sets in the contract, like `tools.builtin`, by the name of their kind. */
 export type SetsOfKinds = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The sets in the body that creates a thing of each kind. */
+/** The sets in the body of a creation, by kind. */
 export function setsOfKinds(operations: readonly Operation[]): SetsOfKinds {
   return new Map(
     kinds.map((kind) => {
@@ -41,13 +41,13 @@ export function setsOfKinds(operations: readonly Operation[]): SetsOfKinds {
   );
 }
 
-/** The things that there are, by kind and identity. */
+/** The existing things, by kind and identity. */
 export type Present = ReadonlyMap<Kind, ReadonlyMap<string, ExistingResource>>;
 
-/** A thing that there is. */
+/** An existing thing. */
 type ExistingResource = Members & { [ambiguous]?: true };
 
-/** Asks for all things of the kinds that matter: of agents always, since others refer to them. */
+/** Asks for all things of the declared kinds, and of agents always, since others refer to them. */
 export async function readPresent(
   client: ApiClient,
   declared: Declared,
@@ -66,7 +66,7 @@ export async function readPresent(
   return present;
 }
 
-/** Marks those that several have the name of. Keys that are over don't count. */
+/** Marks names shared by several things. Revoked and expired keys don't count. */
 function byIdentity(kind: Kind, things: readonly Members[]): Map<string, ExistingResource> {
   const grouped = new Map<string, ExistingResource>();
   for (const thing of things) {
@@ -137,7 +137,7 @@ function stepFor(
   };
 }
 
-/** Whether a value has all that is declared; what is not declared is left alone. Values of sets may have any order. */
+/** Whether a value has everything declared; anything else is left alone. Values of sets may have any order. */
 function holds(there: unknown, declared: unknown, at: { path: string; sets: ReadonlySet<string> }): boolean {
   if (isMembers(declared) && isMembers(there))
     return Object.entries(declared).every(([name, value]) =>
@@ -159,7 +159,7 @@ function merged(there: unknown, declared: unknown): unknown {
   return { ...there, ...(Object.fromEntries(members) as Members) };
 }
 
-/** Agents with the label, and the channels and endpoints of such agents, that are no longer declared. */
+/** Labelled agents, and their channels and endpoints, if no longer declared. */
 function deletions(declared: Declared, present: Present, label: string | undefined): Step[] {
   const carriers = new Set<string>();
   for (const [kind, things] of present)

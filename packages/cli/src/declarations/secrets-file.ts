@@ -1,7 +1,7 @@
 import { appendFile, chmod, readFile } from 'node:fs/promises';
 import { UsageError } from '../usage-error.ts';
 
-/** The creation of a thing whose secrets are shown once. */
+/** The creation of a thing with secrets shown once. */
 export interface Creation {
   kind: string;
   name: string;
@@ -13,7 +13,7 @@ type Line = { kind: string; name: string } &
   // Sent, without an answer yet.
   ({ pending: string } | { refused: true } | { id: unknown; secrets: Record<string, unknown> });
 
-/** A file of JSON lines that only its owner can read. Each creation stands in it before it is sent. */
+/** A file of JSON lines, readable by its owner only. Each creation is written to it before it is sent. */
 export class SecretsFile {
   readonly #path: string;
 
@@ -21,7 +21,7 @@ export class SecretsFile {
     this.#path = path;
   }
 
-  /** Creations that were sent and whose secrets did not come. */
+  /** Sent creations still without their secrets. */
   async pending(): Promise<Creation[]> {
     const open = new Map<string, Creation>();
     const text = await readFile(this.#path, 'utf8').catch((error: unknown) => {
@@ -53,7 +53,7 @@ export class SecretsFile {
     await this.#append({ kind, name, pending: idempotencyKey });
   }
 
-  /** Notes that the creation has made nothing. */
+  /** Notes a creation without effect. */
   async giveUp({ kind, name }: Creation): Promise<void> {
     await this.#append({ kind, name, refused: true });
   }
