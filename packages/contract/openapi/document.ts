@@ -177,7 +177,7 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
   };
   return {
     description: `At most ${bodyLimit < MiB ? `${bodyLimit / 1024} KiB` : `${bodyLimit / MiB} MiB`}`,
-    // A body that may be `{}` may be omitted.
+    // A body may be omitted if `{}` is valid for it.
     required: !shape.safeParse({}).success || z.globalRegistry.get(shape)?.['minProperties'] === 1,
     content: {
       [shape === route.bodyForm ? formData : 'application/json']: content,

@@ -49,7 +49,7 @@ const reachesProvider: When = either(
 );
 const startsBatch: When = at('batches.create', 'messages.batches.create');
 const runs: When = either((route) => callsProvider(route) && route.counts !== true, startsBatch);
-/** The routes whose requests name stored responses. */
+/** Routes with names of stored responses in their requests. */
 const goesOn: When = either(
   at('responses.create', 'responses.compact', 'responses.input_tokens'),
   at('azure.responses', 'azure.v1.responses'),
@@ -75,7 +75,7 @@ const namesUrl: When = either(
 );
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 
-/** The routes that may return each code. A new code does not compile without an entry. */
+/** The routes of each code. A new code does not compile without an entry. */
 const when: Record<ErrorCode, When> = {
   invalid_json: takesBody,
   invalid_type: either(takesBody, takesQuery),
@@ -214,16 +214,16 @@ const when: Record<ErrorCode, When> = {
   service_timeout: servedBehindEdge,
 };
 
-/** Statuses that the HTTP server returns before routing, with the code `invalid_http`. */
+/** Statuses returned by the HTTP server before routing, with the code `invalid_http`. */
 const invalidHttp = [400, 431];
 
-/** Codes of errors that are returned before the handler of a route, or instead of it. */
+/** Codes of errors returned before the handler of a route, or instead of it. */
 const beforeHandler: ReadonlySet<ErrorCode> = new Set([
   ...(['method_not_allowed', 'request_timeout', 'payload_too_large', 'unsupported_media_type'] as const),
   ...(['rate_limit_exceeded', 'internal', 'bad_gateway', 'service_unavailable', 'service_timeout'] as const),
 ]);
 
-/** OAuth's codes at the statuses that its handlers use. */
+/** OAuth's codes at the statuses used by its handlers. */
 const oauthStatuses: Readonly<Record<number, readonly OAuthErrorCode[]>> = {
   413: ['invalid_request'],
   415: ['invalid_request'],
@@ -232,7 +232,7 @@ const oauthStatuses: Readonly<Record<number, readonly OAuthErrorCode[]>> = {
   503: ['temporarily_unavailable'],
 };
 
-/** The codes that a route may return, by status. */
+/** The codes of a route, by status. */
 export function errorsOf(route: Route): Map<number, string[]> {
   const { oauthErrors } = route;
   const known = (Object.keys(when) as ErrorCode[]).filter((code) => when[code](route));

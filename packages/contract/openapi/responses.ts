@@ -14,7 +14,7 @@ const header = (description: string, schema: JsonObject = { type: 'string' }): J
   description,
   schema,
 });
-/** A header that is always present in the responses that list it. */
+/** A header always present in the responses listing it. */
 const always = (description: string, schema?: JsonObject): JsonObject => ({
   ...header(description, schema),
   required: true,
@@ -227,7 +227,7 @@ function failure(
 
 /**
  * The HTTP server writes errors before it knows the path, so those have OpenAI's shape on every route. Some errors of
- * providers keep their own body, for clients that speak their API.
+ * providers keep their own body, for clients of the provider's API.
  */
 function errorSchema(
   route: Route,
@@ -251,7 +251,7 @@ function errorSchema(
   return first !== undefined && others.length === 0 ? first : { anyOf: [first, ...others] };
 }
 
-/** Under `/v1/models` only a POST shows by its path that it calls Google's API; the others are by the client's headers. */
+/** Under `/v1/models` only a POST shows by its path a call of Google's API; the others are by the client's headers. */
 function dialectsOf({ path, dialects = [defaultDialect] }: Route, status: number): readonly DialectName[] {
   const isByHeaders = status === 405 && path.startsWith('/v1/models/');
   return isByHeaders ? ['chat', 'messages', 'gemini'] : dialects;

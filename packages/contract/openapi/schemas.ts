@@ -7,7 +7,7 @@ import { resources } from '../src/routes.ts';
 
 export type JsonObject = Record<string, unknown>;
 
-/** Modules with shapes: each exported shape becomes a component of that name. */
+/** Modules with shapes: each exported shape becomes a component of the same name. */
 const modules: readonly JsonObject[] = [...resources, errorBody, oauth, mcpAuth];
 
 /** `createAgent` → `CreateAgent`. */
@@ -62,8 +62,8 @@ export class Schemas {
 }
 
 /**
- * Removes details that do not help readers: patterns behind formats, the largest safe integer, and a union around a
- * single shape.
+ * Removes details of no use to readers: patterns behind formats, the largest safe integer, and a union around a single
+ * shape.
  */
 function simplify({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   const { format, pattern = '' } = jsonSchema;

@@ -33,15 +33,15 @@ const knownParameters: Record<string, z.ZodType> = {
   seed: z.int(),
 };
 
-/** The JSON Schema of a shape, for one that is checked by hand. */
+/** The JSON Schema of a shape, for shapes checked by hand. */
 function documented(shape: z.ZodType): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(shape);
   return schema;
 }
 
 /**
- * Defaults of OpenAI request fields, which a request may override. Accepts any field, so that extensions of providers
- * work, except the fields that the gateway sets.
+ * Defaults of OpenAI request fields. A request may override them. Accepts any field, for extensions of providers,
+ * except the fields set by the gateway.
  */
 const parameters = jsonRecord
   .check((check) => {
@@ -131,7 +131,7 @@ export interface TurnSettings {
 }
 
 const defaultIterations = 10;
-// A function, so that each request gets its own object: zod copies defaults only one level deep.
+// A function, so each request gets its own object: zod copies defaults only one level deep.
 const defaultTools = () => ({
   mcp_servers: [],
   builtin: [],

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { utcTime, uuid } from './fields.ts';
 
-/** Events that tenants and the owner can subscribe to. Add members to their data; never rename one. */
+/** Events for subscriptions of tenants and the owner. Add members to their data; never rename one. */
 
-/** Resources that can be limited, in the words of the limits of a tenant. */
+/** Limited resources, in the words of the limits of a tenant. */
 export const limitNames = ['requests', 'tokens', 'concurrency', 'budget'] as const;
 
 /** A limit belongs to a tenant or to one of its keys. */
@@ -45,14 +45,14 @@ export const alertData = {
   'mcp.needs_auth': z.object({
     mcp_server_id: uuid,
     name: z.string(),
-    // The user whose consent is needed; null if it is for all users.
+    // The user to consent; null if it is for all users.
     user_id: z.string().nullable(),
     reason: z.string(),
   }),
   'mcp.tool_changed': z.object({
     mcp_server_id: uuid,
     name: z.string(),
-    // The user whose list of tools has changed; null for all users.
+    // The user with the changed list of tools; null for all users.
     user_id: z.string().nullable(),
     tool: z.string(),
     digest: z.string(),
@@ -89,11 +89,11 @@ export const alertData = {
   'tenant.budget_threshold': z.object({ tenant_id: uuid, ...subject, ...threshold }),
 } as const satisfies Record<string, z.ZodObject>;
 
-/** Types of events that something raises. */
+/** Types of events raised by some feature. */
 export type AlertType = keyof typeof alertData;
 export type AlertData<Type extends AlertType> = z.output<(typeof alertData)[Type]>;
 
-/** Types that a tenant can subscribe to; those that are not in `alertData` come with the features that raise them. */
+/** Types for subscriptions of tenants; types outside `alertData` come with the features to raise them. */
 export const tenantAlertTypes = [
   'budget.threshold',
   'limit.exceeded',
@@ -107,7 +107,7 @@ export const tenantAlertTypes = [
   'transfer.finished',
 ] as const;
 
-/** Types that the owner can subscribe to. */
+/** Types for subscriptions of the owner. */
 export const ownerAlertTypes = [
   'provider.down',
   'provider_key.failing',

@@ -1,9 +1,12 @@
-/** The models that a tenant may use: ids, and patterns such as `claude-*`, for all ids that begin so. */
+/** The models open to a tenant: ids, and patterns like `claude-*`, for all ids with this beginning. */
 export class AllowedModels {
   readonly entries: readonly string[];
-  /** Entries that are no patterns. */
+  /** Entries other than patterns. */
   readonly names: ReadonlySet<string>;
-  /** Beginnings of ids, in ascending order. None begins with another, so that one comparison finds the only candidate. */
+  /**
+   * Beginnings of ids, in ascending order. No beginning starts with another, so one comparison finds the only
+   * candidate.
+   */
   readonly #beginnings: readonly string[];
 
   constructor(entries: readonly string[]) {
@@ -25,7 +28,7 @@ export class AllowedModels {
     return beginning !== undefined && id.startsWith(beginning);
   }
 
-  /** The last beginning that does not come after `id`. */
+  /** The last beginning up to `id`, in order. */
   #lastUpTo(id: string): string | undefined {
     let [low, high] = [0, this.#beginnings.length];
     while (low < high) {

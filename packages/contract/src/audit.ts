@@ -54,8 +54,8 @@ export const auditActions = [
 export type AuditAction = (typeof auditActions)[number];
 
 /**
- * The public view of a resource, without secrets. Large members (over 8 KiB) and texts for models, such as system
- * prompts, are replaced by their size and SHA-256.
+ * The public view of a resource, without secrets. Large members (over 8 KiB) and texts for models, like system prompts,
+ * are replaced by their size and SHA-256.
  */
 const view = z.record(z.string().max(128), z.unknown()).meta({ maxProperties: 64 }).nullable();
 
@@ -70,7 +70,7 @@ export const auditEntry = z.strictObject({
     /** The acting user of the request. */
     user_id: z.string().max(255).nullable(),
   }),
-  /** Null for resources without a tenant, such as an owner key. */
+  /** Null for resources without a tenant, like an owner key. */
   tenant_id: uuid.nullable(),
   resource: z.strictObject({ type: z.string().max(64), id: uuid }),
   client_ip: z.string().max(45).nullable(),
@@ -86,7 +86,7 @@ export type NewAuditEntry = Omit<AuditEntry, 'at'>;
 
 export const listOwnAuditLog = z.strictObject({
   ...page,
-  /** Id of the API key that made the change. */
+  /** Id of the API key behind the change. */
   actor: uuid.optional(),
   action: z.enum(auditActions).optional(),
   /** Inclusive. */

@@ -5,15 +5,15 @@ import { routes as responseRoutes } from './responses.ts';
 import { ok, route, type Examples, type Route } from './route.ts';
 
 /**
- * The paths that clients of Azure OpenAI call: the same routes elsewhere. A deployment is a model of the catalogue or an
- * agent, and `api-version` is accepted and ignored.
+ * The paths of Azure OpenAI: the same routes elsewhere. A deployment is a model of the catalogue or an agent, and
+ * `api-version` is accepted and ignored.
  */
 
 const query = z.looseObject({
   'api-version': z.string().max(64).optional().describe('Accepted and ignored'),
 });
 
-/** A route under `/openai` that does what another one does. */
+/** A route under `/openai` with the handler of another one. */
 function elsewhere(
   candidates: readonly Route[],
   id: string,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Tools of the gateway that an agent may use, by the names that models get. */
+/** Tools of the gateway for agents, by their names for models. */
 
 /** The most characters of the result of any tool; the rest is cut. */
 export const maxResultChars = 200_000;
@@ -31,7 +31,7 @@ export const kgTraverseArguments = z.strictObject({
 interface BuiltinTool {
   description: string;
   arguments: z.ZodObject;
-  /** The service that executes it. */
+  /** Executing service. */
   executor: 'agent' | 'memory';
   /** How long a call may take. */
   timeoutMs: number;
@@ -69,7 +69,7 @@ export function schemaOf(name: BuiltinToolName): Record<string, unknown> {
   return schema;
 }
 
-/** The text that a tool returns for arguments that do not fit. */
+/** The result of a tool for unfit arguments. */
 export function argumentProblem(error: z.ZodError): string {
   const problems = error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`);
   return `Not called: ${problems.slice(0, 5).join('; ')}`;

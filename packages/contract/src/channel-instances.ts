@@ -3,7 +3,7 @@ import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds } from './keys.ts';
 import { created, noContent, ok, pageExample, routesWith, scope, type Route } from './route.ts';
 
-/** Messaging channels that agents answer on: `/v1/channels/instances*`. */
+/** Messaging channels of agents: `/v1/channels/instances*`. */
 
 /** Instances of one tenant. */
 export const maxChannelInstances = 100;
@@ -12,14 +12,14 @@ export const channelTypes = ['generic', 'telegram', 'slack', 'zalo_oa'] as const
 export const channelType = z.enum(channelTypes);
 export type ChannelType = z.output<typeof channelType>;
 
-/** A secret that a provider has given. */
+/** A secret given by a provider. */
 const providedSecret = z
   .string()
   .regex(/^[\x21-\x7e]{8,512}$/, 'must be 8 to 512 printable ASCII characters without spaces');
 
 const nothing = z.strictObject({});
 
-/** The members that each type needs: `config` is shown, `credentials` never are. */
+/** The members of each type: `config` is shown, `credentials` never are. */
 export const channelShapes = {
   generic: {
     config: z.strictObject({
@@ -141,7 +141,7 @@ const forCreation = {
     .default(defaultReplies),
 };
 
-/** The members that any type may have in its config; the service checks them by `channelShapes`. */
+/** The config members of all types; the service checks them by `channelShapes`. */
 const configMembers = z
   .strictObject({ ...channelShapes.generic.config.shape, ...channelShapes.zalo_oa.config.shape })
   .partial()
@@ -166,7 +166,7 @@ export const createChannelInstance = z.strictObject({
 });
 export type CreateChannelInstance = z.output<typeof createChannelInstance>;
 
-/** Members of `replies`, `config` and `credentials` that are left out are kept. */
+/** Omitted members of `replies`, `config` and `credentials` are kept. */
 export const patchChannelInstance = z
   .strictObject({
     ...settings,

@@ -3,11 +3,11 @@ import { instanceExample } from './channel-instances.ts';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
 import { accepted, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
-/** Messages of channels: `POST /v1/webhooks/message`, and the conversations that they belong to. */
+/** Messages of channels, `POST /v1/webhooks/message`, and their conversations. */
 
 const KiB = 1024;
 
-/** The headers by which providers prove that a message is genuine. */
+/** The headers with a provider's proof of a genuine message. */
 export const messageHeaders = [
   'webhook-id',
   'webhook-timestamp',

@@ -8,7 +8,7 @@ export const relayId = 'console.relay';
 
 export const consolePageId = 'console.page';
 
-/** Files that the console page loads, under `/api-docs/assets/`. */
+/** Files loaded by the console page, under `/api-docs/assets/`. */
 export const consoleAssets = [
   'console.css',
   'console.js',

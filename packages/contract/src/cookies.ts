@@ -17,7 +17,7 @@ import { noContent, ok, pageOf, routesWith, scope, type Route } from './route.ts
 const maxValueBytes = 4_096;
 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
-/** Characters that can be neither in a name nor in a value (RFC 6265bis, 5.6). */
+/** Characters allowed neither in a name nor in a value (RFC 6265bis, 5.6). */
 // oxlint-disable-next-line no-control-regex -- the rule is about control characters
 const forbidden = /[\u0000-\u0008\u000a-\u001f\u007f;]/;
 const inner = String.raw`[^\x00-\x08\x0a-\x1f\x7f;]`;
@@ -78,8 +78,8 @@ const cookiePath = storableForm(1, 1_024, new RegExp(`^/${storableChar}*$`), 'mu
 const flag = member(z.boolean());
 
 /**
- * A cookie in our spelling, that of Chrome's extension API, or that of Playwright's storage state. Extensions and tools
- * add members of their own, which are ignored.
+ * A cookie in the spelling of this API, of Chrome's extension API, or of Playwright's storage state. Extensions and
+ * tools add members of their own: they are ignored.
  */
 export const cookieInput = z.object({
   name: text(1_024).refine((name) => name !== '' && !name.includes('='), 'must not be empty or contain "="'),

@@ -3,9 +3,9 @@ import { ok, route, routesWith, type Access, type Route } from './route.ts';
 import { fromBrowser } from './sessions.ts';
 
 /**
- * Keys for programs on people's machines, by a code that the person confirms in a session (OAuth 2.0 Device
- * Authorization Grant, RFC 8628): `/login/device`, `/login/token`, `/login/revoke` and the page `/device`. Requests are
- * forms, as the RFC has them, or JSON; members that are not known are ignored (RFC 6749 §3.1).
+ * Keys for programs on people's machines, by a code the person confirms in a session (OAuth 2.0 Device Authorization
+ * Grant, RFC 8628): `/login/device`, `/login/token`, `/login/revoke` and the page `/device`. Requests are forms, as the
+ * RFC has them, or JSON; unknown members are ignored (RFC 6749 §3.1).
  */
 
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';

@@ -8,13 +8,13 @@ interface ClientDialect {
   /** The query parameter in which they may send it; null without one. */
   keyInQuery: string | null;
   errorBody: z.ZodType;
-  /** Whether clients get the body of a provider's error that concerns their request as the provider wrote it. */
+  /** Whether clients get a provider's error about their request with the body the provider wrote. */
   keepsErrorBodies: boolean;
 }
 
 /**
- * The formats in which clients ask, and get answers and errors. `chat` is OpenAI's chat completions; every route that
- * no dialect has of its own writes errors as it does.
+ * The formats of clients' requests, answers and errors. `chat` is OpenAI's chat completions; every route without a
+ * dialect of its own writes errors as it does.
  */
 export const clientDialects = {
   chat: { keyHeaders: [], keyInQuery: null, errorBody, keepsErrorBodies: false },
@@ -36,7 +36,7 @@ export type DialectName = keyof typeof clientDialects;
 
 export const dialectNames = Object.keys(clientDialects) as [DialectName, ...DialectName[]];
 
-/** The dialect of requests that show no other one. */
+/** The dialect of requests without a sign of another one. */
 export const defaultDialect: DialectName = 'chat';
 
 /** The headers in which the clients of these dialects send their key at a path, besides `Authorization`. */
@@ -49,7 +49,7 @@ export function keyHeadersAt(path: string, dialects: readonly DialectName[]): re
 /** The internal header by which the edge names the dialect of a request to a service; absent for the default. */
 export const dialectHeader = 'x-gatehouse-dialect';
 
-/** The dialect that a value of `dialectHeader` names; the default for any other value. */
+/** The dialect named by a value of `dialectHeader`; the default for any other value. */
 export function dialectNamed(value: unknown): DialectName {
   const isName = typeof value === 'string' && Object.hasOwn(clientDialects, value);
   return isName ? (value as DialectName) : defaultDialect;

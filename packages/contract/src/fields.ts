@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** Shapes of fields that several resources share. */
+/** Shapes of fields shared by several resources. */
 
 export const uuid = z.uuid();
 
-/** As a pattern that all tools understand, for documents; the format says the rest. */
+/** As a pattern for all tools, in documents; the format says the rest. */
 const years = '^(19[7-9]\\d|[2-8]\\d{3}|9[0-8]\\d\\d|99[0-8]\\d|999[0-8])-';
 const clockTime =
   '\\d\\d-\\d\\dT([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d+)?)?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
@@ -12,7 +12,7 @@ const inYears = new RegExp(years);
 const timestampPattern = years + clockTime;
 /** Addresses of other hosts. The form does not decide whether an address is allowed. */
 export const urlPattern = '^[Hh][Tt][Tt][Pp][Ss]?://';
-/** Patterns that say more than the format beside them. Documents leave out others. */
+/** Patterns with more to say than the format beside them. Documents leave out others. */
 export const patternsBesideFormats: ReadonlySet<string> = new Set([timestampPattern, urlPattern]);
 
 /** RFC 3339 with an offset, in the years 1970 to 9998; normalized to UTC with milliseconds. */
@@ -26,14 +26,14 @@ export const timestamp = z.iso
 export const utcTime = z.iso.datetime({ precision: 3 });
 
 const notStorable = 'must not contain NUL or lone surrogates';
-/** A character of such text, for patterns. The check of the shape finds lone surrogates. */
+/** A character of storable text, for patterns. The check of the shape finds lone surrogates. */
 export const storableChar = String.raw`[^\x00]`;
 const withoutNul = new RegExp(`^${storableChar}*$`);
 
 /** Text without NUL and lone surrogates, which PostgreSQL cannot store unchanged. */
 export const storableText = (min: number, max: number) => wellFormed(min, max).regex(withoutNul, notStorable);
 
-/** The same, of a form that excludes NUL: documents show one pattern. */
+/** The same, with a form excluding NUL: documents show one pattern. */
 export const storableForm = (min: number, max: number, form: RegExp, message: string) =>
   wellFormed(min, max).regex(form, message);
 
@@ -45,11 +45,11 @@ function wellFormed(min: number, max: number) {
     .refine((text) => text.isWellFormed(), notStorable);
 }
 
-/** Text that is not white space alone. A check of its own: one pattern for both would take quadratic time. */
+/** Text with something else than white space. A check of its own: one pattern for both would take quadratic time. */
 export const visibleText = (min: number, max: number, message: string) =>
   storableText(min, max).regex(/\S/, message);
 
-/** The end user that a request acts for: 1–255 printable ASCII characters. */
+/** The end user behind a request: 1–255 printable ASCII characters. */
 export const userId = z.string().regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters');
 
 /** A decimal amount of USD as text, because floats are inexact. */
@@ -64,7 +64,7 @@ export const slug = z
 
 export const modelId = storableText(1, 256);
 
-/** A list whose order means nothing, marked for clients that compare, as `x-kubernetes-list-type` does. */
+/** A list in which order means nothing, marked for clients comparing values, as `x-kubernetes-list-type` does. */
 export const setOf = <Item extends z.ZodType>(item: Item) => z.array(item).meta({ 'x-list-type': 'set' });
 
 export const queryLimit = z.coerce
@@ -81,7 +81,7 @@ export const page = { limit: queryLimit, cursor: queryCursor.optional() };
 export const listOf = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ data: z.array(item), has_more: z.boolean(), next_cursor: z.string().nullable() });
 
-/** Code that walks JSON may be recursive, and a few thousand levels would overflow the stack. */
+/** Code walking JSON may be recursive, and a few thousand levels would overflow the stack. */
 const maxJsonDepth = 100;
 
 function isStorableJson(value: unknown, depth = maxJsonDepth): boolean {
@@ -98,7 +98,7 @@ const jsonValue = z
     `must be JSON with finite numbers and at most ${maxJsonDepth} levels`,
   );
 const maxMembers = 1_000;
-/** A member of a record that a client fills. */
+/** A member of a record filled by a client. */
 export const jsonName = storableText(1, 128);
 
 /**
@@ -126,19 +126,19 @@ export function recordOf<Name extends z.ZodType<string, string>, Value extends z
   }, members);
 }
 
-/** A JSON object that a client fills. */
+/** A JSON object filled by a client. */
 export const jsonRecord = recordOf(jsonName, jsonValue, maxMembers);
 
 /** Whether PostgreSQL's jsonb can hold it: neither NUL nor lone surrogates, in names and texts of any level. */
 function isValidUnicode(value: unknown, depth = maxJsonDepth): boolean {
   if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
   if (typeof value !== 'object' || value === null) return true;
-  // Another check reports values that are nested too deeply.
+  // Another check reports values nested too deeply.
   if (depth === 0) return true;
   return Object.entries(value).every((entry) => entry.every((part) => isValidUnicode(part, depth - 1)));
 }
 
-/** A record that is searched by its members. */
+/** A record for searches by its members. */
 export const searchableRecord = jsonRecord.refine(
   (record) => isValidUnicode(record),
   'must have valid Unicode without NUL',

@@ -64,7 +64,7 @@ export const createApiKey = z.strictObject({
 });
 export type CreateApiKey = z.output<typeof createApiKey>;
 
-/** How long a secret that is replaced still works. */
+/** How long a replaced secret still works. */
 export const overlapSeconds = z.int().min(0).max(86_400);
 
 export const rotateApiKey = z.strictObject({

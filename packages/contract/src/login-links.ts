@@ -4,7 +4,7 @@ import { fromBrowser } from './sessions.ts';
 
 const route = routesWith({ service: 'tenant' });
 
-/** Links that log in once, which the operator makes: `/login/link`. For browsers, so not part of the OpenAPI document. */
+/** Links made by the operator for one login each: `/login/link`. For browsers, so not part of the OpenAPI document. */
 
 export const pageRoutes: readonly Route[] = [
   route('login.link', 'GET /login/link', {

@@ -10,18 +10,18 @@ export type Match =
 interface MatchedRoute {
   route: Route;
   names: readonly string[];
-  /** The value of the last parameter, if it is not all that is left of the path. */
+  /** The value of the last parameter, if it is only a part of the remaining path. */
   value?: string;
 }
 
 interface Node {
   literal: Map<string, Node>;
   param: Node | null;
-  /** Routes that end at this node, by method. */
+  /** Routes ending at this node, by method. */
   ends: Map<string, MatchedRoute>;
-  /** Routes whose last parameter takes the rest of the path, by method. */
+  /** Routes with the rest of the path as last parameter, by method. */
   rest: Map<string, MatchedRoute>;
-  /** The same for paths that end with a colon and a name, by this name. */
+  /** The same for paths ending with a colon and a name, by this name. */
   called: Map<string, Map<string, MatchedRoute>>;
 }
 
@@ -32,12 +32,12 @@ const emptyNode = (): Node => ({
 
 /**
  * Matches raw request paths (without query, still percent-encoded) against the route table. Literal segments take
- * precedence over parameters. Empty segments and dot segments, encoded or not, never match, so that no two components
- * can interpret a path differently. Only `{name*}` accepts them, unchanged, for its handler to check.
+ * precedence over parameters. Empty segments and dot segments, encoded or not, never match, so no two components can
+ * interpret a path differently. Only `{name*}` accepts them, unchanged, for its handler to check.
  */
 export class RouteMatcher {
   readonly #root = emptyNode();
-  /** Routes that take any path after a prefix, with any segments. */
+  /** Routes for any path after a prefix, with any segments. */
   readonly #prefixes: { prefix: string; name: string; route: Route }[] = [];
 
   constructor(routes: readonly Route[] = allRoutes) {
@@ -58,7 +58,7 @@ export class RouteMatcher {
     const values: string[] = [];
     const walked = this.#walk(this.#root, segments, values);
     if (walked === null) return { kind: 'none' };
-    // A HEAD request is a GET whose response has no body (RFC 9110 §9.3.2).
+    // A HEAD request is a GET with a response without body (RFC 9110 §9.3.2).
     const end = walked.get(method) ?? (method === 'HEAD' ? walked.get('GET') : undefined);
     if (end === undefined) return { kind: 'method', allow: allowedMethods([...walked.keys()]) };
     return { kind: 'route', route: end.route, params: nameValues(end, values) };
@@ -94,7 +94,7 @@ export class RouteMatcher {
     node.ends.set(route.method, end);
   }
 
-  /** Returns the routes that the segments from `depth` on lead to. Collects the values of parameters in `values`. */
+  /** Returns the routes of the segments from `depth` on. Collects the values of parameters in `values`. */
   #walk(node: Node, segments: readonly string[], values: string[], depth = 0): Node['ends'] | null {
     const segment = segments[depth];
     if (segment === undefined) return node.ends.size > 0 ? node.ends : null;

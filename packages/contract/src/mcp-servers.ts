@@ -3,7 +3,7 @@ import { listOf, page, setOf, slug, storableText, urlPattern, utcTime, uuid } fr
 import { mcpAuth, mcpAuthView } from './mcp-auth.ts';
 import { created, noContent, ok, pageExample, routesWith, scope, type Route } from './route.ts';
 
-/** MCP servers whose tools the agents of a tenant use: `/v1/mcp/servers*`. */
+/** MCP servers with tools for the agents of a tenant: `/v1/mcp/servers*`. */
 
 /** The most servers of one tenant. */
 export const maxMcpServers = 500;
@@ -11,7 +11,7 @@ export const maxMcpServers = 500;
 export const mcpTransports = ['streamable_http', 'sse', 'auto'] as const;
 export type McpTransport = (typeof mcpTransports)[number];
 
-/** Refused by a code of its own: clients that know `stdio` from elsewhere must learn why it is missing. */
+/** Refused by a code of its own: clients used to `stdio` must learn why it is missing. */
 const transport = z
   .enum([...mcpTransports, 'stdio'])
   .refine((name) => name !== 'stdio', {

@@ -25,7 +25,7 @@ const segment = '(?:[^/.\\x00][^/\\x00]*|\\.[^/.\\x00][^/\\x00]*|\\.\\.[^/\\x00]
 /** Without look-ahead, which the patterns of some languages lack. */
 export const documentPathPattern = new RegExp(`^${segment}(?:/${segment})*$`);
 
-/** Segments separated by `/`; none is empty, `.` or `..`. */
+/** Segments separated by `/`; empty ones, `.` and `..` are rejected. */
 export const documentPath = storableForm(
   1,
   maxPathLength,
@@ -36,7 +36,7 @@ export const documentPath = storableForm(
 /** A path or its beginning: `notes/` or `notes/2026`. */
 const pathPrefix = storableText(1, maxPathLength);
 
-/** The readers of a passage: all callers that may use the agent, or one user alone. */
+/** The readers of a passage: all callers of the agent, or one user alone. */
 export const memoryScope = z.enum(['agent', 'user']);
 export type MemoryScope = z.output<typeof memoryScope>;
 
@@ -44,7 +44,7 @@ const sourceKind = z.enum(['api', 'conversation', 'import']);
 
 export const documentSource = z.strictObject({
   kind: sourceKind,
-  /** The run that left the document, and its session; null where there is none. */
+  /** The run behind the document, and its session; null without one. */
   run_id: uuid.nullable(),
   session_id: z.string().nullable(),
 });

@@ -1,8 +1,8 @@
-/** The operator surface: paths that operator tools may call, but browsers may not call through the relay. */
+/** The operator surface: paths for operator tools, closed to browsers at the relay. */
 
 interface Area {
   path: string;
-  /** The one method that the relay allows. HEAD and OPTIONS are not included in GET. */
+  /** The one method allowed by the relay. HEAD and OPTIONS are not included in GET. */
   open?: string;
 }
 

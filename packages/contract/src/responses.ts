@@ -162,7 +162,7 @@ const storedRoute = routesWith({
   actingUser: true,
 });
 
-/** Shared by routes whose body is a request for a response. */
+/** Shared by routes with a request for a response as body. */
 const requestRoute = routesWith({
   dialects: ['responses'],
   service: 'chat',

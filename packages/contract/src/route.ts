@@ -10,26 +10,26 @@ export type Access =
   | { kind: 'public' }
   /**
    * No key: the handler verifies a signature over the request. The edge passes on these headers of the client too, with
-   * an assertion that is valid for this route alone.
+   * an assertion valid for this route alone.
    */
   | { kind: 'signed'; headers: readonly string[] }
   /**
-   * For browsers, which send no key: the handler checks a ticket or a state. The edge passes on these headers of the
-   * client too, with an assertion that is valid for this route alone. With `scope`, a request that has a key is held to it.
+   * For browsers without a key: the handler checks a ticket or a state. The edge passes on these headers of the client
+   * too, with an assertion valid for this route alone. With `scope`, a request with a key is held to it.
    */
   | { kind: 'ticket'; headers: readonly string[]; scope?: Scope }
   /** The session of a browser, and no key. */
   | { kind: 'session' }
   /**
-   * Any valid key. With `ofTenant`, not those of owners, which belong to no tenant. With `notConfirmed`, not those that a
-   * person has made for themselves or given to a program: they end sooner than what they would make or change.
+   * Any valid key. With `ofTenant`, not those of owners, which belong to no tenant. With `notConfirmed`, not those a
+   * person has made for themselves or given to a program: they end sooner than the things they would make or change.
    */
   | { kind: 'key'; ofTenant?: true; notConfirmed?: true }
   /** With `owners`, also for owner keys, which belong to no tenant. */
   | { kind: 'scope'; scope: Scope; also?: Scope; owners?: true }
   /**
-   * Keys with the role `admin`, whatever their scopes. With `orSelf`, also sessions that are bound to a user and have
-   * these scopes; the handler holds them to what is of that user.
+   * Keys with the role `admin`, whatever their scopes. With `orSelf`, also sessions bound to a user and with these
+   * scopes; the handler holds them to the user's own resources.
    */
   | { kind: 'admin'; orSelf?: readonly Scope[] }
   | { kind: 'owner' };
@@ -45,7 +45,7 @@ export interface Example {
   query?: Readonly<Record<string, string | number>>;
   /** An array of its lines for a body of JSON lines; likewise the response. */
   body?: unknown;
-  /** The response body; absent if there is none. */
+  /** The response body; absent without one. */
   response?: unknown;
   /** The response as server-sent events, instead of `response`. */
   events?: string;
@@ -81,21 +81,21 @@ export interface Route {
    * express.
    */
   passThrough: boolean;
-  /** Whether the response is the number of tokens of a request that is passed on: it is no run. */
+  /** Whether the response is the number of tokens of a passed-on request: it is no run. */
   counts?: true;
-  /** Maximum request body in bytes; 0 if the route reads none. */
+  /** Maximum request body in bytes; 0 for a route without body. */
   bodyLimit: number;
-  /** Shape of the request body; absent if the route reads none or a third party defines it. */
+  /** Shape of the request body; absent for a route without body or with one defined by a third party. */
   body?: z.ZodType;
-  /** Shape of a body that is passed on, for the documentation only: not validated. */
+  /** Shape of a passed-on body, for the documentation only: not validated. */
   passedBody?: z.ZodType;
   /** Shape of each line of a body of JSON lines, which edge and service stream; the handler validates the lines. */
   bodyLines?: z.ZodType;
-  /** Fields of a body that is a form with a file, which edge and service stream; the handler validates them. */
+  /** Fields of a form with a file as body, streamed by edge and service; the handler validates them. */
   bodyForm?: z.ZodObject;
   /** Whether the body may be a form (`application/x-www-form-urlencoded`) in place of JSON, as OAuth has it. */
   takesForm?: true;
-  /** The codes of errors in OAuth's shape; absent for routes whose errors have that of a dialect. */
+  /** The codes of errors in OAuth's shape; absent for routes with a dialect's error shape. */
   oauthErrors?: readonly OAuthErrorCode[];
   /** Query parameters; if absent, every parameter is rejected. */
   query?: z.ZodObject;
@@ -103,7 +103,7 @@ export interface Route {
   summary: string;
   /** Details beyond the summary and the shapes, as Markdown. */
   description?: string;
-  /** Absent for routes that are not in the OpenAPI document. */
+  /** Absent for routes outside the OpenAPI document. */
   examples?: Examples;
 }
 
@@ -114,11 +114,11 @@ export interface RouteResponse {
   events?: true;
   /** Whether the response is JSON lines, each of the shape. */
   lines?: true;
-  /** Whether the response is CSV with a first line of names, and `shape` that of its text. */
+  /** Whether the response is CSV with a first line of names, and `shape` the shape of its text. */
   csv?: true;
   /** Another status with the same shape. */
   also?: 200 | 202 | 503;
-  /** Whether the response has a strong `ETag`, so that `If-None-Match` can return 304. */
+  /** Whether the response has a strong `ETag`, for 304 after `If-None-Match`. */
   revalidated?: true;
 }
 
@@ -136,7 +136,7 @@ export const jsonLines = 'application/x-ndjson';
 /** The content type of tables as text (RFC 4180), in UTF-8. */
 export const csv = 'text/csv';
 
-/** Whether a route takes the session of a browser in place of a key: the API's native paths that take keys. */
+/** Whether a route takes the session of a browser in place of a key: the API's native paths for keys. */
 export function takesSession({ access, path }: Pick<Route, 'access' | 'path'>): boolean {
   if (access.kind === 'public' || access.kind === 'signed' || access.kind === 'ticket') return false;
   return isAtOrUnder(path, '/v1') || isAtOrUnder(path, '/internal');
@@ -166,22 +166,22 @@ export function route(id: string, endpoint: `${Method} /${string}`, fields: Rout
   };
 }
 
-/** `route` for entries that share these fields. An entry may replace them. */
+/** `route` for entries sharing these fields. An entry may replace them. */
 export function routesWith<const Shared extends Partial<RouteFields>>(shared: Shared) {
   type Rest = Omit<RouteFields, keyof Shared> & Partial<RouteFields>;
   return (id: string, endpoint: `${Method} /${string}`, fields: Rest): Route =>
-    // The compiler doesn't see that `fields` has what `shared` lacks.
+    // The compiler doesn't see the fields missing in `shared` among `fields`.
     route(id, endpoint, { ...shared, ...fields } as unknown as RouteFields);
 }
 
-/** Members of an example that a request for it has. */
+/** Members of an example, for the request behind it. */
 export const pick = <Item, Name extends keyof Item>(item: Item, ...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, item[name]])) as Pick<Item, Name>;
 
 /** The only page of a list, for examples. */
 export const pageOf = (item: unknown) => ({ data: [item], has_more: false, next_cursor: null });
 
-/** The example of a list that is read by a page of 20. */
+/** The example of a list read by a page of 20. */
 export const pageExample = (summary: string, item: unknown): Examples => ({
   page: { summary, query: { limit: 20 }, response: pageOf(item) },
 });

@@ -88,7 +88,7 @@ export const resources = [
   transfers,
 ];
 
-/** The API that `GET /openapi.json` describes. */
+/** The API described by `GET /openapi.json`. */
 export const apiRoutes: readonly Route[] = resources.flatMap((resource) => resource.routes);
 
 /**

@@ -8,7 +8,7 @@ export const topics = {
 } as const;
 export type Topic = (typeof topics)[keyof typeof topics];
 
-/** Properties of a service that deployments, the chart and the edge need. */
+/** Properties of a service for deployments, the chart and the edge. */
 interface ServiceFacts {
   /** Has a schema with migrations, and the login role `<name>_login`. */
   database?: true;
@@ -16,13 +16,13 @@ interface ServiceFacts {
   jobs?: true;
   /** Serves gRPC. */
   grpc?: true;
-  /** Topics of events that it publishes. */
+  /** Topics of its published events. */
   publishes?: readonly Topic[];
-  /** Topics of events that it takes, from Kafka or from the services that publish them. */
+  /** Topics of consumed events, from Kafka or from the publishing services. */
   consumes?: readonly Topic[];
   /** Encrypts secrets of tenants: gets `SECRETS_KEYRING`. */
   keyRing?: true;
-  /** Calls addresses that tenants give: gets `EGRESS_ALLOW`. */
+  /** Calls addresses given by tenants: gets `EGRESS_ALLOW`. */
   egress?: true;
   /** Logs people in: gets the file of OpenID Connect issuers, and with issuers in it `EGRESS_ALLOW`. */
   issuers?: true;
@@ -30,7 +30,7 @@ interface ServiceFacts {
   models?: true;
   /** The public service: clients reach it, and it calls all other services over HTTP. */
   public?: true;
-  /** Services that it calls over gRPC. */
+  /** Services called over gRPC. */
   calls: readonly string[];
 }
 
@@ -114,14 +114,14 @@ export const services: readonly ServiceEntry[] = Object.entries<ServiceFacts>(fa
   ...((fact.publishes ?? fact.consumes) !== undefined && { kafka: true }),
 }));
 
-/** Services that send events of a topic to another one, which consumes it. */
+/** Services sending events of a topic to another one, its consumer. */
 export function publishersOf(topic: Topic, consumer: ServiceName): ServiceName[] {
   return services
     .filter(({ name, publishes }) => publishes?.includes(topic) && name !== consumer)
     .map(({ name }) => name);
 }
 
-/** Services that send events to this one. */
+/** Services sending events to this one. */
 export function sendersTo(consumer: ServiceName): ServiceName[] {
   const { consumes = [] } = facts[consumer] as ServiceFacts;
   const senders = consumes.flatMap((topic) => publishersOf(topic, consumer));

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Route } from './route.ts';
 
-/** A list as a table: a row for each item, and columns that are the same on every page, an empty one too. */
+/** A list as a table: a row for each item, and the same columns on every page, an empty one too. */
 export interface Table {
-  /** The member of the answer that has the items. */
+  /** The member of the answer with the items. */
   items: string;
   columns: readonly Column[];
 }
@@ -17,14 +17,14 @@ interface Column {
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
-/** The table of a route that lists items page by page; null for others, and for lists of other APIs. */
+/** The table of a route listing items page by page; null for others, and for lists of other APIs. */
 export function tableOf({ method, response: { shape } }: Pick<Route, 'method' | 'response'>): Table | null {
   if (method !== 'GET' || !(shape instanceof z.ZodObject)) return null;
   const { has_more: hasMore, next_cursor: nextCursor, ...others } = shape.shape as Record<string, z.ZodType>;
   if (hasMore === undefined || nextCursor === undefined) return null;
   for (const [items, list] of Object.entries(others)) {
     if (!(list instanceof z.ZodArray)) continue;
-    // Another registry than that of names: with those, parts of a schema would be references.
+    // Not the registry of names: with it, parts of a schema would be references.
     const item = z.toJSONSchema(list.element as z.ZodType, { io: 'output', metadata: z.registry() });
     return { items, columns: columnsOf(formsOf(item), []) };
   }
@@ -32,8 +32,8 @@ export function tableOf({ method, response: { shape } }: Pick<Route, 'method' | 
 }
 
 /**
- * Columns of a value by its forms. Objects have a column for each member that any form has; those with members of any
- * name, lists of objects, and values that may be either are columns of JSON.
+ * Columns of a value by its forms. Objects have a column for each member of any form; objects with members of any name,
+ * lists of objects, and values of mixed kinds are columns of JSON.
  */
 function columnsOf(forms: readonly Schema[], path: readonly string[]): Column[] {
   const column = (holds: Column['holds']): Column[] => [{ name: path.join('.'), path, holds }];
@@ -49,7 +49,7 @@ function columnsOf(forms: readonly Schema[], path: readonly string[]): Column[] 
   );
 }
 
-/** The forms that a value may have besides null. */
+/** The possible forms of a value besides null. */
 function formsOf(schema: Schema | boolean | undefined): Schema[] {
   if (typeof schema !== 'object') return [];
   const parts = schema.anyOf ?? schema.oneOf ?? schema.allOf;
@@ -74,7 +74,7 @@ function isClosedObject({ type, additionalProperties = false }: Schema): boolean
   return type === 'object' && additionalProperties === false;
 }
 
-/** The cells of an item; null for a member that it doesn't have, or that is null. */
+/** The cells of an item; null for an absent member and for null. */
 export function cellsOf({ columns }: Table, item: unknown): (string | number | null)[] {
   return columns.map(({ path, holds }) => cellOf(valueAt(item, path), holds));
 }

@@ -16,7 +16,7 @@ const timezone = z
   .meta({ pattern: timezonePattern })
   .describe('IANA time zone that defines the days and months of the tenant');
 
-/** The most that all agents of the tenant together may remember. */
+/** The most to be remembered by all agents of the tenant together. */
 export const memoryLimits = z
   .strictObject({
     documents: z.int().min(0).max(1_000_000_000).nullable().optional(),
@@ -52,7 +52,7 @@ export const previews = z.strictObject({
 });
 export type Previews = z.output<typeof previews>;
 
-/** The keys that users may make for themselves. */
+/** Keys made by users for themselves. */
 const userKeyFields = {
   enabled: z.boolean(),
   max: z.int().min(0).max(1_000),
@@ -127,7 +127,7 @@ export const patchTenant = z
   .partial();
 export type PatchTenant = z.output<typeof patchTenant>;
 
-/** The settings that admins of a tenant read and change. */
+/** The settings open to admins of a tenant. */
 const adminSettings = { timezone: true, previews: true, user_keys: true } as const;
 export const adminTenantSettings = tenant.pick(adminSettings);
 export type AdminTenantSettings = z.output<typeof adminTenantSettings>;

@@ -11,7 +11,7 @@ export const timezonePattern =
 /**
  * Whether a name is an IANA time zone, in any case: `Europe/Berlin`, `UTC`. Rejects offsets (`+05:30`) and
  * abbreviations (`IST`), which JavaScript and PostgreSQL interpret differently. PostgreSQL lacks some accepted names
- * (`US/Pacific-New`), so services that calculate with a zone also check it there.
+ * (`US/Pacific-New`), so services calculating with a zone also check it there.
  */
 export function isTimezone(name: string): boolean {
   if (name.length > 64 || !(inFolder.test(name) || others.has(name.toLowerCase()))) return false;

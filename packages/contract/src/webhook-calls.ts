@@ -3,9 +3,9 @@ import { listOf, page, recordOf, storableText, userId, utcTime, uuid } from './f
 import { accepted, MiB, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 import { webhookMode } from './webhook-endpoints.ts';
 
-/** Deliveries that trigger agents, and what became of them: `POST /v1/webhooks/llm`, `/v1/webhooks/calls*`. */
+/** Deliveries for agents, and their results: `POST /v1/webhooks/llm`, `/v1/webhooks/calls*`. */
 
-/** The headers by which senders prove that a delivery is genuine, name it and its event, and name the endpoint. */
+/** The headers with which senders prove a delivery genuine, name it and its event, and name the endpoint. */
 export const deliveryHeaders = [
   'authorization',
   'x-webhook-endpoint',
@@ -101,7 +101,7 @@ export type WebhookCall = z.output<typeof webhookCall>;
 
 export const deliveryStatus = z.enum(['pending', 'delivered', 'failed']);
 
-/** A result or an event that is sent to a URL. */
+/** A result or an event sent to a URL. */
 export const webhookDelivery = z.strictObject({
   id: uuid,
   url: z.string(),

@@ -3,12 +3,12 @@ import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds, rotateApiKey } from './keys.ts';
 import { created, noContent, ok, pageExample, pick, routesWith, scope, type Route } from './route.ts';
 
-/** Endpoints for webhooks that trigger agents: `/v1/webhooks/endpoints*`. */
+/** Endpoints for webhooks to agents: `/v1/webhooks/endpoints*`. */
 
 /** Endpoints of one tenant. */
 export const maxEndpoints = 1_000;
 
-/** How a delivery proves that it is genuine. */
+/** How a delivery proves to be genuine. */
 export const webhookSchemes = [
   'standard',
   'github',
@@ -22,12 +22,12 @@ export const webhookSchemes = [
 export const webhookScheme = z.enum(webhookSchemes);
 export type WebhookScheme = z.output<typeof webhookScheme>;
 
-/** Templates that come with Gatehouse, by the systems whose payloads they read. */
+/** Ready templates of Gatehouse, by the systems with these payloads. */
 export const readyTemplates = ['alertmanager', 'grafana', 'github', 'gitlab', 'pagerduty', 'sentry'] as const;
 
 export const webhookMode = z.enum(['sync', 'async']);
 
-/** A secret of Standard Webhooks that a client gives; the service checks its length in bytes. */
+/** A secret of Standard Webhooks given by a client; the service checks its length in bytes. */
 export const standardSecret = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, 'must be whsec_ and base64');

@@ -90,7 +90,7 @@ export type PatchWebhookSubscription = z.output<
 
 export const listWebhookSubscriptions = z.strictObject(page);
 
-/** The body that is sent for an event. */
+/** The body sent for an event. */
 export const webhookEvent = z.strictObject({
   type: z.string(),
   timestamp: utcTime,
@@ -98,7 +98,7 @@ export const webhookEvent = z.strictObject({
 });
 export type WebhookEvent = z.output<typeof webhookEvent>;
 
-/** The type of the event that `…/test` sends. */
+/** The type of the event sent by `…/test`. */
 export const testEventType = 'webhook.test';
 
 const secretExample = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
