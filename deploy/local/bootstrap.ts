@@ -4,11 +4,11 @@ import { expectSuccess, type GatewayClient } from './gateway-client.ts';
 export interface BootstrapOptions {
   gateway: GatewayClient;
   url: string;
-  /** Credentials that earlier starts created. */
+  /** Credentials of earlier starts. */
   known: Partial<LocalCredentials>;
   /** Creates an owner key and returns its text. */
   createOwnerKey: () => Promise<string>;
-  /** Called after each step, so that the next start can continue from there. */
+  /** Called after each step, so the next start can continue from there. */
   keep: (known: Partial<LocalCredentials>) => Promise<void>;
   log: (message: string) => void;
 }
@@ -17,8 +17,8 @@ const tenantSlug = 'demo';
 const agentKey = 'assistant';
 
 /**
- * Creates the owner key, the demo tenant with an admin and a user key, and the demo agent. Skips each step whose result
- * exists and is valid, so it works for the first start, for later ones and after an interruption at any point.
+ * Creates the owner key, the demo tenant with an admin and a user key, and the demo agent. Skips each step with an
+ * existing and valid result, so it works for the first start, for later ones and after an interruption at any point.
  */
 export async function bootstrap(options: BootstrapOptions): Promise<LocalCredentials> {
   const { gateway } = options;
@@ -52,8 +52,8 @@ export async function bootstrap(options: BootstrapOptions): Promise<LocalCredent
 }
 
 /**
- * Returns the key if it is still valid, otherwise creates one. A key that is refused for another reason, such as a
- * suspended tenant, counts as valid.
+ * Returns the key if it is still valid, otherwise creates one. A key refused for another reason, like a suspended
+ * tenant, counts as valid.
  */
 async function validKey(
   gateway: GatewayClient,

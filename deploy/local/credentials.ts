@@ -15,8 +15,8 @@ export interface LocalCredentials {
 }
 
 /**
- * Stores credentials. `keep` writes each to a draft as soon as it exists, so that an interrupted start can continue;
- * `write` creates `credentials.json` when all exist.
+ * Stores credentials. `keep` writes each to a draft as soon as it exists, so an interrupted start can continue; `write`
+ * creates `credentials.json` when all exist.
  */
 export class CredentialsFile {
   readonly #file: string;

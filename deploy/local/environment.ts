@@ -17,7 +17,7 @@ export interface EnvironmentOptions {
   url: string;
   /** The environment of the supervisor. */
   caller: Environment;
-  /** Provider settings that the caller has not set: those of the simulator. */
+  /** Provider settings for the simulator, where the caller has not set them. */
   provider: Record<string, string>;
   /** `host:port,host:port`; undefined without Kafka. */
   kafkaBrokers: string | undefined;
@@ -54,7 +54,7 @@ const passedNames = new Set([
 ]);
 const passedPrefixes = ['NODE_', 'OTEL_'];
 
-/** The variables that every child process gets: none may be a secret. */
+/** Variables of every child process. No secret may be among them. */
 export function sharedEnvironment(caller: Environment): Record<string, string> {
   return pick(
     caller,
@@ -88,7 +88,7 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
   };
 }
 
-/** Settings that differ between services; `NAME_<SERVICE>` where several share a process. */
+/** Settings with a value for each service; `NAME_<SERVICE>` where several share a process. */
 function serviceSettings(
   service: ServiceEntry,
   isShared: boolean,

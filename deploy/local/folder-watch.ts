@@ -3,9 +3,9 @@ import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 /**
- * Calls back with each file that is saved, added or removed in a folder, including folders that are added later.
- * `fs.watch` with `recursive` misses the second time that an editor replaces a file by a rename (Node 24.21), so each
- * folder has a watcher of its own.
+ * Calls back with each file saved, added or removed in a folder, including folders added later. `fs.watch` with
+ * `recursive` misses the second time an editor replaces a file by a rename (Node 24.21), so each folder has a watcher
+ * of its own.
  */
 export class FolderWatch {
   readonly #onFile: (file: string) => void;
@@ -16,7 +16,7 @@ export class FolderWatch {
     this.#onFile = onFile;
   }
 
-  /** Resolves when every later change will be seen. Paths that are not folders are left out. */
+  /** Resolves once every later change will be seen. Leaves out paths of files. */
   async add(folder: string): Promise<void> {
     await this.#add(folder, () => undefined);
   }
@@ -29,7 +29,7 @@ export class FolderWatch {
   async #add(folder: string, onFound: (file: string) => void): Promise<void> {
     const stats = await stat(folder).catch(() => undefined);
     if (stats?.isDirectory() !== true || !this.#watch(folder)) return;
-    // Listed after the watch began, so that no file is missed in between.
+    // Listed after the watch began, so no file is missed in between.
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
       const inside = path.join(folder, entry.name);
       if (entry.isDirectory()) await this.#add(inside, onFound);
@@ -40,7 +40,7 @@ export class FolderWatch {
   /** Returns false if the folder was removed in the meantime, or the watch is closed. */
   #watch(folder: string): boolean {
     if (this.#closed) return false;
-    // A folder that was removed and made again needs a new watcher.
+    // A folder removed and made again needs a new watcher.
     this.#watchers.get(folder)?.close();
     try {
       const watcher = watch(folder, (event, name) => this.#onEvent(folder, event, name));

@@ -10,13 +10,13 @@ const mostMiB = 1_024;
 /** Less is too little to start. */
 const leastMiB = 128;
 
-/** The option of Node that limits the heap of each of so many processes, by the memory that there is for all of them. */
+/** Option of Node limiting the heap of each of so many processes, by the memory there is for all of them. */
 export function heapLimit(processes: number, memoryBytes = memoryOfMachine()): string {
   const shareMiB = Math.floor((memoryBytes / 2 ** 20 / processes) * (percent / 100));
   return `--max-old-space-size=${Math.max(leastMiB, Math.min(mostMiB, shareMiB))}`;
 }
 
-/** That of the container if it has a limit. */
+/** The container's limit if it has one. */
 function memoryOfMachine(): number {
   return Math.min(totalmem(), process.constrainedMemory() || Infinity);
 }

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * The variables that a file of OpenID Connect issuers names as secrets of clients. None for a file that can't be read: the
- * tenant service, which needs it, reports what is wrong with it.
+ * Variables named by a file of OpenID Connect issuers as secrets of clients. Empty for an unreadable file: the tenant
+ * service, which needs it, reports what is wrong with it.
  */
 export async function issuerSecretsIn(file: string | undefined): Promise<string[]> {
   const text = await readFile(file ?? '', 'utf8').catch(() => '');

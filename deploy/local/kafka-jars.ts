@@ -14,7 +14,7 @@ const oldestJava = 17;
 const copyTimeoutMs = 600_000;
 const outputTailLines = 5;
 
-/** Environment variables that Maven may need; excludes all secrets of services. */
+/** Environment variables Maven may need; excludes all secrets of services. */
 const passedToMaven = /^(PATH|HOME|USER|LANG|TMPDIR|JAVA_.*|MAVEN_.*|M2_.*|.*_proxy)$/i;
 
 export interface KafkaProgram {
@@ -50,7 +50,7 @@ export async function kafkaObstacle(): Promise<string | undefined> {
   }
 }
 
-/** Named after the version, so that another version gets new copies. */
+/** Named after the version, so another version gets new copies. */
 async function jarsFolder(): Promise<string> {
   const version = /<version>(.+?)<\/version>/.exec(await readFile(pom, 'utf8'))?.[1];
   if (version === undefined) throw new Error(`${pom} has no version`);

@@ -9,12 +9,12 @@ function pidFile(directory: string): string {
   return path.join(directory, 'kafka.pid');
 }
 
-/** Records the process that uses the folder. Synchronous, so that the file exists before this process can die. */
+/** Records the process using the folder. Synchronous, so the file exists before this process can die. */
 export function keepKafkaPid(directory: string, pid: number): void {
   writeFileSync(pidFile(directory), identityOf(pid));
 }
 
-/** Ends a Kafka process that a crashed run left on this folder. */
+/** Ends a Kafka process left on this folder by a crashed run. */
 export async function stopKafkaLeftover(directory: string): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const pid = leftoverOf(directory);

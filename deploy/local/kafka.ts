@@ -51,7 +51,7 @@ const logOptions = Object.entries({
 /**
  * Starts Apache Kafka (KRaft) on a folder, by default reachable from this machine only. Resolves when it answers
  * requests; throws with the reason from its log when it does not. A later start on the same folder keeps its topics, on
- * any port. First ends a process that an earlier run left there.
+ * any port. First ends a process left there by an earlier run.
  */
 export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
   const program = await kafkaProgram(options.log);
@@ -188,7 +188,7 @@ async function spawnServer(program: KafkaProgram, place: KafkaInstallation): Pro
       cwd: place.directory,
       env: environment(),
       stdio: ['ignore', log.fd, log.fd],
-      // In its own session, so that Ctrl-C in a terminal does not stop it before the services that need it.
+      // In its own session, so Ctrl-C in a terminal does not stop it before the services, which need it.
       detached: true,
     }).on('error', () => undefined);
   } finally {

@@ -6,7 +6,7 @@ const scope = '@gatehouse/';
 /** Imports and re-exports, with `type` where Node removes them; `import(…)` and `import '…'`. */
 const statement = /\b(?:im|ex)port(\s+type)?\b[^'";]*?\bfrom\s+'([^']+)'|\bimport\s*\(?\s*'([^']+)'/g;
 
-/** The files of this repository that a process of the service loads, migrations included, as absolute paths. */
+/** Files of this repository loaded by a process of the service, migrations included, as absolute paths. */
 export class LoadedFiles {
   readonly #service: string;
   #files: Set<string>;

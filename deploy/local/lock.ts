@@ -7,9 +7,9 @@ const fileName = 'supervisor.pid';
 const attempts = 5;
 
 /**
- * Makes this process the only supervisor of a state folder, and returns a function that releases the lock. The file has
- * the process id and the start time of the process, so that the lock of a crashed process is recognized even if its id
- * was reused.
+ * Makes this process the only supervisor of a state folder, and returns a function to release the lock. The file has
+ * the process id and the start time of the process, so the lock of a crashed process is recognized even if its id was
+ * reused.
  */
 export async function lockState(stateFolder: string): Promise<() => Promise<void>> {
   const file = path.join(stateFolder, fileName);

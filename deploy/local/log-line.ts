@@ -20,7 +20,7 @@ const levelColours: Record<Level, Colour> = {
   FATAL: 'red',
 };
 
-/** Fields that are in every line, or already in the column of names. */
+/** Fields of every line, or already in the column of names. */
 const repeatedFields = new Set(['level', 'time', 'msg', 'service', 'pid', 'hostname', 'err']);
 
 /**

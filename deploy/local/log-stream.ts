@@ -3,7 +3,7 @@ import { formatLine, formatMessage, type Level, type LogStyle } from './log-line
 
 const streamName = 'gatehouse';
 
-/** Characters. The start of a line that is longer is passed on before its end is there. */
+/** Characters. The start of a longer line is passed on before its end is there. */
 const longestLine = 1_000_000;
 
 /** Writes the lines of all processes and of the supervisor to one stream. */
@@ -28,7 +28,7 @@ export class LogStream {
     this.#write(line);
   }
 
-  /** Forwards everything that a process prints. Lines that arrive together are written together. */
+  /** Forwards everything a process prints. Lines arriving together are written together. */
   follow(name: string, output: Readable): void {
     let rest = '';
     const forward = (lines: readonly string[]): void => {

@@ -28,8 +28,8 @@ const count = lastPort - firstPort + 1;
 let next = randomInt(count);
 
 /**
- * A TCP port that nothing listens on and that no process found in the last two minutes: the first of as many in a row
- * as asked for. `make up` gives replicas of the edge the ports that follow its own.
+ * A TCP port without a listener, not found by any process in the last two minutes: the first of as many in a row as
+ * asked for. `make up` gives replicas of the edge the ports following its own.
  */
 export async function freePort(inARow = 1): Promise<number> {
   let free = 0;
@@ -44,8 +44,8 @@ export async function freePort(inARow = 1): Promise<number> {
 }
 
 /**
- * Holds the UDP port of the same number, which nothing here uses, so that other processes look further while the TCP
- * port isn't open yet. The system frees it when this process ends. Returns false if another process holds it.
+ * Holds the UDP port of the same number, unused here, so other processes look further while the TCP port isn't open
+ * yet. The system frees it when this process ends. Returns false if another process holds it.
  */
 async function reserve(port: number): Promise<boolean> {
   return new Promise((resolve) => {

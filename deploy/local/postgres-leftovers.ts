@@ -6,9 +6,8 @@ import { sendSignal } from './processes.ts';
 const fastShutdownMs = 10_000;
 
 /**
- * Ends PostgreSQL processes that a crashed run left on this data folder: the postmaster and its backends. Affects only
- * processes whose program is `postgres` and whose working directory is this folder, so never another process with a
- * reused id.
+ * Ends PostgreSQL processes left on this data folder by a crashed run: the postmaster and its backends. Affects only
+ * processes of the program `postgres` with this folder as working directory, so never another process with a reused id.
  */
 export async function stopLeftovers(dataDirectory: string): Promise<void> {
   const pids = await serversIn(dataDirectory);

@@ -18,7 +18,7 @@ export interface PostgresOptions {
   /** Created if it does not exist. `<folder>.password` (0600) and `<folder>.log` are beside it. */
   dataDirectory: string;
   port: number;
-  /** Server settings that override the defaults, such as `{ fsync: 'off' }` for disposable data. */
+  /** Server settings in place of the defaults, like `{ fsync: 'off' }` for disposable data. */
   settings?: Record<string, string>;
   /** Other PostgreSQL binaries than those from npm. */
   binaries?: PostgresBinaries;
@@ -104,7 +104,7 @@ async function initialise(cluster: Cluster): Promise<string> {
   cluster.log?.('creating a database cluster');
   const password = randomBytes(24).toString('base64url');
   await writeFile(passwordFile, password, { mode: 0o600 });
-  // Uses a temporary folder and renames it when complete, so that an interrupted initdb leaves no data folder.
+  // Uses a temporary folder and renames it when complete, so an interrupted initdb leaves no data folder.
   const unfinished = `${dataDirectory}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { mode: 0o700 });
@@ -149,7 +149,7 @@ async function spawnServer(cluster: Cluster, logFile: string): Promise<ChildProc
       cwd: '/',
       env: environment(),
       stdio: ['ignore', log.fd, log.fd],
-      // In its own session, so that Ctrl-C in a terminal does not stop it before the services that need it.
+      // In its own session, so Ctrl-C in a terminal does not stop it before the services, which need it.
       detached: true,
     }).on('error', () => undefined);
   } finally {

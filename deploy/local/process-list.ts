@@ -15,7 +15,7 @@ function fileIn(stateFolder: string): string {
   return path.join(stateFolder, 'processes.json');
 }
 
-/** Synchronous, so that consecutive changes are written in order. */
+/** Synchronous, so consecutive changes are written in order. */
 export function writeProcessList(stateFolder: string, processes: readonly ListedProcess[]): void {
   const file = fileIn(stateFolder);
   const unfinished = `${file}.unfinished`;
@@ -26,8 +26,8 @@ export function writeProcessList(stateFolder: string, processes: readonly Listed
 const endTimeoutMs = 5_000;
 
 /**
- * Ends services of a supervisor that was killed. Services stop when their supervisor exits, but a paused or busy one
- * would still occupy its port. `mains` are the main modules of the services, so that no other process is ended.
+ * Ends services of a killed supervisor. Services stop when their supervisor exits, but a paused or busy one would still
+ * occupy its port. `mains` are the main modules of the services, so no other process is ended.
  */
 export async function endListedLeftovers(stateFolder: string, mains: ReadonlySet<string>): Promise<void> {
   const left = readProcessList(stateFolder)

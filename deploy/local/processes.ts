@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Information about processes from Linux; empty or false for a process that has ended. */
+/** Information about processes from Linux; empty or false for an ended process. */
 
 export function isAlive(pid: number): boolean {
   try {
@@ -16,7 +16,7 @@ export function identityOf(pid: number): string {
   return `${pid} ${statOf(pid)?.startTicks ?? ''}\n`;
 }
 
-/** The id of an identified process that still runs. */
+/** Id of an identified process, while it still runs. */
 export function runningPid(identity: string): number | undefined {
   const pid = Number.parseInt(identity, 10);
   return pid > 0 && isAlive(pid) && identityOf(pid) === identity ? pid : undefined;

@@ -10,7 +10,7 @@ import type { LocalSystem } from './system.ts';
 const maxFiles = 3;
 const watched = ['services/*/{src,migrations}', 'packages/*/src', 'proto/gen'];
 
-/** `make dev`: restarts the services that load a changed file, after applying new migrations. */
+/** `make dev`: restarts the services loading a changed file, after applying new migrations. */
 export async function restartOnChange(
   system: Pick<LocalSystem, 'restart' | 'migrate'>,
   log: LogStream,

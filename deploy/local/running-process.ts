@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogStream } from './log-stream.ts';
 import { StartError } from './start-error.ts';
 
-/** A process that was started here, of any program. */
+/** A process started here, of any program. */
 export interface RunningProcess {
   readonly pid: number;
   /** Resolves when the process ends, with the reason: `exited with code 1`. */
@@ -18,7 +18,7 @@ export interface NodeProcessOptions {
   name: string;
   /** Absolute path of the module to run. */
   main: string;
-  /** Options of Node itself, such as `--inspect`. */
+  /** Options of Node itself, like `--inspect`. */
   nodeOptions?: readonly string[];
   environment: Record<string, string>;
   log: LogStream;
@@ -27,8 +27,8 @@ export interface NodeProcessOptions {
 }
 
 /**
- * Runs a module with this Node. The process is in a session of its own, so that Ctrl-C in a terminal reaches the
- * supervisor alone, which then stops all in order; and it has an IPC channel, which closes when the supervisor ends.
+ * Runs a module with this Node. The process is in a session of its own, so Ctrl-C in a terminal reaches only the
+ * supervisor, which then stops all in order; and it has an IPC channel, which closes when the supervisor ends.
  */
 export function startNode(options: NodeProcessOptions): RunningProcess {
   const child = spawn(process.execPath, [...(options.nodeOptions ?? []), options.main], {

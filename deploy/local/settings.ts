@@ -17,13 +17,13 @@ export interface LocalSettings {
   kafka: boolean;
   /** Brokers of an existing Kafka: `host:port,host:port`. */
   kafkaBrokers: string | undefined;
-  /** Number of processes by service, or by `allServices` of processes that each run all of them. */
+  /** Number of processes by service, or by `allServices` of processes running all of them. */
   replicas: ReadonlyMap<string, number>;
-  /** The service whose processes a debugger can attach to. */
+  /** Service with processes a debugger can attach to. */
   inspect: string | undefined;
 }
 
-/** The key of processes that each run all services, in `GATEHOUSE_REPLICAS`. */
+/** Key of processes running all services, in `GATEHOUSE_REPLICAS`. */
 export const allServices = 'all';
 
 const lastPort = 65_535;
@@ -35,7 +35,7 @@ const providerVariables = [
   ...['GEMINI_API_KEY', 'GOOGLE_GEMINI_BASE_URL'],
 ];
 
-/** Reads the settings of `make up`. Throws a `StartError` of one sentence about the first thing that is wrong. */
+/** Reads the settings of `make up`. Throws a `StartError` of one sentence about the first wrong one. */
 export function loadSettings(environment: Record<string, string | undefined>): LocalSettings {
   const replicas = parseReplicas(
     valueOf(environment, 'GATEHOUSE_REPLICAS') ?? '',
@@ -62,7 +62,7 @@ export function loadSettings(environment: Record<string, string | undefined>): L
   };
 }
 
-/** An empty variable counts as unset, because that is what `NAME= make up` means. */
+/** An empty variable counts as unset, the meaning of `NAME= make up`. */
 function valueOf(environment: Record<string, string | undefined>, name: string): string | undefined {
   const value = environment[name];
   return value === '' ? undefined : value;
@@ -95,8 +95,8 @@ function parseBrokers(text: string | undefined): string | undefined {
 }
 
 /**
- * Parses `all=3`, or `edge=2,chat=3`, which means separate processes; services that are not listed then get one.
- * `processes` is `one` or `separate`; by default one process runs all services.
+ * Parses `all=3`, or `edge=2,chat=3`, which means separate processes; services not listed then get one. `processes` is
+ * `one` or `separate`; by default one process runs all services.
  */
 function parseReplicas(text: string, processes: string | undefined): Map<string, number> {
   const named = parseCounts(text);

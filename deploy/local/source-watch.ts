@@ -1,16 +1,16 @@
 import { FolderWatch } from './folder-watch.ts';
 
 export interface SourceChange {
-  /** Absolute paths of the files that were saved, added or removed. */
+  /** Absolute paths of the files saved, added or removed. */
   files: string[];
-  /** The services that load one of them. */
+  /** Services loading one of them. */
   services: string[];
 }
 
 export interface SourceWatchOptions {
   /** Absolute paths. Folders in them are watched too. */
   folders: readonly string[];
-  /** The services that load one of these files. */
+  /** Services loading one of these files. */
   servicesOf: (files: readonly string[]) => string[];
   /** Called with one change at a time, if any service loads it. Files saved meanwhile are the next change. */
   onChange: (change: SourceChange) => Promise<void>;

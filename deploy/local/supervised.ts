@@ -36,7 +36,7 @@ export class Supervised {
   #running: RunningProcess | undefined;
   #starting: Promise<void> = Promise.resolve();
   #watching: Promise<void> = Promise.resolve();
-  /** The restart that was requested and has not begun. */
+  /** A requested restart, not begun yet. */
   #requested: PromiseWithResolvers<boolean> | undefined;
   /** Ends the pause before the next start. */
   #hurry = new AbortController();
@@ -53,8 +53,7 @@ export class Supervised {
   }
 
   /**
-   * Launches the process and waits until it is ready. Throws when it exits before that, because a restart would fail
-   * too.
+   * Launches the process and waits until it is ready. Throws when it exits earlier, because a restart would fail too.
    */
   async start(): Promise<void> {
     this.#starting = this.#start();
@@ -117,7 +116,7 @@ export class Supervised {
     this.#requested?.resolve(false);
   }
 
-  /** Waits after an end that was not requested: for the delay, or for `restart`. */
+  /** Waits after an unrequested end: for the delay, or for `restart`. */
   async #beforeNext(ended: string, delayMs: number): Promise<void> {
     if (this.#requested !== undefined) return;
     const { log, restartOnExit = true } = this.#options;
@@ -143,7 +142,7 @@ export class Supervised {
     } catch (error) {
       return `could not start: ${(error as Error).message}`;
     } finally {
-      // It has ended; a process that was ready before that has resolved it already.
+      // It has ended; if it was ready before, it has resolved it already.
       requested?.resolve(false);
     }
   }

@@ -33,7 +33,7 @@ export interface SystemOptions {
   /** The environment of the supervisor. */
   caller: Record<string, string | undefined>;
   log: LogStream;
-  /** A service that ends is started again by itself (the default), or with the next `restart`. */
+  /** An ended service is started again by itself (the default), or with the next `restart`. */
   restartOnExit?: boolean;
 }
 
@@ -71,14 +71,14 @@ export class LocalSystem {
     this.#options = options;
   }
 
-  /** Resolves when the system is ready. Throws a `StartError` for problems that the operator can solve. */
+  /** Resolves when the system is ready. Throws a `StartError` for problems the operator can solve. */
   async start(): Promise<LocalCredentials> {
     const starting = this.#start();
     this.#starting = starting;
     return starting;
   }
 
-  /** A link that logs a browser in once, within a minute, with the admin key of the demo tenant. */
+  /** Link to log a browser in once, within a minute, with the admin key of the demo tenant. */
   async makeLoginLink({ url, admin_key: key }: LocalCredentials): Promise<string> {
     if (this.#database === undefined) throw new Error('the system has not been started');
     // The public half of the key: arguments of processes are no place for secrets.
@@ -92,19 +92,19 @@ export class LocalSystem {
     this.#stopping.abort();
     for (const group of this.#groups.toReversed()) await Promise.all(group.map((member) => member.stop()));
     await this.#starting.catch(() => undefined);
-    // Stops members that a concurrent start has added.
+    // Stops members added by a concurrent start.
     for (const group of this.#groups.toReversed()) await Promise.all(group.map((member) => member.stop()));
     await this.#unlock();
   }
 
-  /** Stops the processes that run these services and starts them again. PostgreSQL and Kafka run on. */
+  /** Stops the processes of these services and starts them again. PostgreSQL and Kafka run on. */
   async restart(names: readonly string[]): Promise<void> {
     const affected = names.length === 0 ? [] : [...names, 'gatehouse'];
     const members = this.#groups.flat().filter(({ name }) => affected.includes(name.replace(/-\d+$/, '')));
     await Promise.all(members.map((member) => member.restart()));
   }
 
-  /** Applies the migrations that the database does not have yet. */
+  /** Applies the migrations the database does not have yet. */
   async migrate(): Promise<void> {
     await this.#migrate();
   }

@@ -58,7 +58,7 @@ function stopOnSignal(system: LocalSystem, log: LogStream): { requested: () => b
     );
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-  // The parent process that started this one with an IPC channel has exited.
+  // The parent process, which started this one with an IPC channel, has exited.
   if (process.channel !== undefined) process.on('disconnect', () => onSignal('parent exited'));
   process.on('uncaughtException', (error) => {
     fail(error);
@@ -83,7 +83,7 @@ function announce(credentials: LocalCredentials, log: LogStream, stateFolder: st
   );
 }
 
-/** Last, because the link is good for a minute. A revoked key has none. */
+/** Last, because the link is good for a minute. There is no link for a revoked key. */
 async function announceLogin(
   system: LocalSystem,
   credentials: LocalCredentials,
@@ -99,7 +99,7 @@ async function announceLogin(
   }
 }
 
-/** Prints one sentence for problems that the operator can solve, and the stack for all others. */
+/** Prints one sentence for problems the operator can solve, and the stack for all others. */
 function fail(error: unknown): void {
   const known = error instanceof StartError;
   process.stderr.write(`${known ? error.message : String((error as Error).stack)}\n`);

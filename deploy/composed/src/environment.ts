@@ -9,8 +9,8 @@ const inThisProcess = 'in-this-process:0';
 const poolSize = '2';
 
 /**
- * The connections that all pools which requests of tenants use have together, by the largest `DATABASE_POOL` of the
- * services of the process. With the others they are 47, and 48 with Kafka: PostgreSQL has room for two such processes.
+ * Connections of all pools for requests of tenants together, by the largest `DATABASE_POOL` of the services of the
+ * process. With the others they are 47, and 48 with Kafka: PostgreSQL has room for two of these processes.
  */
 export function sharedConnections(environment: Environment, names: readonly ServiceName[]): number {
   const sizes = names.map((name) => Number(environmentOf(name, [], environment)['DATABASE_POOL']));
@@ -18,8 +18,8 @@ export function sharedConnections(environment: Environment, names: readonly Serv
 }
 
 /**
- * The settings of one service: those of the process, and in place of `NAME` the value of `NAME_<SERVICE>`, if there is
- * one (`DATABASE_URL_CHAT`). Settings that name neighbours are not needed.
+ * Settings of one service: those of the process, with the value of `NAME_<SERVICE>` in place of `NAME` where it is set
+ * (`DATABASE_URL_CHAT`). Settings naming neighbours are not needed.
  */
 export function environmentOf(
   service: ServiceName,

@@ -28,7 +28,7 @@ const settings = z.object({
 
 /**
  * Several services in one process, by default all of them: one admin port, one log, one budget for the bodies of
- * requests. Only the edge listens, unless services that run elsewhere need the others.
+ * requests. Only the edge listens, unless services running elsewhere need the others.
  */
 export async function createProcess(environment: Environment, counted?: ConnectionCount): Promise<Runnable> {
   const config = parseConfig(settings, environment);

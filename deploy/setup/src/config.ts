@@ -14,7 +14,7 @@ const place = {
 };
 
 const content = {
-  /** Services that sign service tokens. */
+  /** Signers of service tokens. */
   SERVICES: names,
   /** Services with a database schema and login. */
   DATABASE_SERVICES: names,

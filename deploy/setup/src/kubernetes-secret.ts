@@ -22,7 +22,7 @@ export class KubernetesSecret {
   }
 
   /**
-   * Adds the entries that `complete` returns, and creates the Secret if necessary. Existing entries stay unchanged.
+   * Adds the entries returned by `complete`, and creates the Secret if necessary. Existing entries stay unchanged.
    * Returns the names of the added entries. Throws for any error response of the API.
    */
   async add(complete: (known: SecretEntries) => Promise<SecretEntries>): Promise<string[]> {
@@ -71,7 +71,7 @@ export class KubernetesSecret {
     return (await this.#call('POST', this.#collection, secret)).status;
   }
 
-  /** With the version that was read, the API returns 409 if the Secret has changed since. */
+  /** With the version read before, the API returns 409 if the Secret has changed since. */
   async #patch(stored: StoredSecret, entries: SecretEntries): Promise<number> {
     const { resourceVersion } = stored.metadata;
     const patch = { metadata: { resourceVersion }, data: encode(entries) };

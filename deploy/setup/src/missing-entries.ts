@@ -5,7 +5,7 @@ import type { SecretsConfig } from './config.ts';
 import type { SecretEntries } from './kubernetes-secret.ts';
 
 /**
- * Creates the entries that the Secret lacks: all at the first install, later those of new services. Never replaces an
+ * Creates the entries missing in the Secret: all at the first install, later those of new services. Never replaces an
  * entry, because the key ring opens stored values, and the passwords are also set in the database.
  */
 export async function missingEntries(config: SecretsConfig, known: SecretEntries): Promise<SecretEntries> {
