@@ -11,9 +11,9 @@ export interface SentSettings<Settings> {
   status: string | undefined;
 }
 
-/** The part of a call of `GetTenantSettings` that does not depend on the settings. */
+/** The part of a call of `GetTenantSettings` independent of the settings. */
 export type SettingsContext = Pick<CallContext, 'deadlineMs' | 'requestId' | 'trace'>;
-/** The request that asks, for its trace. */
+/** The asking request, for its trace. */
 export type SettingsCaller = Pick<CallContext, 'requestId' | 'trace'>;
 
 export interface ActiveTenantsOptions<Settings> {
@@ -21,7 +21,7 @@ export interface ActiveTenantsOptions<Settings> {
   load: (tenantId: string, context: SettingsContext) => Promise<SentSettings<Settings>>;
   /** The changes of tenants, by their ids. */
   changes: ChangeWatch;
-  /** For settings whose size tenants decide. Default: only the number of tenants is limited. */
+  /** For settings with sizes decided by tenants. Default: only the number of tenants is limited. */
   size?: OutageCacheOptions<Settings>['size'];
 }
 
@@ -33,8 +33,9 @@ const longestMs = 5 * 60_000;
 export const settingsOutageMs = 5 * 60_000;
 
 /**
- * Settings of tenants: current for what the watch knows, a second old at most if that knows nothing, or five minutes during
- * an outage of the tenant service. Each method throws 403 `tenant_suspended` for a tenant that is not active, even if the edge's cache has it as active.
+ * Settings of tenants: current for what the watch knows, a second old at most if it knows nothing, or five minutes
+ * during an outage of the tenant service. Each method throws 403 `tenant_suspended` for an inactive tenant, even if the
+ * edge's cache has it as active.
  */
 export class ActiveTenants<Settings> {
   readonly #load: ActiveTenantsOptions<Settings>['load'];

@@ -14,7 +14,7 @@ export interface FinishedCall {
   startedAt: number;
 }
 
-/** Status codes that mean a fault of the server, not of the caller. */
+/** Status codes for a fault of the server, not of the caller. */
 const serverFaults = new Set<status>([
   status.UNKNOWN,
   status.DEADLINE_EXCEEDED,

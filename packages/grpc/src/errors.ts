@@ -12,7 +12,7 @@ interface Detail {
   publicCode: string;
 }
 
-/** The status of a call that failed, as a server sends it. */
+/** Status of a failed call, as a server sends it. */
 export interface FailedStatus {
   code: status;
   details: string;
@@ -60,19 +60,19 @@ export function fromServiceError(error: FailedStatus, peer: string): AppError {
   return new AppError('internal', `A call to the ${peer} service failed.`, { cause: error });
 }
 
-/** The error of a call that was cancelled because its connection is of no use, as grpc-js sets it for a lost one. */
+/** Error of a call cancelled because its connection is of no use, as grpc-js sets it for a lost one. */
 export function connectionDropped(cause: ServiceError): ServiceError {
   const { metadata } = cause;
   const details = 'Connection dropped';
   return Object.assign(new Error(details, { cause }), { code: status.UNAVAILABLE, details, metadata });
 }
 
-/** Texts of grpc-js for a call that ended before the peer had sent a status, by the status that grpc-js sets for it. */
+/** Texts of grpc-js for a call ended before the peer had sent a status, by the status set by grpc-js. */
 const lostTexts: Partial<Record<status, RegExp>> = {
   [status.UNAVAILABLE]: /^Connection dropped$|^(read|write) E[A-Z]+$/,
   [status.INTERNAL]: /^Received RST_STREAM/,
   [status.UNKNOWN]: /^(No status information received|Received HTTP status code)/,
-  // A reset with CANCEL: a caller that cancels gets its own reason.
+  // A reset with CANCEL: after cancelling, a caller gets its own reason.
   [status.CANCELLED]: /^Call cancelled$/,
   // A reset with ENHANCE_YOUR_CALM.
   [status.RESOURCE_EXHAUSTED]: /^Bandwidth exhausted/,
@@ -99,14 +99,14 @@ export function isUnanswered({ code, cause }: AppError): boolean {
   return code === 'service_timeout' && isStatus(cause) && !isAnswer(cause);
 }
 
-/** Whether an error means that a peer or its database is unavailable, so that a cached value may be used. */
+/** Whether an error means an unavailable peer or database, so a cached value may be used. */
 export function isOutage(error: unknown): boolean {
   return error instanceof AppError && outageCodes.has(error.code);
 }
 
 /**
  * For calls a client request waits for: `peer.call(…).catch(hangIsOutage)`. Converts `service_timeout` to
- * `service_unavailable`, so that the client gets 503 for a peer that hangs, as for one that is down.
+ * `service_unavailable`, so the client gets 503 for a hanging peer, as for one that is down.
  */
 export function hangIsOutage(error: unknown): never {
   if (!(error instanceof AppError) || error.code !== 'service_timeout') throw error;
@@ -115,7 +115,7 @@ export function hangIsOutage(error: unknown): never {
 
 /**
  * Whether a call failed because the message is larger than the peer accepts. A RESOURCE_EXHAUSTED status the peer
- * itself set, such as for a rate limit, has its own code and is not included.
+ * itself set, as for a rate limit, has its own code and is not included.
  */
 export function isMessageTooLarge(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== 'internal') return false;

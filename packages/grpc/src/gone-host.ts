@@ -11,7 +11,7 @@ const unanswered = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREA
 
 /**
  * Whether the host of an address, `IP:port`, answers no attempt to connect, not even with a refusal. The kernel of a
- * host answers for a process that is busy, stands still or has ended.
+ * host answers for a process if it is busy, stands still or has ended.
  */
 export async function isHostGone(address: string, withinMs = longestMs): Promise<boolean> {
   const [, host = '', port = ''] = /^\[?(.*?)\]?:(\d+)$/.exec(address) ?? [];

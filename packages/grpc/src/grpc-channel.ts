@@ -17,7 +17,7 @@ import { idempotentRpcs } from './idempotent.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 import { RenewedClient } from './renewed-client.ts';
 
-/** Repeats of calls the peer refused. grpc-js repeats such a call once by itself, without delay. */
+/** Repeats of calls the peer refused. grpc-js repeats a refused call once by itself, without delay. */
 const maxRepeats = 5;
 const repeatAfterMs = 10;
 
@@ -137,7 +137,7 @@ export class GrpcChannel implements Channel {
 }
 
 /**
- * How a call ended that may be repeated. A peer that closes a connection for its age has refused calls without
+ * The end of a call, if it may be repeated. A peer closing a connection for its age has refused calls without
  * processing them (RFC 9113 §8.7): they are always safe to repeat. A lost one may have been processed.
  */
 function endOf(error: ServiceError): 'refused' | 'lost' | null {

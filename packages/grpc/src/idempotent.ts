@@ -1,7 +1,7 @@
 /**
- * RPCs that change nothing, or nothing more when they are repeated, and that requests wait for: a call whose connection
- * is lost is sent once more. Searches of memory aren't among them: each embeds its query in a run that is paid for.
- * Background work repeats its calls itself. By their paths, as the generated code has them.
+ * RPCs requests wait for, and with no effect, or no further effect when repeated: after the loss of its connection a
+ * call is sent once more. Searches of memory aren't among them: each embeds its query in a paid run. Background work
+ * repeats its calls itself. By their paths, as the generated code has them.
  */
 export const idempotentRpcs: ReadonlySet<string> = new Set([
   '/gatehouse.agent.v1.AgentService/ListTools',

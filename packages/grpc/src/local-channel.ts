@@ -51,7 +51,7 @@ export class LocalChannel implements Channel {
   }
 }
 
-/** A message that does not fit its definition fails the call, as over a connection. */
+/** A message not fitting its definition fails the call, as over a connection. */
 function inCodec<Result>(work: () => Result): Result {
   try {
     return work();
@@ -60,7 +60,7 @@ function inCodec<Result>(work: () => Result): Result {
   }
 }
 
-/** As grpc-js reports the status of a call that failed. */
+/** Status of a failed call as grpc-js reports it. */
 class LocalFailure extends Error implements FailedStatus {
   readonly code: status;
   readonly details: string;

@@ -13,7 +13,7 @@ export interface LocalServerOptions extends RpcRunnerOptions {
   drainTimeoutMs: number;
 }
 
-/** A call by a service of the same process. Its request is serialized, so that the two share no object. */
+/** A call by a service of the same process. Its request is serialized, so the two share no object. */
 export interface LocalCall extends CallFields {
   caller: string;
   request: Buffer;
@@ -33,7 +33,7 @@ interface Served extends NamedRpc {
  */
 export class LocalServer {
   readonly #served = new Map<string, Served>();
-  /** Functions that end the calls whose handlers still run. */
+  /** Functions to end the calls with running handlers. */
   readonly #inFlight = new OpenList<() => void>();
   #drainTimeoutMs = 0;
   #drainedAt: number | undefined;
@@ -63,7 +63,7 @@ export class LocalServer {
     this.#drainedAt ??= monotonicMs();
   }
 
-  /** Accepts no new calls, and ends calls that do not finish within the drain time. */
+  /** Accepts no new calls, and ends calls still unfinished after the drain time. */
   async stop(): Promise<void> {
     this.drain();
     this.#isServing = false;

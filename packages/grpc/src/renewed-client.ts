@@ -14,11 +14,11 @@ import { isHostGone } from './gone-host.ts';
 
 /** A renewal looks up the name of the peer and connects again, so it must be rare; so must a look for a host. */
 const renewalEveryMs = 10_000;
-/** Addresses whose times are remembered. */
+/** Addresses with remembered times. */
 const maxAddresses = 1_000;
 
 interface PendingCall {
-  /** Its address is known once the server has sent anything, as it does for each call that lasts. */
+  /** Its address is known once the server has sent anything, as it does for each lasting call. */
   sent: ClientUnaryCall;
   beganAt: number;
   /** Whether it was cancelled because its host is gone. */
@@ -33,13 +33,13 @@ export interface RenewedClientOptions {
 }
 
 /**
- * A client of a peer that gets new connections after a call to an address that has answered no call since it began: the
- * host of a replica may be gone without closing its connections. One slow call among others renews nothing. The old
- * connections stay until their calls have ended. If the host doesn't answer an attempt to connect either, its calls end
- * as when a connection is lost.
+ * Client of a peer with new connections after a call to an address from which nothing has been answered since the call
+ * began: the host of a replica may be gone without closing its connections. One slow call among others renews nothing.
+ * The old connections stay until their calls have ended. If the host doesn't answer an attempt to connect either, its
+ * calls end as when a connection is lost.
  *
- * gRPC's keepalive pings would find such a host too, but Node sends no ping on a connection its server is
- * closing for its age, and grpc-js then cuts all calls on it (grpc-node #3068).
+ * gRPC's keepalive pings would find a vanished host too, but Node sends no ping on a connection its server is closing
+ * for its age, and grpc-js then cuts all calls on it (grpc-node #3068).
  */
 export class RenewedClient {
   readonly #Stub: StubClass<Client>;
@@ -130,7 +130,7 @@ export class RenewedClient {
     if (!this.#calls.has(old)) old.close();
   }
 
-  /** Ends the calls under way at an address that has answered nothing since a time, if its host is gone. */
+  /** Ends the calls under way at a silent address, with no answer since a time, if its host is gone. */
   async #cutIfGone(address: string, since: number): Promise<void> {
     const now = monotonicMs();
     if (now - (this.#lookedAt.get(address) ?? -Infinity) < this.#everyMs) return;

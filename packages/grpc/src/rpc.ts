@@ -29,7 +29,7 @@ export interface RpcContext {
   log: Logger;
 }
 
-/** The principal inside a tenant for which a call is made. Throws when there is none. */
+/** Principal inside a tenant for which a call is made. Throws without one. */
 export function tenantOf({ principal }: Pick<RpcContext, 'principal'>): TenantPrincipal {
   if (principal !== null && isTenantPrincipal(principal)) return principal;
   throw new AppError('service_unauthenticated', 'The call names no tenant.');
@@ -51,7 +51,7 @@ export function actorOf(
 }
 
 export interface Rpc<Request, Response> {
-  /** Services that may call this RPC; any other gets PERMISSION_DENIED. */
+  /** Services allowed to call this RPC; any other gets PERMISSION_DENIED. */
   callers: readonly string[];
   /** Whether a caller may send a delegation instead of an assertion of the edge. */
   acceptsDelegation?: true;

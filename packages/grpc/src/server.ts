@@ -29,7 +29,7 @@ export interface GrpcServerOptions extends RpcRunnerOptions {
  */
 const connectionAgeMs = 30_000;
 const rotateMs = 2_000;
-/** A call that lasts longer sends the begin of its answer: grpc-js knows the address of a call only from then on. */
+/** A longer call sends the begin of its answer: grpc-js knows the address of a call only from then on. */
 const beginsAfterMs = 500;
 
 export class GrpcServer {
@@ -76,8 +76,8 @@ export class GrpcServer {
   }
 
   /**
-   * Keeps accepting calls and connections, but asks clients every two seconds to reconnect, so that those that no
-   * longer find this replica by DNS move to others before it closes.
+   * Keeps accepting calls and connections, but asks clients every two seconds to reconnect, so they move to others
+   * before it closes if they no longer find this replica by DNS.
    */
   drain(): void {
     const { host, drainTimeoutMs, rotateMs: everyMs = rotateMs } = this.#options;
@@ -86,7 +86,7 @@ export class GrpcServer {
     }, everyMs);
   }
 
-  /** Accepts no new calls, and cuts calls that do not finish within the drain time. */
+  /** Accepts no new calls, and cuts calls still unfinished after the drain time. */
   async stop(): Promise<void> {
     clearInterval(this.#rotation);
     await new Promise<void>((resolve) => {
@@ -129,9 +129,9 @@ export class GrpcServer {
 }
 
 /**
- * Each call its caller cancels or gives up is an RST_STREAM. Node ends a session, with all calls on it, that gets
- * more than 1,000 at once and 33 a second, as a defence of public servers. Only services of one installation connect
- * here, with one session for the calls of all tenants, so a session takes as many resets as calls.
+ * Each call cancelled or given up by its caller is an RST_STREAM. Node ends a session, with all calls on it, after more
+ * than 1,000 at once and 33 a second, as a defence of public servers. Only services of one installation connect here,
+ * with one session for the calls of all tenants, so a session takes as many resets as calls.
  */
 const resets = { streamResetBurst: 1_000_000, streamResetRate: 1_000_000 };
 
