@@ -12,7 +12,7 @@ const limits = { address: 2 * MiB, network: 4 * MiB, all: 32 * MiB };
 /** Charged for a request without its body: its headers, its buffers and its connection. So a network has 256 at most. */
 const requestBytes = 16 * 1024;
 
-/** The share of a request that nothing vouches for yet. */
+/** Share of a request nothing vouches for yet. */
 export interface AnonymousShare extends BodyShare {
   /**
    * The body arrives from now on until the returned function is called. `drop` is called if others need its room, and
@@ -22,13 +22,13 @@ export interface AnonymousShare extends BodyShare {
 }
 
 /**
- * Limits the requests without a key, and their bytes, that are in memory before anything proves who sends them: per
- * address, per network and in total. When the total is reached, the body that has been arriving for the longest time
- * makes room: a genuine sender's body takes a moment, and slow ones must not shut others out.
+ * Limits the requests without a key, and their bytes, in memory before anything proves their sender: per address, per
+ * network and in total. When the total is reached, the body arriving for the longest time makes room: a genuine
+ * sender's body takes a moment, and slow ones must not shut others out.
  */
 export class AnonymousBudget {
   readonly #held = new Map<string, number>();
-  /** Each frees the share of a body that is arriving; the oldest comes first. */
+  /** Each frees the share of an arriving body; the oldest comes first. */
   readonly #arriving = new OpenList<() => void>();
   readonly #onRefusal: (code: ErrorCode) => void;
   #total = 0;

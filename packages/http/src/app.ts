@@ -39,7 +39,7 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   principal: Principal;
   /** The assertion of the principal by the edge, to pass on to other services. */
   assertion: Assertion;
-  /** The dialect that the client speaks. */
+  /** Dialect of the client. */
   dialect: DialectName;
   route: Route;
   params: Record<string, string>;
@@ -55,10 +55,7 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Handler = (call: Call<any, any>) => Promise<Reply>;
 
-/**
- * A handler that writes the response itself, including the request id, so that bodies are neither buffered nor parsed
- * twice.
- */
+/** Handler writing the response itself, including the request id, so bodies are neither buffered nor parsed twice. */
 export type RawHandler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -68,7 +65,7 @@ export type RawHandler = (
 export type RawCall<Query = unknown> = RequestContext &
   Pick<Call<unknown, Query>, 'dialect' | 'route' | 'params' | 'principal' | 'assertion' | 'query'>;
 
-/** A call whose query is still to be read. */
+/** A call with a query still to be read. */
 type CheckedCall = Omit<RawCall, 'query'>;
 
 export interface AppOptions {
@@ -81,11 +78,11 @@ export interface AppOptions {
   log: Logger;
   duration: Histogram<'route' | 'status'>;
   tracer?: Tracer | undefined;
-  /** Required if the service has routes that accept an `Idempotency-Key`. */
+  /** Required if the service has routes with an `Idempotency-Key`. */
   idempotency?: RepeatGuard;
 }
 
-/** Limits of one tenant, so that it cannot occupy all database connections. */
+/** Limits of one tenant, so it cannot occupy all database connections. */
 const readsInFlight = {
   perKey: 16,
   maxWaiting: 256,
@@ -107,7 +104,7 @@ export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
 /**
  * Creates the HTTP handler of a service: express's router with the routes of the service. It checks assertion, access
  * and shapes, and converts results and errors of handlers to responses. Throws when the handlers differ from the route
- * table. Raw handlers bypass express, whose layers would add a third to their cost.
+ * table. Raw handlers bypass express: its layers would add a third to their cost.
  */
 export function createApp(options: AppOptions): RequestListener {
   const served = routes.filter((route) => route.service === options.service);
@@ -186,7 +183,7 @@ class RouteServer {
     else sendWritten(response, status, written);
   }
 
-  /** Writing is part of a read: a long page that waits for its turns counts, and is given up with it. */
+  /** Writing is part of a read: a long page waiting for its turns counts, and is given up with it. */
   async #answered(request: IncomingMessage, bytes: Buffer, call: CheckedCall): Promise<Answered> {
     const reply = await this.#reply(request, bytes, call);
     const status = replyStatus(reply, call.route);
@@ -195,7 +192,7 @@ class RouteServer {
     return { status, ...(await this.#write(request, { ...reply, headers }, call)) };
   }
 
-  /** Lists go out as CSV to clients that prefer it, and all else as JSON. */
+  /** Lists go out as CSV to clients preferring it, and all else as JSON. */
   async #write(
     { url = '', headers: { accept } }: IncomingMessage,
     { body, headers }: Reply,
@@ -211,7 +208,7 @@ class RouteServer {
     return { ...written, headers: { ...headers, ...variesByAccept, ...written.headers } };
   }
 
-  /** A read of a client that leaves before its turns have come is given up. */
+  /** A read is given up if its client leaves before its turns have come. */
   #read<Result>(response: ServerResponse, call: CheckedCall, answer: () => Promise<Result>): Promise<Result> {
     const left = leaving(response);
     return forCaller(left, () => this.#reads.run(call.principal.tenantId, answer, left));
@@ -274,7 +271,7 @@ class RouteServer {
 /** A reply as it is sent; without a text for 204. */
 type Answered = { status: number } & (Written | { text: null; headers: Record<string, string> });
 
-/** The routes that list, by their ids. */
+/** Routes of lists, by their ids. */
 function tablesOf(routes: readonly Route[]): ReadonlyMap<string, Table> {
   return new Map(
     routes.flatMap((route) => {
@@ -289,7 +286,7 @@ const variesByAccept = { vary: 'Accept' };
 /** Bodies up to this size are written at once. */
 const shortChars = 64 * 1024;
 
-/** The text of a body. A long one, such as a page of 4 MiB, waits for the turn of its tenant at the event loop. */
+/** Text of a body. A long one, like a page of 4 MiB, waits for the turn of its tenant at the event loop. */
 function textOf(body: unknown, tenantId: string | null): Buffer | Promise<Buffer> {
   return isLongAsJson(body, shortChars) ? runCooperatively(tenantId, () => jsonText(body)) : jsonText(body);
 }
@@ -309,7 +306,7 @@ export function leaving(response: ServerResponse): AbortSignal {
   return left.signal;
 }
 
-/** The error for a path that matches no route, or not with this method. */
+/** Error for a path without a route, or without one for this method. */
 export function noRoute(match: Exclude<Match, { kind: 'route' }>, method: string): AppError {
   if (match.kind === 'none') return new AppError('route_not_found', 'There is no such endpoint.');
   return new AppError('method_not_allowed', `This endpoint does not support ${method}.`, {
@@ -337,7 +334,7 @@ async function jsonOf(
   bytes: Buffer,
   { route, principal }: Pick<Call, 'route' | 'principal'>,
 ): Promise<unknown> {
-  // Actions such as revoke need no body; for others, validation reports the missing fields.
+  // Actions like revoke need no body; for others, validation reports the missing fields.
   return route.body === undefined || bytes.length === 0 ? {} : parseBody(bytes, principal.tenantId);
 }
 

@@ -76,8 +76,8 @@ export function openAnonymousShare(
 }
 
 /**
- * Charges a body to its tenant once that is known, instead of the anonymous budget. Released when the response closes.
- * Throws like `BodyBudget.open`.
+ * Charges a body to its tenant once known, instead of the anonymous budget. Released when the response closes. Throws
+ * like `BodyBudget.open`.
  */
 export function chargeTenant(
   budget: BodyBudget,

@@ -3,7 +3,7 @@ import { tooLarge } from './body.ts';
 import { PaceWatch, type PaceOptions } from './pace-check.ts';
 
 /**
- * A request body of at most `limit` bytes, as it arrives. The client waits while its reader is busy, and that time does
+ * Request body of at most `limit` bytes, as it arrives. The client waits while its reader is busy, and the wait does
  * not count towards its pace. Throws `payload_too_large`, `request_timeout`, and the error of the connection.
  */
 export async function* streamBody(

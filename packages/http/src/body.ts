@@ -25,9 +25,9 @@ export interface ReadOptions extends PaceOptions {
 }
 
 /**
- * Reads a request body of at most `limit` bytes. Throws `payload_too_large` beyond that, `request_timeout` when the
- * body arrives too slowly, the errors of the share, and `client_closed_request` when the client disconnects before the
- * end. On an error, discards the received bytes and releases the share.
+ * Reads a request body of at most `limit` bytes. Throws `payload_too_large` for a larger one, `request_timeout` when
+ * the body arrives too slowly, the errors of the share, and `client_closed_request` when the client disconnects before
+ * the end. On an error, discards the received bytes and releases the share.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -53,14 +53,14 @@ export async function readBody(
   }
 }
 
-/** Throws if the client disconnected before anybody listened, so that no event would fire. */
+/** Throws if the client disconnected before there was a listener, as no event would fire. */
 function assertThere({ destroyed }: IncomingMessage): void {
   if (destroyed) throw clientLeft();
 }
 
 /**
- * The body if all of it has arrived, as that of a small request has by the time that its headers are checked; otherwise
- * null. Spares listeners and a timer.
+ * The body if all of it has arrived, as for a small request by the time its headers are checked; otherwise null. Spares
+ * listeners and a timer.
  */
 function arrivedBody(request: IncomingMessage): Buffer | null {
   if (!request.complete || request.readableFlowing !== null) return null;
@@ -123,14 +123,14 @@ const counted = {
 };
 
 /**
- * Parses JSON of a mebibyte or a little more. Throws `invalid_json` for malformed or deeply nested JSON and bytes that
- * are not UTF-8, and `payload_too_large` for too many values, because parsing blocks other requests.
+ * Parses JSON of a mebibyte or a little more. Throws `invalid_json` for malformed or deeply nested JSON and bytes other
+ * than UTF-8, and `payload_too_large` for too many values, because parsing blocks other requests.
  */
 export function parseJson(body: Buffer): unknown {
   return parsedSoon(body, wholeBody);
 }
 
-/** The JSON that an error is about. */
+/** The JSON an error is about. */
 export interface NamedJson {
   what: string;
   param?: string;
@@ -227,7 +227,7 @@ export function announcedBytes(request: IncomingMessage): number | null {
   return length === undefined ? null : Number(length);
 }
 
-/** Throws 413 if the headers announce a body that is too large. */
+/** Throws 413 if the headers announce too large a body. */
 export function checkBodySize(request: IncomingMessage, { bodyLimit }: Pick<Route, 'bodyLimit'>): void {
   if ((announcedBytes(request) ?? 0) > bodyLimit) throw tooLarge(bodyLimit);
 }
@@ -235,8 +235,8 @@ export function checkBodySize(request: IncomingMessage, { bodyLimit }: Pick<Rout
 type BodyRoute = Pick<Route, 'bodyLimit' | 'bodyLines' | 'bodyForm' | 'takesForm'>;
 
 /**
- * Throws 413 or 415 if the headers show a body that is too large, of another content type than that of the route, or
- * encoded. The size of a chunked body is checked as it arrives.
+ * Throws 413 or 415 if the headers show a body too large, of another content type than the route's, or encoded. The
+ * size of a chunked body is checked as it arrives.
  */
 export function checkBodyHeaders(
   request: IncomingMessage,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 
-/** The header with the client's address, set by the edge. The edge removes a copy that a client sends. */
+/** Header with the client's address, set by the edge. The edge removes a client's own copy. */
 export const clientIpHeader = 'x-gatehouse-client-ip';
 
 /** The client's address as determined by the edge; null when missing or invalid. */

@@ -13,8 +13,8 @@ import type { Written } from './reply.ts';
 const turnChars = 64 * 1024;
 
 /**
- * Whether a client wants CSV (RFC 9110 §12.5.1): it names the type, with no lower weight than JSON. Clients that read
- * JSON may list all types that the OpenAPI document has, so JSON goes first where both are named with the same weight.
+ * Whether a client wants CSV (RFC 9110 §12.5.1): it names the type, with no lower weight than JSON. Clients reading
+ * JSON may list all types of the OpenAPI document, so JSON goes first where both are named with the same weight.
  */
 export function prefersCsv(accept: string | undefined): boolean {
   if (accept === undefined || !/csv/i.test(accept)) return false;
@@ -63,7 +63,7 @@ export async function csvPage(
   return { text: Buffer.concat(pieces), headers };
 }
 
-/** The next items that are written at once; one at least. */
+/** The next items to be written at once; one at least. */
 function rowsFrom(table: Table, items: readonly unknown[], from: number): Cell[][] {
   const rows: Cell[][] = [];
   for (let chars = 0; chars < turnChars && from + rows.length < items.length;) {

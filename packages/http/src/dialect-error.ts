@@ -9,7 +9,7 @@ export function writeError(dialect: DialectName, error: AppError, requestId: str
   return body === null ? clientSurfaces[dialect].error(error, requestId) : { status, body, headers: {} };
 }
 
-/** The last event of a stream that ends with an error, or the last ones. `place`: where it is known. */
+/** Last event of a stream ending with an error, or the last ones. `place`: where it is known. */
 export function errorEvent(
   dialect: DialectName,
   error: AppError,

@@ -7,7 +7,7 @@ const retryAfterMs = 5_000;
 const queueing = { perKey: 1, maxWaiting: 4, longestWait: { ms: 7_000, error: allBusy } };
 
 /**
- * The exports of one kind that a replica sends at the same time, one of them of a tenant: each lasts as long as its client
+ * Exports of one kind a replica sends at the same time, one of them of a tenant: each lasts as long as its client
  * reads. Four more of a tenant wait up to 7 s, then they get 503; further ones get 429.
  */
 export class ExportTurns {

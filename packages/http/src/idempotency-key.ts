@@ -18,12 +18,12 @@ export interface KeyedRequest {
   key: string;
   /** SHA-256 of the route and the parameters in its path. */
   target: Buffer;
-  /** SHA-256 of everything that defines the request. */
+  /** SHA-256 of everything defining the request. */
   fingerprint: Buffer | StreamedFingerprint;
   requestId: string;
 }
 
-/** The fingerprint of a request whose body is processed while it arrives. */
+/** Fingerprint of a request with a body processed while it arrives. */
 export interface StreamedFingerprint {
   /** Null until the whole body has arrived. */
   readonly known: Buffer | null;
@@ -31,7 +31,7 @@ export interface StreamedFingerprint {
   rest(): Promise<Buffer>;
 }
 
-/** The parts of a call that its keyed request is made of. */
+/** Parts of a call its keyed request is made of. */
 interface StreamedCall extends Pick<RequestContext, 'requestId'> {
   principal: Principal;
   route: Pick<Route, 'id'>;
@@ -46,7 +46,7 @@ export interface Claim {
   answered: boolean;
 }
 
-/** Ensures that a keyed request takes effect at most once. */
+/** Makes a keyed request take effect at most once. */
 export interface RepeatGuard {
   /** Returns the reply of `work`, or the stored reply to an earlier request with the same key. */
   once(request: KeyedRequest, work: (claim: Claim) => Promise<Reply>): Promise<Reply>;
@@ -66,7 +66,7 @@ export function idempotencyKeyOf(request: IncomingMessage): string | null {
 }
 
 /**
- * The keyed request of a handler that reads its body while it arrives; null without an `Idempotency-Key`. Throws as
+ * Keyed request of a handler reading its body while it arrives; null without an `Idempotency-Key`. Throws as
  * `idempotencyKeyOf`.
  */
 export function streamedRequest(
@@ -80,8 +80,8 @@ export function streamedRequest(
 }
 
 /**
- * SHA-256 of everything that a repeat must have in common with the first request. Includes the API key, so that a
- * response with a secret is repeated only to the key that requested it.
+ * SHA-256 of everything a repeat must have in common with the first request. Includes the API key, so a response with a
+ * secret is repeated only to the requesting key.
  */
 export function fingerprintOf(
   principal: Pick<Principal, 'keyId' | 'userId'>,

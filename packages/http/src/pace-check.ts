@@ -16,7 +16,7 @@ export interface Pace {
   windowMs: number;
 }
 
-/** Checks per window, so that a body that stops is detected soon after one window. */
+/** Checks per window, so a stopped body is detected soon after one window. */
 const ticksPerWindow = 12;
 
 /** Checks whether bytes arrive, or are read, fast enough, averaged over a sliding window. Call `tick` 12 times per window. */

@@ -38,8 +38,8 @@ export class BoundedItems<Item> {
 
 /**
  * Builds a page. Lists are sorted from the newest id to the oldest, and a cursor is the last id returned, so inserts
- * never shift a page. `read` comes from `readPage` for rows that may be large; otherwise it is an array of up to `limit
- * + 1` rows, where the extra row only shows that more rows follow. A page ends before `limit` when its JSON would
+ * never shift a page. `read` comes from `readPage` for rows of any size; otherwise it is an array of up to `limit + 1`
+ * rows, of which the extra row only shows whether more rows follow. A page ends before `limit` when its JSON would
  * exceed `pageBytes`.
  */
 export function pageOf<Row extends { id: string }, Item>(
@@ -61,7 +61,7 @@ export function pageOf<Row extends { id: string }, Item>(
   };
 }
 
-/** The reply of a handler that lists rows: the page that its query asks for. See {@link pageOf}. */
+/** Reply of a list's handler: the page its query asks for. See {@link pageOf}. */
 export async function pageReply<Row extends { id: string }, Item>(
   { query: { limit, cursor } }: { query: { limit: number; cursor?: string | undefined } },
   read: (page: PageRequest) => Promise<PageRows<Row> | Row[]>,

@@ -7,9 +7,9 @@ import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
 
 /**
- * Returns the principal of the request after checking it against the access rule of the route again, so that a service
- * does not rely on the check of the edge alone; for a request without a key, `anonymous`. Throws
- * `service_unauthenticated` without a valid assertion, as for a request that bypasses the edge.
+ * Returns the principal of the request after checking it against the access rule of the route again, so a service does
+ * not rely on the check of the edge alone; for a request without a key, `anonymous`. Throws `service_unauthenticated`
+ * without a valid assertion, as for a request bypassing the edge.
  */
 export async function checkPrincipal(
   request: IncomingMessage,
@@ -85,7 +85,7 @@ export function keyOfTenantNeeded(): AppError {
   return new AppError('role_missing', 'This endpoint requires a key of a tenant.');
 }
 
-/** Throws unless the principal is the session of a user, and has the scopes by which that one may act for themselves. */
+/** Throws unless the principal is the session of a user, with the scopes to act for themselves. */
 function checkSelf(
   { scopes, sessionId, boundUser }: Pick<Principal, 'scopes' | 'sessionId' | 'boundUser'>,
   needed: readonly Scope[] | undefined,
@@ -108,14 +108,13 @@ function checkScope({ scopes }: Pick<Principal, 'scopes'>, scope: Scope | undefi
 const assertions = new WeakMap<IncomingMessage, LocalAssertion>();
 
 /**
- * Marks a request as handed over by the edge in this process, with the assertion that it makes for it. No header can do
- * that.
+ * Marks a request as handed over by the edge in this process, with the edge's assertion for it. No header can do so.
  */
 export function handOver(request: IncomingMessage, assertion: LocalAssertion): void {
   assertions.set(request, assertion);
 }
 
-/** The assertion of a request that the edge of this process handed over; undefined for one that came over a connection. */
+/** Assertion of a request handed over by the edge of this process; undefined for one over a connection. */
 export function handedOver(request: IncomingMessage): LocalAssertion | undefined {
   return assertions.get(request);
 }

@@ -6,7 +6,7 @@ import { hasBody } from './body.ts';
 import { writeError } from './dialect-error.ts';
 import { requestIdHeader } from './request-context.ts';
 
-/** The members of a response that an answer uses. */
+/** Members of a response used for an answer. */
 export type AnswerTarget = Pick<
   ServerResponse,
   'req' | 'headersSent' | 'destroyed' | 'setHeader' | 'writeHead' | 'write' | 'end' | 'destroy'
@@ -20,7 +20,7 @@ export interface Reply {
   headers?: Record<string, string> | undefined;
 }
 
-/** A body as it goes over the wire, with the headers that describe it. */
+/** Body as it goes over the wire, with the headers describing it. */
 export interface Written {
   text: Buffer;
   headers: Record<string, string>;
@@ -68,8 +68,8 @@ export function sendNothing(response: ServerResponse, headers: Record<string, st
 }
 
 /**
- * Call before writing the head of a response: closes the connection after a response that is sent before the end of the
- * request body.
+ * Call before writing the head of a response: closes the connection after a response sent before the end of the request
+ * body.
  */
 export function closeWhenEarly(response: AnswerTarget): void {
   if (isArriving(response.req)) response.setHeader('connection', 'close');
@@ -89,7 +89,7 @@ export function endAnswer(response: AnswerTarget, last?: Buffer): void {
   const timer = setTimeout(() => response.end(), discardMs).unref();
   request.once('close', () => clearTimeout(timer));
   request.once('end', () => response.end());
-  // Another reader may still pause the request; this listener makes it flow once that reader is removed.
+  // Another reader may still pause the request; this listener makes it flow once the reader is removed.
   request.on('data', () => {});
   request.resume();
 }
@@ -147,7 +147,7 @@ export function sendError(
 const uninvited = new WeakSet<IncomingMessage>();
 
 /**
- * For a request with `Expect: 100-continue`: sends 100 Continue only when something starts to read the body, so that a
+ * For a request with `Expect: 100-continue`: sends 100 Continue only when something starts to read the body, so a
  * request rejected by its headers never sends its body.
  */
 export function inviteWhenRead(request: IncomingMessage, response: ServerResponse): void {

@@ -7,7 +7,7 @@ export interface AnsweredRequest {
   method: string;
   /** Null when no route matched: the path is not used, because it may contain confidential text. */
   route: Route | null;
-  /** The status that was sent; at the edge, 499 when the client disconnected first. */
+  /** Status of the response; at the edge, 499 when the client disconnected first. */
   status: number;
   /** By `monotonicMs`, like `endedAt`. */
   startedAt: number;

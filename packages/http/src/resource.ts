@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 
-/** The id in a path, in lower case. A text that is no id gets the same 404 as an id that does not exist. */
+/** Id in a path, in lower case. A malformed id gets the same 404 as an unknown one. */
 export function resourceId(params: Record<string, string>, what: string): string {
   const { id = '' } = params;
   if (!isUuid(id)) throw notFound(what);
@@ -21,7 +21,7 @@ export function pathParameter<Shape extends z.ZodType>(
   throw new AppError('invalid_value', `Invalid value for ${name}: ${reason}.`, { param: name });
 }
 
-/** The row that was found, or the 404 that foreign and missing resources share: `There is no such <what>.` */
+/** The found row, or the 404 shared by foreign and missing resources: `There is no such <what>.` */
 export function orNotFound<Row>(row: Row | null, what: string): Row {
   if (row === null) throw notFound(what);
   return row;

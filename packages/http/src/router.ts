@@ -8,8 +8,8 @@ export type Answer = (request: IncomingMessage, response: ServerResponse, match:
 
 /**
  * express's router with these routes. Like `RouteMatcher`, by which the edge finds a route, it prefers literal segments
- * to parameters, and finds the methods that a path has. `RouteMatcher` itself finds the routes whose paths end with a colon
- * and a name: express would miss a colon that is percent-encoded.
+ * to parameters, and finds the methods of a path. `RouteMatcher` itself finds the routes with paths ending with a colon
+ * and a name: express would miss a percent-encoded colon.
  */
 export function routerOf(routes: readonly Route[], answer: Answer): RequestListener {
   const answerWithUrl: Answer = (request, response, match) => {
@@ -68,7 +68,7 @@ function expressPath(path: string): string {
   return path.replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1');
 }
 
-/** Sorts `/a/b` before `/a/{id}` before `/a/{id+}`: express takes the first path that fits. */
+/** Sorts `/a/b` before `/a/{id}` before `/a/{id+}`: express takes the first fitting path. */
 function compareSpecific(a: string, b: string): number {
   const [left, right] = [rank(a), rank(b)];
   return left < right ? -1 : Number(left > right);

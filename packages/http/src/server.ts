@@ -17,24 +17,22 @@ export interface HttpServerOptions {
   port: number;
   /** How long requests in flight may take to finish after `stop` is called. */
   drainTimeoutMs: number;
-  /** Called when that time is over, to end requests in flight with an error; connections close one second later. */
+  /** Called after this time, to end requests in flight with an error; connections close one second later. */
   cut?: () => void;
-  /** If unset, connections of clients that don't read are never closed. */
+  /** If unset, connections of clients are never closed for not reading. */
   unread?: UnreadResponses;
 }
 
 /**
- * Once the server stops, an idle connection closes this long after the stop or its last response. A client that sends
+ * Once the server stops, an idle connection closes this long after the stop or its last response. A client sending
  * another request at once still gets a response, with `Connection: close`, instead of an error.
  */
 const lingerMs = 500;
 
-/** Delay from `cut` to closing all connections: resetting a connection discards data that the client has not read. */
+/** Delay from `cut` to closing all connections: resetting a connection discards data the client has not read. */
 const partingMs = 1_000;
 
-/**
- * The response to malformed HTTP, or to headers that arrive too slowly. The request id is new, because none was read.
- */
+/** Response to malformed HTTP, or to headers arriving too slowly. The request id is new, because no id was read. */
 function invalidHttp(late = false): { headers: Record<string, string | number>; body: string } {
   const requestId = newId();
   const error = {
@@ -60,7 +58,7 @@ const invalidHttpStatus: Record<string, string> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** Why a connection closed whose request was still in flight when the drain time was over. */
+/** Reason for closing a connection with a request still in flight after the drain time. */
 class DrainTimeout extends Error {
   constructor() {
     super('the server stopped before the response was complete');
@@ -70,7 +68,7 @@ class DrainTimeout extends Error {
 
 const cutResponses = new WeakSet<ServerResponse>();
 
-/** Marks a response that its server ends itself, because it stops, while a handler still works on it. */
+/** Marks a response its server ends itself, because it stops, while a handler still works on it. */
 export function markCutByStop(response: ServerResponse): void {
   cutResponses.add(response);
 }
@@ -85,7 +83,7 @@ interface Connection {
   unread: UnreadCheck;
 }
 
-/** An HTTP server that can drain: it finishes requests in flight and then stops. */
+/** HTTP server able to drain: it finishes requests in flight and then stops. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
@@ -97,7 +95,7 @@ export class HttpServer {
   constructor(listener: RequestListener, options: HttpServerOptions) {
     this.#options = options;
     this.#server = createServer({
-      // Longer than that of any client or proxy in front, so that a connection never closes as a request is sent.
+      // Longer than any idle timeout of a client or proxy in front, so a connection never closes as a request is sent.
       keepAliveTimeout: 75_000,
       keepAliveTimeoutBuffer: 0,
       headersTimeout: 60_000,
@@ -155,8 +153,8 @@ export class HttpServer {
   }
 
   /**
-   * Makes every response close its connection, so that clients move to other replicas. Keeps accepting requests and
-   * connections. Keeps idle connections open, because closing one while its client sends a request would fail that
+   * Makes every response close its connection, so clients move to other replicas. Keeps accepting requests and
+   * connections. Keeps idle connections open, because closing one while its client sends a request would fail the
    * request.
    */
   drain(): void {
@@ -199,7 +197,7 @@ export class HttpServer {
     for (const { socket } of this.#connections) socket.destroy(new DrainTimeout());
   }
 
-  /** Node counts a connection that has carried no request as busy. */
+  /** Node counts a connection without any request so far as busy. */
   #closeIdle(): void {
     this.#server.closeIdleConnections();
     for (const { socket } of this.#connections) if (socket.bytesRead === 0) socket.destroy();

@@ -16,8 +16,8 @@ export interface StreamedReply {
 }
 
 /**
- * Sends a 200 whose body is made piece by piece; a HEAD request gets none of it. An error cuts the connection, so that
- * a client never takes a part for the whole. Throws when the client leaves, or reads too slowly.
+ * Sends a 200 with a body made piece by piece; a HEAD request gets no body. An error cuts the connection, so a client
+ * never takes a part for the whole. Throws when the client leaves, or reads too slowly.
  */
 export async function sendPieces(
   request: IncomingMessage,
@@ -29,9 +29,9 @@ export async function sendPieces(
 }
 
 /**
- * Sends the rest of a response from a stream, as fast as the client reads it. A client that reads too slowly is cut: it
- * would hold what the stream occupies. Throws `request_timeout` then, the reason of the signal, the error of the stream,
- * and `client_closed_request` when the client leaves.
+ * Sends the rest of a response from a stream, as fast as the client reads it. Cuts a client reading too slowly: it
+ * would hold what the stream occupies. Throws `request_timeout` then, the reason of the signal, the error of the
+ * stream, and `client_closed_request` when the client leaves.
  */
 export async function sendStream(
   stream: Readable,
@@ -59,9 +59,9 @@ function isPremature(error: unknown): boolean {
 }
 
 /**
- * Minimum rate at which a client reads a streamed reply, averaged over a window. The kernel reports progress in steps of
- * up to 1.5 MB where its send buffer has 4 MB at most, which is Linux's default (`net.ipv4.tcp_wmem`). So a client that
- * reads 64 kB a second makes two of them in a window.
+ * Minimum rate at which a client reads a streamed reply, averaged over a window. The kernel reports progress in steps
+ * of up to 1.5 MB where its send buffer has 4 MB at most, which is Linux's default (`net.ipv4.tcp_wmem`). So a client
+ * reading 64 kB a second makes two of them in a window.
  */
 const leastReading: Pace = { minBytesPerSecond: 25_000, windowMs: 60_000 };
 

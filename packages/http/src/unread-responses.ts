@@ -11,12 +11,12 @@ export interface UnreadResponses {
 
 /**
  * The kernel reports progress on a full socket in steps of about a third of its send buffer: 1.5 MB on a loopback
- * connection, which takes 75 s at 20 kB/s (measured). So a client that has read something gets three times the timeout.
- * So does the edge as the client of a service, because it reads on only after such a step of its own client.
+ * connection, which takes 75 s at 20 kB/s (measured). So a client gets three times the timeout after reading something.
+ * So does the edge as the client of a service, because it reads on only after a step of its own client.
  */
 const slowFactor = 3;
 
-/** The handling of clients that do not read: closes their connections, logs and counts them. */
+/** Handling of clients not reading: closes their connections, logs and counts them. */
 export function unreadResponses(timeoutMs: number, log: Logger, registry: Registry): UnreadResponses {
   const cuts = counter(
     registry,
@@ -41,14 +41,14 @@ export function unreadByEdge(timeoutMs: number, log: Logger, registry: Registry)
 }
 
 /**
- * The timeout is counted in sweeps instead of by the clock, so that a process that was suspended does not close
- * connections when it resumes.
+ * The timeout is counted in sweeps instead of by the clock, so a suspended process does not close connections when it
+ * resumes.
  */
 export const sweepsPerTimeout = 8;
 
 /**
- * Checks one connection for a response that its client does not read. The socket timeout of Node detects a stalled
- * write only after up to two timeouts.
+ * Checks one connection for a response its client does not read. The socket timeout of Node detects a stalled write
+ * only after up to two timeouts.
  */
 export class UnreadCheck {
   readonly #socket: Socket;
@@ -76,8 +76,8 @@ export class UnreadCheck {
 }
 
 /**
- * The number of bytes that the kernel accepted. `socket.bytesWritten` also counts queued bytes, and the size of the
- * write in progress is only in these internal fields, which the socket timeout of Node reads for the same purpose.
+ * Number of bytes accepted by the kernel. `socket.bytesWritten` also counts queued bytes, and the size of the write in
+ * progress is only in these internal fields, which the socket timeout of Node reads for the same purpose.
  */
 export function takenBytes(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { _handle?: StreamHandle | null };
