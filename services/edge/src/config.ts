@@ -53,9 +53,9 @@ const settings = z.object({
   ...publicUrlSettings,
   TENANT_GRPC: addresses,
   ...upstreamSettings,
-  /** Proxies in front of the edge, whose `X-Forwarded-For` is trusted for the client's address. */
+  /** Proxies in front of the edge, with trusted `X-Forwarded-For` for the client's address. */
   TRUSTED_PROXIES: proxies,
-  /** Origins whose pages may call the API from a browser (CORS); none by default. */
+  /** Origins with pages allowed to call the API from a browser (CORS); empty by default. */
   CORS_ORIGINS: origins,
 });
 

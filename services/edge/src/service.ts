@@ -15,7 +15,7 @@ import { AccessLog } from './http/access-log-handlers.ts';
 import { createEdgeApp, Gateway } from './http/gateway-handlers.ts';
 import { createProxy } from './proxy/create-proxy.ts';
 
-/** Settings that a test may replace. */
+/** Settings a test may replace. */
 export interface EdgeOverrides extends ShellOverrides {
   /** The least pace of a request body. */
   pace?: PaceOptions;

@@ -6,9 +6,7 @@ export const actingUserHeader = 'x-service-user-id';
 
 const printable = /^[\x20-\x7e]{1,255}$/;
 
-/**
- * The principal with the user that the request acts for, on routes that take one. Throws as `actingUser`.
- */
+/** Principal with the user the request acts for, on routes with one. Throws as `actingUser`. */
 export function withActingUser(
   principal: Principal,
   route: Route,
@@ -20,8 +18,8 @@ export function withActingUser(
 }
 
 /**
- * The user that a request acts for: the one that the key is bound to, otherwise the one in the header. `values`: every
- * value that the header was sent with. Throws `user_mismatch` when a bound key's header names another user.
+ * User a request acts for: the one the key is bound to, otherwise the one in the header. `values`: every value of the
+ * header. Throws `user_mismatch` when a bound key's header names another user.
  */
 function actingUser(values: readonly string[] | undefined, boundUser: string | null): string | null {
   if (values === undefined) return boundUser;

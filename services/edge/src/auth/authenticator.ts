@@ -15,17 +15,17 @@ interface AcceptedKey {
   principal: Principal;
   tenantStatus: string;
   expiresAtMs: number;
-  /** The key and the tenant, by their names in the changes that the tenant service lists; null for a session. */
+  /** Key and tenant, by their names in the tenant service's lists of changes; null for a session. */
   subjects: readonly string[] | null;
 }
 
-/** The ids of the request that carries a key or session. */
+/** Ids of the request with a key or session. */
 export interface RequestIds {
   requestId: string;
   trace: TraceContext;
 }
 
-/** The service that has the keys and sessions. */
+/** Service with the keys and sessions. */
 export interface KeySource {
   readonly reachable: boolean;
   /** `known`: whether it has accepted the key before; likewise below. */
@@ -44,11 +44,11 @@ export interface AuthenticatorOptions {
 
 /**
  * Authenticates API keys and sessions with the tenant service. Results are cached for 3 s, and those of keys for 5 min
- * while the watch knows that they have not changed, so that a revocation takes effect within 5 s. During an outage of
- * the tenant service or its database, those authenticated in the last 5 min stay valid and others get 503, never 401.
+ * while the watch knows them to be unchanged, so a revocation takes effect within 5 s. During an outage of the tenant
+ * service or its database, those authenticated in the last 5 min stay valid and others get 503, never 401.
  *
- * Clients can make up any number of texts of keys. So networks take turns at look-ups of what was not accepted before,
- * and a known key never waits for these.
+ * Clients can make up any number of texts of keys. So networks take turns at look-ups of everything not accepted
+ * before, and a known key never waits for these.
  */
 export class Authenticator {
   readonly #source: KeySource;

@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyaddr from 'proxy-addr';
 
-/** Whether an address is that of a proxy in front of the edge. */
+/** Whether an address belongs to a proxy in front of the edge. */
 export type IsTrustedProxy = (address: string, hop: number) => boolean;
 
 /**
- * The client's address: the first one that is not a trusted proxy's, starting with the connection's and then reading
- * `X-Forwarded-For` from its end. Trusted proxies append to that header, so entries that a client forges come before
+ * The client's address: the first one not of a trusted proxy, starting with the connection's and then reading
+ * `X-Forwarded-For` from its end. Trusted proxies append to this header, so entries forged by a client come before
  * theirs and are not reached. Null when the entry is not an address.
  */
 export function clientIp(request: IncomingMessage, isTrusted: IsTrustedProxy): string | null {

@@ -54,7 +54,7 @@ function toChecked(key: AuthenticatedKey, subjects: readonly string[] | null): C
       tenantId: key.tenantId === '' ? null : key.tenantId,
       tenantSlug: key.tenantSlug === '' ? null : key.tenantSlug,
       role: roles.find((role) => role === key.role) ?? unknown('role', key.role),
-      // A scope that a newer tenant service knows and this edge does not opens no route here.
+      // A scope opens no route here if a newer tenant service knows it and this edge does not.
       scopes: key.scopes.filter((scope): scope is Scope => allScopes.some((known) => known === scope)),
       boundUser: key.userId ?? null,
       userId: key.userId ?? null,

@@ -14,7 +14,7 @@ export interface CarriedSession {
 
 /**
  * Reads the session out of the cookie of a request. Browsers send cookies by themselves, so a session counts only for
- * requests that a page of the gateway itself must have sent: no other page can set their headers without CORS, which
+ * requests sent for certain by a page of the gateway itself: no other page can set their headers without CORS, which
  * allows neither.
  */
 export class SessionReader {
@@ -25,8 +25,8 @@ export class SessionReader {
   }
 
   /**
-   * Null if the request has no session, or its route takes none. `hasKey`: whether it has a key too. Throws
-   * `conflicting_credentials`, `cross_site_request` and, for a cookie that can be no session, `invalid_session`.
+   * Null if the request has no session, or its route takes no session. `hasKey`: whether it has a key too. Throws
+   * `conflicting_credentials`, `cross_site_request` and, for a cookie of no session's form, `invalid_session`.
    */
   read({ route, headers }: Pick<RequestTarget, 'route' | 'headers'>, hasKey: boolean): CarriedSession | null {
     if (headers.cookie === undefined) return null;

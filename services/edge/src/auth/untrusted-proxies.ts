@@ -6,7 +6,7 @@ import type { IsTrustedProxy } from './client-ip.ts';
 
 export interface UntrustedProxiesOptions {
   isTrusted: IsTrustedProxy;
-  /** The proxies that the operator has named. */
+  /** Proxies named by the operator. */
   count: number;
   publicUrl: string;
   log: Logger;
@@ -15,7 +15,7 @@ export interface UntrustedProxiesOptions {
 const effect = 'all clients behind it have its address: one network for limits, logins and the audit log';
 
 /**
- * Warns the operator of a proxy in front that `TRUSTED_PROXIES` doesn't name. Clients may forge the header, so it changes
+ * Warns the operator of a proxy in front but not in `TRUSTED_PROXIES`. Clients may forge the header, so it changes
  * nothing but the log, once an hour.
  */
 export class UntrustedProxies {
@@ -28,14 +28,14 @@ export class UntrustedProxies {
     this.#now = now;
   }
 
-  /** The edge itself serves no TLS, so that a public https URL means a proxy. */
+  /** The edge itself serves no TLS, so a public https URL means a proxy. */
   start(): void {
     const { count, publicUrl, log } = this.#options;
     if (count === 0 && publicUrl.startsWith('https:'))
       log.warn(`TRUSTED_PROXIES is empty, and PUBLIC_URL is https, so a proxy is in front: ${effect}`);
   }
 
-  /** Warns if a peer that isn't trusted says whom it forwards for. */
+  /** Warns if an untrusted peer says whom it forwards for. */
   check({ headers, socket }: IncomingMessage): void {
     if (headers['x-forwarded-for'] === undefined) return;
     const { isTrusted, log } = this.#options;

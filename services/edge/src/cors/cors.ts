@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import { pathOf } from '../shared/target.ts';
 
-/** The headers that the API reads and those that clients' SDKs send from browsers, apart from `x-stainless-*`. */
+/** Headers read by the API and those sent by clients' SDKs from browsers, apart from `x-stainless-*`. */
 const requestHeaders = [
   'anthropic-beta',
   'anthropic-dangerous-direct-browser-access',
@@ -65,7 +65,7 @@ export function isOpenToBrowsers(route: Pick<Route, 'access' | 'method' | 'path'
 }
 
 /**
- * The response headers that let pages of the configured origins call the API (Fetch standard §3.2). Credentials are
+ * Response headers by which pages of the configured origins may call the API (Fetch standard §3.2). Credentials are
  * never allowed: a page must hold the key itself.
  */
 export class Cors {
@@ -80,7 +80,7 @@ export class Cors {
     return origin !== undefined && this.#origins.has(origin);
   }
 
-  /** For every response of a route that is open to browsers, errors too. */
+  /** For every response of a route open to browsers, errors too. */
   responseHeaders(origin: string | undefined): Record<string, string> {
     if (!this.names(origin)) return { vary: 'Origin' };
     return {
@@ -105,21 +105,21 @@ export class Cors {
         ...requestHeaders,
         ...names.filter((name) => sdkHeader.test(name)),
       ].join(', '),
-      // Seconds; Chrome keeps none for longer.
+      // Seconds; Chrome keeps nothing for longer.
       'access-control-max-age': '7200',
     };
   }
 }
 
 export interface Preflight {
-  /** The route that the browser asks about. */
+  /** Route the browser asks about. */
   route: Route;
   headers: Record<string, string>;
 }
 
 /**
- * The CORS preflight that a request is; null unless browsers of its origin may use the method on this path. Any other
- * OPTIONS request is routed like other methods.
+ * A request as a CORS preflight; null unless browsers of its origin may use the method on this path. Any other OPTIONS
+ * request is routed like other methods.
  */
 export function findPreflight(request: IncomingMessage, cors: Cors, matcher: RouteMatcher): Preflight | null {
   if (request.method !== 'OPTIONS') return null;

@@ -12,7 +12,7 @@ interface CarriedKey {
   url: string;
 }
 
-/** Finds the key of a request where the clients of a dialect put it. Throws 400 for keys that differ. */
+/** Finds the key of a request where the clients of a dialect put it. Throws 400 for different keys. */
 export function carriedKey(dialect: DialectName, { url, valuesOf }: Carrier): CarriedKey {
   const [authorization, another] = new Set(valuesOf('authorization'));
   if (another !== undefined) throw conflictingKeys();
@@ -21,7 +21,7 @@ export function carriedKey(dialect: DialectName, { url, valuesOf }: Carrier): Ca
   const { keyInQuery } = clientDialects[dialect];
   const query = keyInQuery === null ? { keys: [], rest: url } : keysInQuery(url, keyInQuery);
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
-  // A proxy may have joined the values of a header that came more than once.
+  // A proxy may have joined the values of a repeated header.
   const named = names.flatMap((name) => valuesOf(name) ?? []).flatMap((value) => value.split(','));
   const keys = [bearer ?? '', ...named, ...query.keys].map((key) => key.trim()).filter((key) => key !== '');
   const [key, otherKey] = new Set(keys);

@@ -10,15 +10,15 @@ export type ClientRequest = Omit<SeenRequest, 'path'>;
 const lastFirst = dialectNames.toReversed().map((name) => ({ name, surface: clientSurfaces[name] }));
 
 /**
- * The dialect that a client speaks, by the path, also where no route has it. Lists of models have one path for several
- * dialects: there the client's own headers and query decide.
+ * Dialect of a client, by the path, also where no route has it. Lists of models have one path for several dialects:
+ * there the client's own headers and query decide.
  */
 export function clientDialect(request: ClientRequest): DialectName {
   const seen = withPath(request);
   return lastFirst.find(({ surface }) => surface.recognises?.(seen))?.name ?? defaultDialect;
 }
 
-/** The dialect of a request for a path that no route has. */
+/** Dialect of a request for a path without a route. */
 export function dialectOfUnknown(request: ClientRequest): DialectName {
   const seen = withPath(request);
   const unknown = lastFirst.find(({ surface }) => surface.recognisesUnknown?.(seen));

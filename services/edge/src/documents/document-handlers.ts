@@ -22,7 +22,7 @@ import { pathOf, unknownPath } from '../shared/target.ts';
 
 export type DocumentHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Sends the same bytes each time, or 304 to a client that has them. `headers`: those of the document, its type too. */
+/** Sends the same bytes each time, or 304 to a client with them. `headers`: the document's, its type too. */
 function documentHandler(document: Buffer, headers: Record<string, string>): DocumentHandler {
   const etag = `"${createHash('sha256').update(document).digest('base64url')}"`;
   const { 'content-type': type, ...others } = headers;
@@ -42,7 +42,7 @@ function isCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
   return tags.includes('*') || tags.includes(etag);
 }
 
-/** Documents that the edge itself serves, by route id. Throws when a route of the edge has no handler. */
+/** Documents served by the edge itself, by route id. Throws when a route of the edge has no handler. */
 export function documentHandlers(isReady: () => boolean): ReadonlyMap<string, DocumentHandler> {
   const handlers = new Map<string, DocumentHandler>([
     [
@@ -67,7 +67,7 @@ export function documentHandlers(isReady: () => boolean): ReadonlyMap<string, Do
 type FormAction = "'none'" | "'self'";
 
 /**
- * Headers of the documents and files that browsers load. A document loads from this origin only and sends nothing
+ * Headers of the documents and files loaded by browsers. A document loads from this origin only and sends nothing
  * elsewhere; images may be `data:` URLs in its style sheet. It needs no inline scripts, inline styles or `eval`.
  */
 function browserHeaders(formAction: FormAction): Record<string, string> {
@@ -120,7 +120,7 @@ const sources: Record<ConsoleAsset, string> = {
 
 const consoleHeaders = browserHeaders("'none'");
 
-/** `GET /api-docs` and the files that it loads, by route id. They are read once; no other file is served. */
+/** `GET /api-docs` and its files, by route id. They are read once; no other file is served. */
 function consoleHandlers(): [routeId: string, handler: DocumentHandler][] {
   return [
     [consolePageId, fileHandler(path.join(consoleFolder, 'index.html'))],
@@ -179,7 +179,7 @@ function filesHandler(): DocumentHandler {
   };
 }
 
-/** Compressed once for the clients that take gzip. */
+/** Compressed once for the clients with gzip. */
 function compressed(document: Buffer, headers: Record<string, string>): DocumentHandler {
   const varying = { ...headers, vary: 'accept-encoding' };
   const plain = documentHandler(document, varying);

@@ -9,10 +9,10 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
 
-/** The facts about a request that are known so far; the gateway fills them in. */
+/** Facts known about a request so far; the gateway fills them in. */
 export interface AccessEntry extends RequestContext {
   readonly arrivedAt: number;
-  /** Null until one matches; the relay's own route for requests that the relay rejects. */
+  /** Null until one matches; the relay's own route for requests the relay rejects. */
   route: Route | null;
   relayed: boolean;
   /** The dialect in which the client gets errors. */
@@ -85,7 +85,7 @@ export class AccessLog {
 
 /** The response's status, or 499 (nginx's number) when the client left before its response was complete. */
 function finalStatus(request: IncomingMessage, response: ServerResponse): number {
-  // A response that was sent before the end of the request's body is complete, even if the client then leaves.
+  // A response sent before the end of the request's body is complete, even if the client then leaves.
   const early = response.headersSent && !request.complete;
   return response.writableFinished || early ? response.statusCode : 499;
 }

@@ -141,7 +141,7 @@ export class Gateway {
     });
   }
 
-  /** The principal of the key or session that a request carries. */
+  /** Principal of a request's key or session. */
   #authenticate(
     request: IncomingMessage,
     target: RequestTarget,
@@ -162,14 +162,14 @@ export class Gateway {
     if (route.id !== relayId) return targetOf(request, route);
     entry.relayed = true;
     const rest = params['target'] ?? '';
-    // The relay passes on none of the headers that show a dialect.
+    // The relay passes on no header with a sign of a dialect.
     entry.dialect = clientDialect({ method, url: `/${rest}${queryOf(url)}`, headers: {} });
     const target = this.#relay.targetOf(request, rest);
     entry.route = target.route;
     return target;
   }
 
-  /** Makes the headers for the service: the client's that pass, and what the edge knows of the request. */
+  /** Makes the headers for the service: the passing ones of the client, and what the edge knows of the request. */
   #headersFor(
     request: IncomingMessage,
     target: RequestTarget,
@@ -196,7 +196,7 @@ function clientRequestOf({ method = '', url = '', headers }: IncomingMessage): C
   return { method, url, headers };
 }
 
-/** Clients that open a WebSocket first go on by POST after this answer, and end or repeat for seconds after others. */
+/** Clients opening a WebSocket first go on by POST after this answer, and end or repeat for seconds after others. */
 function refuseUpgrade({ headers }: IncomingMessage): void {
   if (headers.upgrade === undefined || !/(^|,)\s*websocket\s*($|,)/i.test(headers.upgrade)) return;
   throw new AppError('upgrade_required', 'WebSockets are not supported. Send the request by POST.', {
@@ -204,7 +204,7 @@ function refuseUpgrade({ headers }: IncomingMessage): void {
   });
 }
 
-/** Some APIs have no 405 for a method of a resource, and their clients ask for resources that no route has. */
+/** Some APIs have no 405 for a method of a resource, and their clients ask for resources without a route. */
 function inDialect(error: AppError, entry: AccessEntry, request: ClientRequest): AppError {
   if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(request);
   const isWrongMethod = error.code === 'method_not_allowed';
@@ -255,7 +255,7 @@ export function createEdgeApp(gateway: Gateway): RequestListener {
   const direct = new Set(routes.filter((route) => route.passThrough).map((route) => route.path));
   return (request, response) => {
     const { url = '' } = request;
-    // Express answers some targets that are not paths (`http://[`) itself, without our error shape.
+    // Express answers some targets other than paths (`http://[`) itself, without our error shape.
     if (direct.has(url) || !url.startsWith('/')) void gateway.handle(request, response);
     else app(request, response);
   };

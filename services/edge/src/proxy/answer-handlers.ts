@@ -10,7 +10,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { responseHeaders, type HeaderList, type ServiceHeaders } from './headers.ts';
 import { rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
 
-/** A request that passed the edge's checks, on its way to the service of its route. */
+/** A request past the edge's checks, on its way to the service of its route. */
 export interface ForwardedRequest {
   request: IncomingMessage;
   response: ServerResponse;
@@ -47,15 +47,15 @@ export interface AnswerOptions {
    * nothing was sent, and another attempt may follow.
    */
   settle: (refusal: unknown) => void;
-  /** Called when the replica announces that it stops. */
+  /** Called when the replica announces its stop. */
   onStop: () => void;
 }
 
 const lineFeed = 0x0a;
 
 /**
- * Passes the answer of one attempt on to the client, for all senders: which headers pass, back-pressure, a client that
- * leaves, and what the client gets when the service fails.
+ * Passes the answer of one attempt on to the client, for all senders: which headers pass, back-pressure, a leaving
+ * client, and what the client gets when the service fails.
  */
 export class ProxiedResponse {
   readonly #forwarded: ForwardedRequest;
@@ -66,7 +66,7 @@ export class ProxiedResponse {
   #begun = false;
   #failed = false;
   #streams = false;
-  /** Whether what was sent ends with a blank line, so that another event may follow. */
+  /** Whether the sent part ends with a blank line, so another event may follow. */
   #atBoundary = true;
 
   constructor({ forwarded, log, settle, onStop }: AnswerOptions) {
@@ -92,7 +92,7 @@ export class ProxiedResponse {
   /** The final status and the headers arrived. */
   begin(status: number, headers: ServiceHeaders): void {
     const { request, response, requestId, route, dialect } = this.#forwarded;
-    // A service also closes the connection after an answer that it gives before the request's end.
+    // A service also closes the connection after an answer given before the request's end.
     if (headers['connection'] === 'close' && request.complete) this.#onStop();
     if (isForEdge(status, headers)) {
       this.#abort(rejectedAssertion(route.service));
@@ -100,9 +100,9 @@ export class ProxiedResponse {
     }
     closeWhenEarly(response);
     try {
-      // All at once: headers that were set one by one before cost each of these twice what it takes.
+      // All at once: headers set one by one before cost each of these twice what it takes.
       const gatewayHeaders = doorHeaders(requestId, dialect);
-      // The headers written here replace the one that CORS has set.
+      // The headers written here replace the one set by CORS.
       const vary = [response.getHeader('vary'), headers['vary']].filter((value) => value !== undefined);
       if (vary.length > 1) gatewayHeaders['vary'] = vary.join(', ');
       const { 'cache-control': caching } = headers;
@@ -159,7 +159,7 @@ export class ProxiedResponse {
     this.#source?.abort(error instanceof Error ? error : new Error('the answer was rejected'));
   }
 
-  /** A stream that the service could not end itself: the error as an event and a normal close. */
+  /** A stream the service could not end itself: the error as an event and a normal close. */
   #endStream(error: AppError): void {
     const { response, requestId, dialect } = this.#forwarded;
     const event = errorEvent(dialect, error, requestId);

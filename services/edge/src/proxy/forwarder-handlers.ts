@@ -18,7 +18,7 @@ export interface ForwarderOptions {
   addresses: ReadonlyMap<ServiceName, AddressList>;
   bodies: RequestBodies;
   general: HttpClient;
-  /** Senders for routes whose bodies stream, by service. */
+  /** Senders for routes with streaming bodies, by service. */
   passThrough: ReadonlyMap<ServiceName, HttpClient>;
   log: Logger;
 }
@@ -38,9 +38,9 @@ export class Forwarder {
   }
 
   /**
-   * Sends the request to its service if that runs in this process, and resolves. Otherwise sends it to a replica, once
+   * Sends the request to its service if it runs in this process, and resolves. Otherwise sends it to a replica, once
    * more to another one if the first refuses the connection, and resolves when the response is closed. Throws when no
-   * replica can be reached, and for a body that is too large or too slow.
+   * replica can be reached, and for too large or too slow a body.
    */
   async forward(forwarded: ForwardedRequest): Promise<void> {
     const { service } = forwarded.route;

@@ -54,8 +54,8 @@ export class GeneralProxy implements HttpClient {
 }
 
 /**
- * One attempt, as the response that the library gets. It belongs to no connection: the library destroys its response
- * when the service fails, and `ProxiedResponse` decides what the client gets. A `WeakMap` from responses to attempts would
+ * One attempt, as the response the library gets. It belongs to no connection: the library destroys its response when
+ * the service fails, and `ProxiedResponse` decides what the client gets. A `WeakMap` from responses to attempts would
  * keep each of them until the whole heap is collected, because attempts refer to their responses.
  */
 class ProxyResponse extends ServerResponse implements AnswerSource {
@@ -94,7 +94,7 @@ class ProxyResponse extends ServerResponse implements AnswerSource {
     this.#incoming.socket.setTimeout(this.#silenceMs);
   }
 
-  /** Ends the request to the service: the library does that when its response closes. */
+  /** Ends the request to the service: the library does so when its response closes. */
   abort(): void {
     this.emit('close');
   }

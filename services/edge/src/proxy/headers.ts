@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
 
 /**
- * The client's headers that are passed to services. An allow-list: it keeps out internal headers (`x-gatehouse-*`),
- * those that only the edge reads (`authorization`, cookies, the acting user) and those of one connection (RFC 9110
- * §7.6.1).
+ * The client's headers passed to services. An allow-list: it keeps out internal headers (`x-gatehouse-*`), those only
+ * the edge reads (`authorization`, cookies, the acting user) and those of one connection (RFC 9110 §7.6.1).
  */
 const passedOn = [
   'accept',
@@ -27,7 +26,7 @@ const passedOn = [
 /** Names and values in turn. V8 keeps no shapes for objects with so many different names, so lookups would be slow. */
 export type HeaderList = string[];
 
-/** The headers for a service: those of the client that pass, and `gatewayHeaders`. */
+/** Headers for a service: the passing ones of the client, and `gatewayHeaders`. */
 export function requestHeaders(incoming: IncomingHttpHeaders, gatewayHeaders: HeaderList): HeaderList {
   const headers: HeaderList = [];
   for (const name of passedOn) {
@@ -38,7 +37,7 @@ export function requestHeaders(incoming: IncomingHttpHeaders, gatewayHeaders: He
   return headers;
 }
 
-/** By name; the values of a header that comes more than once as a list. */
+/** By name; the values of a repeated header as a list. */
 export function headerObject(list: HeaderList): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
   for (let index = 0; index < list.length; index += 2) {
@@ -93,7 +92,7 @@ export function responseHeaders(
   return headers;
 }
 
-/** The headers that a `Connection` header names besides the usual; null for none. */
+/** Headers named by a `Connection` header besides the usual; null without any. */
 function listedAsConnectionOnly(connection: OutgoingHttpHeader | undefined): string[] | null {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return null;
   return String(connection)

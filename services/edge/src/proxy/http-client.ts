@@ -19,7 +19,7 @@ export interface ServiceSender<Sent> {
   close(): Promise<void>;
 }
 
-/** One of the two HTTP clients that send requests to other processes. */
+/** One of the two HTTP clients for requests to other processes. */
 export interface HttpClient extends ServiceSender<Attempt> {
   /** Whether it takes bodies as streams; otherwise they are gathered first. */
   readonly streamsBodies: boolean;

@@ -15,8 +15,8 @@ export interface LocalAttempt {
 }
 
 /**
- * The sender for services of this process. A service gets the client's request, with the headers that the edge passes on
- * and an assertion that no header can hold, and a response of its own. It reads the body itself.
+ * Sender for services of this process. A service gets the client's request, with the headers passed on by the edge and
+ * an assertion no header can hold, and a response of its own. It reads the body itself.
  */
 export class LocalClient implements ServiceSender<LocalAttempt> {
   readonly #open = new OpenList<LocalExchange>();
@@ -56,7 +56,7 @@ class LocalExchange implements AnswerSource {
     this.#response = new LocalResponse(forwarded.response, answer);
   }
 
-  /** The response as handlers take it. It lacks the members of Node's class that no handler uses. */
+  /** The response as handlers take it. It lacks the members of Node's class unused by handlers. */
   get serverResponse(): ServerResponse {
     return this.#response as unknown as ServerResponse;
   }

@@ -4,13 +4,13 @@ import type { Socket } from 'node:net';
 import type { ProxiedResponse } from './answer-handlers.ts';
 
 /**
- * The response that a service of this process writes: the members of `http.ServerResponse` that handlers and
- * `stream.pipeline` use, over a `ProxiedResponse`. Like a response over a connection, it closes once the client has all of
- * it or has left, and its service may write to it at any time after that without harm.
+ * Response written by a service of this process: the members of `http.ServerResponse` used by handlers and
+ * `stream.pipeline`, over a `ProxiedResponse`. Like a response over a connection, it closes once the client has all of
+ * it or has left, and its service may write to it at any time afterwards without harm.
  */
 export class LocalResponse extends EventEmitter {
   readonly req: IncomingMessage;
-  /** Never false, as in Node: `stream.pipeline` takes a response that is not writable for a complete one. */
+  /** Never false, as in Node: `stream.pipeline` takes an unwritable response for a complete one. */
   readonly writable = true;
   statusCode = 200;
   headersSent = false;
@@ -21,10 +21,10 @@ export class LocalResponse extends EventEmitter {
   closed = false;
   readonly #client: ServerResponse;
   readonly #answer: ProxiedResponse;
-  /** Headers that were set before the head is written. */
+  /** Headers set before the head is written. */
   #headers: OutgoingHttpHeaders | null = null;
 
-  /** `client`: the response that the edge writes. */
+  /** `client`: the response written by the edge. */
   constructor(client: ServerResponse, answer: ProxiedResponse) {
     super();
     this.req = client.req;
@@ -82,7 +82,7 @@ export class LocalResponse extends EventEmitter {
       return this;
     }
     this.cut();
-    // Not the error itself: one that a service had from its database would count as a refused connection.
+    // Not the error itself: one from a service's database would count as a refused connection.
     this.#answer.fail(new Error('the service broke off', { cause: error }));
     return this;
   }

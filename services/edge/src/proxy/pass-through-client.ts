@@ -23,7 +23,7 @@ export class PassThrough implements HttpClient {
   readonly #addresses: AddressList;
   readonly #timeouts: PassThroughTimeouts;
   readonly #pools = new Map<string, Pool>();
-  /** Pools of replicas that vanished, until their requests are over. */
+  /** Pools of vanished replicas, until their requests are over. */
   readonly #leaving = new Set<Pool>();
 
   constructor(addresses: AddressList, timeouts: PassThroughTimeouts = defaultTimeouts) {
@@ -64,7 +64,7 @@ export class PassThrough implements HttpClient {
     return pool;
   }
 
-  /** Closes the pool of each replica that is no longer listed, once its requests are over. */
+  /** Closes the pool of each replica no longer listed, once its requests are over. */
   #forgetVanished(): void {
     for (const [address, pool] of this.#pools) {
       if (this.#addresses.all.includes(address)) continue;

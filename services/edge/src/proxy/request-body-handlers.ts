@@ -8,7 +8,7 @@ import type { PaceOptions } from '@gatehouse/http/pace-check';
 import { smallBodyBytes } from '../bounds.ts';
 
 export interface RequestBodiesOptions {
-  /** For bodies that are gathered; streams hold hardly any memory. */
+  /** For gathered bodies; streams hold hardly any memory. */
   budget: BodyBudget;
   /** For bodies of routes without a key, by client address and network. */
   anonymous: AnonymousBudget;
@@ -62,7 +62,7 @@ export class RequestBodies {
     return new RequestBody(await readBody(request, limit, { ...pace, share }), share);
   }
 
-  /** A small body as its bytes, a larger one as a stream that throws `payload_too_large` or `request_timeout`. */
+  /** A small body as its bytes, a larger one as a stream throwing `payload_too_large` or `request_timeout`. */
   async gatherOrStream(incoming: IncomingBody, limit: number): Promise<RequestBody> {
     const { request } = incoming;
     const isSmall = !hasBody(request) || (announcedBytes(request) ?? Infinity) <= smallBodyBytes;

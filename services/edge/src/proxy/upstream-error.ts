@@ -1,7 +1,7 @@
 import type { ServiceName } from '@gatehouse/contract/routes';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** Whether no connection was made, so that nothing was sent: it was refused, has no route, or timed out. */
+/** Whether no connection was made, so nothing was sent: it was refused, has no route, or timed out. */
 export function wasRefused(error: unknown): boolean {
   const { code, syscall, errors } = (error ?? {}) as NodeJS.ErrnoException & Partial<AggregateError>;
   // Connecting to a name with several addresses fails with one error for each.

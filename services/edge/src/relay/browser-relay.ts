@@ -26,7 +26,7 @@ export class BrowserRelay {
     checkRelayPath(method, path);
     if (path === '/' || closedAreas.some((area) => isAtOrUnder(path, area))) throw unknownPath();
     const { route } = matchRoute(this.#matcher, method, path);
-    // Checked again by the route that matched, whatever the path looked like.
+    // Checked again by the matched route, whatever the path looked like.
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
     const relayed = relayedHeaders(headers);
     const valuesOf = (header: string): string[] | undefined =>
@@ -35,7 +35,7 @@ export class BrowserRelay {
   }
 }
 
-/** Enough to call the API with a key. No cookies, and nothing that names another caller. */
+/** Enough to call the API with a key. No cookies, and no header naming another caller. */
 const relayed = ['accept', 'content-length', 'content-type', 'idempotency-key'] as const;
 
 /** The headers of a relayed request: as if the client had sent no others. */

@@ -3,8 +3,8 @@ import { AppError } from '@gatehouse/kit/errors';
 
 /**
  * Checks the path behind the relay: without query and percent-encoded, as it was sent. Throws `relay_forbidden` if any
- * reading of it leads under `/internal` or to the operator surface, otherwise `relay_path_ambiguous` if it has more than
- * one reading. Every server reads a path that passes in the same way.
+ * reading of it leads under `/internal` or to the operator surface, otherwise `relay_path_ambiguous` if it has more
+ * than one reading. Every server reads a path in the same way once it passes.
  */
 export function checkRelayPath(method: string, path: string): void {
   const stages = decodings(path, (text) => text);
@@ -80,7 +80,7 @@ function resolve(path: string): string {
   return `/${parameters.join('/')}${ending}`;
 }
 
-/** All readings of a path, from the literal one to that of the most lenient server. */
+/** All readings of a path, from the literal one to the most lenient server's. */
 function readings(text: string): string[] {
   // URL parsers drop some control characters, and a C string ends at the first NUL.
   const printable = text.replaceAll(/[\0-\x20\x7f]/g, '');

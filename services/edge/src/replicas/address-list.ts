@@ -72,7 +72,7 @@ export class AddressList {
     this.#resting.set(address, monotonicMs() + restMs);
   }
 
-  /** The replica at an address announced that it stops: it still serves requests, but soon closes its connections. */
+  /** The replica at an address announced its stop: it still serves requests, but soon closes its connections. */
   stops(address: string): void {
     this.#resting.set(address, monotonicMs() + stopRestMs);
   }
@@ -86,7 +86,7 @@ export class AddressList {
     return this.#addresses;
   }
 
-  /** Sets whether an address hangs. Addresses that hang are skipped, unless all do. */
+  /** Sets whether an address hangs. Hanging addresses are skipped, unless all hang. */
   noteSilent(address: string, silent: boolean): void {
     if (silent === this.#silent.has(address) || !this.#addresses.includes(address)) return;
     if (silent) this.#silent.add(address);

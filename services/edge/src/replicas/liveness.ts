@@ -4,16 +4,17 @@ import { silencesToRest } from '../bounds.ts';
 
 export interface LivenessOptions {
   everyMs?: number;
-  /** A replica that takes longer to answer counts as silent. */
+  /** A replica counts as silent if it takes longer to answer. */
   patienceMs?: number;
 }
 
 type Health = 'serves' | 'stops' | 'refuses' | 'silent';
 
 /**
- * Checks every second that the replicas of a service answer, and do not stop. The kernel accepts connections for a
- * process that hangs, so without this check every request in its turn would wait; a replica that is gone refuses
- * connections, which the requests themselves detect. Any answer counts, a 404 too. A single replica is not checked: there is no alternative.
+ * Checks every second whether the replicas of a service answer, and do not stop. The kernel accepts connections for a
+ * hanging process, so without this check every request in its turn would wait; a vanished replica refuses connections,
+ * which the requests themselves detect. Any answer counts, a 404 too. A single replica is not checked: there is no
+ * alternative.
  */
 export class Liveness {
   readonly #addresses: AddressList;

@@ -11,11 +11,11 @@ export interface RequestTarget {
   /** Path and query. */
   url: string;
   headers: IncomingHttpHeaders;
-  /** All the values that a header was sent with, by its lower-case name. */
+  /** All values of a header, by its lower-case name. */
   valuesOf: (header: string) => readonly string[] | undefined;
 }
 
-/** The target of a request that takes no relay. */
+/** Target of a request without a relay. */
 export function targetOf(request: IncomingMessage, route: Route): RequestTarget {
   const { url = '', headers } = request;
   return {
@@ -28,7 +28,7 @@ export function targetOf(request: IncomingMessage, route: Route): RequestTarget 
 
 /**
  * All values of a header by its lower-case name, in the names and values of `rawHeaders`. Node joins some repeated
- * headers, drops the later values of others such as `Authorization`, and splits all headers for the distinct ones.
+ * headers, drops the later values of others, like `Authorization`, and splits all headers for the distinct ones.
  */
 export function valuesIn(rawHeaders: readonly string[], header: string): string[] {
   return rawHeaders.filter((_value, index) => index % 2 === 1 && isNamed(rawHeaders[index - 1], header));
@@ -38,14 +38,14 @@ function isNamed(name: string | undefined, header: string): boolean {
   return name?.length === header.length && name.toLowerCase() === header;
 }
 
-/** Throws a 404 or 405 if the route table has no such route. */
+/** Throws a 404 or 405 if the route table has no matching route. */
 export function matchRoute(matcher: RouteMatcher, method: string, path: string): Match & { kind: 'route' } {
   const match = matcher.match(method, path);
   if (match.kind !== 'route') throw noRoute(match, method);
   return match;
 }
 
-/** The 404 of a path that the route table does not have. */
+/** The 404 of a path not in the route table. */
 export function unknownPath(): AppError {
   return noRoute({ kind: 'none' }, '');
 }
@@ -55,7 +55,7 @@ export function pathOf(url: string): string {
   return url.split('?', 1)[0] ?? '';
 }
 
-/** The query of a URL with its question mark; empty for none. */
+/** Query of a URL with its question mark; empty without one. */
 export function queryOf(url: string): string {
   return url.slice(pathOf(url).length);
 }
