@@ -48,8 +48,8 @@ export const anthropicBatches: BatchApi = {
   filePath: batchPath,
   describesFiles: false,
   /**
-   * A batch has no name there, but its first request has, which its results repeat: so one that has as many requests is
-   * known once it has ended.
+   * A batch has no name there, but its first request has one, repeated by its results: so a batch with as many requests
+   * is known once it has ended.
    */
   async find({ id, createdAt: since, requests }, { resources, signal, knownIds, haveText }) {
     const until = since.getTime() + batchCreatedWithinMs;

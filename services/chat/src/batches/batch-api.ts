@@ -34,10 +34,10 @@ export const outcomes = {
   },
 } as const satisfies Record<string, Outcome>;
 
-/** The APIs of providers that have batches. */
+/** APIs of providers with batches. */
 export type BatchApiName = 'openai' | 'anthropic';
 
-/** A batch whose provider did not say whether it has it. */
+/** A batch of which the provider did not say whether it has it. */
 interface LostBatch {
   id: string;
   createdAt: Date;
@@ -52,7 +52,7 @@ interface Looking {
   resources: Pick<ProviderResources, 'json'>;
   /** Makes the time limit of a request. */
   signal: () => AbortSignal;
-  /** The provider's ids, among these, of batches that have rows. */
+  /** The provider's ids, among these, of batches with rows. */
   knownIds: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
   /** Whether the results at a path have a text in some line. */
   haveText: (path: string, text: string) => Promise<boolean>;
@@ -66,7 +66,7 @@ export interface BatchResult {
   answer: Buffer | null;
 }
 
-/** Numbers of results that were read, each request once. */
+/** Numbers of results already read, each request once. */
 export interface ReadResults {
   lines: number;
   /** Those with an answer. */
@@ -75,28 +75,28 @@ export interface ReadResults {
 
 /** Files and batches as one API of providers has them. Paths are behind the base address. */
 export interface BatchApi {
-  /** A request that costs nothing, by which a key is tried. */
+  /** A request without cost, to try a key with. */
   readonly trialPath: string;
   readonly pathOf: (providerBatchId: string) => string;
   /** Whether an object describes a batch. */
   readonly isBatch: (object: Fields) => boolean;
   readonly isEnded: (object: Fields) => boolean;
   readonly isCancelling: (object: Fields) => boolean;
-  /** The outcome of a batch that has ended. */
+  /** Outcome of an ended batch. */
   readonly outcomeOf: (object: Fields) => Outcome;
-  /** The path of the results of a batch that has ended; null without one. */
+  /** Path of the results of an ended batch; null without one. */
   readonly resultsPath: (object: Fields) => string | null;
   readonly resultIn: (line: Buffer, tenantId: string) => Promise<BatchResult>;
-  /** Whether these are all results that a batch says it has, of as many requests. */
+  /** Whether these are all results a batch says it has, of as many requests. */
   readonly isWhole: (object: Fields, read: ReadResults, requests: number) => boolean;
-  /** The kind of the files that are kept of a batch that has ended, and the provider's ids of them. */
+  /** Kind of the files kept of an ended batch, and the provider's ids of them. */
   readonly resultPurpose: 'batch_output' | 'message_batch';
   readonly resultIds: (object: Fields) => { output: string | null; errors: string | null };
   /** The path at which a file is described and deleted. */
   readonly filePath: (providerFileId: string) => string;
-  /** Whether such a file has a description of its own. */
+  /** Whether one of these files has a description of its own. */
   readonly describesFiles: boolean;
-  /** Finds a batch; null if the provider does not have it. Throws while that can't be known. */
+  /** Finds a batch; null if the provider does not have it. Throws while it can't be known. */
   readonly find: (batch: LostBatch, looking: Looking) => Promise<Fields | null>;
 }
 
@@ -104,7 +104,7 @@ export interface BatchApi {
 
 type AnswerIn = (line: Buffer, result: Range, tenantId: string) => Promise<Buffer | null>;
 
-/** Reads lines whose result is the member `name`, of which `answerIn` finds the answer. */
+/** Reads lines with their result in the member `name`; `answerIn` finds its answer. */
 export function lineReader(
   name: string,
   answerIn: AnswerIn,
@@ -125,9 +125,9 @@ interface ProviderList {
   path: string;
   /** The parameter with the id after which a page begins. */
   cursor: 'after' | 'after_id';
-  /** Nothing that was made earlier is looked at. */
+  /** Nothing made earlier is looked at. */
   since: Date;
-  /** Whether an object is one that the list may have. It has an id. */
+  /** Whether an object may be one of the list. It has an id. */
   isObject: (object: Fields) => boolean;
   /** Makes the time limit of a page. */
   signal: () => AbortSignal;
@@ -139,8 +139,8 @@ export function isList({ data }: Fields): boolean {
 }
 
 /**
- * Looks for an object in a list of a provider, newest first: `find` gets the objects of each page, back to those that are
- * older. Null without one; throws where that can't be known.
+ * Looks for an object in a list of a provider, newest first: `find` gets the objects of each page, back to the older
+ * ones. Null without one; throws where it can't be known.
  */
 export async function findListed(
   resources: Pick<ProviderResources, 'json'>,
@@ -167,7 +167,7 @@ export async function findListed(
   throw new Error('the provider has too many objects to find one');
 }
 
-/** The time at which a provider says that it has made an object; null if it does not. */
+/** Time at which an object was made, by its provider; null if the provider gives no time. */
 export function createdMs({ created_at: at }: Fields): number | null {
   const ms = typeof at === 'number' ? at * 1_000 : typeof at === 'string' ? Date.parse(at) : NaN;
   return Number.isNaN(ms) ? null : ms;
@@ -179,14 +179,14 @@ export function idIn(object: Fields, name = 'id'): string | null {
   return typeof id === 'string' && id !== '' && id.length <= 256 ? id : null;
 }
 
-/** The provider's id of an object that has one. */
+/** The provider's id of an object with one. */
 export function requiredId(object: Fields): string {
   const id = idIn(object);
   if (id === null) throw new Error('the object has no id');
   return id;
 }
 
-/** Whether an object has an id, as all have that a provider makes or lists. */
+/** Whether an object has an id, as has every object made or listed by a provider. */
 export function hasId(object: Fields): boolean {
   return idIn(object) !== null;
 }

@@ -25,7 +25,7 @@ import { providerAnswerMs } from '../bounds.ts';
 /** Calls about files and batches. */
 
 export interface BatchDependencies {
-  /** The pool that tenants' requests wait for. */
+  /** Pool of statements tenants' requests wait for. */
   pool: Pool;
   providers: ProviderRegistry;
   catalogue: Catalogue;
@@ -51,7 +51,7 @@ export function answering(
   };
 }
 
-/** The id at which a page begins, or ends. Throws a 400 for one that no object has. */
+/** The id at which a page begins, or ends. Throws a 400 for an id of no object. */
 export function pageAt(
   prefix: string,
   param: 'after' | 'after_id' | 'before_id',
@@ -69,7 +69,7 @@ export function pageOf(objects: readonly Fields[], limit: number): Fields {
   return { object: 'list', ...pageBetween(objects.slice(0, limit), objects.length > limit) };
 }
 
-/** A page with the ids that it begins and ends with. */
+/** A page with the ids of its begin and end. */
 export function pageBetween(data: readonly Fields[], hasMore: boolean): Fields {
   return {
     data,
@@ -80,8 +80,8 @@ export function pageBetween(data: readonly Fields[], hasMore: boolean): Fields {
 }
 
 /**
- * The provider's files and batches by a key that it accepts, and its name. Throws the error for the client. `signal`: of
- * a client that may leave.
+ * The provider's files and batches by a key it accepts, and its name. Throws the error for the client. `signal`: of a
+ * client, which may leave.
  */
 export async function acceptedKey(
   { providers }: Pick<BatchDependencies, 'providers'>,
@@ -117,10 +117,10 @@ export async function batchOf(
   return batch;
 }
 
-/** Statuses of a path that a provider does not have. */
+/** Statuses of a path the provider does not have. */
 const missingStatuses: ReadonlySet<number> = new Set([404, 405, 501]);
 
-/** The error about a path of all files or batches, which some providers don't have: servers that imitate an API. */
+/** Error about a path of all files or batches, missing at some providers: servers imitating an API. */
 export function asMissing(error: unknown, { id }: Model): unknown {
   if (!(error instanceof ProviderFailure) || !missingStatuses.has(error.details.status ?? 0)) return error;
   const message = `The provider of the model ${id} has no batches.`;
@@ -139,7 +139,7 @@ export function targetsFor(
   return (name, api) => batchTarget(catalogue, name, { api, settings, userId, choosing });
 }
 
-/** The provider's files and batches by the key that made them. Throws a 502 where that is gone. */
+/** The provider's files and batches by the key they were made with. Throws a 502 where the key is gone. */
 export async function resourcesOf(
   { providers, settings }: Pick<BatchDependencies, 'providers' | 'settings'>,
   key: KeyName,
@@ -157,7 +157,7 @@ export async function resourcesOf(
   return resources;
 }
 
-/** A provider's failure as its client gets it. `key`: the one that the provider was asked with. */
+/** A provider's failure as its client gets it. `key`: the one the provider was asked with. */
 export function asAppError(error: unknown, key?: KeyName): unknown {
   if (!(error instanceof ProviderFailure)) return error;
   const { status = 0 } = error.details;

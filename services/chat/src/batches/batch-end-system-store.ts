@@ -19,7 +19,7 @@ export interface BatchEnd {
   /** Its results, as far as there are some. */
   output: StoredFile | null;
   errors: StoredFile | null;
-  /** Results that no client gets, and that are deleted at the provider next. */
+  /** Results for no client, to be deleted at the provider next. */
   left: readonly StoredFile[];
 }
 

@@ -19,7 +19,7 @@ const inPath = { api, prefix: batchPrefix, param: 'batch_id' } as const;
 /** Files keep their URL, which a later release may no longer take. */
 const chatBatches: BatchKind = { operation: 'chat', api: 'chat' };
 
-/** Batches of requests, each for the tenant and the user that it was made for; others get a 404. */
+/** Batches of requests, each for its tenant and its user; others get a 404. */
 export function batchHandlers(dependencies: BatchHandlerDependencies): { handlers: Record<string, Handler> } {
   const { pool } = dependencies;
   return {

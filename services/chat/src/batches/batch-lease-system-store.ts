@@ -6,7 +6,7 @@ import { keyColumn } from './file-store.ts';
 
 /** Batches under way, each worked on by one replica at a time. */
 
-/** A batch that a replica works on. */
+/** A batch a replica works on. */
 export interface LeasedBatch {
   id: string;
   tenantId: string;
@@ -18,7 +18,7 @@ export interface LeasedBatch {
   providerFileId: string;
   model: string;
   upstreamModel: string;
-  /** Text of the prices of its start; null where its model had none. */
+  /** Text of the prices of its start; null where its model had no price. */
   price: string | null;
   requests: number;
   reservedInputTokens: number;
@@ -34,7 +34,7 @@ export interface LeasedBatch {
   leaseId: string;
 }
 
-/** Takes a batch that is due, for `leaseMs`; null where another replica has it. */
+/** Takes a due batch, for `leaseMs`; null where another replica has it. */
 export function leaseBatch(
   pool: Pool,
   id: string,
@@ -73,7 +73,7 @@ export async function releaseBatch(pool: Pool, { id, leaseId }: Lease, pauseMs: 
   );
 }
 
-/** Returns a batch that goes on, with how the provider describes it. */
+/** Returns an unfinished batch, with the provider's description of it. */
 export async function returnBatch(
   pool: Pool,
   { id, leaseId }: Lease,
@@ -97,7 +97,7 @@ export async function returnFailing(pool: Pool, { id, leaseId }: Lease, pauseMs:
   );
 }
 
-/** The provider's ids, among these, that belong to known batches. */
+/** The provider's ids, among these, of known batches. */
 export async function knownIds(
   pool: Pool,
   provider: string,
@@ -110,7 +110,7 @@ export async function knownIds(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Deletes batches that ended long ago, at most `limit`. Returns their number. */
+/** Deletes batches ended long ago, at most `limit`. Returns their number. */
 export function deleteExpiredBatches(pool: Pool, limit: number): Promise<number> {
   return pool.count(
     `delete from chat.batches where ended_at is not null and id = any (array(

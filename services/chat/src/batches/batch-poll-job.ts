@@ -64,7 +64,7 @@ export interface Pace {
   longestPauseMs: number;
   /** After a failure, growing tenfold. */
   failurePauseMs: number;
-  /** A batch that could not be asked about for so long is given up. */
+  /** A batch is given up when it could not be asked about for so long. */
   giveUpMs: number;
   upload: UploadPace;
 }
@@ -87,7 +87,7 @@ interface Asking {
 }
 
 /**
- * Asks providers about batches under way, and ends those that have ended there. Each is leased by one replica at a time,
+ * Asks providers about batches under way, and ends those already ended there. Each is leased by one replica at a time,
  * and tenants take turns at each provider.
  */
 export class BatchPolling {
@@ -139,7 +139,7 @@ export class BatchPolling {
     }
   }
 
-  /** Works on a batch whose lease is extended meanwhile. The signal of the work aborts when the lease is lost, too. */
+  /** Works on a batch, extending its lease meanwhile. The signal of the work aborts when the lease is lost, too. */
   async #holdingLease(batch: LeasedBatch, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { pool, log } = this.#options;
     const lost = new AbortController();
@@ -268,7 +268,7 @@ export class BatchPolling {
     return { id, purpose, key, providerFileId, requests: null, content };
   }
 
-  /** Ends a batch whose outcome can't be known: its prompts count as they were estimated. */
+  /** Ends a batch without a knowable outcome: its prompts count as they were estimated. */
   async #giveUp(batch: LeasedBatch): Promise<void> {
     const { pool } = this.#options;
     // Another replica may have it, and know better.
@@ -285,7 +285,7 @@ export class BatchPolling {
     await this.#commit(batch, outcomes.unreachable, sum, kept);
   }
 
-  /** Cancels a batch that is given up, as far as its provider can be asked. Returns the results that it leaves there. */
+  /** Cancels a batch given up here, as far as its provider can be asked. Returns the results left there. */
   async #leftBy(batch: LeasedBatch): Promise<StoredFile[]> {
     if (batch.providerBatchId === null) return [];
     const there = { api: batch.api, providerBatchId: batch.providerBatchId };
@@ -316,7 +316,7 @@ export class BatchPolling {
       this.#ended.inc({ status: end.status });
   }
 
-  /** The prices of its start. If its model had none then, those of the catalogue now; null if that has none either. */
+  /** Prices of its start. If its model had no price then, those of the catalogue now; null without one there either. */
   #priceOf({ price, model: name, upstreamModel, key, createdAt: at }: LeasedBatch): CallPrice | null {
     if (price !== null) return parsePrice(price);
     const { catalogue, pricing } = this.#options;

@@ -37,7 +37,7 @@ export interface BatchKind {
   api: 'chat' | 'responses' | 'messages';
 }
 
-/** The providers that have batches of requests in an API. */
+/** Providers with batches of requests in an API. */
 const batchApis: Readonly<Record<BatchKind['api'], BatchApiName>> = {
   chat: 'openai',
   responses: 'openai',
@@ -58,15 +58,15 @@ export interface BatchRequests {
   upstreamModel: string;
   url: string;
   count: number;
-  /** The most tokens that all together may use, and the longest prompt. */
+  /** The most tokens all together may use, and the longest prompt. */
   most: { input: number; output: number; longest: number };
   /** Classes of tokens beside text. */
   classes: TokenClass[];
-  /** Requests whose cost only the provider knows. Missing in files of the release before. */
+  /** Requests with a cost known only to the provider. Missing in files of the release before. */
   unmeasured?: number;
-  /** Tools of the provider that have a fee, with the most calls of all requests. Missing in files of the release before. */
+  /** Tools of the provider with a fee, with the most calls of all requests. Missing in files of the release before. */
   feeTools?: readonly FeeTool[];
-  /** The requests that offer such tools. Missing in files of the release before. */
+  /** Requests offering these tools. Missing in files of the release before. */
   withFees?: number;
 }
 
@@ -74,7 +74,7 @@ export interface BatchRequests {
 export const messagesKind = { operation: 'chat', api: 'messages' } as const satisfies BatchKind;
 export const messagesUrl = '/v1/messages';
 
-/** Tools that clients carry out themselves. All others are the provider's own. Anthropic's need no type. */
+/** Tools carried out by clients themselves. All others are the provider's own. Anthropic's need no type. */
 const clientTools: ReadonlySet<unknown> = new Set(['function', 'custom', undefined]);
 /** Anthropic's names of some, with their version. */
 const clientToolPattern = /^(bash|text_editor|computer|memory)_\d{8}$/;
@@ -129,7 +129,7 @@ function hasBatches(model: Model, api: BatchKind['api']): boolean {
   return model.provider.kind === batchApis[api] && model.api === api;
 }
 
-/** The deployment that a file was uploaded for. Throws `model_not_found` where the tenant may no longer use it. */
+/** Deployment a file was uploaded for. Throws `model_not_found` where the tenant may no longer use it. */
 export function deploymentOf(
   catalogue: Catalogue,
   { model: name, upstreamModel }: BatchRequests,
@@ -143,7 +143,7 @@ export function deploymentOf(
   return deployment;
 }
 
-/** Throws a 400 for a request that goes on from what the gateway keeps, which no provider has, or a thread of a key. */
+/** Throws a 400 for a request continuing something the gateway keeps, which no provider has, or a thread of a key. */
 function refuseKept({ state, compaction }: CompletionRequest, { thread }: Fields): void {
   if (isFields(thread))
     throw new AppError('unsupported_parameter', 'Requests of a batch have no thread.', { param: 'thread' });
@@ -171,7 +171,7 @@ export class RequestSum {
   #feeTools: readonly FeeTool[] = [];
   #withFees = 0;
 
-  /** `headers`: those of the client that its API passes on. */
+  /** `headers`: those of the client its API passes on. */
   constructor(
     target: Target,
     { model, url, headers = {} }: { model: string; url: string; headers?: Readonly<Record<string, string>> },
@@ -182,7 +182,7 @@ export class RequestSum {
     this.#headers = headers;
   }
 
-  /** Throws a 400 for a request that differs from those before in model or URL. `fields`: its members. */
+  /** Throws a 400 for a request with another model or URL than those before. `fields`: its members. */
   add(request: CompletionRequest, url: string, fields: Fields): void {
     if (request.model !== this.#name)
       throw new AppError('invalid_value', 'All requests of a batch must have the same model.', {
@@ -232,7 +232,7 @@ export class RequestSum {
   }
 }
 
-/** Names that clients give the requests of a batch. */
+/** Names of a batch's requests, given by clients. */
 export class CustomIds {
   readonly #known = new Set<string>();
 

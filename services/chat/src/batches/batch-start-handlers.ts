@@ -56,7 +56,7 @@ export interface BatchHandlerDependencies extends BatchDependencies {
 
 export type StartCall = Pick<Call, 'principal' | 'requestId' | 'trace' | 'claim' | 'route'>;
 
-/** A batch that a client asks for. */
+/** A batch as a client asks for it. */
 export interface Start extends Pick<
   NewBatch,
   'id' | 'key' | 'api' | 'inputFileId' | 'providerFileId' | 'firstId'
@@ -68,9 +68,9 @@ export interface Start extends Pick<
   settings: KeySettings;
   resources: ProviderResources;
   requestDigest: Buffer | null;
-  /** The product that the client is. */
+  /** Product the client is. */
   client: string | undefined;
-  /** The member of the request that has the requests of the batch. */
+  /** Member of the request with the requests of the batch. */
   param: string;
   /** Asks the provider for it. */
   ask: (signal: AbortSignal) => Promise<Fields>;
@@ -78,7 +78,7 @@ export interface Start extends Pick<
   toClient: (object: Fields) => Fields;
 }
 
-/** Batches under way may use as many tokens as requests in the day that a batch may take. */
+/** Batches under way may use as many tokens as requests in the day a batch may take. */
 const minutesOfDay = 1_440n;
 
 /**
@@ -125,7 +125,7 @@ function stillPending(): AppError {
   );
 }
 
-/** Reserves the most that a batch can cost, commits it, and asks its provider for it. */
+/** Reserves the most a batch can cost, commits it, and asks its provider for it. */
 export async function startBatch(dependencies: BatchHandlerDependencies, start: Start): Promise<Fields> {
   const { call, requests, model, api } = start;
   const { tenantId, keyId: apiKeyId } = tenantOf(call);
@@ -147,7 +147,7 @@ export async function startBatch(dependencies: BatchHandlerDependencies, start: 
   }
 }
 
-/** The settings without the limits that batches have their own of. */
+/** The settings without the limits for which batches have their own. */
 function payerSettings(settings: KeySettings, { ownKeyId }: KeyName): KeySettings {
   return withoutLimits(settings, ownKeyId === null ? [] : [Resource.BUDGET]);
 }
@@ -282,7 +282,7 @@ function runOf({ telemetry }: BatchHandlerDependencies, start: Start): StartedRu
   });
 }
 
-/** Cancels a batch that other replicas have given up, as after a replica slept. Returns the error for its client. */
+/** Cancels a batch given up by other replicas, as after a replica slept. Returns the error for its client. */
 async function cancelled(
   resources: ProviderResources,
   batch: { api: BatchApiName; providerBatchId: string },
@@ -295,7 +295,7 @@ async function cancelled(
   );
 }
 
-/** Asks the provider for a batch that is committed. */
+/** Asks the provider for a committed batch. */
 async function begin(
   dependencies: BatchHandlerDependencies,
   { batch, start }: { batch: NewBatch; start: Start },
@@ -325,7 +325,7 @@ async function begin(
   }
 }
 
-/** Cancels a batch under way. Returns how its provider describes it then; throws a 400 for one that has ended. */
+/** Cancels a batch under way. Returns the provider's description of it then; throws a 400 for an ended one. */
 export async function cancelOpen(
   dependencies: BatchHandlerDependencies,
   call: Call,

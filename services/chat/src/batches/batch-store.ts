@@ -23,19 +23,19 @@ export interface NewBatch extends Holder {
   firstId: Buffer | null;
   model: string;
   upstreamModel: string;
-  /** Text of its prices; null where its model has none. */
+  /** Text of its prices; null where its model has no price. */
   price: string | null;
   requests: number;
   reserved: { inputTokens: number; tokens: number; pico: bigint };
-  /** The budgets that it was reserved in; null if none. */
+  /** Budgets it was reserved in; null without one. */
   charges: readonly BudgetCharge[] | null;
-  /** The instance that reserved it. */
+  /** Instance with its reservation. */
   holderId: string;
   run: StartedRun;
   days: number;
-  /** How long the provider may take to say that it has the batch, before it is asked. */
+  /** How long the provider may take to say whether it has the batch, before it is asked. */
   creationMs: number;
-  /** Requests whose cost only the provider knows. */
+  /** Requests with a cost known only to the provider. */
   unmeasured: number;
   /** SHA-256 of its request with an `Idempotency-Key`; null without one. */
   requestDigest: Buffer | null;
@@ -46,7 +46,7 @@ export interface OpenBounds {
   batches: number;
   /** The most tokens of all together, of the tenant and of the key; null without a limit. */
   tokens: { tenant: bigint | null; key: bigint | null };
-  /** Requests of all together whose cost only the provider knows; null without a budget. */
+  /** Requests of all together with a cost known only to the provider; null without a budget. */
   unmeasured: number | null;
   /** Files of the tenant, where the batch counts as one; else null. */
   files: number | null;
@@ -64,9 +64,9 @@ interface OpenSums {
 const sameRequest = `tenant_id = $1 and request_digest = $2 and created_at > now() - interval '1 day'`;
 
 /**
- * Commits a batch before its provider is asked for it, with its charge to the budgets, which is the most that it can
- * cost. Returns the bound that it would exceed, or `begun` where an earlier request with its `Idempotency-Key` has begun it;
- * then nothing is written.
+ * Commits a batch before its provider is asked for it, with its charge to the budgets: the most it can cost. Returns
+ * the bound it would exceed, or `begun` where an earlier request with its `Idempotency-Key` has begun it; then nothing
+ * is written.
  */
 export async function insertBatch(
   pool: Pool,
@@ -128,7 +128,7 @@ export async function insertBatch(
   });
 }
 
-/** Files of a tenant, and batches under way that become some. */
+/** Files of a tenant, and batches under way, which become files. */
 async function countKept(db: Queryable, tenantId: string): Promise<number> {
   const { rows } = await db.query<{ count: string }>(
     `select (select count(*) from chat.files where tenant_id = $1) +
@@ -159,7 +159,7 @@ const batchColumns = `id, ${keyColumn}, api, first_id as "firstId", provider_bat
 const inHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and content is not null and not forgotten
   and (expires_at is null or expires_at > now())`;
 
-/** Null for a batch that is not there, or not the holder's. */
+/** Null for a batch not there, or not the holder's. */
 export function findBatch(
   pool: Pool,
   { id, api }: { id: string; api: BatchApiName },
@@ -172,8 +172,8 @@ export function findBatch(
 }
 
 /**
- * The batch that was begun by a request with an `Idempotency-Key`: null without one, and `pending` while it is not known whether
- * its provider has it.
+ * Batch begun by a request with an `Idempotency-Key`: null without one, and `pending` while it is not known whether its
+ * provider has it.
  */
 export async function findRequested(
   pool: Pool,
@@ -189,7 +189,7 @@ export async function findRequested(
   return content === null ? 'pending' : { ...row, content };
 }
 
-/** The place of a page in a list: behind a batch, or before one, beginning with the one that is next to it. */
+/** Place of a page in a list: behind a batch, or before one, beginning with the one next to it. */
 export interface BatchPage {
   after: string | null;
   before: string | null;
@@ -211,8 +211,8 @@ export function listBatches(
 }
 
 /**
- * Hides a batch that has ended, and its results, which are deleted at the provider next. Returns false without one
- * of the holder.
+ * Hides an ended batch, and its results, which are deleted at the provider next. Returns false without one of the
+ * holder.
  */
 export function hideBatch(
   pool: Pool,
@@ -233,11 +233,11 @@ export function hideBatch(
   );
 }
 
-/** A batch that the provider has, and that was given up here meanwhile. */
+/** The provider has the batch, but it was given up here meanwhile. */
 export class BatchGone extends Error {}
 
 /**
- * The provider has the batch: publishes that its run has begun, unless that is known. Throws {@link BatchGone}, and does
+ * The provider has the batch: publishes the begin of its run, unless already known. Throws {@link BatchGone}, and does
  * nothing, where no row has the batch any more. `db`: in a transaction.
  */
 export async function confirmBatch(
@@ -264,7 +264,7 @@ export async function confirmBatch(
 }
 
 /**
- * Replaces the description of a batch under way, which is asked about again after a pause. A replica that asks about it
+ * Replaces the description of a batch under way, which is asked about again after a pause. A replica asking about it
  * loses the lease: its answer may be older.
  */
 export async function describeBatch(
@@ -280,8 +280,8 @@ export async function describeBatch(
 }
 
 /**
- * Deletes a batch that its provider has refused, so that it never began: with the refund of its charge. Returns false if
- * the provider has it after all.
+ * Deletes a batch refused by its provider, so it never began: with the refund of its charge. Returns false if the
+ * provider has it after all.
  */
 export function voidBatch(db: Queryable, id: string): Promise<boolean> {
   return db.exists(

@@ -25,7 +25,7 @@ export interface BatchesOptions
   instance: { readonly id: string };
 }
 
-/** Results and files that clients read at a time, each by a connection to a provider. */
+/** Results and files read by clients at a time, each by a connection to a provider. */
 const downloadsInFlight = { perKey: 4, slots: 32, maxWaiting: 0, tooMany: tooMany('downloads of files') };
 
 /** Files and batches of requests, which providers answer within a day. */

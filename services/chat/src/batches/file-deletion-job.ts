@@ -29,7 +29,7 @@ export interface FileDeletionOptions extends Pick<
 }
 
 /**
- * Deletes files at providers that clients have deleted, or that have expired, and batches that ended long ago. Tenants take
+ * Deletes files at providers after their deletion by clients or their expiry, and batches ended long ago. Tenants take
  * turns at each provider.
  */
 export class FileDeletion {
@@ -68,7 +68,7 @@ export class FileDeletion {
     return expired === rowsAtOnce || ended === rowsAtOnce;
   }
 
-  /** One turn. It ends with the first failure: a provider that hangs must not hold up those that come next there. */
+  /** One turn. It ends with the first failure: a hanging provider must not hold up those next there. */
   async #deleteSome(turn: { tenantId: string; provider: string }): Promise<void> {
     const { pool, log } = this.#options;
     try {
@@ -97,7 +97,7 @@ export class FileDeletion {
     }
   }
 
-  /** Returns whether the provider has no such file any more. */
+  /** Returns whether the provider no longer has the file. */
   async #deleteThere(file: HiddenFile): Promise<boolean> {
     const resources = await resourcesFor(this.#options, file);
     const id = file.providerFileId ?? (await this.#findUpload(file, resources));
@@ -111,7 +111,7 @@ export class FileDeletion {
     return true;
   }
 
-  /** The provider's id of a file whose upload had no end; null without one. */
+  /** The provider's id of a file after an upload without an end; null without one. */
   async #findUpload(
     { id, createdAt: since }: HiddenFile,
     resources: ProviderResources,

@@ -17,7 +17,7 @@ import { mostListed } from '../bounds.ts';
 /** An upload has a line in memory, and a connection to the provider. */
 const uploadsInFlight = { perKey: 2, slots: 16, maxWaiting: 0, tooMany: tooMany('uploads of files') };
 
-/** Files of batches, each for the tenant and the user that it was made for; others get a 404. */
+/** Files of batches, each for its tenant and its user; others get a 404. */
 export function fileHandlers(dependencies: UploadDependencies & { downloads: FairQueue }): {
   handlers: Record<string, Handler>;
   rawHandlers: Record<string, RawHandler>;

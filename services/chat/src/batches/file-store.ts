@@ -4,7 +4,7 @@ import type { KeyName } from '../providers/resources.ts';
 
 /** Files of batches. Each statement waits for the tenant's turn, and names the user. */
 
-/** The one that a file or a batch belongs to. */
+/** Tenant and user of a file or a batch. */
 export interface Holder {
   tenantId: string;
   /** Null for a key without a user. */
@@ -34,8 +34,8 @@ const inHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') an
 export type Within = (db: Queryable) => Promise<void>;
 
 /**
- * Writes a file whose upload begins, unless the tenant has `most` already. It is hidden, and looked for at its provider
- * after `lookAfterMs` unless the upload has ended by then. Returns whether it was written.
+ * Writes a file at the begin of its upload, unless the tenant has `most` already. It is hidden, and looked for at its
+ * provider after `lookAfterMs` unless the upload has ended by then. Returns whether it was written.
  */
 export async function beginFile(
   pool: Pool,
@@ -56,7 +56,7 @@ export async function beginFile(
 }
 
 /**
- * Shows a file that its provider has, with what is `within` the transaction. Returns false, and does nothing, if it was
+ * Shows a file the provider has, with what is `within` the transaction. Returns false, and does nothing, if it was
  * deleted meanwhile, as with its user.
  */
 export async function showFile(
@@ -76,14 +76,14 @@ export async function showFile(
   });
 }
 
-/** Ends an upload that the provider has no file of. */
+/** Ends an upload without a file at the provider. */
 export async function dropUpload(pool: Pool, id: string, tenantId: string): Promise<void> {
   await tenantDb(pool, tenantId).query('delete from chat.files where id = $1 and provider_file_id is null', [
     id,
   ]);
 }
 
-/** Ends an upload that the provider may have a file of, which is looked for in a minute. */
+/** Ends an upload of which the provider may have a file: it is looked for in a minute. */
 export async function seekUpload(pool: Pool, id: string, tenantId: string): Promise<void> {
   await tenantDb(pool, tenantId).query(
     `update chat.files set due_at = now() + interval '1 minute' where id = $1 and provider_file_id is null`,
@@ -91,12 +91,12 @@ export async function seekUpload(pool: Pool, id: string, tenantId: string): Prom
   );
 }
 
-/** Sums over the rows of a tenant, and writes that depend on them, come one after the other. */
+/** Sums over the rows of a tenant, and writes depending on them, come one after the other. */
 export async function lockTenant(db: Queryable, tenantId: string): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`batches of ${tenantId}`]);
 }
 
-/** Null for a file that is not there, or not the holder's. */
+/** Null for a file not there, or not the holder's. */
 export function findFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<StoredFile | null> {
   return tenantDb(pool, tenantId).first<StoredFile>(
     `select ${columns} from chat.files where ${inHolder} and id = $3 and expires_at > now()`,
@@ -123,7 +123,7 @@ export function listFiles(
   );
 }
 
-/** Hides a file, whose copy at the provider is deleted next. Returns false if it doesn't exist. */
+/** Hides a file; its copy at the provider is deleted next. Returns false if it doesn't exist. */
 export function hideFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
   return tenantDb(pool, tenantId).exists(
     `update chat.files set deleted_at = now(), due_at = now() where ${inHolder} and id = $3`,

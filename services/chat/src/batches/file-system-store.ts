@@ -2,9 +2,9 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 import { keyColumn, type StoredFile } from './file-store.ts';
 
-/** Files that expire, and those whose copies at providers are to be deleted. */
+/** Expiring files, and those with copies to be deleted at providers. */
 
-/** Hides files that have expired, at most `limit`. Returns their number. */
+/** Hides expired files, at most `limit`. Returns their number. */
 export function hideExpired(pool: Pool, limit: number): Promise<number> {
   return pool.count(
     `update chat.files set deleted_at = now(), due_at = now() where deleted_at is null and id = any (array(
@@ -13,24 +13,24 @@ export function hideExpired(pool: Pool, limit: number): Promise<number> {
   );
 }
 
-/** A file whose copy at the provider is to be deleted. */
+/** A file with a copy to be deleted at the provider. */
 export interface HiddenFile {
   id: string;
   purpose: StoredFile['purpose'];
   tenantId: string;
   key: KeyName;
-  /** Null after an upload whose end is not known. */
+  /** Null after an upload with an unknown end. */
   providerFileId: string | null;
   createdAt: Date;
   /** Attempts so far, with this one. */
   tries: number;
-  /** Whether a batch under way needs it, so that it stays for now. */
+  /** Whether a batch under way needs it, so it stays for now. */
   needed: boolean;
 }
 
 /**
- * Takes the file of a tenant at a provider that is due longest, and sets when the next attempt comes should this one
- * fail; null if none is due.
+ * Takes the file of a tenant at a provider due for the longest time, and sets when the next attempt comes should this
+ * one fail; null if no file is due.
  */
 export function takeHidden(
   pool: Pool,

@@ -35,7 +35,7 @@ export class InputLines {
     return this.#sum;
   }
 
-  /** Each line for the provider in pieces, once it is checked. Throws a 400 that names the line. */
+  /** Each line for the provider in pieces, once it is checked. Throws a 400 naming the line. */
   async *checked(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
     for await (const line of linesOf(file, maxRequestLineBytes)) {
       if (this.#ids.size >= maxLines)

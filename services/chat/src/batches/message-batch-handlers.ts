@@ -44,11 +44,11 @@ const startsInFlight = { perKey: 1, slots: 2, maxWaiting: 2, tooMany: tooMany('s
 
 export interface MessageBatchDependencies extends BatchHandlerDependencies, SignatureDependencies {
   bodyBudget: BodyBudget;
-  /** Results that clients read at a time. */
+  /** Results read by clients at a time. */
   downloads: FairQueue;
 }
 
-/** Batches of messages, as Anthropic's API has them, each for the tenant and the user that it was made for. */
+/** Batches of messages, as Anthropic's API has them, each for its tenant and its user. */
 export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
   handlers: Record<string, Handler>;
   rawHandlers: Record<string, RawHandler>;
@@ -58,7 +58,7 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
   return {
     rawHandlers: {
       'messages.batches.create': async (request, response, call) => {
-        // Released with the work, which goes on without a client that leaves.
+        // Released with the work, which goes on after its client leaves.
         const share = dependencies.bodyBudget.open(tenantOf(call).tenantId, null);
         const reply = await answerCreate(dependencies, starts, { request, share, call }).finally(() =>
           share.release(),
@@ -216,7 +216,7 @@ async function create(
   });
 }
 
-/** The results of a batch, in which the first request has the name that its client gave it. */
+/** Results of a batch, with the client's own name for the first request. */
 async function sendResults(dependencies: MessageBatchDependencies, exchange: Exchange): Promise<void> {
   const { call } = exchange;
   const { tenantId } = tenantOf(call);

@@ -34,9 +34,9 @@ export interface MessageRequestsOptions {
   tenantId: string;
   /** Finds the deployment of the first request's model. */
   targetFor: (model: string) => Target;
-  /** Those of the client that its API passes on. */
+  /** The client's headers its API passes on. */
   headers: Readonly<Record<string, string>>;
-  /** The signatures in the text of a request that its provider gets. */
+  /** Signatures in the text of a request for its provider. */
   signaturesFor: (text: Buffer, target: Target) => Promise<Pick<Rewrite, 'keepsSignature'>>;
 }
 
@@ -54,7 +54,7 @@ export class MessageRequests {
     this.#options = options;
   }
 
-  /** The first request gets the name `firstName`. Throws a 400 that names the request which is wrong. */
+  /** The first request gets the name `firstName`. Throws a 400 naming the wrong request. */
   async checked(firstName: string): Promise<CheckedMessages> {
     const pieces: Buffer[] = [Buffer.from('{"requests":[')];
     let firstId = '';
@@ -125,13 +125,13 @@ export class MessageRequests {
     return LargeWork.during(work, () => this.#written(bytes, signatures));
   }
 
-  /** None for a request without a model, which is refused when it is read. */
+  /** Empty for a request without a model, which is refused when it is read. */
   async #signatures(bytes: Buffer): Promise<Pick<Rewrite, 'keepsSignature'>> {
     this.#sum ??= await this.#firstSum(bytes);
     return this.#sum === null ? {} : this.#options.signaturesFor(bytes, this.#sum.target);
   }
 
-  /** A sum for the model of the first request, whose deployment is drawn once for all. */
+  /** A sum for the model of the first request, with a deployment drawn once for all. */
   async #firstSum(bytes: Buffer): Promise<RequestSum | null> {
     const { targetFor, headers } = this.#options;
     const tenantId = this.#tenantId;
@@ -146,7 +146,7 @@ export class MessageRequests {
     const parsed = await parseBody(bytes, tenantId);
     const { request, target } = await readPart(bytes, tenantId, () => {
       const completion = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
-      // A model that was found only now has no signatures looked up.
+      // No signatures are looked up for a model found only now.
       if (this.#sum === null)
         throw new AppError('invalid_value', `model takes more than ${smallBytes} bytes.`, {
           param: 'model',
@@ -159,7 +159,7 @@ export class MessageRequests {
     return readPart(bytes, tenantId, () => request.source(noShare).rewritten(rewrite));
   }
 
-  /** The members of an object that has no others than these. */
+  /** Members of an object with no others than these. */
   async #members(range: Range, names: readonly string[]): Promise<ReadonlyMap<string, Range>> {
     const members = await memberRanges(this.#body, range, this.#tenantId);
     if (members === null) throw new AppError('invalid_json', 'This is no JSON object.');

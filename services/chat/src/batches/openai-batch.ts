@@ -6,7 +6,7 @@ import type { BatchApi, Outcome } from './batch-api.ts';
 
 /** Batches and files as OpenAI's API describes them. */
 
-/** Statuses of a batch that changes no more. */
+/** Final statuses of a batch. */
 const endedStatuses: ReadonlySet<unknown> = new Set(['completed', 'failed', 'expired', 'cancelled']);
 
 const outcomesByStatus = new Map<unknown, Outcome>([
@@ -34,7 +34,7 @@ export const openaiBatches: BatchApi = {
     return id === null ? null : `${filePath(id)}/content`;
   },
   resultIn: lineReader('response', answerIn),
-  // One that has completed, and counts nothing, has some results, or errors.
+  // A completed one without counts has some results, or errors.
   isWhole(object, { lines }, requests) {
     const { completed } = Object(object['request_counts']) as Fields;
     if (typeof completed === 'number') return lines >= Math.min(completed, requests);
@@ -78,7 +78,7 @@ export function shownBatch(
   };
 }
 
-/** The name that a provider gets for a file, by which it is found there if its answer is lost. */
+/** A provider's name for a file, by which it is found there if its answer is lost. */
 export function nameAtProvider(id: string): string {
   return `${objectId(filePrefix, id)}.jsonl`;
 }

@@ -6,7 +6,7 @@ import { anthropicBatches } from './anthropic-batch.ts';
 import type { BatchApi, BatchApiName } from './batch-api.ts';
 import { openaiBatches } from './openai-batch.ts';
 
-/** The only place that knows which APIs of batches there are. */
+/** The only place with knowledge of which APIs of batches there are. */
 export const batchApis: Readonly<Record<BatchApiName, BatchApi>> = {
   openai: openaiBatches,
   anthropic: anthropicBatches,
@@ -38,7 +38,7 @@ export function describedBatch(
   return resources.json({ method: 'GET', path: pathOf(providerBatchId), isAnswer, signal });
 }
 
-/** Cancels a batch at its provider, and returns how that describes it then. */
+/** Cancels a batch at its provider, and returns the provider's description of it then. */
 export function cancelBatch(
   resources: Pick<ProviderResources, 'json'>,
   { api, providerBatchId }: BatchThere,

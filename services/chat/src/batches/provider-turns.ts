@@ -2,7 +2,7 @@ import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 
-/** Work of a tenant that waits at a provider. */
+/** Work of a tenant waiting at a provider. */
 export interface WaitingRequest {
   tenantId: string;
   /** The id of what is due longest; null if nothing is. */
@@ -19,7 +19,7 @@ export interface ProviderTurnsOptions {
   slots: number;
   /** The providers at which work waits. */
   providers: () => Promise<readonly string[]>;
-  /** Some tenants with work at a provider, behind `after` in the order of their ids, without those that are `busy`. */
+  /** Some tenants with work at a provider, behind `after` in the order of their ids, without the `busy` ones. */
   waiting: (
     provider: string,
     search: { after: string; busy: readonly string[] },
@@ -29,14 +29,14 @@ export interface ProviderTurnsOptions {
 }
 
 interface Lane {
-  /** The tenant that had the last turn. */
+  /** Tenant of the last turn. */
   last: string;
   /** By tenant. */
   working: Map<string, Promise<void>>;
 }
 
 /**
- * Lets tenants take turns at each provider. Providers have slots of their own, so one that hangs holds up no other, and
+ * Lets tenants take turns at each provider. Providers have slots of their own, so a hanging one holds up no other, and
  * at one provider a tenant with much work holds up no other tenant.
  */
 export class ProviderTurns {
@@ -73,7 +73,7 @@ export class ProviderTurns {
     for (const provider of providers) await this.#beginAt(provider);
   }
 
-  /** Resolves when all work that has begun is over. */
+  /** Resolves when all begun work is over. */
   async stop(): Promise<void> {
     await this.#loop.stop();
     await Promise.all([...this.#lanes.values()].flatMap(({ working }) => [...working.values()]));

@@ -1,4 +1,4 @@
-/** The bytes of a stream, with another text in place of the first that equals `from`. */
+/** Bytes of a stream, with another text in place of the first one equal to `from`. */
 export async function* replaced(
   chunks: AsyncIterable<Buffer>,
   from: Buffer,

@@ -9,7 +9,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { KeyName } from '../providers/resources.ts';
 import { asAppError, resourcesOf, type BatchDependencies } from './batch-call-handlers.ts';
 
-/** Lines that a provider has, for their client. */
+/** Lines of a provider, for their client. */
 
 export interface Exchange {
   request: IncomingMessage;

@@ -3,7 +3,7 @@ import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { ProviderResources } from '../providers/resources.ts';
 import { resultReadMs, maxResultLineBytes } from '../bounds.ts';
 
-/** Results that a replica reads at a time, each line of which is in memory. None waits, since it would hold a slot. */
+/** Results a replica reads at a time; each line is in memory. No result waits, since it would hold a slot. */
 const readsInFlight = { perKey: 2, slots: 8, maxWaiting: 0, tooMany: () => new NoRoomToRead() };
 
 /** Enough results are being read. */
@@ -21,7 +21,7 @@ export class ResultLines {
   /** By provider. */
   readonly #reads = new FairQueue(readsInFlight);
 
-  /** Calls `add` for each line, and `onTooLong` for one that is too long to be read. */
+  /** Calls `add` for each line, and `onTooLong` for one too long to be read. */
   each(
     results: Results,
     { add, onTooLong }: { add: (line: Line) => Promise<unknown>; onTooLong: () => void },

@@ -17,14 +17,14 @@ export interface TallyOptions {
   resultIn: (line: Buffer, tenantId: string) => Promise<BatchResult>;
   /** The number of requests. */
   requests: number;
-  /** Null where none is known. */
+  /** Null where it is not known. */
   price: CallPrice | null;
-  /** Fees that were reserved for tools of the requests. */
+  /** Fees reserved for tools of the requests. */
   fees: readonly ReservedFee[];
   tenantId: string;
   /** The tokens of a prompt, where a result doesn't say. */
   inputTokensGuess: number;
-  /** The most tokens of an answer, on average: those of one that is too long to be read. */
+  /** The most tokens of an answer, on average: those of one too long to be read. */
   mostOutputTokens: number;
 }
 
@@ -35,7 +35,7 @@ export class ResultTally implements ReadResults {
   #costPico = 0n;
   #unpriced = 0;
   #chargePico = 0n;
-  /** Answers that don't say how often they called the tools of a fee. */
+  /** Answers without the number of their calls of the tools with a fee. */
   readonly #uncounted = new Map<ReservedFee, number>();
   #price: Pick<Cost, 'source' | 'version'> = { source: null, version: null };
   readonly #ids = new CustomIds();
@@ -58,8 +58,8 @@ export class ResultTally implements ReadResults {
   }
 
   /**
-   * The charge to budgets: the cost, with results that have none at the highest known rate, and the fees of tools whose calls
-   * answers don't count.
+   * Charge to budgets: the cost, with results without a cost at the highest known rate, and the fees of tools with
+   * calls not counted by answers.
    */
   get chargePico(): bigint {
     let sum = this.#chargePico;
@@ -71,7 +71,9 @@ export class ResultTally implements ReadResults {
     return cappedPico(sum);
   }
 
-  /** Adds a result. One without an answer costs nothing, and so does another one of the same request, or of none. */
+  /**
+   * Adds a result. One without an answer costs nothing, and so does another one of the same request, or of no request.
+   */
   async add({ bytes }: Line): Promise<void> {
     const { tenantId, format, resultIn, requests } = this.#options;
     const { customId, answer: body } = await resultIn(bytes, tenantId);
@@ -87,7 +89,7 @@ export class ResultTally implements ReadResults {
     this.responseModel ??= answer.responseModel;
   }
 
-  /** Adds a result that is too long to be read: its answer counts as the longest. */
+  /** Adds a result too long to be read: its answer counts as the longest. */
   addUnread(): void {
     const { inputTokensGuess: input, mostOutputTokens: output, requests } = this.#options;
     if (this.lines >= requests) return;
@@ -96,7 +98,7 @@ export class ResultTally implements ReadResults {
     this.#count(withCounted(noUsage, { input, output }), this.#options.fees);
   }
 
-  /** `uncounted`: the fees of tools whose calls it doesn't say. */
+  /** `uncounted`: the fees of tools of which it does not count the calls. */
   #count(usage: Usage, uncounted: readonly ReservedFee[]): void {
     for (const fee of uncounted) this.#uncounted.set(fee, (this.#uncounted.get(fee) ?? 0) + 1);
     this.usage = sumUsage([this.usage, usage]);

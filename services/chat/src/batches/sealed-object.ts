@@ -18,7 +18,7 @@ export class SealedObjects {
   }
 }
 
-/** The context that the encryption of a file or a batch authenticates. */
+/** Context authenticated by the encryption of a file or a batch. */
 export function contextOfObject({ id, tenantId }: { id: string; tenantId: string }): string {
   return JSON.stringify(['batch', tenantId, id]);
 }

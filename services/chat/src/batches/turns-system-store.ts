@@ -3,9 +3,9 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { WaitingRequest } from './provider-turns.ts';
 import { maxNamed, rowsAtOnce } from '../bounds.ts';
 
-/** Work at providers that waits in tables, for tenants that take turns. */
+/** Work at providers waiting in tables, for tenants taking turns. */
 
-/** The rows that wait, by the table. */
+/** Waiting rows, by the table. */
 const waitingRows = { batches: 'ended_at is null', files: 'deleted_at is not null' } as const;
 
 export type WaitingTable = keyof typeof waitingRows;
@@ -26,7 +26,10 @@ export async function waitingProviders(pool: Pool, table: WaitingTable): Promise
   return rows.map(({ provider }) => provider);
 }
 
-/** The next tenants with rows that wait at a provider behind `after`, and of each the row that is due longest, if one is. */
+/**
+ * The next tenants with waiting rows at a provider behind `after`, and of each the row due for the longest time, if one
+ * is.
+ */
 export function waitingTenants(
   pool: Pool,
   table: WaitingTable,

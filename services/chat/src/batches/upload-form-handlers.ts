@@ -10,7 +10,7 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** The pace that an upload keeps, so that it holds its slot for no longer than it needs. */
+/** Pace an upload must keep, so it holds its slot for no longer than it needs. */
 export interface UploadPace extends Required<PaceOptions> {
   /** From the first byte to the last. */
   mostMs: number;
@@ -28,7 +28,7 @@ export interface UploadFormOptions {
  * file under the same name have the same fingerprint, since clients make a new boundary for each request.
  */
 export class UploadForm implements StreamedFingerprint {
-  /** The name that the client has for the file, once its first bytes have come. */
+  /** The client's name for the file, once its first bytes have come. */
   filename = 'file.jsonl';
   readonly #request: IncomingMessage;
   readonly #options: UploadFormOptions;
@@ -128,7 +128,7 @@ export class UploadForm implements StreamedFingerprint {
 
   #asAppError(error: unknown): unknown {
     if (error instanceof AppError) return error;
-    // Node destroys a request that has been read whole, too.
+    // Node destroys a request after all of it was read, too.
     const { destroyed, complete } = this.#request;
     return destroyed && !complete ? clientLeft() : badForm(error);
   }

@@ -158,7 +158,7 @@ function uploadSignal({ whole }: UploadBody, left: AbortSignal): AbortSignal {
   return stopping.signal;
 }
 
-/** Deletes a file at a provider whose row was lost meanwhile. */
+/** Deletes a file at a provider after its row was lost meanwhile. */
 async function deleteThere(
   { log }: BatchDependencies,
   resources: ProviderResources,
@@ -174,7 +174,7 @@ function tooManyFiles(): AppError {
   return new AppError('limit_reached', `A tenant may have ${mostFiles} files. Delete some first.`);
 }
 
-/** The form that a provider gets. */
+/** Form for the provider. */
 class UploadBody {
   readonly boundary = `gatehouse-${newId()}`;
   readonly stream: Readable;
@@ -185,14 +185,14 @@ class UploadBody {
   readonly #whole = new AbortController();
   #first: Buffer | null = null;
 
-  /** `name`: that of the file at the provider. */
+  /** `name`: the file's name at the provider. */
   constructor(lines: AsyncGenerator<Buffer, void>, name: string) {
     this.#lines = lines;
     this.#name = name;
     this.stream = Readable.from(this.#form(), { objectMode: false });
   }
 
-  /** Aborted once all of the form was passed on, so that the provider may have the file, whatever it answers. */
+  /** Aborted once all of the form was passed on, so the provider may have the file, whatever it answers. */
   get whole(): AbortSignal {
     return this.#whole.signal;
   }
