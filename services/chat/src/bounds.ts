@@ -3,7 +3,7 @@
  * code.
  */
 
-/** A file or a list of the catalogue that could not be used is read again after it. */
+/** An unusable file or list of the catalogue is read again after it. */
 export const rereadMs = 60_000;
 /** Connections to a provider, and fetches of its credentials, fail after it. */
 export const connectMs = 10_000;
@@ -14,12 +14,15 @@ export const smallAnswerBytes = 64 * 1024;
 export const objectBytes = 1024 * 1024;
 /** A whole answer of a provider fails beyond it. */
 export const maxAnswerBytes = 64 * 1024 * 1024;
-/** Lists of models and deployments end there, and say that there are more. */
+/** Lists of models and deployments end there, and say whether there are more. */
 export const listBytes = 1024 * 1024;
 /** The file of the catalogue and the list of prices are refused beyond it; 20,000 prices fit. The event loop waits for them. */
 export const catalogueBytes = 2 * 1024 * 1024;
 
-/** Names behind patterns, tenants and models whose state a replica keeps. The one that was longest unused starts over. */
+/**
+ * Names behind patterns, tenants and models with state kept by a replica. The one unused for the longest time starts
+ * over.
+ */
 export const maxNamed = 1_000;
 /** The same of tenants' own keys: about 20 MB. */
 export const maxTenantKeys = 10_000;
@@ -37,31 +40,31 @@ export const maxListPages = 1_000;
 export const mostFiles = 10_000;
 /** A provider has so long to accept a key, to describe a batch and to delete a file. */
 export const providerAnswerMs = 30_000;
-/** Batches of one provider that a replica works on at a time, each of another tenant; deletions of files likewise. */
+/** Batches of one provider a replica works on at a time, each of another tenant; deletions of files likewise. */
 export const providerSlots = 4;
-/** A replica that is silent for so long loses its batch to another one. */
+/** A replica loses its batch to another one after being silent for so long. */
 export const batchLeaseMs = 60_000;
 /** Batches of a tenant under way. More get 403. */
 export const mostBatches = 1_000;
-/** Requests under way whose cost may exceed what is reserved for them, where a budget counts. */
+/** Requests under way that may cost more than is reserved for them, where a budget counts. */
 export const mostUnmeasured = 5_000;
-/** A provider has so long to say that it has a batch. */
+/** Time for a provider to say whether it has a batch. */
 export const batchStartMs = 60_000;
-/** After it, a provider that did not say so is asked: its answer can't come any more. */
+/** After it, a provider without an answer is asked: its answer can't come any more. */
 export const batchCreationMs = 5 * batchStartMs;
-/** Files that are deleted in one turn. */
+/** Files deleted in one turn. */
 export const filesOfTurn = 20;
-/** Rows that one statement of the background reads or deletes: requests wait for their locks. */
+/** Rows read or deleted by one statement of the background: requests wait for their locks. */
 export const rowsAtOnce = 200;
 /** Within about two days. Then the provider's own retention deletes the file. */
 export const maxDeletionTries = 8;
-/** Attempts to find the file of an upload whose end is not known. */
+/** Attempts to find the file of an upload with an unknown end. */
 export const uploadLooks = 2;
-/** Files and batches of a page: each is decrypted. A client that asks for more finds `has_more`. */
+/** Files and batches of a page: each is decrypted. A client asking for more finds `has_more`. */
 export const mostListed = 100;
-/** A part of a body that is sent at once. */
+/** Part of a body sent at once. */
 export const bodyPartBytes = 256 * 1024;
-/** A piece that is hashed in a few milliseconds. */
+/** Piece hashed in a few milliseconds. */
 export const hashedBytes = 1024 * 1024;
 /** A tenth of what Anthropic takes, in a body of an eighth. */
 export const maxBatchRequests = 10_000;
@@ -79,11 +82,11 @@ export const uploadLookMs = 5 * 60_000;
 /* Records of runs */
 /** A run counts as older by so much, for the time until the database is asked. */
 export const runAgeMarginMs = 1_000;
-/** Rows of the outbox that one statement reads. */
+/** Rows of the outbox read by one statement. */
 export const outboxPageRows = 2_000;
 /**
- * Longer than the statement that starts a run can be under way: a run that began before the deletion is in the database
- * by then.
+ * Longer than the statement starting a run can be under way: a run begun before the deletion is in the database by
+ * then.
  */
 export const forgetSettleMs = 10_000;
 /** Between two heartbeats of an instance. */
@@ -93,21 +96,21 @@ export const shortRetryMs = 1_000;
 /** An instance without a heartbeat for this long is dead. */
 export const deadAfterMs = 15_000;
 /**
- * The longest time between two heartbeats that is no gap. Shorter than two periods: an instance that declares others dead
- * has missed no heartbeat itself, so that no outage of the database makes others look dead.
+ * Longest time between two heartbeats without counting as a gap. Shorter than two periods: an instance declaring others
+ * dead has missed no heartbeat itself, so no outage of the database makes others look dead.
  */
 export const heartbeatGapMs = 7_500;
 /** Rows have to hold this much of no use before it is worth deleting. */
 export const worthwhileBytes = 1_000_000;
-/** Runs that are written again in one row. */
+/** Runs written again in one row. */
 export const carriedAtOnce = 128;
 /** Notes of estimated ends. Beyond this number the oldest are deleted, and can't be corrected any more. */
 export const maxInterrupted = 100_000;
 /** A commit takes a millisecond. Without a database, clients get their error after this time. */
 export const commitPatienceMs = 3_000;
-/** Starts or ends of runs that one commit, and corrections that one statement, takes. */
+/** Starts or ends of runs in one commit, and corrections in one statement. */
 export const groupSize = 256;
-/** Rows whose events one row takes to the outbox. */
+/** Rows with events taken to the outbox by one row. */
 export const maxSpilled = 8;
 /** After a deadlock, in which the database undoes one of two. */
 export const deadlockRetryMs = 20;
@@ -115,15 +118,15 @@ export const deadlockRetryMs = 20;
 export const maxWaitingEnds = 20_000;
 /** After the last row, what is left to delete is deleted. */
 export const logIdleMs = 1_000;
-/** An end that waited for so long goes to the outbox, where deletions of users find it. */
+/** An end goes to the outbox after waiting for so long. Deletions of users find it there. */
 export const longestUnpublishedMs = 2_000;
-/** Events, and a row more, that are written as JSON in one turn of the event loop. */
+/** Events, and a row more, written as JSON in one turn of the event loop. */
 export const writtenAtOnce = 1_000;
 /** So long a client's last byte waits for the commit of its run's end. */
 export const longestHoldMs = 10_000;
 /**
- * Logs of runs are looked at so often, and tried again. A start event is published for runs that take longer; shorter
- * ones have an end event only.
+ * Logs of runs are looked at so often, and tried again. A start event is published only for longer runs; shorter ones
+ * have an end event only.
  */
 export const announceMs = 500;
 /** So long a stop waits for ends; the rest is reaped. */
@@ -147,13 +150,13 @@ export const vacuumEnds = 4_000;
  * reads everything and frees nothing.
  */
 export const vacuumRestFactor = 20;
-/** After a failure, such as a timeout. Autovacuum, which has no timeout, runs in between. */
+/** After a failure, like a timeout. Autovacuum, which has no timeout, runs in between. */
 export const vacuumRetryMs = 120_000;
 
 /* Limits and budgets */
-/** Tokens that a picture, a sound or a file counts for. Only the provider can count them; their size is no measure. */
+/** Tokens counted for a picture, a sound or a file. Only the provider can count them; their size is no measure. */
 export const attachmentTokens = 4_096;
-/** Tokens of an answer without a limit of the request or the catalogue, and the fewest that a budget may lower it to. */
+/** Tokens of an answer without a limit of the request or the catalogue, and the fewest a budget may lower it to. */
 export const outputTokens = 4_096;
 /** Free amounts of limits up to this are returned at once: another replica may wait for them. */
 export const smallLimit = 600n;
@@ -164,21 +167,21 @@ export const reservedRetryMs = 2_000;
 /** Requests in one call. */
 export const maxAsked = 500;
 /**
- * A slot that becomes free on another replica is returned there within `leaseReturnMs`, and so found here: a client that sends
- * one request after the other is never refused because of its own last one.
+ * A slot free on another replica is returned there within `leaseReturnMs`, and so found here: a client sending one
+ * request after the other is never refused because of its own last one.
  */
 export const slotTries = 3;
 export const slotAskMs = 60;
 export const leaseReturnMs = 25;
-/** After so long, a request that waits for a budget is no longer overtaken. */
+/** After so long, a request waiting for a budget is no longer overtaken. */
 export const patientMs = 1_000;
-/** When requests that wait for what others have reserved of a budget ask, all at the same time. */
+/** Times at which requests waiting for amounts of a budget reserved by others ask, all together. */
 export const reservedAskMs = 250;
 
 /* Stored responses and alerts */
-/** Items of a page that have more bytes go on in the next one. An item that is larger is a page by itself. */
+/** Items of a page with more bytes go on in the next one. A larger item is a page by itself. */
 export const pageBytes = 2 * 1024 * 1024;
-/** Among the newest that have an item, those of runs under way are passed over: no more than a tenant runs at once. */
+/** Among the newest with an item, those of runs under way are passed over: no more than a tenant runs at once. */
 export const newestWithItem = 1_000;
 /** Items of a response by which it is found at most: the newest. Older ones were new in an earlier response. */
 export const maxItemKeys = 256;

@@ -5,15 +5,15 @@ import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { Taken } from './leased-limit.ts';
 import { limitHeaders } from './refusal.ts';
 
-/** The amounts that a request used. */
+/** Amounts used by a request. */
 export interface Spent {
   tokens: number;
   costPico: bigint;
 }
 
 /**
- * The amounts of its tenant's limits that one request holds until it is over: slots from its arrival on, and those that
- * its body decides once that has been read.
+ * Amounts of its tenant's limits held by one request until it is over: slots from its arrival on, and those decided by
+ * its body once it was read.
  */
 export class Admission {
   #taken: Taken[] = [];
@@ -29,7 +29,7 @@ export class Admission {
     return limitHeaders(limits, monotonicMs());
   }
 
-  /** The budgets that its run is charged to; null without one. */
+  /** Budgets its run is charged to; null without one. */
   get charges(): readonly BudgetCharge[] | null {
     const budgets = this.#taken.filter(({ limit }) => limit.resource === Resource.BUDGET);
     if (budgets.length === 0) return null;
@@ -39,13 +39,13 @@ export class Admission {
     }));
   }
 
-  /** The money that is reserved for the call under way; 0 without a budget. */
+  /** Money reserved for the call under way; 0 without a budget. */
   get reservedPico(): bigint {
     const last = this.#taken.findLast(({ limit }) => limit.resource === Resource.BUDGET);
     return last?.amount ?? 0n;
   }
 
-  /** Returns what calls that have ended reserved beyond `spent`; another call of the same request follows. */
+  /** Returns what ended calls reserved beyond `spent`; another call of the same request follows. */
   lessen(spent: Spent): void {
     const known = new Set<unknown>();
     this.#taken = this.#taken.map((taken) => {

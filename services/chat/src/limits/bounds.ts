@@ -8,21 +8,21 @@ import { attachmentTokens, outputTokens } from '../bounds.ts';
 
 /** Upper bounds of what a request can use, which are reserved for it (ADR 13). */
 
-/** More than any request comes to, so that sums stay exact. */
+/** More than any request comes to, so sums stay exact. */
 const tokenCap = 1e9;
 
-/** The most that a call of one model reads and writes, and the service tier that the request asks for. */
+/** The most a call of one model reads and writes, and the service tier asked for by the request. */
 export interface MostTokens extends CostBounds {
   model: Model;
-  /** Answers that the request asks for: `output` is for all of them. */
+  /** Answers the request asks for: `output` is for all of them. */
   choices: number;
   /** As asked for; null leaves it to the provider. */
   serviceTier: string | null;
-  /** Tools of the provider that have a fee for each call; absent without any. */
+  /** Tools of the provider with a fee for each call; absent without any. */
   feeTools?: readonly FeeTool[] | undefined;
 }
 
-/** For each model that the request may go to. `headers`: those of the client that its API passes on. */
+/** For each model the request may go to. `headers`: those of the client its API passes on. */
 export function mostTokens(
   request: AcceptedRequest,
   target: Target,
@@ -64,7 +64,7 @@ export function leastTokens(request: AcceptedRequest, target: Target): number | 
 
 /**
  * Tokens of the prompt at most. No tokenizer makes more tokens of a text than it has bytes, and the JSON around the
- * messages has more bytes than the tokens that providers add for each.
+ * messages has more bytes than the tokens added by providers for each.
  */
 function mostInputTokens(
   { bytes }: AcceptedRequest,

@@ -6,12 +6,12 @@ import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import { mostOutput } from './bounds.ts';
 
-/** Bounds of an answer, by which tokens are estimated that no provider reported. */
+/** Bounds of an answer, to estimate tokens not reported by a provider. */
 export interface AnswerBounds {
-  /** Tokens of the thoughts of all answers that the request names; null where the model decides. */
+  /** Tokens of the thoughts of all answers, as named by the request; null where the model decides. */
   thoughts: number | null;
   choices: number;
-  /** Tokens of all answers, thoughts included, that are reserved for a call of a model. */
+  /** Tokens of all answers, thoughts included, reserved for a call of a model. */
   outputOf: ReturnType<typeof mostOutput>;
 }
 
@@ -29,22 +29,22 @@ export function answerBounds(
   return { thoughts: each === null ? null : choices * each, choices, outputOf };
 }
 
-/** The effort of a model where the request names none. */
+/** Effort of a model where the request names no effort. */
 const usualEffort = 'medium';
 
-/** Tokens of an answer that the client has not seen: no more than the call has reserved, and than its time allows. */
+/** Tokens of an answer unseen by the client: no more than the call has reserved, and than its time allows. */
 export interface Unseen {
-  /** Tokens that were seen. */
+  /** Tokens already seen. */
   text: number;
-  /** Tokens that the deployment makes in the time of the call. */
+  /** Tokens made by the deployment in the time of the call. */
   generated: number;
-  /** Tokens that are reserved for the answer. */
+  /** Tokens reserved for the answer. */
   reservedTokens: number;
 }
 
 /**
- * An estimate of the thoughts behind an answer that the client has not seen: no more than the request allows, or than is
- * usual for a model that thinks unasked. A model of an unknown kind thinks where the request says so.
+ * Estimate of the thoughts behind an answer unseen by the client: no more than the request allows, or than is usual for
+ * a model thinking unasked. A model of an unknown kind thinks where the request says so.
  */
 export function hiddenTokens(
   { reasoning, api }: Pick<Model, 'reasoning' | 'api'>,

@@ -24,7 +24,7 @@ export class LeaseClient {
     return grants;
   }
 
-  /** Returns the ids of settlements that could not be charged. */
+  /** Returns the ids of settlements not charged. */
   async settle(request: Omit<SettleRequest, 'acceptsPartial'>): Promise<string[]> {
     const leaseRequest = { ...request, acceptsPartial: true };
     return (await this.#peer.call('settle', leaseRequest, { deadlineMs: workDeadlineMs })).unchargedIds;

@@ -2,24 +2,24 @@ import { cappedPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { smallLimit, unlimitedLeaseMs, shortRetryMs } from '../bounds.ts';
 
-/** The generation of slots that were taken without a lease. */
+/** Generation of slots taken without a lease. */
 const unleased = -1;
 
-/** The amount of a limit that a request needs. */
+/** Amount of a limit needed by a request. */
 export interface Need {
   limit: LeasedLimit;
   amount: bigint;
 }
 
-/** The amount of a limit that a request has taken. */
+/** Amount of a limit taken by a request. */
 export interface Taken extends Need {
   windowStart: bigint;
   generation: number;
 }
 
 /**
- * The amount of one limit that this replica has leased and not spent. Times are of the monotonic clock, so that a wrong
- * wall clock changes nothing.
+ * Amount of one limit leased and not spent by this replica. Times are of the monotonic clock, so a wrong wall clock
+ * changes nothing.
  */
 export class LeasedLimit {
   readonly subjectId: string;
@@ -27,29 +27,29 @@ export class LeasedLimit {
   /** Null: unlimited, as far as is known. */
   max: bigint | null = null;
   resetsAt = 0;
-  /** The amount that requests under way may take without a lease. */
+  /** Amount requests under way may take without a lease. */
   allowance = 0n;
   readonly #onChange: (limit: LeasedLimit) => void;
   #windowStart = 0n;
   /**
-   * Grows with each window and with each life of this replica. Amounts that an earlier generation took are settled
+   * Grows with each window and with each life of this replica. Amounts taken by an earlier generation are settled
    * elsewhere.
    */
   #generation = 0;
   /** To be spent here; negative when more was spent than leased. */
   #free = 0n;
-  /** For concurrency and budgets: taken by requests under way and by runs that have not been settled. */
+  /** For concurrency and budgets: taken by requests under way and by unsettled runs. */
   #held = 0n;
-  /** Requests under way that have taken something. */
+  /** Requests under way with something taken. */
   #users = 0;
   /** Taken without a lease. */
   #unleased = 0n;
-  /** The amount that was left for other replicas at the last grant. */
+  /** Amount left for other replicas at the last grant. */
   #remaining = 0n;
-  /** The part of a budget that was spent at the last grant; null where that is not known. */
+  /** Part of a budget spent at the last grant; null where it is not known. */
   #spent: bigint | null = null;
   #validUntil = -Infinity;
-  /** Whether the tenant service may count more as held than it should, after a call that failed or was overtaken. */
+  /** Whether the tenant service may count more as held than it should, after a failed or overtaken call. */
   #stale = false;
   #retryAt = -Infinity;
 
@@ -66,7 +66,7 @@ export class LeasedLimit {
     return left > 0n ? left : 0n;
   }
 
-  /** The part of a budget that is not spent, though it may be reserved. Null where that is not known. */
+  /** Part of a budget not spent, though it may be reserved. Null where it is not known. */
   get unspent(): bigint | null {
     return this.max === null || this.#spent === null ? null : this.max - this.#spent;
   }
@@ -109,7 +109,7 @@ export class LeasedLimit {
     return { limit: this, amount, windowStart: this.#windowStart, generation: this.#generation };
   }
 
-  /** The request that took `taken` is over and has used `spent`. A run's money stays held until it is settled. */
+  /** The request with `taken` is over and has used `spent`. A run's money stays held until it is settled. */
   spend({ amount, generation }: Taken, spent: bigint): void {
     this.#users -= 1;
     if (generation === unleased) this.#unleased -= amount;
@@ -132,7 +132,7 @@ export class LeasedLimit {
   settled(amount: bigint, windowStart: bigint): void {
     if (windowStart !== this.#windowStart) return;
     this.#held -= amount;
-    // It may have crossed a call that still counted this as held.
+    // It may have crossed a call still counting this as held.
     this.#stale = true;
     this.#onChange(this);
   }
@@ -149,8 +149,8 @@ export class LeasedLimit {
   }
 
   /**
-   * `sentAt` and `answeredAt` are the times of the call. The lease ends early rather than late, and the window late rather
-   * than early, so that no `Retry-After` is too short.
+   * `sentAt` and `answeredAt` are the times of the call. The lease ends early rather than late, and the window late
+   * rather than early, so no `Retry-After` is too short.
    */
   apply(grant: Grant, sentAt: number, answeredAt: number): void {
     this.max = grant.limit ?? null;
@@ -165,10 +165,7 @@ export class LeasedLimit {
     this.resetsAt = answeredAt + Number(grant.resetsInMs);
   }
 
-  /**
-   * Whether `ask` arrived is unknown. The amount that it returned counts as spent; the rest of its report is sent
-   * again.
-   */
+  /** Whether `ask` arrived is unknown. The amount it returned counts as spent; the rest of its report is sent again. */
   failed(ask: Ask, now: number): void {
     if (this.#isHeld) this.#stale = true;
     else if (ask.returned < 0n && ask.windowStart === this.#windowStart) this.#free += ask.returned;
@@ -176,7 +173,7 @@ export class LeasedLimit {
   }
 
   /**
-   * This replica was declared dead and starts over: the instance that ends its runs settles their money, while requests
+   * This replica was declared dead and starts over: the instance ending its runs settles their money, while requests
    * under way keep their slots.
    */
   renewed(): void {

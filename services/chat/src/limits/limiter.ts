@@ -22,7 +22,7 @@ export interface LimiterOptions {
   registry: Registry;
 }
 
-/** The tenant and the key whose limits a request counts against. */
+/** Tenant and key with the limits a request counts against. */
 export interface Payer {
   tenantId: string;
   /** Null if no request with a key began the work: then only the tenant's limits count. */
@@ -67,10 +67,10 @@ export class Limiter {
   }
 
   /**
-   * The second step: takes what the body decides of tokens and budgets, and again what each further call may use. Returns
-   * the most tokens that an answer may have where a budget does not hold the whole call; null where it does. Throws 429
-   * `rate_limit_exceeded` or `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the reason
-   * of `signal`.
+   * The second step: takes what the body decides of tokens and budgets, and again what each further call may use.
+   * Returns the most tokens of an answer where a budget does not hold the whole call; null where it does. Throws 429
+   * `rate_limit_exceeded` or `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the
+   * reason of `signal`.
    */
   async admit(admission: Admission, payer: Payer, call: CallAmounts): Promise<number | null> {
     const limits = limitsOf(payer).filter(({ resource }) => isSpent(resource));
@@ -82,7 +82,7 @@ export class Limiter {
   }
 
   /**
-   * Takes one of the counts of tokens that a key and its tenant have per minute: no runs, and of no other limit. Throws 429
+   * Takes one of the counts of tokens a key and its tenant have per minute: no runs, and of no other limit. Throws 429
    * `rate_limit_exceeded`, and 503 while nothing can be leased.
    */
   async count(payer: { tenantId: string; apiKeyId: string }): Promise<void> {
@@ -130,7 +130,7 @@ export class Limiter {
     for (const [id, tenant] of this.#tenants) if (tenant.forgetIdle()) this.#tenants.delete(id);
   }
 
-  /** Starts over if this replica was declared dead: the instance that did that releases what the old id held. */
+  /** Starts over if this replica was declared dead: the instance declaring it releases what the old id held. */
   renew(): void {
     const holderId = this.#options.holderId();
     if (holderId === this.#holderId) return;
@@ -190,7 +190,7 @@ export interface CallAmounts {
   signal: AbortSignal;
 }
 
-/** The needs of a provider call, or of a cheaper one with the tokens that the budgets can pay. */
+/** Needs of a provider call, or of a cheaper one with the tokens the budgets can pay. */
 class CallDemand implements Demand {
   readonly needs: readonly Need[];
   readonly #tenant: TenantLimits;
@@ -222,7 +222,7 @@ class CallDemand implements Demand {
     return needs;
   }
 
-  /** The most tokens of an answer that goes with needs of a cheaper call; null for the whole one. */
+  /** The most tokens of an answer fitting the needs of a cheaper call; null for the whole one. */
   tokensOf(needs: readonly Need[]): number | null {
     return this.#tokens.get(needs) ?? null;
   }
@@ -232,7 +232,7 @@ class CallDemand implements Demand {
 interface Limit {
   subjectId: string;
   resource: Resource;
-  /** The amount that needs no lease. Default: none. */
+  /** Amount without need of a lease. Default: 0. */
   allowance?: bigint;
 }
 

@@ -4,7 +4,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeasedLimit, Need } from './leased-limit.ts';
 import { shortRetryMs, reservedRetryMs } from '../bounds.ts';
 
-/** The 429 for a request that needs more of a limit than is left. */
+/** The 429 for a request needing more of a limit than is left. */
 export class LimitRefusal extends AppError {
   readonly limit: LeasedLimit;
 
@@ -25,7 +25,7 @@ const units = new Map<Resource, string>([
 
 const lowerMaxTokens = 'Lower max_tokens or shorten the prompt.';
 
-/** The refusal of a request whose budget is not spent, but reserved for others. */
+/** Refusal of a request because its budget is reserved for others, though not spent. */
 export function reservedRefusal(
   limit: LeasedLimit,
   limits: readonly LeasedLimit[],
@@ -37,10 +37,7 @@ export function reservedRefusal(
   });
 }
 
-/**
- * The refusal of a request; `limits` are all that it needs. Waiting as long as it says helps, or `x-should-retry` is
- * false.
- */
+/** Refusal of a request; `limits` are all it needs. Waiting as long as it says helps, or `x-should-retry` is false. */
 export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[], now: number): LimitRefusal {
   const isSlot = limit.resource === Resource.CONCURRENCY;
   const waitMs = Math.ceil(isSlot ? shortRetryMs : Math.max(1, limit.resetsAt - now));
@@ -83,7 +80,7 @@ const names = [
   },
 ];
 
-/** OpenAI's `x-ratelimit-*` headers, of the limit that is reached first where key and tenant have one. */
+/** OpenAI's `x-ratelimit-*` headers, of the limit reached first where key and tenant have one. */
 export function limitHeaders(limits: readonly LeasedLimit[], now: number): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const { resource, limit, remaining, reset } of names) {

@@ -20,7 +20,7 @@ export class ModelUnpriced extends AppError {
   }
 }
 
-/** The most that a request may use of each resource. Computed once, and only for resources that are limited. */
+/** The most of each resource a request may use. Computed once, and only for limited resources. */
 export class RequestAmounts {
   readonly #pricing: Pricing;
   #calls: readonly MostTokens[] | (() => readonly MostTokens[]);
@@ -43,12 +43,12 @@ export class RequestAmounts {
     }
   }
 
-  /** Tokens of one answer at most, at the model that may write most. */
+  /** Tokens of one answer at most, at the model with the longest answers. */
   get tokensEach(): number {
     return Math.max(...this.#perModel().map(({ output, choices }) => Math.floor(output / choices)));
   }
 
-  /** Returns those of the same call whose answers have at most `tokensEach`. Does not keep the request. */
+  /** Returns those of the same call with answers of at most `tokensEach`. Does not keep the request. */
   limited(tokensEach: number): RequestAmounts {
     const calls = this.#perModel().map((most) => ({
       ...most,
@@ -57,7 +57,10 @@ export class RequestAmounts {
     return new RequestAmounts(calls, this.#pricing);
   }
 
-  /** The most tokens of one answer, from `least` on, with which the call costs no more than `pico`; null if none are. */
+  /**
+   * The most tokens of one answer, from `least` on, with which the call costs no more than `pico`; null if even `least`
+   * costs more.
+   */
   tokensFor(pico: bigint, least: number): number | null {
     const costs = (tokens: number): bigint => this.limited(tokens).amountOf(Resource.BUDGET);
     if (costs(least) > pico) return null;
@@ -70,7 +73,7 @@ export class RequestAmounts {
     return fits;
   }
 
-  /** The amounts of a further call, whose prompt is longer by `addedBytes`. They do not keep the request. */
+  /** Amounts of a further call, with a prompt longer by `addedBytes`. They do not keep the request. */
   grown(addedBytes: number): RequestAmounts {
     const calls = this.#perModel().map((most) => ({ ...most, input: most.input + addedBytes }));
     return new RequestAmounts(calls, this.#pricing);

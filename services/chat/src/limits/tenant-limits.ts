@@ -26,19 +26,19 @@ interface Waiter {
   resolve: (taken: readonly Need[]) => void;
   reject: (error: unknown) => void;
   since: number;
-  /** Whether the one that waits has left. */
+  /** Whether the waiting request has left. */
   isOver: boolean;
   /** When its needs are asked for. */
   askAt: number;
-  /** Calls that may still ask for it. */
+  /** Calls still allowed to ask for it. */
   tries: number;
 }
 
 const underWay = -Infinity;
 
 /**
- * The limits of one tenant as this replica leases them. One call at a time is under way; requests that come meanwhile
- * wait for what it brings, and share the next call if that is not enough.
+ * Limits of one tenant as this replica leases them. One call at a time is under way; requests coming meanwhile wait for
+ * what it brings, and share the next call if it brings too little.
  */
 export class TenantLimits {
   readonly #lease: Lease;
@@ -113,7 +113,7 @@ export class TenantLimits {
     for (const limit of this.#limits.values()) limit.renewed();
   }
 
-  /** Forgets limits that are not in use, such as those of keys that make no requests. Returns whether none is left. */
+  /** Forgets unused limits, like those of keys without requests. Returns whether no limit is left. */
   forgetIdle(): boolean {
     if (this.#waiting.length > 0 || this.#callAt === underWay) return false;
     const now = monotonicMs();
@@ -131,7 +131,7 @@ export class TenantLimits {
     this.#schedule([limit]);
   }
 
-  /** Makes sure that a call follows for requests that wait, and for what `limits` have to return. */
+  /** Makes sure a call follows for waiting requests, and for what `limits` have to return. */
   #schedule(limits: Iterable<LeasedLimit>): void {
     if (this.#callAt === underWay) return;
     const now = monotonicMs();
@@ -148,7 +148,7 @@ export class TenantLimits {
 
   async #work(): Promise<void> {
     this.#callAt = underWay;
-    // One turn of the event loop, so that requests that arrived together ask together.
+    // One turn of the event loop, so requests arriving together ask together.
     await new Promise(setImmediate);
     const asking = this.#takeDue();
     try {
@@ -162,7 +162,7 @@ export class TenantLimits {
     this.#schedule(this.#limits.values());
   }
 
-  /** Takes the requests off the list whose needs are asked for now. */
+  /** Takes the requests asked for now off the list. */
   #takeDue(): Waiter[] {
     const now = monotonicMs();
     const asking: Waiter[] = [];
@@ -183,7 +183,7 @@ export class TenantLimits {
     return now - since >= this.#reservedWaitMs;
   }
 
-  /** Budgets that a request has waited for so long that it is next. */
+  /** Budgets a request has waited for so long that it is next. */
   #claimed(now: number): ReadonlySet<LeasedLimit> {
     const claimed = new Set<LeasedLimit>();
     for (const waiter of this.#waiting) claim(waiter, claimed, now);
@@ -216,7 +216,7 @@ export class TenantLimits {
   #answer(asking: readonly Waiter[]): void {
     const now = monotonicMs();
     for (const waiter of asking) if (!admitWaiter(waiter, now)) this.#refuse(waiter, now);
-    // Requests that came meanwhile need no call of their own if this one brought enough.
+    // Requests arrived meanwhile need no call of their own if this one brought enough.
     const claimed = new Set<LeasedLimit>();
     this.#waiting = this.#waiting.filter((waiter) => {
       if (!isBehind(waiter.needs, claimed) && admitWaiter(waiter, now)) return false;
@@ -231,7 +231,7 @@ export class TenantLimits {
     const isFresh = needs.every(({ limit }) => limit.isFresh(now));
     const short = needs.filter(({ limit, amount }) => limit.isFresh(now) && !limit.fits(amount, now));
     const [first] = short;
-    // A lease that lapsed before it could be used says nothing, and a slot may be free in a moment: ask again.
+    // A lease says nothing if it lapsed before it could be used, and a slot may be free in a moment: ask again.
     const mayCome = !isFresh || short.every(({ limit }) => limit.resource === Resource.CONCURRENCY);
     if (mayCome && waiter.tries > 1) {
       waiter.tries -= 1;
@@ -249,7 +249,7 @@ export class TenantLimits {
     }
   }
 
-  /** Whether a request waits on for budgets that are reserved but not spent, or asks for a cheaper call. */
+  /** Whether a request waits on for reserved but unspent budgets, or asks for a cheaper call. */
   #waitsOn(waiter: Waiter, now: number): boolean {
     const isLate = this.#isLate(waiter, now);
     const lowered =
@@ -270,7 +270,7 @@ function nextRetry(now: number): number {
   return Math.ceil(now / reservedAskMs + 0.1) * reservedAskMs;
 }
 
-/** Adds the budgets of a request that has waited for long. */
+/** Adds the budgets of a request after a long wait. */
 function claim({ needs, since }: Waiter, claimed: Set<LeasedLimit>, now: number): void {
   if (now - since < patientMs) return;
   for (const { limit } of needs) if (limit.resource === Resource.BUDGET) claimed.add(limit);
@@ -280,7 +280,7 @@ function isBehind(needs: readonly Need[], claimed: ReadonlySet<LeasedLimit>): bo
   return claimed.size > 0 && needs.some(({ limit }) => claimed.has(limit));
 }
 
-/** The amounts that are needed, by limit. */
+/** Needed amounts, by limit. */
 function needsOf(asking: readonly Waiter[]): Map<LeasedLimit, bigint[]> {
   const needs = new Map<LeasedLimit, bigint[]>();
   for (const { limit, amount } of asking.flatMap((waiter) => waiter.needs)) {
@@ -296,7 +296,7 @@ function isWholeToCome({ needs }: Demand): boolean {
   return needs.every(({ limit, amount }) => limit.unspent === null || amount <= limit.unspent);
 }
 
-/** Whether all that is short are budgets which would do for the request, or a cheaper call, if nothing were reserved. */
+/** Whether only budgets are short, and would do for the request, or a cheaper call, if nothing were reserved. */
 function areOnlyReserved(short: readonly Need[], demand: Demand): boolean {
   if (short.some(({ limit }) => limit.unspent === null)) return false;
   return isWholeToCome(demand) || Boolean(demand.lowered?.(({ unspent }) => unspent ?? maxPico));

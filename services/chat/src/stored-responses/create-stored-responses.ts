@@ -16,7 +16,7 @@ interface Options {
   settings: TenantSettingsClient;
 }
 
-/** Responses that clients may read again, go on from, and delete. */
+/** Responses for clients to read again, go on from, and delete. */
 export function createStoredResponses(
   { log, bodyBudget }: Shell,
   { config, app, system, settings }: Options,

@@ -36,13 +36,15 @@ export interface ResponseDependencies {
   format: StateFormat;
 }
 
-/** Stored responses, each for the tenant and the user that it was made for; others get a 404. */
+/** Stored responses, each for its tenant and its user; others get a 404. */
 export function responseHandlers(dependencies: ResponseDependencies): {
   handlers: Record<string, Handler>;
   rawHandlers: Record<string, RawHandler>;
 } {
   const reads = new FairQueue(readsInFlight);
-  /** A response in memory that counts as that of a body, and what is made of it, which takes the turn of large requests. */
+  /**
+   * A response in memory, counting as that of a body, and what is made of it, which takes the turn of large requests.
+   */
   const reading = async <Result>(
     call: AnyCall,
     share: TenantShare,
@@ -140,7 +142,7 @@ async function send(
       param: 'stream',
     });
   const frames = await readPart(shown, tenantId, () => format.streamFrames(shown));
-  // An empty stream would look like a response that broke off.
+  // An empty stream would look like a broken response.
   if (after >= frames.length - 1) throw noSuchEvent();
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   response.end(Buffer.concat(frames.slice(after + 1)));

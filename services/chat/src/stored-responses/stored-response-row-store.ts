@@ -6,7 +6,7 @@ import { pageBytes, newestWithItem } from '../bounds.ts';
 
 /** Stored responses. Each statement waits for the tenant's turn, and names the user. */
 
-/** The one that a response belongs to. */
+/** Tenant and user of a response. */
 export interface Holder {
   tenantId: string;
   /** Null for a key without a user. */
@@ -39,8 +39,8 @@ export interface ResponseRow {
 const holderCondition = 'tenant_id = $2 and user_id is not distinct from $3 and ready';
 
 /**
- * Writes a response that is not ready yet, while its run lasts; none whose user was forgotten meanwhile. Its run's end
- * makes it ready: see `showingKept`.
+ * Writes an unfinished response, while its run lasts; nothing for a user forgotten meanwhile. Its run's end makes it
+ * ready: see `showingKept`.
  */
 export async function insertResponse(pool: Pool, response: NewResponse): Promise<void> {
   const { id, tenantId, userId, previousId, provider, content, days, itemKeys, ageMs } = response;
@@ -61,10 +61,10 @@ export async function insertResponse(pool: Pool, response: NewResponse): Promise
   );
 }
 
-/** Responses that are read at once, and how much that is. */
+/** Responses read at once, and their size. */
 export type HeldRow = Pick<ResponseRow, 'id' | 'provider' | 'bytes'>;
 
-/** The newest response that has an item, by the keys of items; none for those that no response of the holder has. */
+/** The newest response with an item, by the keys of items; no entry for those in no response of the holder. */
 export async function findItems(
   pool: Pool,
   keys: readonly bigint[],
@@ -109,8 +109,8 @@ export function findResponses(
 }
 
 /**
- * A response and those that it went on from, the newest first: at most `max`, and none that is older than `days`. The
- * last one names another if that is gone, or too far away.
+ * A response and those it went on from, the newest first: at most `max`, and no response older than `days`. The last
+ * one names another if it is gone, or too far away.
  */
 export function findConversation(
   pool: Pool,
@@ -137,8 +137,8 @@ export function findConversation(
 }
 
 /**
- * The encrypted contents of responses, in their order, each read as late as it can be: small ones together, up to a page,
- * and the others in pages. Null for one that is gone.
+ * Encrypted contents of responses, in their order, each read as late as possible: small ones together, up to a page,
+ * and the others in pages. Null for one already gone.
  */
 export async function* readContents<Row extends HeldRow>(
   pool: Pool,
@@ -163,7 +163,7 @@ export async function* readContents<Row extends HeldRow>(
   }
 }
 
-/** Neighbours whose contents are a page at most, or one. */
+/** Neighbours with contents of a page at most together, or one. */
 function groupsOf<Row extends HeldRow>(rows: readonly Row[]): Row[][] {
   const groups: Row[][] = [];
   let bytes = Infinity;

@@ -45,16 +45,16 @@ export interface Reader extends Holder {
 
 interface Reading extends Holder {
   format: StateFormat;
-  /** The one that gets the items. */
+  /** The reader of the items. */
   provider: string;
-  /** Counts the bytes that are read, before they are. */
+  /** Counts the bytes to be read, before they are. */
   grow: (bytes: number) => void;
 }
 
-/** A response and those that it went on from, the newest first. */
+/** A response and those it went on from, the newest first. */
 export type Chain = readonly ResponseRow[];
 
-/** Responses with items that a client names, each with the ids that are to be read of it. */
+/** Responses with items named by a client, each with the ids to be read of it. */
 export type Holders = ReadonlyMap<HeldRow, ReadonlySet<string>>;
 
 export interface StoredResponse {
@@ -79,15 +79,15 @@ interface Conversed {
   outlasts: boolean;
 }
 
-/** An item that a client names by its id. */
+/** An item named by a client by its id. */
 export interface NamedItem {
   /** As it is stored, in JSON. */
   text: Buffer;
-  /** The sealed summary that it is; null for any other. */
+  /** The sealed summary, for an item of this kind; null for any other. */
   summary: string | null;
 }
 
-/** Responses that clients may read and go on from, on every replica. */
+/** Responses for clients to read and go on from, on every replica. */
 export class StoredResponses {
   readonly #pool: Pool;
   readonly #keyRing: KeyRing;
@@ -99,7 +99,7 @@ export class StoredResponses {
     this.summaries = new SummarySeals(keyRing);
   }
 
-  /** The responses that a request goes on from, without their contents; none for one that is gone, or not the reader's. */
+  /** Responses a request goes on from, without their contents; nothing for one already gone, or not the reader's. */
   async chain(previousId: string, reader: Reader): Promise<Chain> {
     const id = runIdOf(previousId);
     return id === null ? [] : findConversation(this.#pool, id, { ...reader, max: most.responses });
@@ -138,7 +138,7 @@ export class StoredResponses {
     return sealed === null ? text : format.summaryItem(this.summaries.open(sealed, { tenantId, param }));
   }
 
-  /** The responses that have items with these ids, each with the ids that are to be read of it, without their contents. */
+  /** Responses with items of these ids, each with the ids to be read of it, without their contents. */
   async holders(ids: readonly string[], reader: Reader): Promise<Holders> {
     const keys = new Map(ids.map((id) => [id, itemKey(id, reader.userId)]));
     const byKey = await findItems(this.#pool, [...new Set(keys.values())], reader);
@@ -158,8 +158,8 @@ export class StoredResponses {
   }
 
   /**
-   * The items of `holders`, each from the newest response of the reader that has it. Null stands for one that does not
-   * go to the provider; those that are in no response are missing. See `conversation` for the options.
+   * Items of `holders`, each from the newest response of the reader with it. Null stands for one not to go to the
+   * provider; those in no response are missing. See `conversation` for the options.
    */
   async items(
     rows: Holders,
@@ -185,7 +185,7 @@ export class StoredResponses {
     return found;
   }
 
-  /** Stores the answer of a request, whose own input this is. `previousId`: the response that it goes on from. */
+  /** Stores the answer of a request, with this as its own input. `previousId`: the response it goes on from. */
   storing({ input, itemIds, previousId, days, ...holder }: Reader & StoredRequest): StoreResponse {
     return async (response, { id, ageMs, provider }) => {
       const { tenantId, userId } = holder;
@@ -209,7 +209,10 @@ export class StoredResponses {
     return id !== null && (await findResponses(this.#pool, [id], reader)).length > 0;
   }
 
-  /** Null for a response that is not there, or not the reader's. `reserve` waits until so many bytes may be read, and counts them. */
+  /**
+   * Null for a response not there, or not the reader's. `reserve` waits until so many bytes may be read, and counts
+   * them.
+   */
   async find(
     responseId: string,
     reader: Reader,
@@ -255,17 +258,17 @@ export class StoredResponses {
   }
 }
 
-/** Everything of a request that is stored with its answer. */
+/** Everything of a request stored with its answer. */
 interface StoredRequest {
   /** The items of its own input: a JSON array in parts. */
   input: readonly Buffer[];
-  /** The ids that items of it have, the oldest first. */
+  /** Ids of its items, the oldest first. */
   itemIds: readonly string[];
-  /** The response that it goes on from. */
+  /** Response it goes on from. */
   previousId: string | null;
 }
 
-/** The JSON texts of the items that a response has in its output. */
+/** JSON texts of the items in a response's output. */
 async function outputOf(response: Buffer, tenantId: string): Promise<Buffer[]> {
   const output = (await memberRanges(response, wholeOf(response), tenantId))?.get('output');
   return output === undefined ? [] : elementsIn(response.subarray(output.from, output.until), tenantId);
@@ -290,7 +293,7 @@ async function readItem(text: Buffer, tenantId: string): Promise<StoredItem> {
   return { text, value, id: typeof id === 'string' ? id : null };
 }
 
-/** The bytes of contents that `conversation` and `items` read: 0 for those that they refuse. */
+/** Bytes of contents read by `conversation` and `items`: 0 for refused ones. */
 export function bytesRead({ chain, holders }: { chain: Chain; holders: Holders }): number {
   const itemBytes = bytesOf([...holders.keys()]);
   if (itemBytes > most.bytes) return 0;

@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { summaryMark } from '@gatehouse/dialects/marked-signatures';
 
-/** Summaries of conversations as clients hold them: sealed, so that no other tenant can read or write one. */
+/** Summaries of conversations as clients hold them: sealed, so no other tenant can read or write one. */
 export class SummarySeals {
   readonly #keyRing: KeyRing;
 
@@ -15,7 +15,10 @@ export class SummarySeals {
     return `${summaryMark}${sealed.toString('base64url')}`;
   }
 
-  /** Throws 400 for one that was changed, sealed for another tenant, or by a key that left the ring. `param`: its place in the request. */
+  /**
+   * Throws 400 for one changed, sealed for another tenant, or by a key no longer in the ring. `param`: its place in the
+   * request.
+   */
   open(sealed: string, { tenantId, param }: { tenantId: string; param: string }): string {
     try {
       const bytes = Buffer.from(sealed.slice(summaryMark.length), 'base64url');
