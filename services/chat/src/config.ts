@@ -30,11 +30,11 @@ const settings = z.object({
 export interface ChatConfig extends Readonly<z.output<typeof settings>> {
   readonly catalogue: Catalogue;
   readonly providerSecrets: CatalogueSecrets;
-  /** The file that both are from. */
+  /** File with both of them. */
   readonly catalogueFile: CatalogueFile;
 }
 
-/** Settings of the service that a test may replace: see the options of the same names. */
+/** Settings of the service a test may replace: see the options of the same names. */
 export interface ChatOverrides extends ShellOverrides {
   silenceMs?: number;
   recallBudgetMs?: number;
@@ -43,7 +43,7 @@ export interface ChatOverrides extends ShellOverrides {
   batchPace?: Pace;
 }
 
-/** Reads the settings, the catalogue file and the secrets that it names. */
+/** Reads the settings, the catalogue file and the secrets named by it. */
 export async function loadConfig(environment: Record<string, string | undefined>): Promise<ChatConfig> {
   const config = parseConfig(settings, environment);
   const catalogueFile = new CatalogueFile(config.GATEHOUSE_MODELS, { ...environment });

@@ -15,7 +15,7 @@ const prices = OperatorPrices.parse({ file, text: await boundedText(file) });
 const lines = priceDifferences(prices, { catalogue, known: await loadKnownPrices(), at: new Date() });
 process.stdout.write(lines.map((line) => `${line}\n`).join(''));
 
-/** The lines that say how an operator's list differs from the public ones, in the order of the file. */
+/** Lines with the differences of an operator's list to the public ones, in the order of the file. */
 function priceDifferences(
   prices: OperatorPrices,
   { catalogue, known, at }: { catalogue: Pick<Catalogue, 'providers'>; known: KnownPrices; at: Date },

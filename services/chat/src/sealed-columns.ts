@@ -4,7 +4,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import { contextOfObject } from './batches/sealed-object.ts';
 import { contextOfResponse } from './stored-responses/response-id.ts';
 
-/** Columns with sealed values that live longer than a day. */
+/** Columns with sealed values kept longer than a day. */
 export const sealedColumns: readonly SealedColumn[] = [
   {
     ...{ table: 'responses', column: 'content', also: 'user_id' },
@@ -15,7 +15,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'batches', column: 'first_id', context: contextOfObject },
 ];
 
-/** The job that wraps them again with another key once there is one. */
+/** Job to wrap them again with another key once there is one. */
 export function rewrapColumns(shell: Shell, sealed: Omit<Sealed, 'columns'>) {
   return rewrapValues(shell, { ...sealed, columns: sealedColumns });
 }

@@ -55,7 +55,7 @@ export async function createService(
   const batchDeps = { ...work, catalogue, telemetry, pace: overrides.batchPace };
   const { idempotency, ...batches } = createBatches(shell, batchDeps);
   const rewrap = rewrapColumns(shell, { system, keyRing });
-  // Ends of runs are stored before turns are remembered, whatever the time that is left.
+  // Ends of runs are stored before turns are remembered, however much time is left.
   const turnParts = [memory, recording, storedResponses, completions, batches, rewrap];
   const { parts, ...served } = joined([models, alertParts, providerParts, ...turnParts]);
   const rpcs = { ...models.rpcs, ...providerParts.rpcs, ...recording.rpcs, ...completions.rpcs };

@@ -49,7 +49,7 @@ export class Alerts {
     });
   }
 
-  /** The alerts about a run that ends. Write them in the transaction that records the end. */
+  /** Alerts about the end of a run. Write them in the transaction recording the end. */
   alertOfRun(run: StartedRun, end: RunEnd, attempts: readonly Attempt[]): NewAlert[] {
     const unpriced = attempts
       .filter(({ cost }) => cost === null)

@@ -45,7 +45,7 @@ interface OpenAttempt {
   /** Whether the provider sent success headers, and will bill the call. */
   accepted: boolean;
   firstTokenAt: number | null;
-  /** Tokens that are reserved for its answer. */
+  /** Tokens reserved for its answer. */
   reservedTokens: number;
 }
 
@@ -67,13 +67,13 @@ export interface ActiveRunOptions {
   prompt: TextSample;
   previewChars: number;
   arrivedAt: number;
-  /** The amounts of the tenant's limits that are reserved for it. */
+  /** Amounts of the tenant's limits reserved for it. */
   admission: Admission;
-  /** For estimates of tokens that no provider reported. */
+  /** For estimates of tokens not reported by a provider. */
   bounds: AnswerBounds;
-  /** Tools of the provider that a budget is charged for. */
+  /** Tools of the provider charged to a budget. */
   feeTools: readonly FeeTool[];
-  /** Gets the signatures that its answers bring; null where none is kept. */
+  /** Gets the signatures of its answers; null where they are not kept. */
   signatures: Pick<SignatureOrigins, 'made'> | null;
 }
 
@@ -85,7 +85,7 @@ export class ActiveRun implements AttemptRecord {
   #prompt: TextSample;
   readonly #handle: RunHandle = {};
   readonly #attempts: Attempt[] = [];
-  /** Models that were passed over. */
+  /** Models passed over. */
   readonly #passedOver = new Map<Model, Attempt>();
   readonly #tools: ToolSpan[] = [];
   #open: OpenAttempt | null = null;
@@ -101,7 +101,7 @@ export class ActiveRun implements AttemptRecord {
     this.#prompt = options.prompt;
   }
 
-  /** Provider calls that were made; without one there is no run. */
+  /** Provider calls made; without one there is no run. */
   get calls(): number {
     const sent = this.#attempts.filter((attempt) => attempt.status !== 'not_sent').length;
     return sent + (this.#open === null ? 0 : 1);
@@ -116,7 +116,7 @@ export class ActiveRun implements AttemptRecord {
     return sumCharges(this.#attempts);
   }
 
-  /** Amounts that its calls have used so far, of the limits of its tenant. */
+  /** Amounts of its tenant's limits used by its calls so far. */
   get spent(): Spent {
     const { inputTokens, outputTokens } = sumUsage(this.#attempts.map((attempt) => attempt.usage));
     return { tokens: inputTokens + outputTokens, costPico: this.costPico };
@@ -159,7 +159,7 @@ export class ActiveRun implements AttemptRecord {
     this.#passedOver.set(model, passedOver);
   }
 
-  /** Adds the models that were passed over behind the calls: without a call there is no run. */
+  /** Adds the passed-over models behind the calls: without a call there is no run. */
   #notePassedOver(): void {
     for (const attempt of this.#passedOver.values())
       this.#attempts.push({ ...attempt, number: this.#attempts.length + 1 });
@@ -199,7 +199,7 @@ export class ActiveRun implements AttemptRecord {
       });
     } catch (error) {
       await this.endAttempt({ status: 'not_sent', usage: noUsage });
-      // The start may have been written, so an end follows it. The client does not wait for that.
+      // The start may have been written, so an end follows it. The client does not wait for it.
       void this.finish('error', { error: toAppError(error) });
       throw error;
     }
@@ -315,9 +315,9 @@ export class ActiveRun implements AttemptRecord {
   }
 
   /**
-   * Commits the run's end, for which the client's last byte waits. Resolves with null if there is no run to end: no call
-   * was begun, or the run has ended already. `answer` is stored in the same transaction, in which an answer that is kept
-   * becomes visible.
+   * Commits the run's end, for which the client's last byte waits. Resolves with null without a run to end: no call was
+   * begun, or the run has ended already. `answer` is stored in the same transaction, in which a kept answer becomes
+   * visible.
    */
   async finish(
     status: RunStatus,
@@ -361,20 +361,20 @@ export class ActiveRun implements AttemptRecord {
         signatures: this.#options.signatures?.made ?? [],
       });
     } finally {
-      // Before the client's last byte, so that its next request finds the slot free.
+      // Before the client's last byte, so its next request finds the slot free.
       const { inputTokens, outputTokens } = end.usage;
       this.#options.admission.release({ tokens: inputTokens + outputTokens, costPico: chargeOf(end) });
     }
     return end;
   }
 
-  /** Returns what was reserved for a request that has no end to record. */
+  /** Returns the amounts reserved for a request without an end to record. */
   release(): void {
     if (!this.#finished) this.#options.admission.release({ tokens: 0, costPico: 0n });
   }
 }
 
-/** Failures of calls that a provider has not taken. */
+/** Failures of calls not taken by a provider. */
 const untakenKinds: ReadonlySet<FailureKind> = new Set(['credentials', 'own_key', 'unreachable', 'status']);
 
 function isFree({ kind, details }: ProviderFailure): boolean {

@@ -15,7 +15,7 @@ interface EstimatedRequest extends Pick<RunIdentity, 'operation' | 'streamed'> {
 }
 
 /**
- * The usage that the provider reported. The gateway counts what is missing, and zeros where something was answered,
+ * Usage as reported by the provider. The gateway counts what is missing, and zeros where something was answered,
  * estimates the thoughts behind it, and marks the usage as estimated. `reservedTokens`: tokens for the answer.
  */
 export async function completedUsage(
@@ -29,10 +29,10 @@ export async function completedUsage(
   // A stream may have counted calls of tools before its tokens.
   const isBegun = isAnswered || reported.outputTokens > 0 || reported.toolCalls !== undefined;
   const lacksInput = reported.inputTokens === 0 && (usage === null || isBegun);
-  // A client that left, or that a stop cut, has stopped a model that may have thought until then.
+  // A client's leaving, or a stop, has stopped a model which may have thought until then.
   const hides = reported.outputTokens === 0 && (answerChars > 0 || stopped.has(status));
   if (usage !== null && !lacksInput && !hides) return usage;
-  // A whole answer comes at its end, so that nothing of one shows how much was made.
+  // A whole answer comes at its end, so nothing of one shows how much was made.
   const isUnseen = hides && answerChars === 0 && !streamed;
   const text = hides && answer ? await estimateTokens(answer) : 0;
   return withCounted(reported, {

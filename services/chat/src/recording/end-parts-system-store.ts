@@ -4,9 +4,9 @@ import type { NewSignature } from '../providers/signature-origins.ts';
 import { pgJson } from '../shared/pg-json.ts';
 import type { EndRow } from './run-rows.ts';
 
-/** Further parts of the transaction that ends runs. Each reads the runs that it ended from `ended (id)`. */
+/** Further parts of the transaction ending runs. Each reads the ended runs from `ended (id)`. */
 
-/** A part of the statement that few groups need; its parameters begin at `first`. */
+/** A part of the statement needed by few groups; its parameters begin at `first`. */
 export interface ExtraPart {
   name: string;
   text: (first: number) => string;
@@ -28,7 +28,7 @@ export function withParts(
   return { text: `${text}${texts.join('')} ${last}`, values: all };
 }
 
-/** A claim that was taken over, or forgotten, stores nothing. */
+/** A claim taken over, or forgotten, stores nothing. */
 export function storingAnswers(ends: readonly EndRow[]): ExtraPart[] {
   const answers = ends.flatMap(({ run, answer }) => (answer === undefined ? [] : [{ run, ...answer }]));
   if (answers.length === 0) return [];
@@ -46,7 +46,7 @@ export function storingAnswers(ends: readonly EndRow[]): ExtraPart[] {
   return [{ name: 'answers', text, values }];
 }
 
-/** Responses that were written before: see `insertResponse`. */
+/** Responses written before: see `insertResponse`. */
 export function showingKept(ends: readonly EndRow[]): ExtraPart[] {
   if (!ends.some(({ keeps }) => keeps === true)) return [];
   const text = (first: number) => `, kept as (
@@ -57,14 +57,14 @@ export function showingKept(ends: readonly EndRow[]): ExtraPart[] {
   return [{ name: 'kept', text, values }];
 }
 
-/** The origins of signatures, each once: providers make no two that are the same. `startedAt` of runs: ISO 8601. */
+/** Origins of signatures, each once: providers make no two equal ones. `startedAt` of runs: ISO 8601. */
 export function keepingOrigins(ends: readonly (EndRow & { startedAt: string })[]): ExtraPart[] {
   const made = new Map<string, NewSignature & Pick<(typeof ends)[number], 'run' | 'startedAt'>>();
   for (const { run, startedAt, signatures = [] } of ends)
     for (const signature of signatures)
       made.set(`${run.tenant_id} ${signature.digest.toString('hex')}`, { ...signature, run, startedAt });
   if (made.size === 0) return [];
-  // In one order, so that two groups with the same signatures can't deadlock.
+  // In one order, so two groups with the same signatures can't deadlock.
   const rows = [...made].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, signature]) => signature);
   const text = (first: number) => `, signatures as (
     insert into chat.seals (tenant_id, digest, maker, user_id, created_at)
@@ -105,7 +105,7 @@ export function raisingAlerts(ends: readonly EndRow[]): ExtraPart[] {
   return [{ name: 'alerts', text, values }];
 }
 
-/** A cost for the budgets that its run was reserved in. */
+/** A cost for the budgets its run was reserved in. */
 export interface ChargedCost {
   runId: string;
   tenantId: string;
@@ -113,7 +113,7 @@ export interface ChargedCost {
   costPico: bigint;
 }
 
-/** Costs that the instance `$1` has reserved, summed by tenant and budgets. */
+/** Costs reserved by the instance `$1`, summed by tenant and budgets. */
 export function chargingCosts(costs: readonly ChargedCost[]): ExtraPart[] {
   if (costs.length === 0) return [];
   const text = (first: number) => `, costs as (
@@ -145,7 +145,7 @@ export interface WaitingEvent {
   data: string;
 }
 
-/** Events of the row that `appended` has written. */
+/** Events of the row written by `appended`. */
 export function writingEvents(events: readonly WaitingEvent[]): ExtraPart[] {
   if (events.length === 0) return [];
   const text = (first: number) => `, events as (
@@ -174,7 +174,7 @@ export function refusalOf(error: unknown): string {
   return `refused by the database: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** Dead letters in place of events that the outbox refuses. */
+/** Dead letters in place of events the outbox refuses. */
 export function deadLettering(events: readonly WaitingEvent[], reason: string): ExtraPart[] {
   if (events.length === 0) return [];
   const text = (first: number) => `, dead_letters as (

@@ -3,7 +3,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { endingWithoutTexts } from './run-end-system-store.ts';
 import { rowsAtOnce, outboxPageRows } from '../bounds.ts';
 
-/** A user whose data were deleted, for what comes late. */
+/** User of deleted data, for what comes late. */
 export interface Tombstone {
   tenantId: string;
   /** SHA-256 of tenant and user. */
@@ -37,7 +37,7 @@ export async function insertTombstone(
   return { untilMs, ageMs };
 }
 
-/** The deletions that were noted in the last hour. */
+/** Deletions noted in the last hour. */
 export function recentTombstones(pool: Pool): Promise<Tombstone[]> {
   return pool.all<Tombstone>(`select tenant_id as "tenantId", user_digest as digest, ${until} as "requestedAtMs"
      from chat.forgotten_users where created_at > now() - interval '1 hour'`);
@@ -47,7 +47,7 @@ export async function deleteOldTombstones(pool: Pool): Promise<void> {
   await pool.query(`delete from chat.forgotten_users where created_at < now() - interval '${keepDays} days'`);
 }
 
-/** A run under way that may be of a forgotten user. */
+/** A run under way, maybe of a forgotten user. */
 export interface OpenRun {
   id: string;
   tenantId: string;
@@ -59,7 +59,7 @@ export interface OpenRun {
 
 type FindRuns = (pool: Pool, tenantIds: readonly string[], untilMs: number) => Promise<OpenRun[]>;
 
-/** Runs of these tenants that began until then, in a table or view. */
+/** Runs of these tenants begun until then, in a table or view. */
 function findRunsIn(table: string, condition = 'true'): FindRuns {
   return (pool, tenantIds, untilMs) =>
     pool.all<OpenRun>(
@@ -70,7 +70,7 @@ function findRunsIn(table: string, condition = 'true'): FindRuns {
     );
 }
 
-/** Runs under way whose user is not forgotten yet. */
+/** Runs under way of users not forgotten yet. */
 export const findOpenRuns = findRunsIn('chat.open_runs', 'not forgotten');
 
 /** Runs in the logs, with what they have a user's texts in. */
@@ -78,7 +78,7 @@ export const findLoggedRuns = findRunsIn('chat.logged_runs');
 
 /** Replaces the record of a run under way; its end then publishes no text. Returns false if the run has ended. */
 export function forgetOpenRun(pool: Pool, id: string, run: string): Promise<boolean> {
-  // One row in a transaction, so that it can't deadlock with the statements that end many runs.
+  // One row in a transaction, so it can't deadlock with the statements ending many runs.
   return pool.exists('update chat.open_runs set run = $2, forgotten = true where id = $1', [id, run]);
 }
 
@@ -105,8 +105,8 @@ export interface OutboxMatch {
 }
 
 /**
- * Events of a tenant that wait for publication, are about runs that began until then, and contain `fragment`: one page
- * after the entry `after`. `last` is null after the last page.
+ * Events of a tenant waiting for publication, about runs begun until then, and containing `fragment`: one page after
+ * the entry `after`. `last` is null after the last page.
  */
 export async function findWaitingEvents(
   pool: Pool,
@@ -127,12 +127,12 @@ export async function findWaitingEvents(
   return { matches: matches, last: rows.length < outboxPageRows ? null : (rows.at(-1)?.id ?? null) };
 }
 
-/** Replaces the data of an event that waits. Returns false if it was published meanwhile. */
+/** Replaces the data of a waiting event. Returns false if it was published meanwhile. */
 export function replaceWaitingEvent(pool: Pool, { id, data }: OutboxMatch): Promise<boolean> {
   return pool.exists('update chat.outbox set data = $2 where id = $1', [id, data]);
 }
 
-/** Deletes dead letters of a tenant that contain `fragment`. */
+/** Deletes dead letters of a tenant containing `fragment`. */
 export async function deleteDeadLettersWith(pool: Pool, tenantId: string, fragment: string): Promise<void> {
   await pool.query('delete from chat.outbox_dead_letters where tenant_id = $1 and strpos(entry, $2) > 0', [
     tenantId,
@@ -146,7 +146,7 @@ const inDeletion = `tenant_id = $1 and user_id = $2 and created_at <= to_timesta
 /** Completions, with the claims of those in progress, stored responses, reasoning, and origins of signatures. */
 export type UsersTable = 'completions' | 'responses' | 'thoughts' | 'seals';
 
-/** Deletes the rows of a table that a user left before the deletion, some at a time. Returns their number. */
+/** Deletes the rows of a table left by a user before the deletion, some at a time. Returns their number. */
 export async function deleteRowsOf(
   pool: Pool,
   table: UsersTable,
@@ -166,7 +166,7 @@ export async function deleteRowsOf(
 interface DeletedUser {
   tenantId: string;
   userId: string;
-  /** Requests that began later stay. Milliseconds since the epoch. */
+  /** Later requests stay. Milliseconds since the epoch. */
   untilMs: number;
 }
 

@@ -23,14 +23,14 @@ import {
 import { forgetSettleMs } from '../bounds.ts';
 
 /**
- * Removes users whose data were deleted. Chat holds completions for repeats, kept responses, thoughts and makers of seals,
- * runs under way and events that wait for publication: runs that began before the deletion keep their amounts and lose the
- * user and all texts, and so do those that are written late. Everything that began after it stays.
+ * Removes users after the deletion of their data. Chat holds completions for repeats, kept responses, thoughts and
+ * makers of seals, runs under way and events waiting for publication: runs begun before the deletion keep their amounts
+ * and lose the user and all texts, and so do those written late. Everything begun after it stays.
  */
 export class ForgottenUsers {
   readonly #pool: Pool;
   readonly #settleMs: number;
-  /** Looks for runs of forgotten users that were written late, as by a database server that hung. */
+  /** Looks for runs of forgotten users written late, as by a hanging database server. */
   readonly part: PeriodicWork;
 
   constructor(options: { pool: Pool; log: Logger; settleMs?: number | undefined }) {
@@ -52,7 +52,7 @@ export class ForgottenUsers {
     const requestedAtMs = requestedAt.getTime();
     const pool = this.#pool;
     const digest = userDigest(tenantId, userId);
-    // First, so that nothing slips in behind the rest.
+    // First, so nothing slips in behind the rest.
     const { untilMs, ageMs } = await insertTombstone(pool, { tenantId, digest, requestedAtMs });
     const user = { tenantId, userId, untilMs };
     const completions = await deleteRowsOf(pool, 'completions', user);
@@ -79,7 +79,7 @@ export class ForgottenUsers {
     if (tombstones.length > 0) await this.#forgetOpen(tombstones);
   }
 
-  /** Returns the runs that it has changed, as does the other. */
+  /** Returns the changed runs, as does the other. */
   async #forgetOpen(tombstones: readonly Tombstone[]): Promise<string[]> {
     const tenantIds = [...new Set(tombstones.map(({ tenantId }) => tenantId))];
     const untilMs = Math.max(...tombstones.map(({ requestedAtMs }) => requestedAtMs));
@@ -134,7 +134,7 @@ function withoutUser(
   return anonymous(run);
 }
 
-/** A row that can't be read is moved to the dead letters when its run ends. */
+/** An unreadable row is moved to the dead letters when its run ends. */
 function readRecord(run: string): Record<string, unknown> | null {
   try {
     return JSON.parse(run) as Record<string, unknown>;

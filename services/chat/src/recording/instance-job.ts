@@ -75,7 +75,7 @@ export class Instance {
     this.#heartbeat.set(beatOf(id));
   }
 
-  /** The row of a heartbeat; none if this instance was declared dead. */
+  /** Row of a heartbeat; undefined if this instance was declared dead. */
   #take(row: BeatRow | undefined): void {
     if (row !== undefined) {
       this.#note(row.beat_at);

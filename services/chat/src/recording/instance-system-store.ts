@@ -26,9 +26,9 @@ export function beatOf(id: string): Beat {
 }
 
 /**
- * Declares every instance dead whose last heartbeat is older than `silentMs`, by the database clock. Does nothing later
- * than `validMs` after `judgeBeat`, the caller's own last heartbeat: a database that hung executes the statement once it
- * goes on, when all instances look dead.
+ * Declares every instance dead with a last heartbeat older than `silentMs`, by the database clock. Does nothing later
+ * than `validMs` after `judgeBeat`, the caller's own last heartbeat: a database executes the statement after hanging,
+ * when all instances look dead.
  */
 export async function markSilentInstancesDead(
   pool: Pool,
@@ -44,7 +44,7 @@ export async function markSilentInstancesDead(
   return result.rows.map((row) => row.id);
 }
 
-/** Other instances whose last heartbeat is newer than `silentMs`, up to 1,000. */
+/** Other instances with a last heartbeat newer than `silentMs`, up to 1,000. */
 export async function findLive(pool: Pool, id: string, silentMs: number): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select id from chat.instances
@@ -54,7 +54,7 @@ export async function findLive(pool: Pool, id: string, silentMs: number): Promis
   return rows.map((row) => row.id);
 }
 
-/** Deletes an instance that stops in order, and those that died a day ago and hold nothing any more. */
+/** Deletes an instance stopped in order, and those dead for a day and holding nothing any more. */
 export async function signOff(pool: Pool, id: string): Promise<void> {
   await pool.query('update chat.instances set dead_at = now() where id = $1 and dead_at is null', [id]);
   await pool.query(

@@ -5,13 +5,13 @@ import type { Attempt, AttemptStart } from '../runs/run.ts';
 import { noUsage, sumUsage } from '@gatehouse/dialects/usage/usage';
 import type { EndRow, Orphan } from './run-rows.ts';
 
-/** The error of a run whose process ended before it did. */
+/** Error of a run after its process ended first. */
 export const interruption = {
   errorType: 'interrupted',
   errorMessage: 'The gateway process that worked on this run ended.',
 };
 
-/** The end of a run whose process died. */
+/** End of a run after the death of its process. */
 export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, pricing: Pricing): EndRow {
   const attempts = [...ended, interruptedAttempt(open, startedAt, pricing)];
   return {

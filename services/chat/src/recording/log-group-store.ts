@@ -26,7 +26,7 @@ export interface End extends AwaitedEnd {
   run: LoggedRun;
 }
 
-/** Events of one row that its process publishes. */
+/** Events of one row, published by its process. */
 export interface PublishedRow {
   log: RowOwner;
   /** Null for start events, which no row waits for. */
@@ -51,9 +51,9 @@ export interface Group {
   ends: readonly End[];
   /** Whether this process publishes the ends once they are committed; else the transaction writes their events. */
   publishes: boolean;
-  /** Rows whose events go to the outbox after all. */
+  /** Rows with events for the outbox after all. */
   spilled: readonly PublishedRow[];
-  /** Runs that this process will not end. */
+  /** Runs this process will not end. */
   givenUp: readonly LoggedRun[];
   carried: readonly LoggedRun[];
   trimTo: number | null;
@@ -77,7 +77,7 @@ function runsApart(row: PublishedRow): PublishedRow[] {
   return row.runs.map((run, index) => ({ ...row, runs: [run], events: row.events.slice(index, index + 1) }));
 }
 
-/** A group of one run whose event the outbox may refuse, with a dead letter in its place. */
+/** Group of one run with an event the outbox may refuse, with a dead letter in its place. */
 export function deadLettersOf(group: Group, error: unknown): Group[] {
   const hasEvent = group.spilled.length > 0 || (group.ends.length > 0 && !group.publishes);
   if (!hasEvent || group.refusal !== undefined) return [];
@@ -104,7 +104,7 @@ export function settleUnstarted(starts: readonly Start[]): void {
   }
 }
 
-/** The rest of a group whose starts are not written. */
+/** The rest of a group with unwritten starts. */
 export function unwritten(group: Group): Group {
   settleUnstarted(group.starts);
   return withoutStarts(group);
@@ -115,14 +115,14 @@ export function hasMore({ ends, spilled, givenUp, carried, trimTo }: Group): boo
   return ends.length + spilled.length + givenUp.length + carried.length > 0 || trimTo !== null;
 }
 
-/** The runs of a group that are written later than they began. */
+/** Runs of a group written later than they began. */
 export function lateRuns({ ends, spilled, carried, givenUp }: Group): LoggedRun[] {
   return [...ends.map(({ run }) => run), ...spilled.flatMap(({ runs }) => runs), ...carried, ...givenUp];
 }
 
 export function rowOf(group: Group, log: { instanceId: string; published: number }): LogRow {
   const { starts, ends, publishes, givenUp, carried, trimTo, refusal } = group;
-  // A run that is written again together with a further call has that call.
+  // A run written again together with a further call has the call.
   const calls = new Map(starts.flatMap(({ first, logged }) => (first ? [] : [[logged.id, logged.attempts]])));
   const rows = ends.map(({ run, row }) => ({
     ...row,

@@ -5,32 +5,32 @@ import { worthwhileBytes, carriedAtOnce } from '../bounds.ts';
 /** While there is nothing else to do, a quarter of what is still needed is enough. */
 const idleShare = 0.25;
 
-/** Ends of one row that wait for publication. */
+/** Ends of one row waiting for publication. */
 interface SpaceWaiter {
   sequence: number;
   runs: readonly LoggedRun[];
 }
 
-/** A deletion of rows under way: runs in them that are still needed are written again first. */
+/** A deletion of rows under way: runs in them are written again first if still needed. */
 interface Trim {
   to: number;
   left: LoggedRun[];
 }
 
 /**
- * The content of a log's rows: runs under way, ends that wait for publication, and the rest, which is of no use. Copies
- * the first two before it deletes, and so seldom that copying costs less than writing did.
+ * Content of a log's rows: runs under way, ends waiting for publication, and the rest, which is of no use. Copies the
+ * first two before it deletes, and so seldom as to make copying cheaper than writing was.
  */
 export class LogSpace {
   /** Runs under way, in the order in which they began. */
   readonly open = new OpenList<LoggedRun>();
   /** In order. */
   #waiting: SpaceWaiter[] = [];
-  /** Runs that this process will not end, until another place has them. */
+  /** Runs this process will not end, until another place has them. */
   #givenUp: LoggedRun[] = [];
   #sequence = 0;
   #marked = 0;
-  /** Rows that are still there, in order, with what was written to each. */
+  /** Rows still there, in order, with what was written to each. */
   #rows: { sequence: number; bytes: number }[] = [];
   #writtenBytes = 0;
   #neededBytes = 0;
@@ -51,12 +51,12 @@ export class LogSpace {
     return this.#waiting.length === 0;
   }
 
-  /** Whether the last row does not say yet that all is published. */
+  /** Whether the last row does not say yet whether all is published. */
   get isUnmarked(): boolean {
     return this.#marked < this.#waitedTo;
   }
 
-  /** The last row whose ends waited. */
+  /** The last row with waiting ends. */
   #waitedTo = 0;
 
   get isTrimming(): boolean {
@@ -123,7 +123,7 @@ export class LogSpace {
     return useless > worthwhile;
   }
 
-  /** The next row's part of a deletion: runs to write again, and the row up to which to delete after that. */
+  /** The next row's part of a deletion: runs to write again, and the row up to which to delete afterwards. */
   nextTrim(idle: boolean): { carried: LoggedRun[]; trimTo: number | null } {
     if (this.#trim === null && this.isWorthTrimming(idle)) {
       const to = this.published();

@@ -17,7 +17,7 @@ import { pgJson } from '../shared/pg-json.ts';
 export interface LoggedStart {
   id: string;
   tenantId: string;
-  /** ISO 8601; null for one that starts now. */
+  /** ISO 8601; null for one starting now. */
   startedAt: string | null;
   charges: string | null;
   /** Null for a further call. */
@@ -27,11 +27,13 @@ export interface LoggedStart {
 
 export interface LoggedEnd {
   id: string;
-  /** Members that the end adds to the run's record; null where its event is written to the outbox, or its run is given up. */
+  /**
+   * Members the end adds to the run's record; null where its event is written to the outbox, or its run is given up.
+   */
   ending: string | null;
 }
 
-/** A run that is written later than it began, and whose user may have been forgotten meanwhile. */
+/** A run written later than it began. Its user may have been forgotten meanwhile. */
 export interface WrittenLate {
   id: string;
   tenantId: string;
@@ -65,9 +67,9 @@ export class LoggedRun {
   readonly bytes: number;
   /** `starting` until it is known whether its start is written, and `over` if it is not. */
   state: 'starting' | 'open' | 'ended' | 'over' = 'starting';
-  /** An end that came before that was known. */
+  /** An end from before this was known. */
   earlyEnd: AwaitedEnd | null = null;
-  /** The number of the row that holds its start. */
+  /** Number of the row with its start. */
   sequence = 0;
   /** ISO 8601, by the database clock. */
   startedAt = '';
@@ -128,12 +130,12 @@ export class LoggedRun {
     this.#ending = this.#forgotten ? anonymousEnding(ending) : ending;
   }
 
-  /** Its end; with `publish` false one whose event is written elsewhere. */
+  /** Its end; with `publish` false one with an event written elsewhere. */
   end(publish: boolean): LoggedEnd {
     return { id: this.id, ending: publish ? this.#ending : null };
   }
 
-  /** For the check whether its user was forgotten; none for a run without one. */
+  /** For the check whether its user was forgotten; empty for a run without one. */
   get late(): WrittenLate[] {
     if (this.#user === null || this.#forgotten || this.startedAt === '') return [];
     this.#digest ??= userDigest(this.tenantId, this.#user);
@@ -152,7 +154,7 @@ export class LoggedRun {
   }
 }
 
-/** The texts that a log holds of a run. */
+/** Texts of a run held by a log. */
 
 export function startTexts(row: StartRow): StartTexts {
   const charges = row.charges === null ? null : pgJson(row.charges);
@@ -165,7 +167,7 @@ export function callsText({ attempt, ended }: StartRow): string {
   return pgJson(attempts);
 }
 
-/** The members that an end adds to the run's record, behind a comma. */
+/** Members an end adds to the run's record, behind a comma. */
 export function endingText({ run, end, attempts }: EndRow): string {
   return `,${pgJson(runEnding(run, end, attempts)).slice(1)}`;
 }

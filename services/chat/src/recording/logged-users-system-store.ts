@@ -3,16 +3,16 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { forgottenAfter } from '../shared/forgotten-user-store.ts';
 import type { WrittenLate } from './logged-run.ts';
 
-/** Users whose data were deleted, for runs that are written later than they began. */
+/** Users with deleted data, for runs written later than they began. */
 
 interface Forgettable {
   id: string;
-  /** None for a run without a user. */
+  /** Empty for a run without a user. */
   late: readonly WrittenLate[];
   forget(): void;
 }
 
-/** Takes the users and the texts from runs whose users were forgotten since they began. */
+/** Takes the users and the texts from runs with users forgotten since they began. */
 export async function forgetAmong(pool: Pool, runs: readonly Forgettable[]): Promise<void> {
   const late = runs.flatMap((run) => run.late);
   if (late.length === 0) return;
@@ -25,7 +25,7 @@ export async function forgetAmong(pool: Pool, runs: readonly Forgettable[]): Pro
   for (const run of runs) if (forgotten.has(run.id)) run.forget();
 }
 
-/** The runs among these whose users were forgotten; the parameters of `lateValues` begin at `first`. */
+/** The runs of forgotten users among these; the parameters of `lateValues` begin at `first`. */
 export function forgottenAmong(first: number): string {
   return `
     select r.id from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[], $${first + 3}::timestamptz[])

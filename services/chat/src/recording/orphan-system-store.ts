@@ -7,7 +7,7 @@ import { only } from '@gatehouse/pg/rows';
 
 export interface FoundOrphans {
   orphans: Orphan[];
-  /** Ids of runs whose rows can't be read, so that they have no event. */
+  /** Ids of runs with unreadable rows, so without an event. */
   unreadable: string[];
 }
 
@@ -20,8 +20,8 @@ interface OrphanRow {
 }
 
 /**
- * Runs under way whose instance is dead or gone, or that `instanceId` itself has lost: started over a minute ago and not
- * in `known`. The age is capped, since after weeks without a replica its milliseconds exceed an integer.
+ * Runs under way of a dead or vanished instance, or lost by `instanceId` itself: started over a minute ago and not in
+ * `known`. The age is capped, since after weeks without a replica its milliseconds exceed an integer.
  */
 export async function findOrphans(
   pool: Pool,
@@ -48,7 +48,7 @@ export async function findOrphans(
   return orphans;
 }
 
-/** The texts are those of a `LoggedStart`. A run whose calls can't be read counts as one call. */
+/** The texts are those of a `LoggedStart`. A run with unreadable calls counts as one call. */
 function toOrphan(row: OrphanRow): Orphan | null {
   const run = readStartedRun(row.run);
   if (run === null) return null;
@@ -61,7 +61,7 @@ function toOrphan(row: OrphanRow): Orphan | null {
   return { run, startedAt: row.started_at, ageMs: row.age_ms, ended, open };
 }
 
-/** Moves runs whose rows can't be read to the dead letters. Returns how many this call has moved. */
+/** Moves runs with unreadable rows to the dead letters. Returns how many this call has moved. */
 export async function deadLetterUnreadable(pool: Pool, ids: readonly string[]): Promise<number> {
   const source = {
     table: 'chat.open_runs',
@@ -72,7 +72,7 @@ export async function deadLetterUnreadable(pool: Pool, ids: readonly string[]): 
   return moveToDeadLetters(pool, source, { ids, reason: "the row of a run under way can't be read" });
 }
 
-/** The runs of these agents that are under way. */
+/** The runs under way of these agents. */
 export async function countOpenRuns(
   pool: Pool,
   tenantId: string,

@@ -17,7 +17,7 @@ interface RunEventRow {
 /** ISO 8601, which costs the database less than its own format costs us. */
 const iso = (time: string): string => `to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** Events about runs that no process publishes from its log: see `RunPublisher`. */
+/** Events about runs not published by a process from its log: see `RunPublisher`. */
 export class RunOutbox extends OutboxTable<RunEventRow> {
   constructor() {
     super({

@@ -32,8 +32,8 @@ export interface ReaperOptions {
 }
 
 /**
- * Ends the runs of dead instances, as `interrupted` with estimated usage. Every replica runs one; the first end of a run
- * wins, so replicas need no coordination. An instance that was not dead corrects these ends (`RunRecorder`).
+ * Ends the runs of dead instances, as `interrupted` with estimated usage. Every replica runs one; the first end of a
+ * run wins, so replicas need no coordination. If an instance was not dead, it corrects these ends (`RunRecorder`).
  */
 export class Reaper {
   readonly #options: ReaperOptions;
@@ -109,7 +109,7 @@ export class Reaper {
     }
   }
 
-  /** The logs of dead instances: their runs under way become orphans, and ends that they have not published wait in the outbox. */
+  /** Logs of dead instances: their runs under way become orphans, and their unpublished ends wait in the outbox. */
   async #takeOver(): Promise<void> {
     for (const instanceId of await findLeftLogs(this.#options.pool)) {
       const fields = { dead_instance: instanceId };
@@ -144,7 +144,7 @@ export class Reaper {
     );
   }
 
-  /** Returns how many runs this call has ended. A row that the database rejects does not hold up the others. */
+  /** Returns how many runs this call has ended. A row rejected by the database does not hold up the others. */
   async #end(rows: readonly EndRow[]): Promise<number> {
     if (rows.length === 0) return 0;
     let ended = 0;

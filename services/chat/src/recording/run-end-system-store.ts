@@ -16,12 +16,12 @@ import { pgJson } from '../shared/pg-json.ts';
 import { maxInterrupted } from '../bounds.ts';
 
 /**
- * Ends of runs that are not in the log of their process any more. Rows are selected by `id = any(ids)`, also where a join
- * would do: plans are made while the tables are small and then cached. With the condition they look the ids up; without
- * it they hash the whole table.
+ * Ends of runs no longer in the log of their process. Rows are selected by `id = any(ids)`, also where a join would do:
+ * plans are made while the tables are small and then cached. With the condition they look the ids up; without it they
+ * hash the whole table.
  */
 
-/** The members that the end of a run adds to its record, without texts. */
+/** Members the end of a run adds to its record, without texts. */
 export function endingWithoutTexts(ending: string): string {
   return `',' || substr((('{' || substr(${ending}, 2))::jsonb
     || '{"output_preview": null, "error_message": null}')::text, 2)`;
@@ -52,10 +52,10 @@ const endingRuns = `
 
 /**
  * Ends many runs of dead processes in one statement. The first end of a run wins, since it deletes the run; returns the
- * ids that this call ended. The same transaction writes their events to the outbox, their costs for the budgets that they
- * were reserved in, their alerts, and a note that these ends are estimates, for `correctEnds`. Safe to repeat.
+ * ids ended by this call. The same transaction writes their events to the outbox, their costs for the budgets they were
+ * reserved in, their alerts, and a note of these ends as estimates, for `correctEnds`. Safe to repeat.
  *
- * `ended_at` is taken once the transaction has its id: the relay's watermarks require that no transaction writes an
+ * `ended_at` is taken once the transaction has its id: the relay's watermarks require every transaction to write no
  * earlier time.
  */
 export async function insertInterruptedEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
@@ -88,9 +88,9 @@ const correctingRuns = `
   )`;
 
 /**
- * Commits exact ends of runs that `insertInterruptedEnds` has ended with estimates, each once; returns the ids of those
- * that this call corrected. The same transaction writes an event that replaces the end, the difference of the costs,
- * which may be negative, and the answers that are kept for repeats. Raises no alert: the first end did. Safe to repeat.
+ * Commits exact ends of runs ended by `insertInterruptedEnds` with estimates, each once; returns the ids corrected by
+ * this call. The same transaction writes an event to replace the end, the difference of the costs, which may be
+ * negative, and the answers kept for repeats. Raises no alert: the first end did. Safe to repeat.
  */
 export async function correctEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   const ends = oneOfEach(rows);
@@ -127,7 +127,10 @@ async function endWith(
 const keptHours = 24;
 const deletedAtOnce = 10_000;
 
-/** Deletes old notes of `insertInterruptedEnds`, whose runs can't be corrected any more. True when there may be more. */
+/**
+ * Deletes old notes of `insertInterruptedEnds`, with runs which can't be corrected any more. True when there may be
+ * more.
+ */
 export async function deleteOldInterrupted(pool: Pool): Promise<boolean> {
   const { rowCount } = await pool.query(
     `delete from chat.interrupted_runs where id = any (array (

@@ -8,7 +8,7 @@ import type { LoggedEnd, LoggedStart, WrittenLate } from './logged-run.ts';
 import { forgottenAmong, lateValues } from './logged-users-system-store.ts';
 import { commitPatienceMs } from '../bounds.ts';
 
-/** The log of runs: `chat.run_log`, one row for each group that an instance commits. */
+/** Log of runs: `chat.run_log`, one row for each group committed by an instance. */
 
 /** Nothing was written: there was no connection. */
 export class NothingWrittenError extends AppError {
@@ -33,9 +33,9 @@ export interface LogRow {
 }
 
 export type Appended =
-  /** `at`: ISO 8601, of the row that is there now; `again` if an earlier try had written it. */
+  /** `at`: ISO 8601, of the present row; `again` if an earlier try had written it. */
   | { outcome: 'written'; at: string; again: boolean }
-  /** The instance was declared dead: it may end runs, but start none. */
+  /** The instance was declared dead: it may end runs, but not start any. */
   | { outcome: 'dead' }
   /** Another instance has taken over the log. */
   | { outcome: 'taken' }
@@ -68,10 +68,10 @@ const answering = `
          array (select id from forgotten) as forgotten`;
 
 /**
- * Commits a row, which is one transaction with its parts. The lock on the instance's row prevents that the instance is
- * declared dead, or its log taken over, before the commit. Safe to repeat under the same sequence: then the first that
- * was committed counts. Throws `NothingWrittenError` without a connection; after another outage the row may be there,
- * or be written later by a server that hung.
+ * Commits a row, which is one transaction with its parts. The lock on the instance's row prevents a declaration of the
+ * instance as dead, or the takeover of its log, before the commit. Safe to repeat under the same sequence: then the
+ * first committed one counts. Throws `NothingWrittenError` without a connection; after another outage the row may be
+ * there, or be written later by a hanging server.
  */
 export async function appendRow(pool: Pool, row: LogRow): Promise<Appended> {
   const { instanceId, sequence, starts, ends, late } = row;
@@ -126,7 +126,7 @@ function startValues(starts: readonly LoggedStart[]): unknown[] {
   ];
 }
 
-/** Deletes the rows of the instance up to `sequence`, in the transaction of the row that holds what is left of them. */
+/** Deletes the rows of the instance up to `sequence`, in the transaction of the row with the rest of them. */
 export function trimmingTo(sequence: number): ExtraPart {
   const text = (first: number) => `, trimmed as (
     delete from chat.run_log l using appended
@@ -135,7 +135,7 @@ export function trimmingTo(sequence: number): ExtraPart {
   return { name: 'trim', text, values: [sequence] };
 }
 
-/** Runs that the log gives up: a reaper ends them, as those of a dead process. */
+/** Runs given up by the log: a reaper ends them, as those of a dead process. */
 export function givingUp(starts: readonly LoggedStart[]): ExtraPart[] {
   if (starts.length === 0) return [];
   const text = (first: number) => `, given_up as (
@@ -149,7 +149,7 @@ export function givingUp(starts: readonly LoggedStart[]): ExtraPart[] {
   return [{ name: 'given_up', text, values: startValues(starts) }];
 }
 
-/** Ends the log of an instance that stops in order, with nothing left to publish: nothing can be added to it. */
+/** Ends the log of an instance stopping in order, with nothing left to publish: nothing can be added to it. */
 export async function closeLog(pool: Pool, instanceId: string): Promise<void> {
   await pool.query(
     `with closed as (update chat.instances set log_taken_at = now() where id = $1 and log_taken_at is null)
@@ -158,7 +158,7 @@ export async function closeLog(pool: Pool, instanceId: string): Promise<void> {
   );
 }
 
-/** Instances that are dead, or gone, and have left a log. */
+/** Dead or vanished instances with a log left. */
 export async function findLeftLogs(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ instance_id: string }>(
     // Walks from instance to instance: a log may have thousands of rows.
@@ -176,9 +176,9 @@ export async function findLeftLogs(pool: Pool): Promise<string[]> {
 }
 
 /**
- * Takes over the log of a dead instance: moves its runs under way to `open_runs`, for the reaper, and the ends that were
- * not published to the outbox, and deletes it. Returns the runs that became dead letters because those tables refuse
- * them, and null if another call took it over.
+ * Takes over the log of a dead instance: moves its runs under way to `open_runs`, for the reaper, and the unpublished
+ * ends to the outbox, and deletes it. Returns the runs made dead letters because those tables refuse them, and null if
+ * another call took it over.
  */
 export async function takeOverLog(pool: Pool, instanceId: string): Promise<readonly string[] | null> {
   return withTransaction(pool, async (client) => {
@@ -246,7 +246,7 @@ async function loggedIds(client: Queryable, instanceId: string): Promise<string[
   return rows.map(({ id }) => id);
 }
 
-/** `pool.query` that throws `NothingWrittenError` without a connection; after other errors the outcome is unknown. */
+/** `pool.query`, but throws `NothingWrittenError` without a connection; after other errors the outcome is unknown. */
 async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Promise<Row | undefined> {
   const client = await pool.connect().catch((error: unknown) => {
     throw isDatabaseOutage(error) ? new NothingWrittenError(error) : error;

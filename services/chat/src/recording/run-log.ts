@@ -31,17 +31,17 @@ export interface RunLogOptions {
   instanceId: string;
   publisher: Pick<RunPublisher, 'isOpen' | 'push'>;
   log: Logger;
-  /** Counts events that the outbox refuses. */
+  /** Counts events refused by the outbox. */
   deadLetters: { inc: (events: number) => void };
   /** Called when ends were committed; `waiting` if events were written to the outbox. */
   onCommitted: (ends: readonly EndRow[], waiting: boolean) => void;
-  /** Called with ends that come after another instance has taken over the log; resolves them. */
+  /** Called with ends coming after the takeover of the log by another instance; resolves them. */
   onTaken: (ends: readonly AwaitedEnd[]) => void;
 }
 
 /**
- * The log of one instance: commits starts and ends of runs together, in the order in which they come, one row at a time.
- * The ends are published from here where that works, and by the outbox where not.
+ * Log of one instance: commits starts and ends of runs together, in the order in which they come, one row at a time.
+ * The ends are published from here where it works, and by the outbox where not.
  */
 export class RunLog {
   readonly instanceId: string;
@@ -50,12 +50,12 @@ export class RunLog {
   readonly #space = new LogSpace();
   readonly #starts: Start[] = [];
   readonly #ends: End[] = [];
-  /** Rows whose events go to the outbox after all. */
+  /** Rows with events for the outbox after all. */
   readonly #spilled: PublishedRow[] = [];
   readonly #givenUp: LoggedRun[] = [];
   /** Refused by the database, and tried again with each tick: until then they stay in the log. */
   readonly #refused: { spilled: PublishedRow[]; givenUp: LoggedRun[] } = { spilled: [], givenUp: [] };
-  /** Starts that may have been written. */
+  /** Starts maybe written already. */
   #inDoubt: readonly Start[] = [];
   #busy: Promise<void> | null = null;
   /** `dead`: takes no starts. `taken`: another instance has it. `over`: the process stops without the database. */
@@ -68,7 +68,7 @@ export class RunLog {
     this.instanceId = options.instanceId;
   }
 
-  /** Runs that have no committed end yet. */
+  /** Runs without a committed end yet. */
   get openRuns(): readonly string[] {
     return [...this.#space.open, ...this.#inDoubt.map(({ run }) => run)].map(({ id }) => id);
   }
@@ -118,7 +118,7 @@ export class RunLog {
     });
   }
 
-  /** Publishes the starts of runs that began until then, by the monotonic clock, and deletes rows of no use. */
+  /** Publishes the starts of runs begun until then, by the monotonic clock, and deletes rows of no use. */
   async tick(now: number, announceUntil: number): Promise<void> {
     if (this.#state === 'taken' || this.#state === 'over') return;
     this.#retryRefused();
@@ -184,7 +184,7 @@ export class RunLog {
   }
 
   async #run(): Promise<void> {
-    // One turn of the event loop, so that requests that arrived together go together.
+    // One turn of the event loop, so requests arriving together go together.
     await new Promise(setImmediate);
     while (this.#hasWork) await this.#commit(this.#nextGroup());
     this.#busy = null;
@@ -198,7 +198,7 @@ export class RunLog {
 
   #nextGroup(): Group {
     const starts = this.#starts.splice(0, groupSize);
-    // Rows of kept answers may be locked by a deletion of their user: starts do not wait for that.
+    // Rows of kept answers may be locked by a deletion of their user: starts do not wait for it.
     const alone =
       starts.length > 0 && this.#ends.slice(0, groupSize).some(({ row }) => row.answer ?? row.keeps);
     const trim = this.#space.nextTrim(this.#rests);
@@ -280,7 +280,7 @@ export class RunLog {
     return null;
   }
 
-  /** Rejects starts that are not known to be recorded, and those that would only wait for the same. */
+  /** Rejects starts not known to be recorded, and those only waiting for the same. */
   #refuseStarts(starts: readonly Start[], error: unknown): void {
     for (const { reject } of starts) reject(error);
     const waiting = this.#starts.splice(0);
@@ -335,12 +335,12 @@ export class RunLog {
       ends.map(({ row }) => row),
       !publishes || spilled.length > 0,
     );
-    // After the next group is sent, so that the database works while the requests of this one go on.
+    // After the next group is sent, so the database works while the requests of this one go on.
     setImmediate(() => [...starts, ...ends].forEach(({ resolve }) => resolve()));
     return null;
   }
 
-  /** The database rejects the group: part by part, so that one bad row harms no other. */
+  /** The database rejects the group: part by part, so one bad row harms no other. */
   async #commitApart(group: Group, error: unknown): Promise<void> {
     const { starts, ends, spilled, givenUp } = group;
     const parts = partsOf(group);
@@ -375,7 +375,7 @@ export class RunLog {
     settleUnstarted(refused.filter(({ run }) => run.state === 'starting'));
   }
 
-  /** Another instance has the log: it ends the runs that were under way, and publishes the ends that it found. */
+  /** Another instance has the log: it ends the runs under way, and publishes the ends it found. */
   #taken({ starts, ends }: Group): void {
     const early = starts.flatMap(({ run }) => (run.state === 'open' ? (run.earlyEnd ?? []) : []));
     this.#noteDead('taken', starts);

@@ -28,8 +28,8 @@ interface Written {
 }
 
 /**
- * Publishes events of committed ends straight from memory, as long as that works. Events that it can't publish go to the
- * outbox, whose relay has all the patience, and so does everything until a publication works again.
+ * Publishes events of committed ends straight from memory, as long as it works. Unpublished events go to the outbox,
+ * whose relay has all the patience, and so does everything until a publication works again.
  */
 export class RunPublisher {
   readonly #sink: EventSink | null;
@@ -106,7 +106,7 @@ export class RunPublisher {
     const rows = this.#takeRows();
     const events = rows.flatMap((row) => row.events.map(written));
     if (events.length > 0) await this.#send(sink, rows, events);
-    // All that was taken has gone, to the sink or to the outbox.
+    // Everything taken has gone, to the sink or to the outbox.
     this.#size = sizeOf(this.#queue);
     return events.length;
   }
@@ -129,7 +129,7 @@ export class RunPublisher {
     }
   }
 
-  /** Rows that waited for too long go to the outbox instead, where deletions of users find them. */
+  /** Rows go to the outbox after too long a wait. Deletions of users find them there. */
   #takeRows(): PublishedRow[] {
     this.#woken = Promise.withResolvers();
     const rows: PublishedRow[] = [];

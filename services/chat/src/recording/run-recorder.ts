@@ -18,7 +18,7 @@ import type { RunPublisher } from './run-publisher-job.ts';
 import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
 import { announceMs, groupSize, lateEndRetryMs, longestHoldMs, recorderStopMs } from '../bounds.ts';
 
-/** An end whose log another instance has taken over. */
+/** An end after another instance has taken over its log. */
 interface Correction extends AwaitedEnd {
   retryAt: number;
   giveUpAt: number;
@@ -38,13 +38,13 @@ export interface RunRecorderOptions {
 }
 
 /**
- * Commits every run before its provider is called and when it ends, so that neither a crash nor a cut stream loses
- * usage. Many requests share one commit, in the log of this process under its present name.
+ * Commits every run before its provider is called and when it ends, so neither a crash nor a cut stream loses usage.
+ * Many requests share one commit, in the log of this process under its present name.
  */
 export class RunRecorder implements RunWriter {
   readonly #options: RunRecorderOptions;
   readonly #corrected: Counter;
-  /** The last one takes starts; the others have runs that began under a name that was declared dead. */
+  /** The last one takes starts; the others have runs begun under a name since declared dead. */
   #logs: RunLog[] = [];
   readonly #corrections = new Map<string, Correction>();
   #correcting: Promise<void> | null = null;
@@ -68,7 +68,7 @@ export class RunRecorder implements RunWriter {
     this.#timer = setInterval(() => this.#tick(), announceMs);
   }
 
-  /** Waits for ends that are still being counted or committed. The rest is reaped later. */
+  /** Waits for ends still being counted or committed. The rest is reaped later. */
   async stop(): Promise<void> {
     const giveUpAt = monotonicMs() + recorderStopMs;
     while (this.openRuns.length > 0 && monotonicMs() < giveUpAt) await sleep(20);
@@ -85,7 +85,7 @@ export class RunRecorder implements RunWriter {
       );
   }
 
-  /** Runs that this process will still end. */
+  /** Runs this process will still end. */
   get openRuns(): readonly string[] {
     return [...this.#logs.flatMap(({ openRuns }) => openRuns), ...this.#corrections.keys()];
   }

@@ -6,7 +6,7 @@ import type { Attempt, AttemptStart, BudgetCharge, RunEnd, StoredAnswer } from '
 /** The instance of a log was declared dead: starts go to the log of its next name. */
 export class InstanceDeadError extends Error {}
 
-/** A log, for the runs that are in it. */
+/** A log, for its runs. */
 export interface RunKeeper {
   start(row: StartRow): Promise<void>;
   end(row: EndRow): Promise<void>;
@@ -29,7 +29,7 @@ export interface StartRow {
 }
 
 export interface EndRow {
-  /** None for runs that a reaper ends. */
+  /** Undefined for runs a reaper ends. */
   handle?: RunHandle;
   run: StartedRun;
   end: RunEnd;
@@ -38,17 +38,17 @@ export interface EndRow {
   /** Whether its answer was written to be kept, and is visible from now on. */
   keeps?: boolean | undefined;
   alerts?: readonly NewAlert[] | undefined;
-  /** Signatures that its client got as they are. */
+  /** Signatures its client got as they are. */
   signatures?: readonly NewSignature[];
 }
 
-/** A run under way whose process died or has lost it. */
+/** A run under way of a dead process, or lost by its process. */
 export interface Orphan {
   run: StartedRun;
   /** By the database clock, like its age. */
   startedAt: Date;
   ageMs: number;
-  /** The calls that have ended, in their order. */
+  /** The ended calls, in their order. */
   ended: Attempt[];
   /** The call without an end, the last one. */
   open: AttemptStart;

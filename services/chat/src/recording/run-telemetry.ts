@@ -37,7 +37,7 @@ export interface EndedRecall extends Timing {
   passages: number;
 }
 
-/** A call of a tool that the gateway made. */
+/** Call of a tool made by the gateway. */
 export interface EndedTool extends Timing {
   run: RunIdentity;
   name: string;
@@ -108,7 +108,7 @@ export class RunTelemetry {
     });
   }
 
-  /** Calls `listener` with the model of each call that has no price. */
+  /** Calls `listener` with the model of each call without a price. */
   onUnpriced(listener: (model: Model) => void): void {
     this.#onUnpriced = listener;
   }
@@ -166,7 +166,7 @@ export class RunTelemetry {
       kind: 'internal',
       startedAt,
       endedAt,
-      // Only the spans of calls have tokens, so that the sum over a trace does not count them twice.
+      // Only the spans of calls have tokens, so the sum over a trace does not count them twice.
       attributes: {
         'gen_ai.operation.name': run.operation,
         'gen_ai.request.model': run.requestModel,
@@ -204,7 +204,7 @@ function callAttributes({ run, attempt, model }: EndedAttempt): MeasureAttribute
   };
 }
 
-/** Clients invent names behind a pattern, and some providers answer with the name that they got. */
+/** Clients invent names behind a pattern, and some providers answer with the name they got. */
 function measuredAttributes(ended: EndedAttempt): MeasureAttributes {
   const attributes = callAttributes(ended);
   const { pattern } = ended.model;
@@ -271,7 +271,7 @@ class GenAiMetrics {
 
   callEnded(seconds: number, usage: AttemptEnd['usage'], attributes: MeasureAttributes): void {
     this.#duration(seconds, attributes);
-    // By the convention, tokens that the provider did not report have no metric.
+    // By the convention, tokens not reported by the provider have no metric.
     if (usage.estimated) return;
     const { 'error.type': _error, ...labels } = attributes;
     if (usage.inputTokens > 0) this.#tokens(usage.inputTokens, { ...labels, 'gen_ai.token.type': 'input' });

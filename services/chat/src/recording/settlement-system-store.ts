@@ -3,11 +3,11 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { BudgetCharge } from '../runs/run.ts';
 import { maxCosts, maxUncharged } from '../bounds.ts';
 
-/** The cost of runs of one tenant and one instance, for the budgets that they were reserved in. */
+/** Cost of runs of one tenant and one instance, for the budgets they were reserved in. */
 export interface Settlement {
   id: string;
   tenantId: string;
-  /** The instance that reserved for them. */
+  /** Instance with the reservation for them. */
   holderId: string;
   charges: readonly BudgetCharge[];
   /** Negative where exact costs replace higher estimates. */
@@ -22,7 +22,7 @@ const settlementColumns = `id, tenant_id as "tenantId", holder_id as "holderId",
 const settleable = `(s.holder_id = $1
   or not exists (select from chat.instances i where i.id = s.holder_id and i.dead_at is null))`;
 
-/** Sums the costs of runs of `instanceId` and of dead instances; returns the settlements that it made. */
+/** Sums the costs of runs of `instanceId` and of dead instances; returns the new settlements. */
 export async function makeSettlements(pool: Pool, instanceId: string): Promise<Settlement[]> {
   const { rows } = await pool.query<SettlementRow>(
     `with due as (
@@ -42,7 +42,7 @@ export async function makeSettlements(pool: Pool, instanceId: string): Promise<S
 }
 
 /**
- * Settlements of `instanceId` and of dead instances that an earlier call made, by id, above the id `after`; up to
+ * Settlements of `instanceId` and of dead instances made by an earlier call, by id, above the id `after`; up to
  * `maxUncharged`. Two replicas may return the same one.
  */
 export async function findUncharged(pool: Pool, instanceId: string, after: string): Promise<Settlement[]> {
@@ -58,12 +58,12 @@ function toSettlement(row: SettlementRow): Settlement {
   return { ...row, costPico: BigInt(row.costPico) };
 }
 
-/** Deletes settlements that were charged. */
+/** Deletes charged settlements. */
 export async function deleteSettlements(pool: Pool, ids: readonly string[]): Promise<void> {
   await pool.query('delete from chat.settlements where id = any($1::uuid[])', [ids]);
 }
 
-/** Dead instances without runs that are under way or wait to be settled. */
+/** Dead instances without runs under way or waiting to be settled. */
 export async function findReleasable(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select i.id from chat.instances i

@@ -44,7 +44,7 @@ export class Settler {
   #round = 0;
   /** Ends of this replica after which nothing was left to settle; null if something may be. */
   #settledEnds: number | null = null;
-  /** The id of the last settlement that was sent again. */
+  /** Id of the last settlement sent again. */
   #after = firstId;
 
   constructor(options: SettlerOptions) {
@@ -81,7 +81,7 @@ export class Settler {
   }
 
   /**
-   * New settlements have a call of their own, and older ones take turns, so that settlements that can't be charged do not
+   * New settlements have a call of their own, and older ones take turns, so settlements which can't be charged do not
    * delay those of other tenants. So have refunds, which the previous release of the tenant service rejects.
    */
   async #settle(): Promise<void> {
@@ -98,7 +98,7 @@ export class Settler {
   }
 
   /**
-   * Keeps the slots of this replica, and of others whose heartbeats go on although they may be too busy for this. A dead
+   * Keeps the slots of this replica, and of others with continuing heartbeats, which may be too busy for this. A dead
    * one's are kept for `heartbeatGapMs` more.
    */
   async #showLife(): Promise<void> {
@@ -128,7 +128,7 @@ export class Settler {
     await markReleased(this.#options.pool, released);
   }
 
-  /** Returns the ids of settlements that could not be charged. */
+  /** Returns the ids of settlements not charged. */
   async #send({
     settlements = [],
     releasedHolderIds = [],

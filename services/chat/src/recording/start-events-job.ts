@@ -7,7 +7,7 @@ import type { LoggedRun } from './logged-run.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
 import { groupSize } from '../bounds.ts';
 
-/** Publishes the starts of runs that began until then, by the monotonic clock. `open`: in the order in which they began. */
+/** Publishes the starts of runs begun until then, by the monotonic clock. `open`: in the order in which they began. */
 export async function announceStarts(
   owner: RowOwner,
   open: Iterable<LoggedRun>,

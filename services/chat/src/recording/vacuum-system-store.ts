@@ -11,8 +11,8 @@ export async function mayVacuum(pool: Pool): Promise<boolean> {
 }
 
 /**
- * Frees the space of deleted rows. Takes no lock that others wait for: it skips tables that are being vacuumed, and does
- * not truncate.
+ * Frees the space of deleted rows. Takes no lock others wait for: it skips tables being vacuumed, and does not
+ * truncate.
  */
 export async function vacuumQueues(pool: Pool): Promise<void> {
   await pool.query('vacuum (skip_locked, truncate false) chat.run_log, chat.outbox');

@@ -7,7 +7,7 @@ export interface Charged {
   chargePico?: bigint | undefined;
 }
 
-/** The amount that budgets are charged: the cost, or for what has no price an amount of its own, never 0 for tokens. */
+/** Amount charged to budgets: the cost, or for what has no price an amount of its own, never 0 for tokens. */
 export function chargeOf({ cost, chargePico }: Charged): bigint {
   return chargePico ?? cost?.costPico ?? 0n;
 }

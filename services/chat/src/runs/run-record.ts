@@ -19,16 +19,16 @@ import type { Cost } from '../catalogue/price.ts';
 import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity, ToolSpan } from './run.ts';
 
 /*
- * The stored form of runs: the data of their events without the times, which the database adds. Reapers of the previous
- * and of the next release read the stored form of a run under way, as they read a table: a member may be added if its
+ * Stored form of runs: the data of their events without the times, which the database adds. Reapers of the previous and
+ * of the next release read the stored form of a run under way, as they read a table: a member may be added if its
  * absence means something, and is never renamed.
  *
- * Every text and number is cut here to what an event may hold, so that no request and no answer makes an event that can't
- * be published or read.
+ * Every text and number is cut here to the size an event may hold, so no request and no answer makes an event
+ * impossible to publish or read.
  */
 
 export type StartedRun = Omit<RunStarted, 'started_at'>;
-/** The members that the end of a run adds. */
+/** Members added by the end of a run. */
 export type RunEnding = Omit<RunEnded, keyof RunStarted | 'ended_at'>;
 export type EndedRun = StartedRun & RunEnding;
 
@@ -66,7 +66,7 @@ export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: read
     error_type: cutOrNull(end.errorType, textLimits.error_code),
     error_message: cutOrNull(end.errorMessage, textLimits.error_message),
     output_preview: cutOrNull(end.outputPreview, textLimits.preview),
-    // Calls that the gateway makes itself, not those that a model asks the client to make.
+    // Calls made by the gateway itself, not those a model asks the client to make.
     tool_calls: Math.min(end.tools.length, maxInteger),
     priced: end.cost.priced,
     ...figures(end, maxRunTokens),
@@ -189,7 +189,7 @@ export function readStartedRun(text: string): StartedRun | null {
 
 const attemptStart = { id: z.uuid(), provider: z.string(), model: z.string(), upstreamModel: z.string() };
 const pico = z.string().regex(/^\d{1,19}$/);
-/** The members that ending a run needs. */
+/** Members needed to end a run. */
 const storedAttemptsShape = z.object({
   open: z.object({
     ...attemptStart,
@@ -232,10 +232,10 @@ function readStoredEnd(stored: StoredEnd): Attempt {
   return { ...rest, ...charge, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
 }
 
-/** The members of a run's record that name a user or a session, or hold a text. */
+/** Members of a run's record naming a user or a session, or holding a text. */
 const texts = ['user_id', 'session_id', 'input_preview', 'output_preview', 'error_message'];
 
-/** JSON that takes them from a record. */
+/** JSON to take them from a record. */
 export const withoutUser = JSON.stringify(Object.fromEntries(texts.map((name) => [name, null])));
 
 /** A run's record, as JSON, without its user, its session and all texts. */
@@ -245,7 +245,7 @@ export function anonymous(json: string): string {
   return JSON.stringify({ ...record, ...(Object.fromEntries(removed) as Record<string, null>) });
 }
 
-/** The same of what an end adds to a record: JSON whose brace at the beginning is a comma. */
+/** The same of what an end adds to a record: JSON with a comma in place of its first brace. */
 export function anonymousEnding(ending: string): string {
   return `,${anonymous(`{${ending.slice(1)}`).slice(1)}`;
 }

@@ -38,7 +38,7 @@ export interface RunIdentity {
   charges: readonly BudgetCharge[] | null;
 }
 
-/** A budget that a run was reserved in and is charged to. */
+/** A budget a run was reserved in and is charged to. */
 export interface BudgetCharge {
   /** The tenant or one of its keys. */
   subjectId: string;
@@ -55,7 +55,7 @@ export interface AttemptStart {
   model: string;
   upstreamModel: string;
   inputTokensGuess: number;
-  /** Decimal pico-USD that budgets hold for it; absent without a budget. */
+  /** Decimal pico-USD held for it by budgets; absent without a budget. */
   reservedPico?: string;
 }
 
@@ -97,7 +97,7 @@ export interface RunEnd {
   tools: readonly ToolSpan[];
 }
 
-/** A call of a tool that the gateway made. */
+/** Call of a tool made by the gateway. */
 export interface ToolSpan {
   id: string;
   /** As models get it. */
@@ -109,9 +109,9 @@ export interface ToolSpan {
   durationMs: number;
 }
 
-/** An answer that is stored with the end of its run, for repeats of the call. */
+/** An answer stored with the end of its run, for repeats of the call. */
 export interface StoredAnswer {
-  /** The claim of the call that waits for it. */
+  /** Claim of the call waiting for it. */
   claimId: string;
   /** Encrypted. */
   sealed: Buffer;
