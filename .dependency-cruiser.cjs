@@ -289,7 +289,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^packages/web/src/', pathNot: tests },
       to: {
-        path: 'node_modules/zod/|^packages/(?!web/|contract/src/scopes\\.ts|kit/src/csv\\.ts)',
+        path: 'node_modules/zod/|^packages/(?!web/|contract/src/scopes\\.ts|kit/src/(csv|bounds)\\.ts)',
         dependencyTypesNot: ['type-only'],
       },
     },
