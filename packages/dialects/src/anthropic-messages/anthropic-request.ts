@@ -12,7 +12,7 @@ import { isCall } from './tools.ts';
 /** Longer than any client's. */
 const maxUserIdChars = 4_096;
 
-/** A request whose types have been checked. */
+/** A request with checked types. */
 export class AnthropicRequest extends ReadRequest {
   /** Claude Code puts it into the user id: as JSON, or at the end. */
   override get session(): string | null {
@@ -67,7 +67,7 @@ export class AnthropicRequest extends ReadRequest {
     );
   }
 
-  /** Messages that have signatures, by their places. */
+  /** Messages with signatures, by their places. */
   get #signatures(): ReadonlyMap<number, SignedMessage> {
     const signed = new Map<number, SignedMessage>();
     const lastQuestion = this.messages.findLastIndex(isQuestion);

@@ -22,7 +22,7 @@ interface Place {
   dropped: DroppedFields;
 }
 
-/** The parts of a message. Throws a 400 for a block that other APIs don't have. */
+/** The parts of a message. Throws a 400 for a block unknown to other APIs. */
 export function* readContent(content: unknown, place: Place): Steps<Part[]> {
   const parts: Part[] = [];
   for (const [index, block] of listOfBlocks(content).entries()) {
@@ -49,7 +49,7 @@ function typeOf(block: unknown): unknown {
   return (Object(block) as Fields)['type'];
 }
 
-/** The members that a block says something by. */
+/** The content members of a block. */
 function assistantBlock<Name extends string>(
   block: unknown,
   names: readonly Name[],

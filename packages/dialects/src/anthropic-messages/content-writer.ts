@@ -18,7 +18,7 @@ import { isPlainText } from '../file-types.ts';
 import { isEmpty } from '../translation/ordered-turns.ts';
 import { parsedBytes } from '../bounds.ts';
 
-/** The blocks of a part. Other providers' thoughts have none. */
+/** The blocks of a part. Other providers' thoughts have no block. */
 export function blockOf(part: Part, dropped: DroppedFields): Fields[] {
   switch (part.kind) {
     case 'text':
@@ -44,12 +44,12 @@ function textBlock(text: string): Fields {
   return { type: 'text', text };
 }
 
-/** Arguments that are no object stay as a text in one. */
+/** Arguments other than an object stay as a text in one. */
 export function inputOf(argumentsText: string): RawJson {
   return new RawJson(argumentsObject(argumentsText) ?? writeJson({ arguments: argumentsText }));
 }
 
-/** The same for a request: it throws a 400 for arguments that take more than 50 ms to read. */
+/** The same for a request: throws a 400 for arguments with a reading time over 50 ms. */
 export function deferredInput({ id, argumentsText }: CallPart): DeferredText {
   const parsed = new DeferredText(() => inputOf(argumentsText));
   return new DeferredText(() => {
@@ -79,7 +79,7 @@ function mediaBlock(part: MediaPart, dropped: DroppedFields): Fields {
   if (kind === 'audio') throw dropped.unsupportedParameter(at, "Audio input isn't supported.");
   const document = { type: 'document', ...(name !== null && { title: name }) };
   const type = typeOf(part);
-  // An address that does not show its type is one of a PDF.
+  // An address without a visible type counts as one of a PDF.
   if (type === pdf || (type === null && 'url' in source)) return { ...document, source: writeSource(source) };
   if ('url' in source || !isPlainText(source))
     throw dropped.unsupportedParameter(at, 'The model reads PDF and plain text only.');

@@ -10,7 +10,7 @@ export function blocksOf(content: unknown): Fields[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content).filter(isFields);
 }
 
-/** The text that a content costs tokens for: what is said and thought, calls of tools and their results. */
+/** The text of a content with a cost in tokens: texts, thoughts, calls of tools and their results. */
 export function contentText(content: unknown, depth = 0): string {
   if (depth > maxDepth) return '';
   return blocksOf(content)
@@ -30,7 +30,7 @@ function blockText(
     case 'document':
       return textOf(title) + textOf(context) + documentText(source, depth);
     default:
-      // Calls of tools and their results, also of those that the provider has itself.
+      // Calls of tools and their results, also of the provider's own tools.
       return textOf(name) + (isFields(input) ? JSON.stringify(input) : '') + contentText(content, depth + 1);
   }
 }
@@ -41,13 +41,13 @@ function documentText(source: unknown, depth: number): string {
   return type === 'content' ? contentText(content, depth + 1) : '';
 }
 
-/** The texts that a reader sees of a content: those of its text blocks. */
+/** The texts of a content for a reader: those of its text blocks. */
 export function spokenText(content: unknown, separator = ''): string {
   const texts = blocksOf(content).map(({ type, text }) => (type === 'text' ? textOf(text) : ''));
   return texts.filter((text) => text !== '').join(separator);
 }
 
-/** Pictures and files in a content: their number, and the bytes of those that are in the request itself. */
+/** Pictures and files in a content: their number, and the bytes of those in the request itself. */
 export function attachmentsIn(content: unknown, depth = 0): { count: number; bytes: number } {
   const totals = { count: 0, bytes: 0 };
   if (depth > maxDepth) return totals;

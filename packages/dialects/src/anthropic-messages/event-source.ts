@@ -16,7 +16,7 @@ interface OpenBlock {
   /** Written where no piece of the input comes. */
   input: string | null;
   signature: string;
-  /** The signature that the block began with. */
+  /** The signature at the start of the block. */
   opening: ReasoningSignature | null;
 }
 
@@ -113,7 +113,7 @@ export class MessageSource extends AnswerSource {
   }
 }
 
-/** The part that a block is; null for one of a tool that the provider has. */
+/** The part of a block; null for a block of the provider's own tools. */
 function openPart({ type, id, name }: Fields): OpenPart | null {
   switch (type) {
     case 'text':

@@ -28,18 +28,18 @@ export const fieldNames: FieldNames = {
   ...{ output: 'output_config.format', strictOutput: 'output_config.format', reasoning: 'thinking' },
 };
 
-/** Fields that are translated. All others are hints, but for those that are refused. */
+/** Translated fields. All others are hints, but for the refused ones. */
 const translated = [
   ...(['model', 'messages', 'system', 'max_tokens', 'stop_sequences', 'stream', 'temperature'] as const),
   ...(['top_p', 'top_k', 'thinking', 'tool_choice', 'tools', 'output_config'] as const),
 ];
 
-/** Fields that give the model what only Anthropic has. */
+/** Fields for features of Anthropic alone. */
 const decisive = ['container', 'mcp_servers'] as const;
 
 /** See `ClientFormat`. */
 export function* readRequest(body: Fields, source: JsonSource, dropped: DroppedFields): Steps<Conversation> {
-  // By this code Anthropic's SDKs know that they are to send the whole conversation.
+  // By this code Anthropic's SDKs know to send the whole conversation.
   if (isGiven(body['thread']))
     throw dropped.unsupportedParameter('thread', undefined, 'thread_unsupported_request');
   for (const name of decisive) if (isGiven(body[name])) throw dropped.unsupportedParameter(name);
@@ -79,7 +79,7 @@ type RequestFields = Members<(typeof translated)[number]>;
 
 const choiceMembers = ['type', 'name', 'disable_parallel_tool_use'] as const;
 
-/** Claude Code begins with a block that changes with each session, which would break the caches of providers. */
+/** Claude Code begins with a block of its own for each session, which would break the caches of providers. */
 const billingHeader = /^x-anthropic-billing-header:/;
 
 function* turnsOf(

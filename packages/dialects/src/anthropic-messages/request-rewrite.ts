@@ -15,9 +15,9 @@ import { isKept } from '../marked-signatures.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
 /**
- * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. `thinks`:
- * whether the client lets the model think, beside which an agent's sampling is refused. `signatures`: messages with signatures,
- * by their places.
+ * Applies the rewrite to the source text of a request, a valid JSON object. Its members may be given where they are
+ * known. `thinks`: whether the client lets the model think, beside which an agent's sampling is refused. `signatures`:
+ * messages with signatures, by their places.
  */
 export function rewriteRequest(
   body: Buffer,
@@ -47,7 +47,7 @@ export interface SignedMessage {
   signatures: ReadonlyMap<number, string>;
   /** The number of all its blocks. */
   blocks: number;
-  /** Whether it calls tools in the newest turn, whose thoughts must be there while the model thinks. */
+  /** Whether it calls tools in the newest turn: the thoughts of this turn must be there while the model thinks. */
   isInLoop: boolean;
 }
 
@@ -90,7 +90,7 @@ function removeForeign(
 
 /**
  * Puts a block before the first text of a message of the user: results of tools must come first in it. The index is of
- * the list that `JSON.parse` takes: the last one.
+ * the list as `JSON.parse` takes it: the last one.
  */
 function addReference(
   body: Buffer,
@@ -138,7 +138,7 @@ function isSerial(body: Buffer, at: number): boolean {
   return disabled !== undefined && body.toString('latin1', disabled.valueStart, disabled.valueEnd) === 'true';
 }
 
-/** The highest that Anthropic takes; OpenAI takes 2. */
+/** Anthropic's maximum; OpenAI takes 2. */
 const maxTemperature = 1;
 
 const parameterNames = {
@@ -160,7 +160,7 @@ export function unsupportedInAnthropic(defaults: Fields): string[] {
   return [...unsupportedIn(parameterNames, others), ...(isTwice ? ['top_p'] : [])];
 }
 
-/** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
+/** Adds the agent's parameters, except for those in the client's request, and lowers the limit of the answer. */
 function addDefaults(
   body: Buffer,
   members: readonly Member[],

@@ -8,12 +8,12 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { blockOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
 
-/** For models whose catalogue entry gives none: the API requires one, and all but its oldest models take this. */
+/** For models without one in their catalogue entry: the API requires one, and all but its oldest models take this. */
 const otherwiseTokens = 8_192;
 
 /**
- * See `ProviderFormat`. The API has a format by a schema, and none for any JSON object. A forced call of a tool in its
- * place would end thinking, and calls of the client's own tools.
+ * See `ProviderFormat`. The API has a format by a schema, but no format for any JSON object. A forced call of a tool in
+ * its place would end thinking, and calls of the client's own tools.
  */
 export function* writeRequest(
   conversation: Conversation,

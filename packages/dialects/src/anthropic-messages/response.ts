@@ -26,13 +26,13 @@ import { partsOf, type Usage } from '../usage/usage.ts';
 import { writeUsage as writeChatUsage } from '../openai-chat/usage.ts';
 import { maxParts } from '../bounds.ts';
 
-/** Members beside the content that say what an answer is. */
+/** Members beside the content by which an answer is recognised. */
 const memberNames = [
   ...['type', 'model', 'usage', 'stop_reason'],
   ...['error', 'message', 'code', 'status', 'success'],
 ];
 
-/** Throws `NoAnswer`, so that a broken provider does not count as a success. */
+/** Throws `NoAnswer`, so a broken provider does not count as a success. */
 export async function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
@@ -80,7 +80,7 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   };
 }
 
-/** Blocks of tools that the provider has are left out: requests for them are refused. */
+/** Blocks of the provider's own tools are left out: requests for them are refused. */
 function partOf(block: Fields, source: JsonSource | null): AnswerPart[] {
   const { type, text, id, name } = block;
   switch (type) {
@@ -166,8 +166,8 @@ export function idOf(id: string): string {
 }
 
 /**
- * Usage as Anthropic writes it. It has no name for tokens that are no text: where there are some, OpenAI's names stand
- * beside its own, which the reader looks at first. Without a report all is zero, which counts as none.
+ * Usage as Anthropic writes it. It has no name for tokens other than text: where there are some, OpenAI's names stand
+ * beside its own, and the reader looks at them first. Without a report all is zero, which counts as no usage.
  */
 export function writeUsage(usage: Usage | null): Fields {
   if (usage === null) return { input_tokens: 0, output_tokens: 0 };

@@ -17,19 +17,19 @@ export interface MessageEvent {
   fields: Fields;
   /** The index of its block. */
   index: number;
-  /** The error that it reports; null for an event of an answer. */
+  /** The reported error; null for an event of an answer. */
   error: ProviderError | null;
 }
 
-/** The events that make up an answer. Any other one may report an error. */
+/** The events of an answer. Any other one may report an error. */
 const answerTypes: ReadonlySet<string> = new Set([
   ...['message_start', 'message_delta', 'message_stop'],
   ...['content_block_start', 'content_block_delta', 'content_block_stop'],
 ]);
 
 /**
- * The event in a frame; null for a comment or an empty frame. Its type stands in its data, and is its name where that
- * lacks it. Throws if the data is no JSON object.
+ * The event in a frame; null for a comment or an empty frame. Its type stands in its data, or else is its name. Throws
+ * if the data is no JSON object.
  */
 export function eventOf(frame: Buffer): MessageEvent | null {
   const data = frameData(frame);
@@ -50,7 +50,7 @@ export class MessageProgress {
   usage: Fields = {};
   /** Whether the event with the end, and its usage, has come. */
   hasStopped = false;
-  /** Whether a block has ended that may be the last one, and none has begun since. */
+  /** Whether a block has ended, possibly the last one, without another begun since. */
   #mayEnd = false;
   #isThought = false;
 
@@ -81,10 +81,10 @@ export function frameOf(fields: Fields & { type: string }): Buffer {
   return Buffer.from(`event: ${fields.type}\ndata: ${writeJson(fields)}\n\n`);
 }
 
-/** The last event of a complete stream, where the provider sent none. */
+/** The last event of a complete stream, if the provider did not send it. */
 export const stopFrame = frameOf({ type: 'message_stop' });
 
-/** Usage at the beginning of a stream, whose output is that of the first piece alone. */
+/** Usage at the beginning of a stream. Its output counts the first piece alone. */
 export function firstUsage(message: unknown): Fields {
   const { usage } = Object(message) as Fields;
   return isFields(usage) ? { ...usage, output_tokens: 0 } : {};
@@ -96,7 +96,7 @@ function isThought(block: unknown): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }
 
-/** Whether the client is to call tools, so that its text is no answer yet. */
+/** Whether the client has to call tools, so its text is no answer yet. */
 export function callsTools(message: unknown): boolean {
   return (Object(message) as Fields)['stop_reason'] === 'tool_use';
 }

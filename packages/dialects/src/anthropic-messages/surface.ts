@@ -66,7 +66,7 @@ function model({ id, created }: UsableModel): AnthropicModel {
   return { type: 'model', id, display_name: id, created_at: new Date(created * 1_000).toISOString() };
 }
 
-/** A page, which ends where the list does: its shape has no place to show that agents are missing. */
+/** A page, which ends where the list does: its shape has no place to report missing agents. */
 function models(
   { models: all }: UsableModels,
   { limit, before_id: before, after_id: after }: ModelQuery,

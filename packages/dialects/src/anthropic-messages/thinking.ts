@@ -4,10 +4,10 @@ import type { Conversation, Effort, Turn } from '../translation/conversation.ts'
 import { budgetOf, effortOf } from '../translation/effort.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 
-/** The least that Anthropic takes. */
+/** Anthropic's minimum. */
 const leastBudget = 1_024;
 
-/** Efforts that Anthropic's API has. */
+/** Efforts of Anthropic's API. */
 const efforts: Readonly<Record<Effort, string | null>> = {
   none: null,
   minimal: 'low',
@@ -53,7 +53,7 @@ function thinksByEffort({ name, sampling }: ModelFacts): boolean {
   return Number(major) * 100 + Number(minor ?? 0) >= 406;
 }
 
-/** Whether calls wait for their results whose message has no thought of Anthropic's. */
+/** Whether calls without a thought of Anthropic's in their message wait for their results. */
 function lacksThoughts(turns: readonly Turn[]): boolean {
   const last = turns.findLastIndex(({ role }) => role === 'assistant');
   const lastParts = turns[last]?.parts ?? [];

@@ -48,7 +48,7 @@ export class AssistantContent implements AssistantMessage {
     return new AssistantContent(blocks, calls);
   }
 
-  /** The same for an answer that stopped for this reason: calls of one that broke off are not to be made. */
+  /** The same for an answer stopped for this reason: calls of a broken-off answer are not to be made. */
   stopped(reason: unknown): AssistantContent {
     return brokenOff.has(reason) ? new AssistantContent(this.blocks, []) : this;
   }
@@ -88,17 +88,17 @@ export class AssistantContent implements AssistantMessage {
 
 const brokenOff = new Set<unknown>(['max_tokens', 'refusal', 'model_context_window_exceeded']);
 
-/** Whether a block of a content goes back to the vendor alone that made it. */
+/** Whether a block of a content goes back to its own vendor alone. */
 export function isSigned({ type }: Fields): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }
 
-/** The name of a called tool; empty where it is none. */
+/** The name of a called tool; empty without one. */
 function nameOf(block: Fields): string {
   return textOf(block['name']);
 }
 
-/** Whether a block is a call of a tool that the client, or the gateway, has. */
+/** Whether a block is a call of a tool of the client or of the gateway. */
 export function isCall(block: unknown): block is Fields {
   return isFields(block) && block['type'] === 'tool_use';
 }
@@ -196,14 +196,14 @@ export class MessageToolAnswers extends JoinedAnswers {
 }
 
 /**
- * Passes the events of several calls of a model on as one message: the client sees one start, blocks that are numbered in
- * turn, one end with the usage of all, and none of the calls that the gateway makes itself. Frames that need no change
- * stay as they are.
+ * Passes the events of several calls of a model on as one message: the client sees one start, blocks with numbers in
+ * turn, one end with the usage of all, and no call of the gateway's own tools. Frames without a change stay as they
+ * are.
  */
 export class MessageToolStream extends JoinedStream implements ToolStream {
   #isFirst = true;
   #content = new ContentBuilder();
-  /** The index that the client gets for each block of the call under way; null for calls of the gateway. */
+  /** The client's index for each block of the call under way; null for calls of the gateway. */
   #indexes = new Map<number, number | null>();
   #shownBlocks = 0;
   #hasOthersCall = false;

@@ -6,10 +6,10 @@ import { familyOf } from '../model-family.ts';
 
 /** Claude before 3.5 Haiku, which refuses cache points. */
 const oldClaude = /claude-(?:v2|instant|3-(?:haiku|sonnet|opus)|3-5-sonnet-20240620)|claude-3-5-sonnet-v1\b/i;
-/** Models that keep their cache for an hour where they are asked to. */
+/** Models with a cache of an hour on request. */
 const hourlyClaude = /claude-(?:opus|sonnet|haiku)-(?:4-[5-9]|[5-9])/i;
 
-/** The most that a request has. */
+/** The maximum for a request. */
 const maxPoints = 4;
 
 /** https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html */

@@ -20,8 +20,8 @@ interface ConverseOptions {
 }
 
 /**
- * The messages of a conversation, whose roles alternate. Claude takes system texts in the middle; for other models they are
- * the user's.
+ * The messages of a conversation, with alternating roles. Claude takes system texts in the middle; for other models
+ * they are the user's.
  */
 export function writeMessages(turns: readonly Turn[], options: ConverseOptions): Message[] {
   const writer = new BlockWriter(options);
@@ -135,7 +135,7 @@ const audioFormats: Readonly<Record<string, string | undefined>> = {
 /** Longer names are refused. */
 const maxNameChars = 200;
 
-/** Writes the media of one request, whose files have a name each. */
+/** Writes the media of one request. Each file has a name of its own. */
 class MediaWriter {
   readonly #dropped: DroppedFields;
   readonly #names = new Set<string>();
@@ -144,7 +144,7 @@ class MediaWriter {
     this.#dropped = dropped;
   }
 
-  /** Throws a 400 for a part that Converse has no place for. */
+  /** Throws a 400 for a part without a place in Converse. */
   block({ kind, source, name, at }: MediaPart): Fields {
     if ('url' in source)
       throw this.#dropped.unsupportedParameter(at, 'The model takes this part as data only.');

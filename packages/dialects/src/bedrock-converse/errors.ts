@@ -3,7 +3,7 @@ import type { ProviderError } from '../dialect.ts';
 import { converseWords, parseError, withoutAccount } from '../provider-errors.ts';
 import { textOf } from '../translation/fields.ts';
 
-/** Statuses of Bedrock's exceptions, for those that come without one. */
+/** Statuses of Bedrock's exceptions, for those without a status of their own. */
 const statuses: ReadonlyMap<string, number> = new Map([
   ['AccessDeniedException', 403],
   ['InternalServerException', 500],
@@ -26,7 +26,7 @@ export function exceptionIn(fields: Fields): ProviderError {
   return withoutAccount({ status, ...converseWords({ message }) });
 }
 
-/** A whole answer that is an error; null for any other. */
+/** The error in a whole answer; null for any other answer. */
 export function errorIn(fields: Fields): ProviderError | null {
   if (isFields(fields['output'])) return null;
   const isError = [fields['__type'], fields['message'], fields['Message']].some(

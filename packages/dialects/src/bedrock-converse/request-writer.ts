@@ -70,7 +70,7 @@ function formatOf(name: string | null, schemaJson: string): Fields {
   return { type: 'json_schema', structure: { jsonSchema: { schema: schemaJson, ...named } } };
 }
 
-/** Parameters that all models have, and those that a family has in fields of its own. */
+/** Parameters of all models, and those of a family in fields of its own. */
 function samplingIn(
   conversation: Conversation,
   options: { isThinking: boolean; facts: ModelFacts; dropped: DroppedFields },
@@ -110,7 +110,7 @@ function toolsIn(
   const serial = parallel === false && isClaude;
   return {
     config: { tools: tools.flatMap(write), ...(forced !== null && { toolChoice: forced }) },
-    // A type beside that of Converse is refused as a conflict, and needed without.
+    // A type is refused as a conflict beside the type of Converse, and needed without it.
     additional: serial
       ? { tool_choice: { ...(forced === null && { type: 'auto' }), disable_parallel_tool_use: true } }
       : {},

@@ -52,7 +52,7 @@ function partsOf(block: Fields, source: JsonSource | null, facts: ModelFacts): A
   return [{ kind: 'text', text: citedTexts.join('') }];
 }
 
-/** Tools that run at the provider are no calls for the client. */
+/** Calls of tools run by the provider are no calls for the client. */
 export function isOwn({ type }: Fields): boolean {
   return type !== 'server_tool_use';
 }
@@ -92,7 +92,7 @@ export function endingOf({ stopReason, additionalModelResponseFields }: Fields):
   return endingIn(stopReason, reasons, stopReason === 'stop_sequence' ? textIn(sequence) : null);
 }
 
-/** Blocks that have no place in the APIs of clients. */
+/** Blocks without a place in the APIs of clients. */
 export function isMedia(block: Fields): boolean {
   return ['image', 'audio', 'video', 'document'].some((kind) => isFields(block[kind]));
 }

@@ -18,7 +18,7 @@ import { dataSource } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
-/** `DroppedFields.members` of an object whose names may have either spelling. `names`: in camelCase. */
+/** `DroppedFields.members` of an object with names in either spelling. `names`: in camelCase. */
 export function membersOf<Name extends string>(
   value: unknown,
   { path, names, dropped }: { path: string; names: readonly Name[]; dropped: DroppedFields },
@@ -71,7 +71,7 @@ function addTo(calls: Map<string, UnansweredCall[]>, key: string, call: Unanswer
   else known.push(call);
 }
 
-/** The turns of a request's contents. Throws a 400 for a part that other APIs don't have. */
+/** The turns of a request's contents. Throws a 400 for a part unknown to other APIs. */
 export function* readContents(fields: Fields, source: JsonSource, dropped: DroppedFields): Steps<Turn[]> {
   const calls = new CallOrder();
   const contents = source.member('contents');
@@ -121,7 +121,7 @@ interface PartsPosition {
   calls: CallOrder;
 }
 
-/** Members of a part that are translated. */
+/** Translated members of a part. */
 const partNames = [
   ...(['text', 'thought', 'thoughtSignature', 'functionCall', 'functionResponse'] as const),
   ...(['inlineData', 'fileData'] as const),

@@ -7,11 +7,11 @@ import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { withResultsBehindCalls, firstMessage } from '../translation/ordered-turns.ts';
 
-/** Google's documented stand-in for a signature that isn't there. */
+/** Google's documented stand-in for a missing signature. */
 const standIn = 'skip_thought_signature_validator';
 
 interface ContentOptions {
-  /** Gemini 3 refuses calls of a turn whose first one has no signature. */
+  /** Gemini 3 refuses calls of a turn without a signature on the first one. */
   isThird: boolean;
   dropped: DroppedFields;
 }
@@ -35,7 +35,7 @@ export function* writeContents(
   return { system, contents };
 }
 
-/** Turns of one side that follow one another are one. */
+/** Successive turns of one side are one. */
 function joined(turns: readonly Turn[]): { isSaid: boolean; parts: Part[] }[] {
   const groups: { isSaid: boolean; parts: Part[] }[] = [];
   for (const { role, parts } of turns) {
@@ -87,7 +87,7 @@ function saidPart(part: Part, dropped: DroppedFields): Fields[] {
   }
 }
 
-/** Results are found by their names and their order, which is that of the calls. */
+/** Results are found by their names and their order, the same as the order of the calls. */
 function userParts(
   parts: readonly Part[],
   names: ReadonlyMap<string, string>,

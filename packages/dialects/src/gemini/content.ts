@@ -9,7 +9,7 @@ export function partsOf(content: unknown): Fields[] {
   return isFields(content) ? objectsIn(content, 'parts') : [];
 }
 
-/** The text that parts cost tokens for: what is said and thought, calls of tools and their results. */
+/** The text of parts with a cost in tokens: texts, thoughts, calls of tools and their results. */
 export function partsText(parts: readonly Fields[]): string {
   return parts.map(partText).join('');
 }
@@ -26,27 +26,27 @@ function partText(part: Fields): string {
   return texts.map((value) => (isFields(value) ? JSON.stringify(value) : textOf(value))).join('');
 }
 
-/** The texts that a reader sees of parts: those that are no thoughts. */
+/** The texts of parts for a reader: all but thoughts. */
 export function spokenText(parts: readonly Fields[], separator = ''): string {
   const texts = parts.map(({ text, thought }) => (typeof text === 'string' && thought !== true ? text : ''));
   return texts.filter((text) => text !== '').join(separator);
 }
 
-/** The call of a tool that the client, or the gateway, has; null if the part is none. */
+/** The call of a tool of the client or the gateway; null for any other part. */
 export function callIn(part: Fields): Fields | null {
   const call = valueOf(part, 'functionCall');
   return isFields(call) ? call : null;
 }
 
-/** The name of the tool that a part calls; empty if it calls none. */
+/** The name of the tool called by a part; empty without a call. */
 export function calledName(part: Fields): string {
   return textOf(callIn(part)?.['name']);
 }
 
-/** Google's documented stand-ins for a signature that a client does not have. */
+/** Google's documented stand-ins for a signature missing at the client. */
 const standIns = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']);
 
-/** Whether a part goes back to the vendor alone that made it: a signature holds its thoughts. */
+/** Whether a part goes back to its own vendor alone: a signature holds its thoughts. */
 export function isSigned(part: Fields): boolean {
   const signature = textOf(valueOf(part, 'thoughtSignature'));
   return signature !== '' && !standIns.has(signature);
@@ -54,7 +54,7 @@ export function isSigned(part: Fields): boolean {
 
 export interface ContentAttachments {
   count: number;
-  /** Bytes of the request that are no text for this reason. */
+  /** Bytes of the request excluded from its text for this reason. */
   bytes: number;
   hasAudio: boolean;
 }

@@ -14,7 +14,7 @@ export const geminiDialect = {
   name: 'gemini',
   passedHeaders: [],
   readRequest,
-  // This version has every field that v1 has.
+  // This version has every field of v1.
   pathOf: (call) => `/v1beta/models/${inPath(call.model)}:${methodOf(call)}`,
   methodOf,
   signatures: {

@@ -13,15 +13,15 @@ const statuses: Readonly<Record<string, number>> = {
 /** More than any error has. */
 const maxDetails = 32;
 
-/** The error in a response that came with status 200, or null. */
+/** The error in a response with status 200, or null. */
 export function publicErrorIn(fields: Fields): ProviderError | null {
   return errorIn(fields) === null ? null : withoutAccount(parseError(fields));
 }
 
-/** The status of a model that is overloaded, and of one that is away. */
+/** The statuses of an overloaded model, and of one that is away. */
 const unavailable = 503;
 
-/** Reads the body of an error. That of a stream which is an array has the error in it. */
+/** Reads the body of an error. For a stream as an array, the error is in the array. */
 export function parseError(body: Fields, httpStatus?: number): ProviderError {
   const [first = body] = listOf(body);
   const fields = isFields(first) ? first : {};

@@ -50,8 +50,8 @@ export function numberOf(value: unknown): number | null {
 }
 
 /**
- * Checks the names and types of an object's fields; null passes for each. A field that is there in both spellings, or in
- * another one, could be read by the provider and not by the gateway. `path`: of the object, with a dot.
+ * Checks the names and types of an object's fields; null passes for each. A field in both spellings, or in another one,
+ * could be read by the provider and not by the gateway. `path`: of the object, with a dot.
  */
 export function checkFields(fields: Fields, known: FieldTypes, path = ''): void {
   const names = Object.keys(fields);
@@ -75,7 +75,7 @@ export function checkFields(fields: Fields, known: FieldTypes, path = ''): void 
   }
 }
 
-/** A name as servers compare it that read names in any case and spelling. */
+/** A name as compared by servers with any case and spelling of names. */
 function plainOf(name: string): string {
   return name.toUpperCase().toLowerCase().replaceAll('_', '');
 }

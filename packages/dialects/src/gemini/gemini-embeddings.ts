@@ -12,7 +12,7 @@ import { objectIn, objectsIn } from './fields.ts';
 import { membersAt, named, renameModel } from './request-rewrite.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
-/** A request for the vectors of one content or of several, whose types have been checked. */
+/** A request for the vectors of one content or of several, with checked types. */
 export class GeminiEmbeddings extends ReadRequest {
   override readonly operation = 'embeddings';
   readonly isBatch: boolean;

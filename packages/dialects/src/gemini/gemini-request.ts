@@ -13,7 +13,7 @@ import { parameterNames, rewriteRequest } from './request-rewrite.ts';
 import { textOf } from '../translation/fields.ts';
 import { mostChoices } from '../bounds.ts';
 
-/** A request whose types have been checked. */
+/** A request with checked types. */
 export class GeminiRequest extends ReadRequest {
   readonly #config: Fields;
 

@@ -10,7 +10,7 @@ export function searchesIn(candidate: Fields): number {
   return isFields(metadata) ? listOf(valueOf(metadata, 'webSearchQueries')).length : 0;
 }
 
-/** Tools that have no fee beside their tokens. */
+/** Tools without a fee beside their tokens. */
 const withoutFee = new Set([
   'functionDeclarations',
   'codeExecution',
@@ -20,7 +20,7 @@ const withoutFee = new Set([
 ]);
 const searches = new Set(['googleSearch', 'googleSearchRetrieval', 'enterpriseWebSearch']);
 
-/** The tools of a request that have a fee, each by the type that it is billed as. */
+/** The tools of a request with a fee, each by its type for billing. */
 export function* toolTypesIn(fields: Fields): Generator<Fields> {
   for (const tool of objectsIn(fields, 'tools'))
     for (const [name, value] of Object.entries(tool)) {

@@ -53,7 +53,7 @@ const translatedOfConfig = [
 type GenerationFields = Members<(typeof translated)[number]>;
 type Config = Members<(typeof translatedOfConfig)[number]>;
 
-/** Values of fields of the configuration that decide the meaning of the answer, as far as they ask for nothing. */
+/** Values asking for nothing, of fields of the configuration with effect on the meaning of the answer. */
 const harmless = {
   candidateCount: (value: unknown) => value === 1 || value === '1',
   responseLogprobs: (value: unknown) => value === false,
@@ -149,7 +149,7 @@ function* declarationOf(
   };
 }
 
-/** A schema in Google's older form; null for none. */
+/** A schema in Google's older form; null without one. */
 function* olderSchema(schemaJson: string | null): Steps<string | null> {
   return schemaJson === null || schemaJson === 'null' ? null : yield* asJsonSchema(schemaJson);
 }

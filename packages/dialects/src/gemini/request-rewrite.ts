@@ -8,7 +8,10 @@ import { isSigned } from './content.ts';
 import { isNamed, numberOf } from './fields.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
-/** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
+/**
+ * Applies the rewrite to the source text of a request, a valid JSON object. Its members may be given where they are
+ * known.
+ */
 export function rewriteRequest(
   body: Buffer,
   rewrite: Rewrite,
@@ -25,7 +28,7 @@ export function rewriteRequest(
   return applyChanges(body, members, changes);
 }
 
-/** Google takes it for the signature of a thought that another model has made. */
+/** Google takes it for the signature of another model's thought. */
 const standIn = '"skip_thought_signature_validator"';
 
 const signatureNames = ['"thoughtSignature"', '"thought_signature"'];
@@ -88,8 +91,8 @@ function addSystem(
 }
 
 /**
- * Puts a part before the first text of a content of the user. The index is of the list that `JSON.parse` takes: the last
- * one.
+ * Puts a part before the first text of a content of the user. The index is of the list as `JSON.parse` takes it: the
+ * last one.
  */
 function addReference(
   body: Buffer,
@@ -113,7 +116,7 @@ function addReference(
   }
 }
 
-/** Whether the value at a place is a part with a text that is no thought. */
+/** Whether the value at a place is a part with a text other than a thought. */
 function isSpoken(body: Buffer, at: number): boolean {
   const members = membersAt(body, at);
   const [text] = named(members, 'text').slice(-1);
@@ -148,7 +151,7 @@ function addTools(
 const declarationsStart = Buffer.from('{"functionDeclarations":[');
 const declarationsEnd = Buffer.from(']}');
 
-/** The declarations of the first tool that has any: the API takes functions of one tool only. */
+/** The declarations of the first tool with any: the API takes functions of one tool only. */
 function declarationsIn(body: Buffer, { valueStart }: Member): Member | null {
   const starts = body[valueStart] === openBracket ? elementsOf(body, valueStart) : [valueStart];
   for (const at of starts) {
@@ -169,7 +172,7 @@ function addChoice(body: Buffer, members: readonly Member[], mode: string, { edi
   }
 }
 
-/** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
+/** Adds the agent's parameters, except for those in the client's request, and lowers the limit of the answer. */
 function addConfig(
   body: Buffer,
   members: readonly Member[],
@@ -210,7 +213,7 @@ export const parameterNames = {
 };
 const limitName = parameterNames.max_tokens;
 
-/** The members of the object at a place; none if the value there is no object. */
+/** The members of the object at a place; empty for any other value. */
 export function membersAt(body: Buffer, at: number): readonly Member[] {
   return body[at] === openBrace ? objectMembers(body, { from: at }) : [];
 }

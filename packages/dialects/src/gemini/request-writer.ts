@@ -79,7 +79,7 @@ function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, dropped: Dro
   };
 }
 
-/** The most that all models before Gemini 3 take. */
+/** The common maximum of all models before Gemini 3. */
 const mostBudget = 24_576;
 
 function declaration({ name, description, schemaJson }: Tool): Fields {

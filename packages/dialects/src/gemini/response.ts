@@ -27,14 +27,14 @@ import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
 import { readSignature } from './content-reader.ts';
 import { maxChoices, maxParts } from '../bounds.ts';
 
-/** Members beside the candidates that say what an answer is. */
+/** Members beside the candidates by which an answer is recognised. */
 const memberNames = [
   ...['promptFeedback', 'usageMetadata', 'modelVersion'],
   ...['error', 'message', 'code', 'status'],
 ];
 
 /**
- * Throws `NoAnswer`, so that a broken provider does not count as a success. A prompt that was blocked has an answer without
+ * Throws `NoAnswer`, so a broken provider does not count as a success. A blocked prompt has an answer without
  * candidates.
  */
 export async function readWhole(
@@ -65,13 +65,13 @@ export async function readWhole(
   });
 }
 
-/** Google's streams that are arrays have their error in one, which may come with status 200. */
+/** Google's streams as arrays have their error in one, possibly with status 200. */
 function errorInArray(answer: unknown): ReturnType<typeof publicErrorIn> {
   const [first] = listOf(answer);
   return isFields(first) ? publicErrorIn(first) : null;
 }
 
-/** Whether an answer has vectors, which are the client's: that there are some is enough. */
+/** Whether an answer has vectors, which are the client's: one is enough. */
 async function isEmbedded(whole: AnswerJson): Promise<boolean> {
   const vectors = await (await whole.member('embeddings'))?.elements(1);
   const vector = await (await whole.member('embedding'))?.fields([]);
@@ -122,7 +122,7 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   };
 }
 
-/** Parts of tools that the provider has are left out. */
+/** Parts of the provider's own tools are left out. */
 export function partsOf(part: Fields, source: JsonSource | null): AnswerPart[] {
   const signature = readSignature(part);
   const { text } = part;
@@ -140,7 +140,7 @@ function isMedia(part: Fields): boolean {
   return isFields(valueOf(part, 'inlineData')) || isFields(valueOf(part, 'fileData'));
 }
 
-/** Others say that the model did not complete its answer, such as `MALFORMED_FUNCTION_CALL`, `OTHER` and `NO_IMAGE`. */
+/** Others mean an incomplete answer of the model: `MALFORMED_FUNCTION_CALL`, `OTHER` and `NO_IMAGE`, for example. */
 const reasons: Readonly<Record<string, StopReason>> = {
   ...{ STOP: 'end', MAX_TOKENS: 'length', CONTINUATION: 'pause' },
   ...{ SAFETY: 'refusal', RECITATION: 'refusal', LANGUAGE: 'refusal', BLOCKLIST: 'refusal' },
@@ -148,7 +148,7 @@ const reasons: Readonly<Record<string, StopReason>> = {
   ...{ IMAGE_PROHIBITED_CONTENT: 'refusal', IMAGE_RECITATION: 'refusal' },
 };
 
-/** The end of a candidate, or of a frame that has a piece of it. A blocked prompt is a refusal. */
+/** The end of a candidate, or of a frame with a piece of it. A blocked prompt is a refusal. */
 export function endingOf(candidate: Fields | undefined, response: Fields): Ending {
   if (candidate === undefined && isBlocked(response))
     return { stop: { reason: 'refusal', sequence: null }, broken: null };
@@ -203,7 +203,7 @@ export function callPart({
   return { functionCall: { id, name, args: inputOf(argumentsText) } };
 }
 
-/** Usage as Google writes it. Tokens that were written to a cache, which it does not count, have names that the reader knows. */
+/** Usage as Google writes it. Tokens written to a cache, which it does not count, have names known to the reader. */
 export function writeUsage(usage: Usage): Fields {
   const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
   const { cacheWrite1h } = classesOf(usage);

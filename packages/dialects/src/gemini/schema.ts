@@ -15,10 +15,10 @@ import { applyEdits, type Edit } from '../wire/json-edits.ts';
 import type { Member } from '../wire/json-members.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
-/** The kind of value that a keyword has. `named`: schemas by names, which are the client's own. */
+/** The kind of a keyword's value. `named`: schemas by names, which are the client's own. */
 type Kind = 'schema' | 'schemas' | 'named' | 'count' | 'plain';
 
-/** Keywords of Google's older schemas, and of JSON Schema, whose values are more than they seem. */
+/** Keywords of Google's older schemas, and of JSON Schema, with values of a special kind. */
 const kinds: Readonly<Record<string, Kind>> = {
   ...{ properties: 'named', patternProperties: 'named', $defs: 'named', definitions: 'named' },
   ...{ dependentSchemas: 'named', defs: 'named' },
@@ -58,7 +58,7 @@ class SchemaWalk {
     this.#json = json;
   }
 
-  /** Returns the end of the value that begins at `from`. */
+  /** Returns the end of the value at `from`. */
   value(from: number, kind: Kind): number {
     switch (this.#json[from]) {
       case openBrace:
@@ -123,7 +123,7 @@ class SchemaWalk {
     this.#remove(members, 'nullable');
   }
 
-  /** Adds an element to a list that has some. */
+  /** Adds an element to a list with elements. */
   #append(member: Member | undefined, element: string): void {
     if (member === undefined || this.#json[member.valueStart] !== openBracket) return;
     const at = member.valueEnd - 1;

@@ -15,9 +15,9 @@ import { publicErrorIn } from './errors.ts';
 import { searchCalls, searchesIn } from './grounding.ts';
 import { maxChoices } from '../bounds.ts';
 
-/** Responses: each frame of a stream is a whole one, with the pieces of its candidates that are new. */
+/** Responses: each frame of a stream is a whole one, with the new pieces of its candidates. */
 
-/** Written by servers that imitate OpenAI's streams, too. */
+/** Written by servers in imitation of OpenAI's streams, too. */
 const done = '[DONE]';
 
 /** The response in a frame; null for a comment, an empty frame or `[DONE]`. Throws if the data is no JSON object. */
@@ -50,7 +50,7 @@ export function hasFinished({ finishReason: reason }: Fields): boolean {
 
 const unspecified = 'FINISH_REASON_UNSPECIFIED';
 
-/** Whether the prompt was blocked, so that there are no candidates: this is an answer. */
+/** Whether the prompt was blocked, so there are no candidates: this is an answer. */
 export function isBlocked(response: Fields): boolean {
   const { blockReason } = objectIn(response, 'promptFeedback');
   return typeof blockReason === 'string' && blockReason !== '';
@@ -66,9 +66,9 @@ export class ResponseReader extends StreamMeter implements StreamReader {
   /** Whether usage came with the last finish reason, or after it. */
   #hasLastUsage = false;
   #usage: Fields = {};
-  /** Queries of searches, by the index of their candidate. The newest frame that names them counts. */
+  /** Queries of searches, by the index of their candidate. The newest frame with queries counts. */
   readonly #searches = new Map<number, number>();
-  /** Whether each candidate that has begun has its end, by its index. */
+  /** Whether each candidate begun has its end, by its index. */
   readonly #finished = new Map<number, boolean>();
 
   read(frame: Buffer): FrameKind {

@@ -11,7 +11,7 @@ export const geminiSurface = {
   recognises: (request) =>
     isAtOrUnder(request.path, '/v1beta') ||
     (isAtOrUnder(request.path, '/v1/models') && (callsMethod(request) || isOfGoogle(request))),
-  // Its clients ask for resources that no route has.
+  // Its clients ask for resources without a route.
   recognisesUnknown: (request) => isAtOrUnder(request.path, '/v1') && isOfGoogle(request),
   hidesMethods: callsMethod,
   error: (error, requestId) => ({ status: error.status, body: errorBody(error, requestId), headers: {} }),
@@ -75,7 +75,7 @@ function model({ id, maxOutputTokens }: UsableModel): GoogleModel {
   return { name: `models/${id}`, version: '1', displayName: id, ...limit };
 }
 
-/** A page, which ends where the list does: its shape has no place to show that agents are missing. */
+/** A page, which ends where the list does: its shape has no place to report missing agents. */
 function models(
   { models: all }: UsableModels,
   { pageSize = '', pageToken = '' }: ModelQuery,

@@ -19,7 +19,7 @@ const callIds: IdRule = { fits: (id) => /^[\x21-\x7e]{1,256}$/.test(id), prefix:
 
 /** The parts of a model's content. */
 export class ModelContent implements AssistantMessage {
-  /** As the model wrote them: their signatures count for all that is in them. */
+  /** As the model wrote them: their signatures count for all their content. */
   readonly parts: readonly Fields[];
   readonly calls: readonly ToolCall[];
 
@@ -37,7 +37,7 @@ export class ModelContent implements AssistantMessage {
     return new ModelContent(parts, calls);
   }
 
-  /** The same for an answer that stopped for this reason: calls of one that broke off are not to be made. */
+  /** The same for an answer stopped for this reason: calls of a broken-off answer are not to be made. */
   stopped(reason: unknown): ModelContent {
     const isWhole = textOf(reason) === '' || wholeReasons.has(textOf(reason).toUpperCase());
     return isWhole ? this : new ModelContent(this.parts, []);
@@ -48,7 +48,7 @@ export class ModelContent implements AssistantMessage {
     return this.parts.some(isSigned);
   }
 
-  /** The ids are the gateway's own where the model gave none: those in the parts stay as they are. */
+  /** The ids are the gateway's own where the model gave no id: those in the parts stay as they are. */
   identified(used: Set<string>): ModelContent {
     const calls = withNewIds(this.calls, used, callIds);
     return new ModelContent(this.parts, calls);
@@ -60,7 +60,7 @@ export class ModelContent implements AssistantMessage {
     return writeJson({ role: 'model', parts });
   }
 
-  /** One content: the results stand in the order of the calls, with the ids that the model gave. */
+  /** One content: the results stand in the order of the calls, with the model's ids. */
   resultTexts(results: readonly string[]): string[] {
     const called = this.parts.map(callIn).filter((call) => call !== null);
     const parts = called.map(({ id, name }, index) => ({
@@ -107,7 +107,7 @@ function argumentsText(args: unknown): string {
   return isFields(args) ? writeJson(args) : textOf(args) || JSON.stringify(args);
 }
 
-/** All others say that the model broke off. */
+/** All others mean an answer broken off by the model. */
 const wholeReasons = new Set(['STOP', 'FINISH_REASON_UNSPECIFIED']);
 
 /** Puts the parts of a streamed content together. */
@@ -183,7 +183,7 @@ export class ContentToolAnswers extends JoinedAnswers {
   }
 }
 
-/** A candidate without calls of the gateway's tools; the same if it has none. */
+/** A candidate without calls of the gateway's tools; the same if it has no call of them. */
 export function withoutOwn(candidate: Fields, isOwn: (name: string) => boolean): Fields {
   const parts = partsOf(candidate['content']);
   const clientParts = parts.filter((part) => !isOwn(calledName(part)));
@@ -198,8 +198,8 @@ interface ClientFrame {
 }
 
 /**
- * Passes the frames of several calls of a model on as one stream: the client sees one end, usage that grows over all
- * calls, and none of the calls that the gateway makes itself. Frames that need no change stay as they are.
+ * Passes the frames of several calls of a model on as one stream: the client sees one end, usage growing over all
+ * calls, and no call of the gateway's own tools. Frames without a change stay as they are.
  */
 export class ContentToolStream extends JoinedStream implements ToolStream {
   #isFirst = true;
@@ -211,7 +211,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
   /** The usage of the calls before, and of the one under way. */
   #before: unknown;
   #usage: Fields = {};
-  /** Frames from the first on that may be the last: passed on with their end only if no other call follows. */
+  /** Frames from the first possible last one on: passed on with their end only if no other call follows. */
   #held: ClientFrame[] = [];
 
   /** They say something, too. */
@@ -236,7 +236,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     return this.#parts.built.stopped(this.#reason);
   }
 
-  /** Sends a response with a field that Google's SDKs pass over: they fail at events with a name. */
+  /** Sends a response with a field ignored by Google's SDKs: they fail at events with a name. */
   override show(event: ToolEvent): void {
     this.send([frameOf({ 'gatehouse.tool': event })]);
   }
@@ -274,7 +274,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     return released;
   }
 
-  /** Keeps only the usage of frames that say nothing, however many come. */
+  /** Keeps only the usage of frames without content, however many come. */
   #hold({ frame, response }: ClientFrame): void {
     const last = this.#held.at(-1);
     if (last === undefined || hasOutput(response)) {
@@ -286,7 +286,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     this.#held.splice(-1, 1, { frame: frameOf(merged), response: merged });
   }
 
-  /** `candidates`: those that replace the provider's; null leaves them. */
+  /** `candidates`: replacements for the provider's; null leaves them. */
   #clientFrame(frame: Buffer, response: Fields, candidates: readonly unknown[] | null): ClientFrame {
     const { usageMetadata } = response;
     const isLater = !this.#isFirst && isFields(usageMetadata);
@@ -310,7 +310,7 @@ function withoutEnd(response: Fields): Fields {
   return { ...response, candidates };
 }
 
-/** Whether a candidate has a part that the client should see. */
+/** Whether a candidate has a part for the client. */
 function hasOutput(response: Fields): boolean {
   return listOf(response['candidates']).some(
     (candidate) =>
