@@ -18,7 +18,7 @@ import { laterUsage, type Usage } from '../usage/usage.ts';
 /** Reads usage, text and finish reasons from a stream of OpenAI chunks. */
 export class ChunkReader extends StreamMeter implements StreamReader {
   usage: Usage | null = null;
-  /** The tier that serves the call, where the provider names it. */
+  /** The tier of the call, where the provider names it. */
   serviceTier: string | null = null;
   readonly #choices: number;
   readonly #finished = new Set<number>();
@@ -69,7 +69,7 @@ export class ChunkReader extends StreamMeter implements StreamReader {
     return choices.length === 0 && isFields(usage) ? 'usage' : 'chunk';
   }
 
-  /** Whether every requested choice has its finish reason, so that a clean close is no cut. */
+  /** Whether every requested choice has its finish reason, so a clean close is no cut. */
   get complete(): boolean {
     return this.#finished.size >= this.#choices;
   }
@@ -84,7 +84,7 @@ export class ChunkReader extends StreamMeter implements StreamReader {
       : [this.#usageFrame, doneFrame];
   }
 
-  /** Returns the error of a choice that broke off. */
+  /** Returns the error of a broken-off choice. */
   #readChoice(choice: Fields): ProviderError | null {
     const { index, finish_reason: finishReason } = choice;
     const error = errorInChoice(choice);
@@ -98,7 +98,7 @@ export class ChunkReader extends StreamMeter implements StreamReader {
     return null;
   }
 
-  /** Choices that were not requested count as one. */
+  /** Unrequested choices count as one. */
   #spokenAt(index: number): SpokenChoice {
     const at = index >= 0 && index < this.#choices ? index : -1;
     const choice = this.#spoken.get(at);
@@ -108,7 +108,7 @@ export class ChunkReader extends StreamMeter implements StreamReader {
     return made;
   }
 
-  /** A choice that was not requested completes nothing. */
+  /** An unrequested choice completes nothing. */
   #finish(index: number): void {
     if (index >= 0 && index < this.#choices) this.#finished.add(index);
   }

@@ -6,7 +6,7 @@ import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import { writeUsage } from './usage.ts';
 import { messageText, spokenText } from './message-text.ts';
 
-/** A frame of a stream. `error`: one that takes the place of choices; a choice has its own error. */
+/** A frame of a stream. `error`: one in place of choices; a choice has its own error. */
 export type ChunkFrame =
   | { type: 'chunk'; chunk: Fields }
   | { type: 'error'; error: ProviderError }
@@ -36,7 +36,7 @@ export function frameOf(chunk: Fields): Buffer {
 /** The end of a stream. */
 export const doneFrame = Buffer.from('data: [DONE]\n\n');
 
-/** The id, time and model of a stream: the first of each that is not empty. Azure's first chunk has none of them. */
+/** The id, time and model of a stream: the first of each that is not empty. Azure's first chunk lacks all three. */
 export class ChunkHead {
   readonly #head: Fields = {};
 
@@ -49,21 +49,21 @@ export class ChunkHead {
   }
 }
 
-/** The last frames of a stream with this head. `usage`: null for a client that did not request it. */
+/** The last frames of a stream with this head. `usage`: null for a client without a request for it. */
 export function endFrames(head: Fields, usage: Usage | null): Buffer[] {
   if (usage === null) return [doneFrame];
   const chunk = { ...head, object: 'chat.completion.chunk', choices: [], usage: writeUsage(usage) };
   return [frameOf(chunk), doneFrame];
 }
 
-/** The error of a choice that broke off at the provider, or null. */
+/** The error of a choice broken off at the provider, or null. */
 export function errorInChoice(choice: Fields): ProviderError | null {
   const { error, finish_reason: reason } = choice;
   if (saysSomething(error)) return parseError(choice);
   return typeof reason === 'string' && brokenOff.test(reason) ? {} : null;
 }
 
-/** Whether a finish reason says that a choice has ended. Some servers send an empty one, or Python's, with each chunk. */
+/** Whether a finish reason ends a choice. Some servers send an empty one, or Python's, with each chunk. */
 export function hasFinished(reason: unknown): boolean {
   return typeof reason === 'string' && reason !== '' && !/^(?:null|none|undefined)$/i.test(reason);
 }
@@ -72,8 +72,8 @@ export function hasFinished(reason: unknown): boolean {
 const brokenOff = /error|abort|^failed$|^insufficient_system_resource$/i;
 
 /**
- * Finds what each chunk says of a choice. Some servers send messages in place of deltas, in pieces or at once, and some
- * the whole message again behind the deltas: of that, only what the deltas left out is new.
+ * Finds the content of a choice in each chunk. Some servers send messages in place of deltas, in pieces or at once, and
+ * some the whole message again behind the deltas: only the parts of it missing from the deltas are new.
  */
 export class SpokenChoice {
   #hasDeltas = false;

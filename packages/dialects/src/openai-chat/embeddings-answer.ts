@@ -3,7 +3,7 @@ import { maxDimensions } from '../bounds.ts';
 
 /**
  * The vectors of an embeddings answer, in the order of its texts. Null unless there is one vector for each text, all of
- * one dimension, of numbers that a 32-bit float can hold.
+ * one dimension, of numbers within a 32-bit float.
  */
 export async function readEmbeddings(
   bytes: Buffer,

@@ -15,7 +15,7 @@ import { withoutAccount } from '../provider-errors.ts';
 /** A call in a stream, until it is open. */
 interface StreamedCall {
   balance: JsonBalance;
-  /** Pieces of arguments that came before the name. */
+  /** Pieces of arguments from before the name. */
   early: string[];
   state: 'unnamed' | 'open' | 'closed';
   hasArguments: boolean;
@@ -127,7 +127,7 @@ export class ChunkSource extends AnswerSource {
     return call.state === 'closed' ? events : [...events, ...this.#argue(place, call, text)];
   }
 
-  /** A call ends with its arguments, so that the next one need not wait. */
+  /** A call ends with its arguments, so the next one need not wait. */
   #argue(place: number, call: StreamedCall, text: string): StreamEvent[] {
     if (text === '' || call.state === 'closed') return [];
     call.hasArguments = true;
@@ -155,7 +155,7 @@ function keyOf(place: number): string {
   return `call ${place}`;
 }
 
-/** Follows a JSON text that comes in pieces, to see when the object or array that it is has ended. */
+/** Follows a JSON text in pieces, to find the end of its object or array. */
 class JsonBalance {
   #depth = 0;
   #inText = false;

@@ -20,7 +20,7 @@ function piecesIn(delta: Fields): number {
   );
 }
 
-/** A call that is put together of pieces. */
+/** A call put together of pieces. */
 interface OpenCall {
   /** As the provider numbers it; null where it does not. */
   index: number | null;
@@ -28,8 +28,8 @@ interface OpenCall {
 }
 
 /**
- * Puts the message of a streamed choice together. Providers number pieces of calls by `index`, but some number all calls
- * 0, and some none: another id is another call, and a piece without both goes on with the last call.
+ * Puts the message of a streamed choice together. Providers number pieces of calls by `index`, but some number all
+ * calls 0, and some don't number them: another id is another call, and a piece without both goes on with the last call.
  */
 export class MessageBuilder {
   readonly #message: Fields = {};
@@ -109,8 +109,8 @@ export class MessageBuilder {
 }
 
 /**
- * Pieces of arguments are texts; a value of another kind is the whole. A call that comes again, whole and with its name,
- * adds nothing.
+ * Pieces of arguments are texts; a value of another kind is the whole. A repeated call, whole and with its name, adds
+ * nothing.
  */
 function mergeCall(into: Fields, piece: Fields): void {
   if (nameOf(piece) !== '' && isWhole(piece) && argumentsOf(into) === argumentsOf(piece)) return;
@@ -120,7 +120,7 @@ function mergeCall(into: Fields, piece: Fields): void {
   if (isFields(called) && typeof value === 'object' && value !== null) called['arguments'] = value;
 }
 
-/** Texts and lists that come in pieces. All else comes once, or again unchanged. */
+/** Texts and lists in pieces. All else comes once, or again unchanged. */
 const inPieces = new Set([
   ...['content', 'refusal', 'reasoning', 'reasoning_content', 'arguments', 'thinking'],
   ...['reasoning_details', 'thinking_blocks', 'transcript', 'data', 'images', 'annotations'],
@@ -150,7 +150,7 @@ function copyOf(value: unknown): unknown {
   return copy;
 }
 
-/** A list of parts with one more, whose text goes on with that of the last where both are of one kind. */
+/** A list of parts with one more. Its text goes on with the last one's where both are of one kind. */
 function withPart(parts: unknown[], part: unknown): unknown[] {
   const last = parts.at(-1);
   if (isFields(last) && isFields(part) && last['type'] === part['type'] && last['index'] === part['index'])

@@ -14,7 +14,7 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileSource, sourceOf } from '../translation/media.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
-/** Members of messages that are translated, by their roles. */
+/** Translated members of messages, by their roles. */
 const translated = {
   system: ['role', 'content'],
   developer: ['role', 'content'],
@@ -27,7 +27,7 @@ const translated = {
   function: ['role', 'content', 'tool_call_id', 'name'],
 } as const;
 
-/** The turns of a list of messages. Throws a 400 for a part that other APIs don't have. */
+/** The turns of a list of messages. Throws a 400 for a part unknown to other APIs. */
 export function* readTurns(messages: unknown, dropped: DroppedFields): Steps<Turn[]> {
   /** Ids of the calls before, by name: the old form of a result has the name alone. */
   const ids = new Map<string, string>();
@@ -102,7 +102,7 @@ function assistantParts(
   ];
 }
 
-/** Notes the members of a call that are no part of it. Some clients write its function without an object around. */
+/** Notes the foreign members of a call. Some clients write its function without an object around. */
 function noteCall(call: unknown, dropped: DroppedFields): void {
   const path = 'messages.tool_calls';
   const inCall = ['id', 'type', 'index', 'function', 'custom', 'name', 'arguments', 'input'] as const;

@@ -8,7 +8,7 @@ export function spokenText(content: unknown): string {
   return textOf(content, isSpoken);
 }
 
-/** The text of a message or a delta that costs tokens: content, reasoning and tool calls. */
+/** The text of a message or a delta with a cost in tokens: content, reasoning and tool calls. */
 export function messageText(message: Fields): string {
   const thoughts = thoughtsIn.map((name) => textOf(message[name])).find((text) => text !== '') ?? '';
   const { transcript } = fieldsOf(message['audio']);
@@ -18,14 +18,14 @@ export function messageText(message: Fields): string {
   return calls.reduce((text, call) => text + call, texts + callText(message['function_call']));
 }
 
-/** How many tokens a value has that is an array of tokens; 0 for all else. */
+/** The number of tokens in an array of tokens; 0 for any other value. */
 export function tokensIn(value: unknown): number {
   if (!Array.isArray(value)) return 0;
   if (value.every((token) => typeof token === 'number')) return value.length;
   return value.reduce<number>((sum, each) => sum + (Array.isArray(each) ? each.length : 0), 0);
 }
 
-/** Names of what a model thinks. Providers that send two of them send the same text twice. */
+/** Names of a model's thoughts. Providers with two of them send the same text twice. */
 const thoughtsIn = ['reasoning_content', 'reasoning', 'thinking', 'reasoning_details', 'thinking_blocks'];
 
 function callText(call: unknown): string {

@@ -41,7 +41,7 @@ function saidMessage(parts: readonly Part[], { facts, dropped }: Options): Field
   const calls = parts.filter((part) => part.kind === 'call');
   const texts = parts.filter((part) => part.kind === 'text').map(({ text }) => text);
   const refused = parts.filter((part) => part.kind === 'refusal').map(({ text }) => text);
-  // Servers that want thoughts back want them beside calls, and refuse them elsewhere.
+  // Servers in need of thoughts want them beside calls, and refuse them elsewhere.
   const thoughts = calls.length === 0 ? '' : ownThoughts(parts, facts);
   const [media] = parts.filter(isPlain).filter((part) => part.kind !== 'text');
   if (media !== undefined) throw dropped.unsupportedParameter(media.at);

@@ -73,7 +73,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     return new EmbeddingsText(this.body, share, this.#hints);
   }
 
-  /** Names of members that only OpenAI's API has a place for, as far as a header can name them. */
+  /** Names of members with a place in OpenAI's API only, as far as a header can name them. */
   get #hints(): readonly string[] {
     const present = Object.entries(this.fields).filter(([, value]) => value !== null);
     const names = present
@@ -102,7 +102,7 @@ class EmbeddingsText extends RequestText<Rewrite> {
 
 const translated: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format']);
 
-/** As for any field, null is like none. */
+/** As for any field, null counts as absent. */
 function isOneOf(values: readonly unknown[], value: unknown): boolean {
   return value === undefined || value === null || values.includes(value);
 }
@@ -113,7 +113,7 @@ function unsupported(param: string, message: string): AppError {
 
 /** OpenAI's embeddings with models of Google's API (https://ai.google.dev/api/embeddings): texts stay as they are written. */
 
-/** The request for `batchEmbedContents` with the texts of one whose input is a text, or a list of texts. */
+/** The request for `batchEmbedContents` with the texts of a request. Its input is a text, or a list of texts. */
 function asBatch(body: Buffer, { model }: Rewrite, members: readonly Member[]): Pieces {
   const named = (name: string): Member | undefined => members.find((member) => member.name === name);
   const input = named('input')?.valueStart ?? 0;
@@ -151,7 +151,7 @@ const shapes: Partial<Record<UpstreamApi, Shape>> = {
 
 /** Shows embeddings of other APIs as those of OpenAI's, which stay as they are. */
 class EmbeddingsView implements AnswerView {
-  /** Texts of the request, for an answer that does not say how many tokens they have. */
+  /** Texts of the request, for an answer without their number of tokens. */
   readonly #sample: TextSample;
   readonly #isBase64: boolean;
 

@@ -8,7 +8,7 @@ import { RequestText, type Share } from '../wire/request-text.ts';
 import { rewriteRequest } from './request-rewrite.ts';
 import { idOf } from './tool-calls.ts';
 
-/** A request whose types have been checked. */
+/** A request with checked types. */
 export class OpenAiRequest extends ReadRequest {
   override readonly wantsUsage: boolean;
 

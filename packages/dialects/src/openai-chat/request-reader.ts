@@ -25,7 +25,7 @@ export const fieldNames: FieldNames = {
   ...{ maxTokens: 'max_completion_tokens', reasoning: 'reasoning_effort' },
 };
 
-/** Fields that are translated. All others are hints, but for those that are refused. */
+/** Translated fields. All others are hints, but for the refused ones. */
 const translated = [
   ...(['model', 'messages', 'max_tokens', 'max_completion_tokens', 'stop', 'stream'] as const),
   ...(['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty'] as const),
@@ -35,7 +35,7 @@ const translated = [
 
 type RequestMembers = Members<(typeof translated)[number]>;
 
-/** Values of fields that decide the meaning of the answer, as far as they ask for nothing. */
+/** Values asking for nothing, of fields with effect on the meaning of the answer. */
 const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: (value) => value === 1,
   logprobs: (value) => value === false,
@@ -136,7 +136,7 @@ function freeformOf(custom: unknown, dropped: DroppedFields): Tool {
   };
 }
 
-/** `allowed`: names of the tools that may be called, where not all may. */
+/** `allowed`: names of the callable tools, where not all may be called. */
 function choiceOf(
   { tool_choice: current, function_call: old }: RequestMembers,
   dropped: DroppedFields,
@@ -165,7 +165,7 @@ function choiceOf(
   return { choice: { name: named, namespace: null }, allowed: null };
 }
 
-/** The name of a tool that a choice names, in the object of its type or beside it. */
+/** The name of the tool in a choice, in the object of its type or beside it. */
 function toolNameIn(tool: unknown, { at, dropped }: { at: string; dropped: DroppedFields }): string | null {
   const {
     function: called,

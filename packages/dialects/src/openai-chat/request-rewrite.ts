@@ -5,7 +5,10 @@ import { applyChanges, type Edit, type Text } from '../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../wire/json-members.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
-/** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
+/**
+ * Applies the rewrite to the source text of a request, a valid JSON object. Its members may be given where they are
+ * known.
+ */
 export function rewriteRequest(
   body: Buffer,
   rewrite: Rewrite,
@@ -28,7 +31,7 @@ export function rewriteRequest(
   if (rewrite.reference !== null) {
     const { index, content } = rewrite.reference;
     const message = JSON.stringify({ role: 'user', content });
-    // The index is of the list that `JSON.parse` takes: the last one.
+    // The index is of the list as `JSON.parse` takes it: the last one.
     const messages = members.findLast((entry) => entry.name === 'messages');
     const at = elementStart(body, messages?.valueStart ?? 0, index);
     edits.push({ at, until: at, text: `${message},` });
@@ -54,7 +57,7 @@ function isLimitName(name: string): name is LimitName {
   return (limitNames as readonly string[]).includes(name);
 }
 
-/** Lowers the limits that the request gives, or else those of the defaults; adds one where there is none. */
+/** Lowers the limits of the request, or else those of the defaults; adds one where there is no limit. */
 function lowerLimit(
   body: Buffer,
   members: readonly Member[],
@@ -68,7 +71,7 @@ function lowerLimit(
   });
   if (lowered.length > 0) return { edits: lowered, defaults };
   if (limits.length === 0) return { edits: [], defaults: withLimit(defaults, { most, name }) };
-  // They are null, which means none. Providers refuse two of them.
+  // They are null, which means no limit. Providers refuse two of them.
   const edits = limits
     .filter((member) => member.name === name)
     .map(({ valueStart: at, valueEnd: until }) => ({ at, until, text: String(most) }));
@@ -77,7 +80,7 @@ function lowerLimit(
   return { edits: edits.length > 0 ? edits : [added], defaults };
 }
 
-/** Defaults whose own limits are lowered. */
+/** Defaults with lowered limits of their own. */
 function withLimit(
   defaults: Record<string, unknown>,
   { most, name }: { most: number; name: LimitName },
@@ -90,7 +93,7 @@ function withLimit(
   return { ...defaults, ...Object.fromEntries(lowered) };
 }
 
-/** A client that gives one name of the limit overrides an agent that gives the other. */
+/** A client with one name of the limit overrides an agent with the other. */
 function replaces(present: ReadonlySet<string>, name: string): boolean {
   return isLimitName(name) && limitNames.some((each) => present.has(each));
 }

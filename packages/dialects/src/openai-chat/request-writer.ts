@@ -71,7 +71,7 @@ export function schemaFormat(
   return { name: name ?? 'answer', schema: new RawJson(schemaJson), strict };
 }
 
-/** Efforts that any model takes which thinks; the newest take more. */
+/** Efforts common to all thinking models; the newest take more. */
 const written: Readonly<Record<Effort, string | null>> = {
   none: null,
   minimal: 'minimal',
@@ -82,7 +82,9 @@ const written: Readonly<Record<Effort, string | null>> = {
   max: 'high',
 };
 
-/** The effort as OpenAI's models take it; null where a request says none, or a model can't but think. */
+/**
+ * The effort as OpenAI's models take it; null for a request without an effort, or for an always thinking model.
+ */
 export function writtenEffort(
   { reasoning }: Conversation,
   facts: ModelFacts,

@@ -55,7 +55,7 @@ const embeddingFields: FieldTypes = {
   user: ['string'],
 };
 
-/** Fields that are checked by themselves. */
+/** Fields with checks of their own. */
 const decisive = ['model', 'messages', 'input'];
 
 /** See `RequestFormat`. */

@@ -7,7 +7,7 @@ import { limitNames } from '../request-additions.ts';
 import { effortIn, type Thinking } from '../request-fields.ts';
 import { mostChoices } from '../bounds.ts';
 
-/** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */
+/** Members of requests, by provider, for the number of an answer's tokens available to thoughts. */
 const thinkingPaths = [
   ['thinking', 'budget_tokens'],
   ['thinking_budget'],
@@ -16,7 +16,7 @@ const thinkingPaths = [
   ['extra_body', 'google', 'thinking_config', 'thinking_budget'],
 ];
 
-/** Members of content parts that are attachments, and the member of theirs whose text is not read as text. */
+/** Members of content parts for attachments, and the member of theirs with a text not read as text. */
 const dataOfAttachments = {
   image_url: 'url',
   video_url: 'url',
@@ -74,17 +74,17 @@ function budgetsIn(fields: Fields, defaults: Fields): number[] {
     .filter((tokens) => typeof tokens === 'number');
 }
 
-/** A member that the client names, if only with null, replaces the default. */
+/** A member of the client's, even with null, replaces the default. */
 function requestValue(fields: Fields, defaults: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : defaults[name];
 }
 
-/** A client that gives one name of the limit, if only with null, replaces the default of either. */
+/** A client with one name of the limit, even with null, replaces the default of either. */
 function maxTokensIn(fields: Fields, defaults: Fields): number | null {
   const hasLimit = limitNames.some((name) => Object.hasOwn(fields, name));
   const source = hasLimit ? fields : defaults;
   const limits = limitNames.map((name) => source[name]).filter((value) => typeof value === 'number');
-  // Some servers take a negative limit for none.
+  // Some servers take a negative limit as unlimited.
   return limits.length > 0 && limits.every((value) => value >= 0) ? Math.max(...limits) : null;
 }
 

@@ -10,7 +10,7 @@ import { textOf } from '../translation/fields.ts';
 const callIds: IdRule = { fits: (id) => id !== '', prefix: 'call_' };
 
 interface FunctionCall extends ToolCall {
-  /** The call in OpenAI's shape, for the next request. Servers refuse arguments there that are no JSON object. */
+  /** The call in OpenAI's shape, for the next request. Servers refuse arguments there unless they are a JSON object. */
   fields: Fields;
 }
 

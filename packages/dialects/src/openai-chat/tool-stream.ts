@@ -11,17 +11,17 @@ import { JoinedAnswers } from '../joined-answers.ts';
 const maxUnnamed = 100;
 
 /**
- * Passes the frames of several calls of a model on as one stream: the client sees one id, one role and one end, and none
- * of the calls that the gateway makes itself. Frames that need no change stay as they are.
+ * Passes the frames of several calls of a model on as one stream: the client sees one id, one role and one end, and no
+ * call of the gateway's own tools. Frames without a change stay as they are.
  */
 export class ChunkToolStream extends JoinedStream implements ToolStream {
   /** The head of the first call: the same in all chunks. */
   readonly #head = new ChunkHead();
   #isFirst = true;
   #message = new MessageBuilder();
-  /** The index that the client gets for each call of its own. */
+  /** The client's index for each call of its own. */
   #indexes = new Map<number, number>();
-  /** Pieces of calls whose names have not come: they may be calls of the gateway. */
+  /** Pieces of calls still without a name: they may be calls of the gateway. */
   #unnamed = new Map<number, Fields[]>();
   #hasOwn = false;
   /** A frame with a finish reason, which is passed on only if no call of the gateway follows. */
@@ -91,7 +91,7 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
     };
   }
 
-  /** The pieces of a call that the client gets once a further one has come. */
+  /** The client's pieces of a call after a further one. */
   #visiblePieces(place: number, piece: Fields): Fields[] {
     const pieces = this.#unnamed.get(place) ?? [];
     pieces.push(piece);

@@ -1,7 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { mediaOf, partsOf, type Media, type Usage } from '../usage/usage.ts';
 
-/** Usage as OpenAI writes it, with all classes of tokens: those that it has no name for as the reader knows them. */
+/**
+ * Usage as OpenAI writes it, with all classes of tokens: those without a name of OpenAI's under the names known to the
+ * reader.
+ */
 export function writeUsage(usage: Usage): Fields {
   const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
   const media = mediaOf(usage);

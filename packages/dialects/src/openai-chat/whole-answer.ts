@@ -24,7 +24,7 @@ import { chatOrigin } from '../translation/signatures.ts';
 import { callOf, thoughtsOf } from './message-reader.ts';
 import { maxChoices } from '../bounds.ts';
 
-/** Members beside choices that say what an answer is. */
+/** Members beside choices by which an answer is recognised. */
 const memberNames = [
   ...[
     'model',
@@ -42,7 +42,7 @@ const memberNames = [
 ];
 const choiceNames = ['finish_reason', 'error', 'usage'];
 
-/** Throws `NoAnswer`, so that a broken provider does not count as a success. */
+/** Throws `NoAnswer`, so a broken provider does not count as a success. */
 export async function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
@@ -70,15 +70,15 @@ export async function readWhole(
   };
 }
 
-/** The members that count, with the messages of the choices. `unreadChars`: of messages, beyond their text that is read. */
+/** The relevant members, with the messages of the choices. `unreadChars`: of messages, beyond their text as read. */
 async function answerIn(whole: AnswerJson): Promise<{ answer: Fields; unreadChars: number } | null> {
   const answer = await whole.fields(memberNames);
   if (answer === null) return null;
-  // One that is too large to be parsed is an error, too.
+  // One too large for parsing is an error, too.
   const isError = answer['error'] === undefined && (await whole.member('error')) !== null;
   const choices = await (await whole.member('choices'))?.elements(maxChoices);
   const read = await Promise.all((choices ?? []).map(choiceIn));
-  // Vectors are the client's: that there is one is enough.
+  // Vectors are the client's: one is enough.
   const data = await (await whole.member('data'))?.elements(1);
   return {
     answer: {
@@ -103,7 +103,10 @@ async function choiceIn(part: AnswerJson): Promise<{ choice: Fields; unreadChars
 
 const textNames = ['content', 'refusal', 'reasoning_content', 'reasoning', 'tool_calls'];
 
-/** The text of a message that is too large, with pictures for example. A content that is too large counts as it is written. */
+/**
+ * The text of a message too large for parsing, with pictures for example. A content too large for
+ * this counts as it is written.
+ */
 async function largeMessage(part: AnswerJson): Promise<{ message: Fields; unreadChars: number }> {
   const message: Fields = {};
   let unreadChars = 0;
@@ -118,7 +121,9 @@ async function largeMessage(part: AnswerJson): Promise<{ message: Fields; unread
   return { message, unreadChars };
 }
 
-/** The messages of an answer's choices: none for embeddings; null if there is not one message and no embedding. */
+/**
+ * The messages of an answer's choices: an empty list for embeddings; null without at least one message or embedding.
+ */
 function messagesOf({ choices, data }: Fields): Fields[] | null {
   if (listOf(data).length > 0 && choices === undefined) return [];
   const messages = listOf(choices).map((choice) => (Object(choice) as Fields)['message']);
@@ -166,7 +171,7 @@ function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
   ];
 }
 
-/** Names the model that thoughts without a signature are of. */
+/** Names the model behind thoughts without a signature. */
 export function signatureOf({ name }: ModelFacts): { origin: string; text: string; isRedacted: boolean } {
   return { origin: chatOrigin(name), text: '', isRedacted: false };
 }

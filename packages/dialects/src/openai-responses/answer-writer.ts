@@ -15,8 +15,8 @@ export function writeAnswer(answer: Answer, echoed: Fields = {}): string {
 }
 
 /**
- * An answer with other items. `outputOf`: the items of the response with an id. `echoed`: fields of the request that
- * responses repeat.
+ * An answer with other items. `outputOf`: the items of the response with an id. `echoed`: fields of the request for the
+ * echo in responses.
  */
 export function writeResponse(
   answer: Answer,
@@ -38,7 +38,7 @@ export function writeResponse(
   });
 }
 
-/** The members of a response that are there from its beginning; those of its request are as by default. */
+/** The members of a response from its beginning; those of its request have their defaults. */
 export function responseHead(id: string, model: string, created: number): Fields {
   return {
     ...{ id, object: 'response', created_at: created, status: 'in_progress', error: null },
@@ -49,7 +49,7 @@ export function responseHead(id: string, model: string, created: number): Fields
   };
 }
 
-/** `hasRefusal`: whether the answer says its refusal, so that it is a complete one. */
+/** `hasRefusal`: whether the answer contains its refusal, so it is a complete one. */
 export function statusOf({ reason }: Stop, hasRefusal: boolean): Fields {
   const why = reason === 'refusal' && hasRefusal ? undefined : incomplete[reason];
   return why === undefined
@@ -68,7 +68,7 @@ export function idOf(id: string): string {
 
 const prefixes = { text: 'msg', refusal: 'msg', thinking: 'rs', call: 'fc' } as const;
 
-/** The id of an item: of the response's own, so that it is the same in each event. */
+/** The id of an item: of the response's own, so it is the same in each event. */
 export function itemId(id: string, kind: AnswerPart['kind'], index: number): string {
   return `${prefixes[kind]}_${id.slice('resp_'.length)}_${index}`;
 }

@@ -41,7 +41,7 @@ export class ClientView implements AnswerView {
   }
 
   /**
-   * An answer that takes more than 50 ms to read has pictures. It loses instructions and tools whole, and keeps encrypted
+   * An answer with a reading time over 50 ms has pictures. It loses instructions and tools whole, and keeps encrypted
    * thoughts.
    */
   async #large(bytes: Buffer, tenantId: string): Promise<Buffer> {
@@ -60,7 +60,7 @@ export class ClientView implements AnswerView {
     return applyEdits(bytes, edits).whole;
   }
 
-  /** Nearly all events have none of these. */
+  /** Nearly all events are without these. */
   #mayDiffer(bytes: Buffer): boolean {
     return [storeName, encryptedName, instructionsName, toolsName].some((name) => bytes.includes(name));
   }
@@ -108,7 +108,7 @@ export class ClientView implements AnswerView {
     return [...edits, ...added];
   }
 
-  /** The prompt stands before the instructions of the client. Others that a provider writes may have it anywhere. */
+  /** The prompt stands before the instructions of the client. Others written by a provider may have it anywhere. */
   #instructionEdits(json: Buffer, { valueStart: at, valueEnd: until }: Member): Edit[] {
     const { systemPrompt } = this.#options;
     if (systemPrompt === null || json.toString('latin1', at, until) === 'null') return [];

@@ -12,7 +12,7 @@ import { readWhole } from './whole-answer.ts';
 
 const methods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/compact' };
 
-/** OpenAI's responses. Providers keep none: the gateway does. */
+/** OpenAI's responses. Providers keep no responses: the gateway does. */
 export const openAiResponsesDialect = {
   name: 'responses',
   passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
@@ -22,7 +22,7 @@ export const openAiResponsesDialect = {
   signatures: { vendor: 'openai', readers: 'key', members: [Buffer.from('"encrypted_content"')] },
   reasonsUnasked: true,
   unsupportedDefaults: (defaults) => unsupportedIn(parameterNames, defaults),
-  // Strict schemas are OpenAI's default here alone, and refuse most of those that other APIs take.
+  // Strict schemas are OpenAI's default here alone, and refuse most schemas of other APIs.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,
   keepsErrorBodies: true,

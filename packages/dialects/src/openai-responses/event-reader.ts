@@ -30,7 +30,7 @@ export class EventReader extends StreamMeter implements StreamReader {
   /** The provider's own, which the client gets once the run has ended. */
   #end: Buffer[] = [];
   #mayEnd = false;
-  /** Places of the items whose text has come in pieces, or as a whole. */
+  /** Places of the items with a text received in pieces, or as a whole. */
   readonly #read = new Set<number>();
   readonly #hosted = new HostedCalls();
 

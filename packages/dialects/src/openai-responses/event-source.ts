@@ -97,7 +97,7 @@ export class ResponseSource extends AnswerSource {
     return [...opened, ...this.sequence.add(key, isNext ? `\n\n${text}` : text)];
   }
 
-  /** The whole item, whose text counts unless it came in pieces. */
+  /** The whole item. Its text counts unless it came in pieces. */
   #done(index: number, item: Fields): StreamEvent[] {
     const state = this.#itemAt(index);
     if (state.isDone) return [];

@@ -28,7 +28,7 @@ export class ResponseWriter implements EventWriter {
   /** Whether it says a refusal. */
   #refuses = false;
 
-  /** `echoed`: fields of the request that responses repeat. */
+  /** `echoed`: fields of the request for the echo in responses. */
   constructor(echoed: Fields = {}) {
     this.#echoed = echoed;
     this.#head = { ...responseHead('resp_0', '', 0), ...echoed };
@@ -60,7 +60,7 @@ export class ResponseWriter implements EventWriter {
     }
   }
 
-  /** An item that comes whole. */
+  /** An item received whole. */
   writeItem(item: Fields): Buffer[] {
     const events = [this.#itemEvent('added', item), this.#itemEvent('done', item)];
     this.#output.push(item);
@@ -95,7 +95,7 @@ export class ResponseWriter implements EventWriter {
     this.#pieces.push(text);
     this.#chars += text.length;
     if (this.#chars > maxBuiltChars) throw new Error('the answer is too large to be put together');
-    // An item of reasoning may have a signature alone, so that its summary begins with its first text.
+    // An item of reasoning may have a signature alone, so its summary begins with its first text.
     const begun = this.#text === null ? this.#textBegun(itemTexts(this.#itemWith(part, text))) : [];
     if (this.#text !== null) begun.push(this.#textEvent(this.#text.delta(text)));
     return begun;

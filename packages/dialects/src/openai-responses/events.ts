@@ -10,8 +10,8 @@ export interface ResponseEvent {
 }
 
 /**
- * The event in a frame; null for a comment, an empty frame, or the end that some servers write as in chat completions. Its
- * type stands in its data, and is its name where that lacks it. Throws if the data is no JSON object.
+ * The event in a frame; null for a comment, an empty frame, or the end as some servers write it, like that of chat
+ * completions. Its type stands in its data, or else is its name. Throws if the data is no JSON object.
  */
 export function eventOf(frame: Buffer): ResponseEvent | null {
   const data = frameData(frame);
@@ -31,12 +31,12 @@ export function frameOf(
   return Buffer.from(`event: ${fields.type}\ndata: ${write(fields)}\n\n`);
 }
 
-/** The response in an event that has one. */
+/** The response in an event with one. */
 export function responseIn({ response }: Fields): Fields {
   return isFields(response) ? response : {};
 }
 
-/** The error that an event reports. Events of the output and those with the response have no other error. */
+/** The error in an event. Events of the output and those with the response have no other error. */
 export function eventError({ type, fields }: ResponseEvent): ProviderError | null {
   if (type === 'error') return parsePublicError(fields);
   if (type === 'response.failed') return parsePublicError(responseIn(fields));
@@ -44,7 +44,7 @@ export function eventError({ type, fields }: ResponseEvent): ProviderError | nul
   return isOfOutput || isHead(type) || isEnd(type) ? null : publicErrorIn(fields);
 }
 
-/** The error of a unary response. One that failed may not say why. */
+/** The error of a unary response. A failed one may lack its reason. */
 export function responseError(response: Fields): ProviderError | null {
   return publicErrorIn(response) ?? (response['status'] === 'failed' ? {} : null);
 }
@@ -59,18 +59,18 @@ export function isHead(type: string): boolean {
   return type === 'response.created' || type === 'response.in_progress' || type === 'response.queued';
 }
 
-/** Whether an event is the end of a response that is to be shown as it is. */
+/** Whether an event is the end of a response shown as it is. */
 export function isEnd(type: string): boolean {
   return type === 'response.completed' || type === 'response.incomplete';
 }
 
-/** Whether a response may be complete behind an event, which ends a part or an item of it that is no thought. */
+/** Whether a response may be complete behind an event: it ends a part or an item other than a thought. */
 export function mayEndBehind({ type, fields }: ResponseEvent): boolean {
   const { type: ended } = Object(fields['item'] ?? fields['part']) as Fields;
   return /^response\.(?!reasoning).*\.done$/.test(type) && !/^reasoning/.test(String(ended));
 }
 
-/** The place of the value in a frame's only line of data; null for none or several. */
+/** The place of the value in a frame's only line of data; null without a line, or for several. */
 export function dataOf(frame: Buffer): number | null {
   const first = frame.subarray(0, field.length).equals(field) ? 0 : frame.indexOf(lineOfData) + 1;
   if ((first === 0 && frame[0] !== field[0]) || frame.includes(lineOfData, first + 1)) return null;

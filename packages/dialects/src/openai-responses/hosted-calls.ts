@@ -3,7 +3,7 @@ import type { BilledTool, ToolCalls } from '../usage/usage.ts';
 import { billedAs } from '../usage/fee-tools.ts';
 import { maxParts } from '../bounds.ts';
 
-/** Items that are calls of the provider's own tools, with the tool that each is billed as. */
+/** Items for calls of the provider's own tools, with the billed tool of each. */
 const billedItems: ReadonlyMap<unknown, BilledTool> = new Map([
   ['web_search_call', 'web_search'],
   ['file_search_call', 'file_search'],
@@ -11,7 +11,7 @@ const billedItems: ReadonlyMap<unknown, BilledTool> = new Map([
   ['image_generation_call', 'image_generation'],
 ]);
 
-/** Tools of the provider that Codex always offers, so that they are hints. */
+/** Tools of the provider always offered by Codex, so they are hints. */
 export const offeredTools: ReadonlySet<unknown> = new Set([
   'web_search',
   'web_search_preview',
@@ -35,14 +35,14 @@ export function isOffered(type: string, choice: unknown): boolean {
   return offeredTools.has(type) && !named.some((tool) => isFields(tool) && tool['type'] === type);
 }
 
-/** Whether a tool is an offer that a budget may leave out. */
+/** Whether a tool is an offer, left out where a budget requires it. */
 export function isBilledOffer(tool: unknown): boolean {
   if (!isFields(tool)) return false;
   const { type } = tool;
   return typeof type === 'string' && offeredTools.has(type) && billedAs(type) !== null;
 }
 
-/** Counts the calls in an output that are billed by the call. */
+/** Counts the calls in an output with a price by the call. */
 export class HostedCalls {
   readonly #calls: ToolCalls = {};
   /** Calls of an answer under way by their places. */
@@ -53,7 +53,7 @@ export class HostedCalls {
     return this.#calls;
   }
 
-  /** Those of an answer that broke off: also calls that have only begun. */
+  /** Those of a broken-off answer: also calls just begun. */
   get startedCalls(): ToolCalls {
     const all = new HostedCalls();
     Object.assign(all.#calls, this.#calls);
@@ -67,7 +67,7 @@ export class HostedCalls {
     if (this.#begun.size > maxParts) throw new Error('the answer has too many items');
   }
 
-  /** A call has ended. `place`: its own in an answer that repeats it. */
+  /** A call has ended. `place`: its own in an answer with a repetition of it. */
   add(item: Fields, place: number | null = null): void {
     const tool = billedItems.get(item['type']);
     if (place !== null && tool !== undefined) {
@@ -80,7 +80,7 @@ export class HostedCalls {
   }
 }
 
-/** OpenAI bills searches, and neither pages that are opened nor texts that are found in them. */
+/** OpenAI bills searches, but no opening of a page and no finding of a text in one. */
 function isFree({ action }: Fields): boolean {
   return isFields(action) && (action['type'] === 'open_page' || action['type'] === 'find_in_page');
 }

@@ -14,7 +14,7 @@ import { fileSource, sourceOf } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
-/** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
+/** The turns of an input. Successive items of the model are one turn of it, and so are results. */
 export function* readInput(input: unknown, dropped: DroppedFields): Steps<Turn[]> {
   const turns: Turn[] = [];
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input);
@@ -36,7 +36,7 @@ function canJoin(last: Turn, turn: Turn): boolean {
   return turn.role === 'assistant' || last.parts.every(({ kind }) => kind === 'result');
 }
 
-/** Members of items that are translated. Ids and states are of an earlier answer. */
+/** Translated members of items. Ids and states are of an earlier answer. */
 const translated = {
   message: ['role', 'content'],
   function_call: ['call_id', 'name', 'namespace', 'arguments'],
@@ -105,7 +105,7 @@ export function callOf({ type, call_id: callId, name, namespace, arguments: text
   };
 }
 
-/** The thought that an item is; nothing where it is known by its id alone. OpenAI's own content has no mark. */
+/** The thought of an item; nothing where it is known by its id alone. OpenAI's own content has no mark. */
 export function thinkingParts(item: Fields): ThinkingPart[] {
   const text = thoughtText(item);
   const encrypted = textOf(item['encrypted_content']);

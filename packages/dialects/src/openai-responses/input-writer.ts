@@ -45,7 +45,7 @@ function itemsOf({ role, parts }: Turn, dropped: DroppedFields): Fields[] {
   return items;
 }
 
-/** The items that a part is; null for one of a message. */
+/** The items of a part; null for a part of a message. */
 function itemOf(part: Part, dropped: DroppedFields): Fields[] | null {
   switch (part.kind) {
     case 'call':
@@ -56,7 +56,7 @@ function itemOf(part: Part, dropped: DroppedFields): Fields[] | null {
       const { text, signature } = part;
       if (signature?.origin !== 'openai') return [];
       const summary = text === '' ? [] : [{ type: 'summary_text', text }];
-      // Encrypted content is good for the id of its item alone, or for none. Other APIs have no place for the id.
+      // Encrypted content is good for the id of its item alone, or without an id. Other APIs have no place for the id.
       return [{ type: 'reasoning', summary, encrypted_content: signature.text }];
     }
     default:

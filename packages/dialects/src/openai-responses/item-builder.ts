@@ -4,7 +4,7 @@ import { textsByDelta, type PartList } from './item-events.ts';
 import { textOf } from '../translation/fields.ts';
 import { charsEach, maxBuiltChars, maxParts } from '../bounds.ts';
 
-/** Puts the items of a streamed response together. An item that has ended counts as it then is. */
+/** Puts the items of a streamed response together. An item counts in its form at its end. */
 export class ItemBuilder {
   readonly #items = new Map<number, Fields>();
   #chars: number;

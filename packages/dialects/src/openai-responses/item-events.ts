@@ -1,9 +1,9 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { AnswerPart } from '../translation/answer.ts';
 
-/** The events by which items stream: one table for all that split items into events and put them together again. */
+/** The events of streamed items: one table for all code to split items into events and to put them together again. */
 
-/** A text that comes in deltas. */
+/** A text in deltas. */
 interface StreamedText {
   /** The type of its part or item. */
   type: string;
@@ -12,7 +12,7 @@ interface StreamedText {
   event: string;
   /** The field with the text. */
   field: string;
-  /** The list with the parts that have such texts; null for a text of the item itself. */
+  /** The list with the parts of these texts; null for a text of the item itself. */
   parts: PartList | null;
 }
 
@@ -67,7 +67,7 @@ function streamedText(type: unknown, parts: PartList | null): StreamedText | nul
 
 export type ItemEvent = Fields & { type: string };
 
-/** A part of an item, or an item that is a text itself. */
+/** A part of an item, or an item with a text of its own. */
 export class ItemText {
   readonly #text: StreamedText | null;
   readonly #parts: PartList | null;

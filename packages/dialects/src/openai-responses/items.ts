@@ -11,12 +11,12 @@ export function inputItems(input: unknown): Fields[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input).filter(isFields);
 }
 
-/** The text that an item costs tokens for. */
+/** The text of an item with a cost in tokens. */
 export function itemText({ name, arguments: args, input, summary, content, output }: Fields): string {
   return [name, args, input, summary, content, output].map(partsText).join('');
 }
 
-/** Adds an item to a sample of texts. A summary that is sealed counts as the bytes in its base64. */
+/** Adds an item to a sample of texts. A sealed summary counts as the bytes in its base64. */
 export function addItem(sample: SampleBuilder, item: Fields): void {
   sample.add(itemText(item));
   if (isCompaction(item)) sample.addChars(Math.ceil((textOf(item['encrypted_content']).length * 3) / 4));
@@ -30,7 +30,7 @@ function partsText(parts: unknown): string {
     .join('');
 }
 
-/** The texts that a reader sees of a message. */
+/** The texts of a message for a reader. */
 export function spokenText({ content }: Fields, separator = ''): string {
   if (typeof content === 'string') return content;
   const texts = listOf(content)
@@ -48,13 +48,13 @@ interface Attachments {
   audio: boolean;
 }
 
-/** Pictures, sounds and files in items: their number, and the bytes of those that are in the request itself. */
+/** Pictures, sounds and files in items: their number, and the bytes of those in the request itself. */
 export function attachmentsIn(items: readonly Fields[]): Attachments {
   const attachments: Attachments = { count: 0, bytes: 0, audio: false };
   for (const { content, output, type, result } of items) {
     const parts = [content, output].flatMap((place) => (isFields(place) ? [place] : listOf(place)));
     for (const part of parts) if (isFields(part)) addPart(attachments, part);
-    // A picture that the provider made earlier.
+    // An earlier picture of the provider's.
     if (type === 'image_generation_call' && typeof result === 'string') add(attachments, result);
   }
   return attachments;
@@ -78,12 +78,12 @@ function add(attachments: Attachments, data: unknown): void {
   attachments.bytes += textOf(data).length;
 }
 
-/** Whether an item is a thought by its id alone, which a provider that stores nothing can't find. */
+/** Whether an item is a thought by its id alone, not found by a provider without stored responses. */
 export function isEmptyThought({ type, encrypted_content: encrypted, content }: Fields): boolean {
   return type === 'reasoning' && textOf(encrypted) === '' && listOf(content).length === 0;
 }
 
-/** The id that stands in place of an item, of which it is all; null for an item. OpenAI's `type` may be missing. */
+/** The id in place of an item, with nothing beside it; null for an item. OpenAI's `type` may be missing. */
 export function referenceIn({ type, role, id }: Fields): string | null {
   const isReference = type === 'item_reference' || ((type ?? null) === null && role === undefined);
   return isReference && typeof id === 'string' ? id : null;
@@ -92,12 +92,12 @@ export function referenceIn({ type, role, id }: Fields): string | null {
 /** Asks for a summary of the items before it. */
 export const triggerType = 'compaction_trigger';
 
-/** Whether an item is the summary of the items before it, by one of the names that it has had. */
+/** Whether an item is the summary of the items before it, by one of its names over time. */
 export function isCompaction({ type }: Fields): boolean {
   return type === 'compaction' || type === 'compaction_summary';
 }
 
-/** The summary that the gateway has sealed in an item; null for any other item. */
+/** The summary sealed in an item by the gateway; null for any other item. */
 export function sealedSummary(item: Fields): string | null {
   const sealed = textOf(item['encrypted_content']);
   return isCompaction(item) && sealed.startsWith(summaryMark) ? sealed : null;
@@ -118,7 +118,7 @@ export function isOfUser(item: Fields): boolean {
   return type === 'message' && role === 'user' && !spokenText(item).startsWith(summaryIntro);
 }
 
-/** Whether an item goes back to the vendor alone that made it. */
+/** Whether an item goes back to its own vendor alone. */
 export function isSigned({ encrypted_content: encrypted }: Fields): boolean {
   return textOf(encrypted) !== '';
 }
@@ -135,8 +135,8 @@ export function isCall(item: unknown): item is Fields {
 }
 
 /**
- * The name of the function that a call is of. Tools of other types, and those in a namespace, are never the gateway's:
- * their names have a part that its names can't have.
+ * The name of the called function. Tools of other types, and those in a namespace, are never the gateway's: their names
+ * have a part not possible in its names.
  */
 export function calledName({ type, name, namespace }: Fields): string {
   if (type !== 'function_call') return `${textOf(type)}/${textOf(name)}`;

@@ -20,13 +20,13 @@ export const fieldNames: FieldNames = {
   ...{ maxTokens: 'max_output_tokens', output: 'text.format', strictOutput: 'text.format.strict' },
 };
 
-/** Fields that are translated. All others are hints, but for those that are refused. */
+/** Translated fields. All others are hints, but for the refused ones. */
 const translated = [
   ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens'],
   ...['temperature', 'top_p', 'text', 'reasoning', 'stream'],
 ];
 
-/** Values of fields that decide the meaning of the answer, as far as they ask for nothing. */
+/** Values asking for nothing, of fields with effect on the meaning of the answer. */
 const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
   background: (value) => value === false,
   conversation: () => false,
@@ -79,7 +79,7 @@ function fieldsOf(request: Fields, dropped: DroppedFields): Fields {
   return fields;
 }
 
-/** `allowed`: names of the tools that may be called, where not all may. */
+/** `allowed`: names of the callable tools, where not all may be called. */
 function choiceOf(
   choice: unknown,
   dropped: DroppedFields,

@@ -17,24 +17,24 @@ import { billedAs } from '../usage/fee-tools.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import type { OfferedPlaces } from './hosted-calls.ts';
 
-/** The element of `include` by which thoughts come as a text that only the provider can read. */
+/** The element of `include` for thoughts as a text readable by the provider only. */
 export const encryptedReasoning = 'reasoning.encrypted_content';
 
-/** The part of a client's request that decides what is kept of an answer, and where. */
+/** The part of a client's request about keeping the answer: how much of it, and where. */
 interface AskedState {
   /** Whether the provider would keep the response. */
   stores: boolean;
-  /** Whether the path asks for a summary, whose request has few fields. */
+  /** Whether the path asks for a summary. Its request has few fields. */
   isCompaction: boolean;
   /** Whether the client gets its thoughts encrypted. */
   wantsEncrypted: boolean;
   /** Whether the client says how the model is to reason. */
   asksToReason: boolean;
-  /** Places of items of the input that only a provider which stores responses could read; never all of them. */
+  /** Places of items of the input readable only by a provider with stored responses; never all of them. */
   lost: ReadonlySet<number>;
   /** The signatures of items, by their places. */
   signatures: ReadonlyMap<number, string>;
-  /** Places of items that stand for a part of the conversation. */
+  /** Places of items in place of a part of the conversation. */
   compactions: ReadonlySet<number>;
   /** Offered tools: those of the request by null, others by the place of their item. */
   offered: ReadonlyMap<number | null, OfferedPlaces>;
@@ -53,8 +53,8 @@ function foreignCompaction(place: number): AppError {
 }
 
 /**
- * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. Throws a 400
- * where another provider has compacted the conversation.
+ * Applies the rewrite to the source text of a request, a valid JSON object. Its members may be given where they are
+ * known. Throws a 400 where another provider has compacted the conversation.
  */
 export function rewriteRequest(
   body: Buffer,
@@ -96,7 +96,7 @@ export function rewriteRequest(
   return applyChanges(body, members, changes);
 }
 
-/** Takes out offered tools that a budget can't pay. Returns the members without lists of which none is left. */
+/** Takes out offered tools beyond a budget. Returns the members without emptied lists. */
 function leaveOut(
   body: Buffer,
   members: readonly Member[],
@@ -149,7 +149,7 @@ function keepNothing(
   if (includes.length === 0) added.push(`"include":[${element}]`);
 }
 
-/** OpenAI refuses to encrypt the thoughts of a model that has none. */
+/** OpenAI refuses to encrypt the thoughts of a model without thoughts. */
 function reasons({ reasons, asksToReason }: Rewrite & AskedState): boolean {
   return reasons ?? asksToReason;
 }
@@ -159,8 +159,8 @@ function messageOf(role: string, content: string): string {
 }
 
 /**
- * Puts the reference before an item, and what models and tools have said behind all. The index is of the list that
- * `JSON.parse` takes: the last one. An input that is a text becomes a message.
+ * Puts the reference before an item, and the words of models and tools behind all. The index is of the list as
+ * `JSON.parse` takes it: the last one. A text as the input becomes a message.
  */
 function addToInput(body: Buffer, members: readonly Member[], rewrite: Rewrite, edits: Edit[]): void {
   const { reference, tools } = rewrite;

@@ -34,7 +34,7 @@ export function* writeRequest(
     ...(tools.length > 0 && choice !== null && { tool_choice: choiceOf(choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
     ...(output !== null && { text: { format: formatOf(output, dropped) } }),
-    // Thoughts come back encrypted, so that they can go on in the next request.
+    // Thoughts come back encrypted, so they can go on in the next request.
     ...(facts.reasoning && { include: ['reasoning.encrypted_content'] }),
     ...(effort !== null && { reasoning: { effort } }),
     store: false,

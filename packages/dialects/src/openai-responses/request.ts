@@ -46,7 +46,10 @@ const fieldTypes: FieldTypes = {
 
 const decisive = ['model', 'input'];
 
-/** Fields that name what the provider would keep, and Gatehouse does not. On the platform's account that could be another tenant's. */
+/**
+ * Fields naming data kept by the provider, and not by Gatehouse. On the platform's account it could be another
+ * tenant's.
+ */
 const stateNames = ['conversation', 'prompt'];
 
 /** See `RequestFormat`. */

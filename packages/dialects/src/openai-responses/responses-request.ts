@@ -29,7 +29,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { memberRanges, smallMembers, wholeOf } from '../wire/json-parts.ts';
 import { maxDepth } from '../bounds.ts';
 
-/** A request whose types have been checked. */
+/** A request with checked types. */
 export class ResponsesRequest extends ReadRequest {
   readonly compaction: Compaction | undefined;
   readonly #items: readonly Fields[];
@@ -45,7 +45,7 @@ export class ResponsesRequest extends ReadRequest {
     return sessionNamed(this.fields['prompt_cache_key']);
   }
 
-  /** Also of the tools in namespaces, and of those that stand among the items of the input. */
+  /** Also of the tools in namespaces, and of those among the items of the input. */
   get toolNames(): readonly unknown[] {
     return this.tools.flatMap((tool) => namesOf(tool));
   }
@@ -130,7 +130,7 @@ export class ResponsesRequest extends ReadRequest {
     const offers = this.tools.flatMap((tool) => toolsIn(tool));
     // Those in a namespace are not left out of it.
     const removable = new Set(this.tools);
-    // Providers refuse a request that must call a tool and has none left.
+    // Providers refuse a request with a forced call and no tool left.
     const needsThem = choice === 'required' && offers.every(isBilledOffer);
     const tools = feeToolsIn(offers, {
       ...{
@@ -155,7 +155,7 @@ export class ResponsesRequest extends ReadRequest {
     return new Set([...this.#items.keys()].filter((place) => this.#items[place]?.['type'] === 'compaction'));
   }
 
-  /** Offered tools, of the request itself and by the places of items that add tools. */
+  /** Offered tools, of the request itself and by the places of items with further tools. */
   get #offered(): ReadonlyMap<number | null, OfferedPlaces> {
     const added = [...this.#items.entries()].filter(([, { type }]) => type === 'additional_tools');
     const all = [
@@ -169,7 +169,7 @@ export class ResponsesRequest extends ReadRequest {
     return this.fields['store'] !== false && this.compaction !== 'path';
   }
 
-  /** Places of thoughts that the client takes for stored. */
+  /** Places of thoughts taken for stored by the client. */
   get #lost(): readonly number[] {
     return this.#placesOf(isEmptyThought);
   }
@@ -226,8 +226,8 @@ function namesOf(tool: unknown): unknown[] {
 }
 
 /**
- * Shows the response that has the summary of a conversation as its own kind of answer, with the user's messages. Providers
- * with compaction write that themselves.
+ * Shows the response with the summary of a conversation as its own kind of answer, with the user's messages. Providers
+ * with compaction write this themselves.
  */
 class CompactedView implements AnswerView {
   /** The messages as JSON: the request may have much more. */

@@ -9,7 +9,7 @@ import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
 import { isCompaction, isEmptyThought, sealedSummary, summaryMessage, triggerType } from './items.ts';
 import { streamFrames } from './response-mode.ts';
 
-/** The input of a request that has one: its last member of that name counts. */
+/** The input of a request with one: the last member of this name counts. */
 function inputIn(members: readonly Member[]): Member {
   const input = members.findLast(({ name }) => name === 'input');
   if (input === undefined) throw new Error('the request has no input');
@@ -99,7 +99,9 @@ function goesOn(item: unknown, sameProvider: boolean): boolean {
   return item['type'] !== triggerType;
 }
 
-/** Responses that go on from others: their items stand in the gateway, and are put before the input of each request. */
+/**
+ * Responses as continuations of others: their items stand in the gateway, and are put before the input of each request.
+ */
 export const state: StateFormat = {
   inputOf,
   continued,

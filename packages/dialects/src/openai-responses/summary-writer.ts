@@ -6,7 +6,7 @@ import { idOf, writeResponse } from './answer-writer.ts';
 import { ResponseWriter } from './event-writer.ts';
 import { maxWaitingChars } from '../bounds.ts';
 
-/** The response whose only item is a summary. Throws if the model has written none. */
+/** The response with a summary as its only item. Throws if the model has written no summary. */
 export function writeSummary(answer: Answer, seal: SealSummary): string {
   const text = answer.parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
   if (text.trim() === '') throw new Error('the model wrote no summary');
@@ -17,7 +17,7 @@ function summaryItem(id: string, sealed: string): Fields {
   return { id: `cmp_${id.slice('resp_'.length)}`, type: 'compaction', encrypted_content: sealed };
 }
 
-/** Writes the events of a response whose only item is a summary, once all of it has arrived. */
+/** Writes the events of a response with a summary as its only item, once all of it has arrived. */
 export class SummaryWriter implements EventWriter {
   readonly #seal: SealSummary;
   readonly #writer = new ResponseWriter();

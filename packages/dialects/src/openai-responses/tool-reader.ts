@@ -7,7 +7,7 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { freeformText } from '../translation/tool-names.ts';
 
-/** Members of tools that are translated, beside those that all have. */
+/** Translated members of tools, beside those common to all. */
 const membersOf: Readonly<Record<string, readonly string[]>> = {
   function: ['parameters', 'strict'],
   custom: ['format'],

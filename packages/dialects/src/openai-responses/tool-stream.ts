@@ -12,30 +12,30 @@ import type { IdRule } from '../translation/call-ids.ts';
 import { JoinedAnswers } from '../joined-answers.ts';
 
 /**
- * Passes the events of several calls of a model on as one response: the client sees one beginning, items and events that
- * are numbered in turn, one end with the items and the usage of all, and none of the calls that the gateway makes itself.
- * Frames that need no change stay as they are.
+ * Passes the events of several calls of a model on as one response: the client sees one beginning, items and events
+ * with numbers in turn, one end with the items and the usage of all, and no call of the gateway's own tools. Frames
+ * without a change stay as they are.
  */
 export class ResponseToolStream extends JoinedStream implements ToolStream {
   /** The id and the time of the first response. */
   #head: Fields | null = null;
   #isFirst = true;
-  /** Whether an event was left out, so that the numbers of later ones change. */
+  /** Whether an event was left out, so the numbers of later ones change. */
   #isChanged = false;
   /** The number of the next event. */
   #next: number | null = null;
   #builder = new ItemBuilder();
-  /** The place that the client gets for each item of the call under way; null for calls of the gateway. */
+  /** The client's place for each item of the call under way; null for calls of the gateway. */
   #places = new Map<number, number | null>();
-  /** Ids of the items of the call under way that an earlier call has had, and others for them. */
+  /** Ids of the items of the call under way used before by an earlier call, and others for them. */
   #renamed = new Map<string, string>();
   #ids = new Set<string>();
-  /** The items that the client got in the calls before. */
+  /** The client's items of the calls before. */
   readonly #earlierItems: Fields[] = [];
   #count = 0;
   /** The usage of the calls before. */
   #before: unknown;
-  /** The last event of the call that has just ended. */
+  /** The last event of the call just ended. */
   #end: { frame: Buffer; event: ResponseEvent } | null = null;
 
   ended(frames: readonly Buffer[]): void {
@@ -87,7 +87,7 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
     return this.#end === null ? {} : responseIn(this.#end.event.fields);
   }
 
-  /** The items of the call that has just ended. Some servers send them in the last event alone. */
+  /** The items of the call just ended. Some servers send them in the last event alone. */
   get #items(): (readonly [number, Fields])[] {
     const built = [...this.#builder.built];
     return built.length > 0 ? built : [...listOf(this.#response['output']).filter(isFields).entries()];
@@ -182,7 +182,7 @@ export class AssistantItems implements AssistantMessage {
     return new AssistantItems(items, readCalls(calls));
   }
 
-  /** The same for an answer with this status: calls of one that broke off are not to be made. */
+  /** The same for an answer with this status: calls of a broken-off answer are not to be made. */
   ended(status: unknown): AssistantItems {
     return status === 'incomplete' ? new AssistantItems(this.items, []) : this;
   }
@@ -204,8 +204,8 @@ export class AssistantItems implements AssistantMessage {
   }
 
   /**
-   * Items as they are, joined with commas. Thoughts that say nothing to a provider which stores nothing are left out: it
-   * would look for them by their ids.
+   * Items as they are, joined with commas. Thoughts without meaning to a provider without stored responses are left
+   * out: it would look for them by their ids.
    */
   get text(): string {
     return this.items

@@ -32,15 +32,16 @@ export const openAiResponsesTranslation = {
   }),
 } satisfies TranslatedApi;
 
-/** Fields of a request that its response echoes. `ClientView` sets the ids of stored responses. */
+/** Fields of a request for the echo in its response. `ClientView` sets the ids of stored responses. */
 const echoed = [
   ...['instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'temperature', 'top_p'],
   ...['max_output_tokens', 'reasoning', 'text', 'metadata', 'truncation', 'user', 'top_logprobs'],
 ];
 
 /**
- * The fields of a request that its response echoes, as the client wrote them. `text` gets the default format if it has
- * none. A field that exceeds the limit together with those before it is shown with its default.
+ * The fields of a request for the echo in its response, as the client wrote them. `text` gets the default format
+ * without a format of its own. A field over the limit, counted together with those before it, is shown with its
+ * default.
  */
 function echoedFields(fields: Fields, source: JsonSource, texts: CutTexts): Fields {
   const values: Fields = {};

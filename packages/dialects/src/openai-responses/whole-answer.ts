@@ -14,14 +14,14 @@ import type { JsonSource } from '../wire/json-text.ts';
 import { callOf, thinkingParts } from './input-reader.ts';
 import { maxParts } from '../bounds.ts';
 
-/** Members beside the output that say what an answer is. */
+/** Members beside the output by which an answer is recognised. */
 const memberNames = [
   ...['object', 'type', 'model', 'usage', 'status', 'service_tier', 'error', 'message', 'code', 'success'],
 ];
-/** Members of an item that is too large to be parsed. */
+/** Members of an item too large for parsing. */
 const itemNames = ['type', 'status', 'action'];
 
-/** Throws `NoAnswer`, so that a broken provider does not count as a success. */
+/** Throws `NoAnswer`, so a broken provider does not count as a success. */
 export async function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
@@ -80,7 +80,7 @@ export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFact
   };
 }
 
-/** The parts of an item. Those of tools that the provider has are left out: requests for them are refused. */
+/** The parts of an item. Those of the provider's own tools are left out: requests for them are refused. */
 export function partsOf(item: Fields): AnswerPart[] {
   switch (item['type']) {
     case 'message':
@@ -100,7 +100,7 @@ function contentPart({ type, text, refusal }: Fields): AnswerPart[] {
   return type === 'output_text' ? [{ kind: 'text', text: textOf(text) }] : [];
 }
 
-/** The end of a response. One that is cancelled, or goes on, is not complete. */
+/** The end of a response. A cancelled one, or one under way, is not complete. */
 export function endingOf({ status, incomplete_details: details }: Fields): Ending {
   const { reason } = Object(details) as Fields;
   if (status === 'incomplete')
