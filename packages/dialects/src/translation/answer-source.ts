@@ -48,7 +48,7 @@ export abstract class AnswerSource implements EventSource {
     return [{ type: 'error', error }];
   }
 
-  /** The end of an answer that has begun; its error if the model did not complete it. */
+  /** The end of an answer already begun; its error if the model did not complete it. */
   protected finished(): StreamEvent[] {
     if (this.isOver || !this.#isBegun) return [];
     const { stop, broken } = this.ending ?? { stop: { reason: 'end', sequence: null }, broken: null };
@@ -57,7 +57,7 @@ export abstract class AnswerSource implements EventSource {
     return [...this.closeAll(), { type: 'stop', stop }, { type: 'end' }];
   }
 
-  /** Closes the parts that are open. */
+  /** Closes the open parts. */
   protected closeAll(): StreamEvent[] {
     return this.sequence.closeAll();
   }

@@ -28,7 +28,7 @@ export type StopReason =
   /** The limit of tokens. */
   | 'length'
   | 'calls'
-  /** A sequence that the client names. */
+  /** A sequence of the client's. */
   | 'sequence'
   /** Refused for its content. */
   | 'refusal'
@@ -37,22 +37,22 @@ export type StopReason =
   /** The provider wants the same again to go on. */
   | 'pause';
 
-/** The stop of an answer that has parts of these kinds: providers that know one word for all ends use it for each. */
+/** The stop of an answer with parts of these kinds: providers with one word for all ends use it for each. */
 export function stopAfter(stop: Stop, kinds: ReadonlySet<AnswerPart['kind']>): Stop {
   if (stop.reason !== 'end') return stop;
   if (kinds.has('refusal')) return { ...stop, reason: 'refusal' };
   return kinds.has('call') ? { ...stop, reason: 'calls' } : stop;
 }
 
-/** The end of an answer: `broken` is the error of one that its model did not complete. */
+/** The end of an answer: `broken` is the error of one not completed by its model. */
 export interface Ending {
   stop: Stop;
   broken: ProviderError | null;
 }
 
 /**
- * Reads the word of a provider for the end of an answer. One that is not known never counts as a complete answer: the API
- * of a client has no word for it.
+ * Reads the word of a provider for the end of an answer. An unknown one never counts as a complete answer: the API of a
+ * client has no word for it.
  */
 export function endingIn(
   word: string,

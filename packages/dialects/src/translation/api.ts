@@ -10,28 +10,31 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { EventSource, EventWriter } from './stream-events.ts';
 
-/** An API of clients and providers: readers and writers of everything that translation passes between two of them. */
+/** An API of clients and providers: readers and writers of everything passed by translation between two of them. */
 export type TranslatedApi = ClientFormat & ProviderFormat;
 
 /** An API as its clients use it. */
 export interface ClientFormat {
   fieldNames: FieldNames;
-  /** The name of the member by which objects of a request say that the prompt is to be cached; absent where none do. */
+  /** The name of the member for caching of the prompt, in objects of a request; absent without one. */
   cacheHint?: string;
-  /** The ids of calls that thoughts are known by where clients have no place for signatures; null where they do. */
+  /**
+   * The ids of calls by which thoughts are known, for clients without a place for signatures; null for clients with
+   * one.
+   */
   thoughtIds: IdRule | null;
-  /** The client's name for the place of a signature; absent where there is none. */
+  /** The client's name for the place of a signature; absent without one. */
   signaturePlace?: string;
-  /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
+  /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s with the name of the field. */
   readRequest(fields: Fields, source: JsonSource, dropped: DroppedFields): Steps<Conversation>;
-  /** The fields of a request that its answers echo; omitted: the API echoes none. `texts`: those of `source`. */
+  /** The fields of a request for the echo in its answers; omitted: the API has no echo. `texts`: those of `source`. */
   echoedFields?(fields: Fields, source: JsonSource, texts: CutTexts): Fields;
-  /** Writes an answer that is not broken. `echoed`: the fields of its request that it repeats. */
+  /** Writes an answer, but no broken one. `echoed`: the fields of its request for the echo. */
   writeAnswer(answer: Answer, echoed?: Fields): string;
   eventWriter(echoed?: Fields): EventWriter;
   /** Adds the code by which clients of this API react to an error of the request. */
   formatError(error: ProviderError): ProviderError;
-  /** Answers that are summaries of their conversations; absent where clients can't ask for them. */
+  /** Answers as summaries of their conversations; absent where clients can't ask for them. */
   summaries?(seal: SealSummary): SummaryFormat;
 }
 
@@ -50,13 +53,13 @@ export interface ProviderFormat {
 
 /** Counts of the tokens of requests, as providers have them. */
 export interface CountedFormat {
-  /** The request for a count of one that `writeRequest` has made. */
+  /** The request for a count, from one made by `writeRequest`. */
   request(request: Fields, facts: ModelFacts): object;
   /** The name of the number in a provider's answer. */
   tokens: string;
 }
 
-/** The members of a request that a count has, too. */
+/** The members of a request common to a count. */
 export function countedMembers(request: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(Object.entries(request).filter(([name]) => names.includes(name)));
 }
@@ -64,12 +67,12 @@ export function countedMembers(request: Fields, names: readonly string[]): Field
 /** A summary as its client gets it. */
 export type SealSummary = (summary: string) => string;
 
-/** Writes the text of a model as a summary. Throws if it has none. */
+/** Writes the text of a model as a summary. Throws without a text. */
 export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
-/** The facts of a model that its requests depend on. */
+/** The facts of a model with effect on its requests. */
 export interface ModelFacts {
-  /** The account that alone reads the signatures of its thoughts; null where all do that speak its API. */
+  /** The only account able to read the signatures of its thoughts; null where all accounts of its API are. */
   account: string | null;
   /** Hashes of marked signatures, by a key of the tenant. */
   macs: Hasher;

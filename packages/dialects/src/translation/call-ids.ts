@@ -4,7 +4,7 @@ import type { CallPart, Part, ResultPart, Turn } from './conversation.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { textOf } from './fields.ts';
 
-/** Ids that an API takes for calls. */
+/** Valid ids of calls in an API. */
 export interface IdRule {
   fits: (id: string) => boolean;
   prefix: string;
@@ -14,12 +14,12 @@ export interface IdRule {
 export const chatIds: IdRule = { fits: (id) => /^[\w.:-]{1,40}$/.test(id), prefix: 'call_' };
 export const messagesIds: IdRule = { fits: (id) => /^[\w-]{1,64}$/.test(id), prefix: 'toolu_' };
 
-/** An id for a call that its provider gives none. Clients find kept thoughts by it, so no other call has it. */
+/** An id for a call without one from its provider. Clients find kept thoughts by it, so no other call has it. */
 export function newCallId(): string {
   return `call_${newId().replaceAll('-', '')}`;
 }
 
-/** An id that fits, derived from one that does not, so that it is the same for each request of a conversation. */
+/** A fitting id, derived from another one, so it is the same for each request of a conversation. */
 export function fittingId(id: string, { fits, prefix }: IdRule, again = 0): string {
   if (again === 0 && fits(id)) return id;
   const hash = createHash('sha256').update(`${again}:${id}`).digest('hex');
@@ -27,8 +27,8 @@ export function fittingId(id: string, { fits, prefix }: IdRule, again = 0): stri
 }
 
 /**
- * Gives the calls of a conversation, and their results, ids that fit and differ: some models number calls from zero in each
- * answer. A result belongs to the last call with its id.
+ * Gives the calls of a conversation, and their results, fitting ids without duplicates: some models number calls from
+ * zero in each answer. A result belongs to the last call with its id.
  */
 export function* withFittingIds(turns: readonly Turn[], rule: IdRule): Steps<Turn[]> {
   const seen = new Map<string, number>();
@@ -57,7 +57,7 @@ export function* withFittingIds(turns: readonly Turn[], rule: IdRule): Steps<Tur
   return written;
 }
 
-/** A call of a function that is in no group. */
+/** A call of a function outside groups. */
 export function functionCall(id: unknown, name: unknown, argumentsText = ''): CallPart {
   const called = { id: textOf(id), name: textOf(name) };
   return { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null };

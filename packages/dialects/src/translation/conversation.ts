@@ -1,4 +1,4 @@
-/** A request, as every API can say it. Each API has a reader that makes it and a writer that it is written by. */
+/** A request, as every API can say it. Each API has a reader to make it and a writer to write it. */
 export interface Conversation {
   turns: Turn[];
   tools: Tool[];
@@ -48,10 +48,10 @@ export interface MediaPart extends CachePoint {
   at: string;
 }
 
-/** An address, with its media type where the client names that, or base64. */
+/** An address, with its media type where the client names it, or base64. */
 export type MediaSource =
   | { url: string; mediaType?: string }
-  /** `charset`: of a text that is not in UTF-8. */
+  /** `charset`: of a text in another charset than UTF-8. */
   | { data: string; mediaType: string; charset?: string };
 
 export interface CallPart extends CachePoint {
@@ -61,7 +61,7 @@ export interface CallPart extends CachePoint {
   /** JSON text of the function's arguments as the model wrote it, or the input of a freeform tool. */
   argumentsText: string;
   isFreeform: boolean;
-  /** The group of tools that the called one is in. */
+  /** The group of the called tool. */
   namespace: string | null;
 }
 
@@ -93,7 +93,7 @@ export interface Tool extends CachePoint {
   name: string;
   namespace: string | null;
   description: string | null;
-  /** JSON text; null for a freeform tool, and for a function that gives none. */
+  /** JSON text; null for a freeform tool, and for a function without parameters. */
   schemaJson: string | null;
   isFreeform: boolean;
   isStrict: boolean | null;

@@ -4,7 +4,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { wrongType } from '../request-fields.ts';
 import { maxHintChars, maxHints } from '../bounds.ts';
 
-/** Fields of a conversation by the names that a client's API has for them. */
+/** Fields of a conversation by their names in a client's API. */
 export type FieldNames = Readonly<Record<NamedField, string>>;
 
 export type NamedField =
@@ -19,13 +19,13 @@ export type NamedField =
   | 'presencePenalty'
   | 'frequencyPenalty'
   | 'output'
-  /** That the output keeps to its schema. */
+  /** Adherence of the output to its schema. */
   | 'strictOutput'
   | 'reasoning'
   | 'strict'
   | 'tools';
 
-/** Names that most APIs have. */
+/** Names common to most APIs. */
 export const usualNames: FieldNames = {
   ...{ choice: 'tool_choice', parallel: 'parallel_tool_calls', maxTokens: 'max_tokens', stop: 'stop' },
   ...{ temperature: 'temperature', topP: 'top_p', topK: 'top_k', seed: 'seed' },
@@ -34,10 +34,10 @@ export const usualNames: FieldNames = {
   ...{ reasoning: 'reasoning', strict: 'tools.strict' },
 };
 
-/** Values of members by their names; undefined where an object has none, or null. */
+/** Values of members by their names; undefined for a missing member, or null. */
 export type Members<Name extends string> = Readonly<Partial<Record<Name, unknown>>>;
 
-/** Fields of a request that its target has no place for. */
+/** Fields of a request without a place in its target. */
 export class DroppedFields {
   readonly #names: FieldNames;
   readonly #exempt: string | null;
@@ -49,7 +49,7 @@ export class DroppedFields {
     this.#exempt = exempt;
   }
 
-  /** Names of hints that were left out, as the client has them. `...` stands for those that are too many. */
+  /** Names of omitted hints, as the client has them. `...` stands for those over the limit. */
   get ignored(): string[] {
     return [...this.#ignored];
   }
@@ -65,9 +65,9 @@ export class DroppedFields {
   }
 
   /**
-   * The members of an object that its reader takes. All others that are given are left out as hints, so that a reader sees
-   * none that it does not name here. `path`: the client's name of the object; empty for one whose members are known by their
-   * own names. Throws `invalid_type` for a value that is no object.
+   * The members of an object for its reader. All others in it are left out as hints, so a reader sees no member without
+   * naming it here. `path`: the client's name of the object; empty for one with members known by their own names.
+   * Throws `invalid_type` for a value other than an object.
    */
   members<Name extends string>(value: unknown, path: string, names: readonly Name[]): Members<Name> {
     if (!isFields(value)) throw wrongType(path === '' ? 'part' : path, ['object']);
@@ -85,7 +85,7 @@ export class DroppedFields {
   }
 
   /**
-   * The error for a field that decides the meaning of the answer. `why`: a sentence. `publicCode`: for clients that know a
+   * The error for a field with effect on the meaning of the answer. `why`: a sentence. `publicCode`: for clients with a
    * code for it.
    */
   unsupportedParameter(
@@ -111,7 +111,7 @@ function headerName(name: string): string {
   return cut.toWellFormed().replaceAll(/[^\w.[\]-]+/g, (other) => encodeURIComponent(other));
 }
 
-/** Parameters of sampling by the names of an API; those that it has no name for, or the model refuses, are left out. */
+/** Parameters of sampling by the names of an API; those without a name in it, or refused by the model, are left out. */
 export function samplingBy(
   names: Readonly<Partial<Record<keyof Sampling, string>>>,
   { sampling }: { sampling: Sampling },

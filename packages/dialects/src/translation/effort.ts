@@ -1,6 +1,6 @@
 import type { Effort, Reasoning } from './conversation.ts';
 
-/** Budgets of tokens that stand for efforts, for APIs and models that know only one of both. */
+/** Budgets of tokens in place of efforts, for APIs and models with only one of both. */
 const budgets: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
   minimal: 1_024,
   low: 4_096,
@@ -10,17 +10,17 @@ const budgets: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
   max: 65_536,
 };
 
-/** The budget that a client asks for; null where it leaves that to the model. */
+/** The requested budget; null where the client leaves it to the model. */
 export function budgetOf({ effort, budget }: Reasoning): number | null {
   return budget ?? (effort === null || effort === 'none' ? null : budgets[effort]);
 }
 
-/** The budget that stands for the word of an effort; null for an unknown word. */
+/** The budget for the word of an effort; null for an unknown word. */
 export function budgetOfEffort(effort: string): number | null {
   return effort === 'none' ? 0 : (Object.entries(budgets).find(([name]) => name === effort)?.[1] ?? null);
 }
 
-/** The effort that a client asks for; null where it leaves that to the model. A budget is rounded up to the next one. */
+/** The requested effort; null where the client leaves it to the model. A budget is rounded up to the next one. */
 export function effortOf({ isOn, effort, budget }: Reasoning): Effort | null {
   if (!isOn) return 'none';
   if (effort !== null || budget === null) return effort;

@@ -14,7 +14,7 @@ export function askingForJson({ turns, output }: Conversation): readonly Turn[] 
   return turns.toSpliced(first, 0, system);
 }
 
-/** The same for OpenAI's APIs, which have a mode for it and refuse it for a conversation that does not name JSON. */
+/** The same for OpenAI's APIs, which have a mode for it and refuse it for a conversation without the word JSON. */
 export function* namingJson(conversation: Conversation): Steps<readonly Turn[]> {
   const { turns, output } = conversation;
   if (output?.kind !== 'json') return turns;
@@ -29,7 +29,7 @@ function namesJson(part: Part): boolean {
   return part.kind === 'text' && /json/i.test(CutTexts.uncut(part.text));
 }
 
-/** Asks a model for the summary that replaces a conversation. */
+/** Asks a model for the summary in place of a conversation. */
 const request = [
   'Summarise this conversation for the model that continues it.',
   'Besides what the user wrote, it will see your summary and nothing else, so include:',

@@ -4,7 +4,7 @@ import { dataAddress, fileTypes, typeByName, typeOfFile } from '../file-types.ts
 import { CutTexts } from '../wire/cut-texts.ts';
 import { DeferredText } from '../wire/json-text.ts';
 
-/** The source that an address is: `data:` addresses hold the data themselves (RFC 2397). */
+/** The source in an address: `data:` addresses hold the data themselves (RFC 2397). */
 export function sourceOf(url: string): MediaSource {
   const address = dataAddress(url);
   return address === null ? { url } : dataSource(url.slice(address.begin.length), address.type);
@@ -23,13 +23,15 @@ export function dataSource(data: string, type: string): MediaSource {
   };
 }
 
-/** The source of a file. Clients send its data with or without `data:` before it; the type is then that of its name. */
+/**
+ * The source of a file. Clients send its data with or without `data:` before it; without, the type comes from its name.
+ */
 export function fileSource(data: string, name: string | null): MediaSource {
   const source = sourceOf(data);
   return 'url' in source ? { data, mediaType: typeOfFile(data, name) } : source;
 }
 
-/** The media type of a part; null for an address that does not show it. */
+/** The media type of a part; null for an address without a visible type. */
 export function typeOf({ source, name }: Pick<MediaPart, 'source' | 'name'>): string | null {
   if (!('url' in source)) return source.mediaType;
   if (source.mediaType !== undefined && source.mediaType !== '') return source.mediaType;
@@ -38,7 +40,7 @@ export function typeOf({ source, name }: Pick<MediaPart, 'source' | 'name'>): st
   return typeByName(path) ?? typeByName(name ?? '') ?? null;
 }
 
-/** The name of a file, for APIs that need one; null where its type is unknown. */
+/** The name of a file, for APIs in need of one; null where its type is unknown. */
 export function fileName(part: Pick<MediaPart, 'source' | 'name'>): string | null {
   if (part.name !== null && part.name !== '') return part.name;
   const type = typeOf(part);
@@ -46,12 +48,12 @@ export function fileName(part: Pick<MediaPart, 'source' | 'name'>): string | nul
   return ending === undefined ? null : `file.${ending}`;
 }
 
-/** Whether a part is of a kind that is no document: APIs without videos would read it as something else. */
+/** Whether a part is of another kind than a document: APIs without videos would read it as something else. */
 export function isAudioOrVideo(part: Pick<MediaPart, 'source' | 'name'>): boolean {
   return /^(?:video|audio)\//.test(typeOf(part) ?? '');
 }
 
-/** Why a file is refused by an API that takes documents. */
+/** The reason of an API with documents for refusing a file. */
 export const notDocument = 'The model takes documents of known types only.';
 
 /** The same as an address. */
@@ -59,7 +61,7 @@ export function urlOf(source: MediaSource): string {
   return 'url' in source ? source.url : `data:${source.mediaType};base64,${source.data}`;
 }
 
-/** Throws `invalid_value` for a text that is not in its charset. */
+/** Throws `invalid_value` for a text with invalid bytes in its charset. */
 export function plainText({ data, charset = 'utf-8' }: { data: string; charset?: string }): string {
   try {
     return new TextDecoder(charset, { fatal: true }).decode(Buffer.from(CutTexts.uncut(data), 'base64'));

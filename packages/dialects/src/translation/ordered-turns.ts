@@ -2,17 +2,17 @@ import { messagesIds, withFittingIds } from './call-ids.ts';
 import type { Part, TextPart, Tool, Turn, ResultPart } from './conversation.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
-/** Turns in the order that Anthropic's messages and Bedrock's Converse want. */
+/** Turns in the order for Anthropic's messages and Bedrock's Converse. */
 
-/** The turns with ids that fit, in order, and with the thoughts that `origin` takes back. */
+/** The turns with fitting ids, in order, and with the thoughts `origin` takes back. */
 export function* ownTurns(turns: readonly Turn[], origin: string): Steps<Turn[]> {
   const fitting = yield* withFittingIds(turns, messagesIds);
   return orderedTurns(fitting.map((turn) => withOwnThoughts(turn, origin)));
 }
 
 /**
- * Results come right behind their calls, in one message and before all else in it. Turns of one side that follow one another
- * become one, but for those of the model. Empty turns are refused.
+ * Results come right behind their calls, in one message and before all else in it. Successive turns of one side become
+ * one, but for those of the model. Empty turns are refused.
  */
 function orderedTurns(turns: readonly Turn[]): Turn[] {
   const written: Turn[] = [];
@@ -25,7 +25,7 @@ function orderedTurns(turns: readonly Turn[]): Turn[] {
   return written;
 }
 
-/** The thoughts of a turn that their origin takes back: its own, and none behind everything else that was said. */
+/** The thoughts of a turn for their origin: its own, without those behind all other parts of the turn. */
 function withOwnThoughts(turn: Turn, origin: string): Turn {
   const parts = turn.parts.filter((part) => part.kind !== 'thinking' || part.signature?.origin === origin);
   const last = parts.findLastIndex(({ kind }) => kind !== 'thinking');
@@ -71,7 +71,10 @@ export function splitSystem(
     : { system, messages };
 }
 
-/** Definitions for the calls of a conversation whose client brings none any more: a conversation with calls needs some. */
+/**
+ * Definitions for the calls of a conversation from a client without definitions any more: a conversation with calls
+ * needs some.
+ */
 export function calledTools(turns: readonly Turn[]): Tool[] {
   const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.kind === 'call'));
   return [...new Set(calls.map(({ name }) => name))].map((name) => ({
@@ -81,14 +84,14 @@ export function calledTools(turns: readonly Turn[]): Tool[] {
 }
 
 /**
- * Puts results of calls right behind the turn with these, in their order, as most APIs want them. All else that stood between
- * follows. `turns`: with ids that differ.
+ * Puts results of calls right behind the turn with these, in their order, as most APIs want them. All else between them
+ * follows. `turns`: with ids without duplicates.
  */
 export function withResultsBehindCalls(turns: readonly Turn[]): Turn[] {
   const results = resultsOfCalls(turns);
   const moved = new Set<Part>([...results.values()].flat());
   const written: Turn[] = [];
-  /** The turn of results that was written last, as long as nothing follows it. */
+  /** The turn of results written last, as long as nothing follows it. */
   let open: Turn | null = null;
   for (const { role, parts } of turns) {
     const remaining = parts.filter((part) => !moved.has(part));

@@ -12,26 +12,26 @@ interface HeldPart {
 }
 
 /**
- * Puts parts that come at the same time one after the other: a client's API knows one open part. The first one passes as it
- * comes, and those behind it are held until it ends.
+ * Puts simultaneous parts one after the other: a client's API knows one open part. The first one passes as it comes,
+ * and those behind it are held until it ends.
  */
 export class PartSequence {
-  /** The parts that have not ended, in their order. The first one has been passed on. */
+  /** The unfinished parts, in their order. The first one has been passed on. */
   readonly #parts: HeldPart[] = [];
   readonly #open = new Map<string, HeldPart>();
   #held = 0;
 
-  /** Whether a part is open. One that has ended and waits is not. */
+  /** Whether a part is open. A finished one in the queue is not. */
   has(key: string): boolean {
     return this.#open.has(key);
   }
 
-  /** Keys of the parts that are open. */
+  /** Keys of the open parts. */
   get keys(): string[] {
     return [...this.#open.keys()];
   }
 
-  /** The texts that wait. */
+  /** The held texts. */
   get held(): TextSample {
     const sample = new SampleBuilder();
     for (const { part, texts } of this.#parts.slice(1)) {
@@ -51,7 +51,7 @@ export class PartSequence {
     return [];
   }
 
-  /** More of a part. Nothing of one that is not open. */
+  /** More of a part. Nothing for a part already closed. */
   add(key: string, text: string): StreamEvent[] {
     const held = this.#open.get(key);
     if (held === undefined || text === '') return [];

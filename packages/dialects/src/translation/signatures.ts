@@ -7,9 +7,9 @@ import type { Part, ReasoningSignature, Turn } from './conversation.ts';
 import { maxOriginChars } from '../bounds.ts';
 
 /**
- * Signatures of reasoning in the dialects of clients. One that was translated is marked with its origin, so that it goes back to
- * no other provider, and with a hash by a key of its tenant, so that no other tenant can send it. A signature without a
- * mark is the dialect's own.
+ * Signatures of reasoning in the dialects of clients. A translated one is marked with its origin, so it goes back to no
+ * other provider, and with a hash by a key of its tenant, so no other tenant can send it. A signature without a mark is
+ * the dialect's own.
  *
  * A mark is `gatehouse.<origin>:<key id>:<hash>.<t or r>.` in front of the signature; dots in the key id are `%2E`.
  */
@@ -38,7 +38,7 @@ export function readMarked(encoded: string): ReasoningSignature | null {
   return { origin, text: text.slice(begin.length), isRedacted: kind === 'r', mac };
 }
 
-/** A signature for a client that gets it marked. */
+/** A signature for a client, with its mark. */
 export function withMac(signature: ReasoningSignature, macs: Hasher): ReasoningSignature {
   return { ...signature, mac: macs.hash(hashedText(signature)) };
 }
@@ -48,7 +48,8 @@ function hashedText({ origin, text, isRedacted }: ReasoningSignature): string {
 }
 
 /**
- * Checks the marked signatures of a tenant's turns. Leaves out marks without a hash, and marks by a key that has left the ring. Throws 400 for a signature that was changed, or is another tenant's. `place`: the client's name for it.
+ * Checks the marked signatures of a tenant's turns. Leaves out marks without a hash, and marks by a key no longer in
+ * the ring. Throws 400 for a changed signature, or another tenant's. `place`: the client's name for it.
  */
 export function* checkedTurns(turns: Turn[], macs: Hasher, place: string): Steps<Turn[]> {
   const checked: Turn[] = [];
@@ -80,12 +81,12 @@ function checkedSignature(
   return isGenuine === null ? null : signature;
 }
 
-/** The name of an origin, and of the account that alone reads its signatures; null where all accounts do. */
+/** The name of an origin, and of the only account able to read its signatures; null where all accounts are. */
 export function originAt(origin: string, account: string | null): string {
   return account === null ? origin : `${origin}=${account}`;
 }
 
-/** A signature that a provider has made, with the account that it is of. */
+/** A provider's signature, with its account. */
 export function signatureAt(
   signature: ReasoningSignature | null,
   account: string | null,
@@ -93,7 +94,7 @@ export function signatureAt(
   return signature === null ? null : { ...signature, origin: originAt(signature.origin, account) };
 }
 
-/** The turns for an account, whose own signatures are those of its API; others of the same API are no longer there. */
+/** The turns for an account. Its own signatures are those of its API; others of the same API are no longer there. */
 export function turnsAt(turns: Turn[], account: string | null): Turn[] {
   if (account === null) return turns;
   const partAt = (part: Part): Part => {
@@ -112,7 +113,7 @@ export function turnsAt(turns: Turn[], account: string | null): Turn[] {
   );
 }
 
-/** The name for thoughts without signature of a model that is reached by chat completions. */
+/** The name for thoughts without signature, of a model reached by chat completions. */
 export function chatOrigin(model: string): string {
   return `chat=${encodeURIComponent(model).replaceAll('.', '%2E').slice(0, maxOriginChars)}`;
 }

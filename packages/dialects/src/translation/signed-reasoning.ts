@@ -5,8 +5,8 @@ import type { WrittenEvent } from './stream-events.ts';
 import { maxReasoningChars, maxReasoningParts } from '../bounds.ts';
 
 /**
- * Thoughts with signatures beside the answers of an API that has no place for signatures. Each is known by the call of a tool that it
- * came before, and goes back to its origin in front of that call.
+ * Thoughts with signatures beside the answers of an API without a place for signatures. Each is known by the call of a
+ * tool behind it, and goes back to its origin in front of this call.
  */
 
 export interface SignedReasoning {
@@ -26,23 +26,23 @@ export interface CallReasoning {
 /** Thoughts by the ids of calls. */
 export type KnownReasoning = ReadonlyMap<string, readonly SignedReasoning[]>;
 
-/** Collects the thoughts of one answer that came before its calls. */
+/** Collects the thoughts of one answer from before its calls. */
 export class ReasoningCollector {
   readonly #ids: IdRule;
   #calls: CallReasoning[] = [];
   #thoughts: SignedReasoning[] = [];
-  /** The text of the thought that is open in a stream. */
+  /** The text of the open thought in a stream. */
   #text: string[] | null = null;
   #hasText = false;
   #count = 0;
   #chars = 0;
 
-  /** `ids`: those that the client gets. */
+  /** `ids`: the client's ids. */
   constructor(ids: IdRule) {
     this.#ids = ids;
   }
 
-  /** The calls in their order; none of an answer that has too many thoughts. */
+  /** The calls in their order; an empty list for an answer with too many thoughts. */
   get calls(): readonly CallReasoning[] {
     return this.#isFull() ? [] : this.#calls;
   }
@@ -96,7 +96,7 @@ export class ReasoningCollector {
   }
 }
 
-/** The calls that have thoughts, without those of the gateway's own tools: thoughts before these belong to the next call. */
+/** The calls with thoughts, without those of the gateway's own tools: thoughts before these belong to the next call. */
 export function withoutOwn(
   calls: readonly CallReasoning[],
   isOwn: (name: string) => boolean,
@@ -112,7 +112,7 @@ export function withoutOwn(
   return current;
 }
 
-/** The turns with known thoughts: those that began a message at its beginning, others in front of their calls. */
+/** The turns with known thoughts: those from the beginning of a message there again, others in front of their calls. */
 export function thinkingTurns(turns: readonly Turn[], known: KnownReasoning): Turn[] {
   return turns.map((turn) => {
     const first: Part[] = [];

@@ -10,11 +10,11 @@ export type StreamEvent =
   | { type: 'open'; part: OpenPart }
   /** More of the open part. */
   | { type: 'delta'; text: string }
-  /** `signature`: that of a thought. */
+  /** `signature`: of a thought. */
   | { type: 'close'; signature: ReasoningSignature | null }
   | { type: 'stop'; stop: Stop }
   /** All tokens so far. */
-  /** `serviceTier`: the one that the call is served in, where the provider says so. */
+  /** `serviceTier`: the tier of the call, where the provider names it. */
   | { type: 'usage'; usage: Usage; serviceTier: string | null }
   /** The answer is complete. */
   | { type: 'end' }
@@ -34,15 +34,15 @@ export interface OpenStreamCall {
 export interface EventSource {
   /** Throws if the frame can't be read, or not within 50 ms. */
   read(frame: Buffer): StreamEvent[];
-  /** The provider ended its response in order. Returns the rest of a complete answer, and nothing of one that was cut. */
+  /** The provider ended its response in order. Returns the rest of a complete answer, and nothing of a cut one. */
   end(): StreamEvent[];
   /** Whether the answer seems to be whole, and its usage has not come yet. */
   readonly awaitsUsage: boolean;
-  /** Texts that have come and are in no event yet, since they wait for other parts to end; absent where nothing waits. */
+  /** Texts received and in no event yet, since they wait for other parts to end; absent where nothing waits. */
   readonly held?: TextSample;
 }
 
-/** An event that a client gets: errors end the stream in the words of the gateway. */
+/** A client's event: errors end the stream in the words of the gateway. */
 export type WrittenEvent = Exclude<StreamEvent, { type: 'error' }>;
 
 /** Writes the frames of a client's stream. */

@@ -10,12 +10,12 @@ import { maxWaitingChars } from '../bounds.ts';
 const inputSchema =
   '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}';
 
-/** A tool as the client has it, by the name that the provider gets. */
+/** A tool as the client has it, by its name for the provider. */
 type Named = Pick<Tool, 'name' | 'namespace' | 'isFreeform'>;
 
 /**
- * Tools of a client as functions, for APIs that know neither groups of tools nor tools whose input is a text, which becomes a
- * function's only argument, and take fewer names. Calls get back what the client knows.
+ * Tools of a client as functions, for APIs without groups of tools and without tools with a text as their input, which
+ * becomes a function's only argument, and with fewer valid names. Calls get the client's names and kinds back.
  */
 export class ToolNames {
   readonly #byFlat = new Map<string, Named>();
@@ -36,7 +36,7 @@ export class ToolNames {
     };
   }
 
-  /** The client's name, group and kind of the tool that a provider calls. */
+  /** The client's name, group and kind of the tool in a provider's call. */
   opened(call: OpenStreamCall): OpenStreamCall {
     const named = this.#byFlat.get(call.name);
     return named === undefined ? call : { ...call, ...named };
@@ -58,7 +58,7 @@ export class ToolNames {
   }
 }
 
-/** All that a conversation names: also the calls of tools that it no longer brings. */
+/** All tools in a conversation: also those of calls without a definition any more. */
 function* toolsIn({ tools, choice, turns }: Conversation): Generator<NamedTool> {
   yield* tools;
   if (typeof choice === 'object' && choice !== null) yield choice;
@@ -71,8 +71,8 @@ function flatCall(call: CallPart, name: string): CallPart {
 }
 
 /**
- * The description of a freeform tool. A grammar is described in it, since functions have none. `path`: the client's name of
- * the format.
+ * The description of a freeform tool. A grammar is described in it, since functions have no grammars. `path`: the
+ * client's name of the format.
  */
 export function freeformText(
   description: unknown,
@@ -139,17 +139,17 @@ export class CallRestorer {
   }
 }
 
-/** A tool by the name and group that its client has for it. */
+/** A tool by the client's name and group of it. */
 type NamedTool = Pick<Tool, 'name' | 'namespace'>;
 
-/** Every API takes such names; some take longer ones, or dots in them. */
+/** Every API takes these names; some take longer ones, or dots in them. */
 const fitting = /^[\w-]{1,64}$/;
-/** The characters of a name that stay before its hash. */
+/** The characters of a name before its hash. */
 const keptChars = 39;
 
 /**
- * One name for each tool, that every API takes. A group's name is put before that of its tool. A name that doesn't fit, or
- * would be that of two tools, gets a hash; those that fit as they are stay.
+ * One name for each tool, valid in every API. A group's name is put before the name of its tool. A name gets a hash if
+ * it doesn't fit, or would be the name of two tools; fitting names stay.
  */
 export function* flatNames(tools: Iterable<NamedTool>): Steps<(tool: NamedTool) => string> {
   const names = new Map<string, string>();

@@ -46,7 +46,7 @@ const clients: Record<DialectName, TranslatedApi> = {
   messages: anthropicMessagesTranslation,
   gemini: geminiTranslation,
 };
-/** Those that providers are called in. */
+/** The APIs of providers. */
 const upstreams = { ...clients, converse: bedrockConverseTranslation } satisfies Record<
   string,
   ProviderFormat
@@ -55,23 +55,26 @@ const upstreams = { ...clients, converse: bedrockConverseTranslation } satisfies
 export interface ProviderRequest {
   /** Shares the memory of long texts with the client's request. */
   body: Pieces;
-  /** Bytes that it does not share. */
+  /** Bytes not shared with the request. */
   copied: number;
   ignored: string[];
 }
 
 interface TranslatedRequest {
-  /** The tenant whose turns at the event loop a large request takes. */
+  /** The tenant charged for a large request's turns at the event loop. */
   tenantId: string | null;
   /** Whether a stream is asked for, where the client's API says so in the path. */
   isStream?: boolean;
-  /** Thoughts of its earlier answers that its client has no place for. */
+  /** Thoughts of its earlier answers without a place at its client. */
   thoughts?: KnownReasoning;
   /** Whether the provider counts the tokens of the request instead of answering it, where its API can. */
   isCount?: boolean;
 }
 
-/** Calls of an answer with the thoughts before them; none where the client has a place for thoughts with their signatures. */
+/**
+ * Calls of an answer with the thoughts before them; an empty list for clients with a place for thoughts with their
+ * signatures.
+ */
 interface ThoughtsBeside {
   readonly thoughts: readonly CallReasoning[];
 }
@@ -80,14 +83,14 @@ export interface TranslatedAnswer extends ThoughtsBeside {
   bytes: Buffer;
 }
 
-/** Whether clients of an API lose the signatures of reasoning, so that the gateway keeps them. */
+/** Whether clients of an API lose the signatures of reasoning, so the gateway keeps them. */
 export function losesSignatures(client: DialectName): boolean {
   return clients[client].thoughtIds !== null;
 }
 
 /**
- * Between the API that a client asks in and that of a provider's model. `sealSummary`: for a request whose answer is the
- * summary of its conversation.
+ * Between the API of a client and the API of a provider's model. `sealSummary`: for a request with the summary of its
+ * conversation as the answer.
  */
 export function translationBetween(
   client: DialectName,
@@ -119,8 +122,8 @@ export class Translation {
   }
 
   /**
-   * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
-   * field for one that can't be expressed. A large one needs a turn (`LargeWork`).
+   * The request for the provider, and the client's names of the hints left out of it. Throws a 400 with the name of the
+   * field for one without an equivalent. A large one needs a turn (`LargeWork`).
    */
   async request(body: Pieces, options: TranslatedRequest): Promise<ProviderRequest> {
     const inTurn = cooperativeFor(body, options.tenantId);
@@ -164,7 +167,10 @@ export class Translation {
     return { ...(await runSteps(texts.restored(written), inTurn)), ignored: dropped.ignored };
   }
 
-  /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
+  /**
+   * A whole answer; the error of anything else, or of a broken-off one. Throws for an unreadable answer, or one not
+   * read within 50 ms.
+   */
   async whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError> {
     const inTurn = cooperativeFor(bytes, tenantId);
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) throw new Error('the answer is too large');
@@ -195,12 +201,12 @@ export class Translation {
     );
   }
 
-  /** The name of the number in a provider's count of tokens; null where its API has none. */
+  /** The name of the number in a provider's count of tokens; null where its API has no count. */
   get countName(): string | null {
     return this.#upstream.counts?.tokens ?? null;
   }
 
-  /** An error that concerns the request, in the words and codes by which the client mends it. */
+  /** An error about the request, in the words and codes by which the client mends it. */
   error(error: ProviderError): ProviderError {
     return this.#client.formatError(error);
   }
@@ -237,7 +243,7 @@ const unavailable = 503;
 
 /** The translation of one stream. */
 export class TranslatedStream implements ThoughtsBeside {
-  /** Everything that the provider has reported so far, which may reach the client at the end only. */
+  /** Everything reported by the provider so far, which may reach the client at the end only. */
   usage: Usage | null = null;
   serviceTier: string | null = null;
   /** The error with which the stream has ended, if it has. */
@@ -259,7 +265,7 @@ export class TranslatedStream implements ThoughtsBeside {
     return this.#source.read(frame).flatMap((event) => this.#written(event));
   }
 
-  /** The provider ended its response in order: the rest of a complete answer, and nothing of one that was cut. */
+  /** The provider ended its response in order: the rest of a complete answer, and nothing of a cut one. */
   end(): Buffer[] {
     return this.#source.end().flatMap((event) => this.#written(event));
   }
@@ -269,7 +275,7 @@ export class TranslatedStream implements ThoughtsBeside {
     return this.#source.awaitsUsage;
   }
 
-  /** Everything that the provider has said so far, also what is held back and may never reach the client. */
+  /** Everything received from the provider so far, also texts held back and possibly never sent to the client. */
   get answer(): TextSample {
     const { built } = this.#sample;
     const { held } = this.#source;
@@ -314,7 +320,7 @@ export class TranslatedStream implements ThoughtsBeside {
   }
 }
 
-/** Spare bytes for members that are added to a short request. */
+/** Spare bytes for added members of a short request. */
 const spareBytes = 1024;
 
 async function parsedFields(body: Buffer, tenantId: string | null, inTurn: InTurn): Promise<Fields> {

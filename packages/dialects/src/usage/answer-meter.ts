@@ -3,7 +3,7 @@ import { textLimits } from '@gatehouse/events/run-event';
 import { SampleBuilder, type TextSample } from './token-estimate.ts';
 import { maxMemoryChars } from '../bounds.ts';
 
-/** Meters an answer, whole or streamed: the model that it names, a sample of its text, and its beginning for memory. */
+/** Meters an answer, whole or streamed: its name of the model, a sample of its text, and its beginning for memory. */
 export class AnswerMeter {
   responseModel: string | null = null;
   /** Whether the client is to call tools: the text is no answer yet then, and memory gets nothing. */
@@ -25,7 +25,7 @@ export class AnswerMeter {
     return this.callsTools ? '' : (this.#memory?.text ?? '');
   }
 
-  /** Everything that was metered, with the end of the answer. */
+  /** All metered amounts, with the end of the answer. */
   whole<End>(end: End): End & { responseModel: string | null; answer: TextSample; text: string } {
     return { ...end, responseModel: this.responseModel, answer: this.answer, text: this.keptText };
   }
@@ -45,7 +45,7 @@ export class AnswerMeter {
       this.responseModel = cutText(model, textLimits.response_model);
   }
 
-  /** `text`: all that costs tokens. `spoken`: the part of it that the user reads. */
+  /** `text`: all text with a cost in tokens. `spoken`: the part of it for the user. */
   addText(text: string, spoken = ''): void {
     this.sample.add(text);
     this.addSpoken(spoken);

@@ -2,17 +2,17 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { BilledTool, ToolCalls, Usage } from './usage.ts';
 import { mostToolCalls, usualToolCalls } from '../bounds.ts';
 
-/** A tool that a request offers, and the provider carries out itself for a fee. */
+/** A tool of a request, run by the provider itself for a fee. */
 export interface FeeTool {
   /** As its client names it. */
   type: string;
-  /** The price by the call that counts for it; null where no catalogue has one. */
+  /** The applicable price by the call; null without one in a catalogue. */
   billed: BilledTool | null;
   /** Calls at most, where the request says so. */
   most: number | null;
   /** How an answer says the number of its calls. */
   counted: 'in its items' | 'at its end' | 'never';
-  /** Whether its client offers it with each request, so that it may be left out. */
+  /** Whether its client offers it with each request, so it may be left out. */
   isHint: boolean;
 }
 
@@ -23,13 +23,13 @@ const billedTypes: readonly (readonly [RegExp, BilledTool])[] = [
   [/^image_generation/, 'image_generation'],
 ];
 
-/** Tools of clients, and those of providers that cost no more than their tokens. */
+/** Tools of clients, and those of providers at no more than the cost of their tokens. */
 const withoutFee =
   /^(function|custom|namespace|mcp|mcp_toolset|tool_search|local_shell|shell|apply_patch|computer|computer_use_preview)$|^(bash|text_editor|computer|memory|web_fetch)_\d|^tool_search_tool_/;
 
 const maxTypeChars = 64;
 
-/** The tools of a list that have a fee, each price once. */
+/** The tools of a list with a fee, each price once. */
 export function feeToolsIn(
   tools: Iterable<unknown>,
   {
@@ -76,7 +76,7 @@ function sumOf(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : a + b;
 }
 
-/** The calls that are reserved for tools; those that have no price are left out. */
+/** The calls reserved for tools; those without a price are left out. */
 export function reservedCalls(tools: readonly FeeTool[]): ToolCalls {
   const calls: ToolCalls = {};
   for (const { billed, most } of tools)
@@ -84,7 +84,7 @@ export function reservedCalls(tools: readonly FeeTool[]): ToolCalls {
   return calls;
 }
 
-/** The tools whose calls an answer has not counted: it counts none, or broke off before. */
+/** The tools with calls not counted by an answer: it has no counts, or broke off before. */
 export function uncountedTools<Tool extends Pick<FeeTool, 'counted'>>(
   tools: readonly Tool[],
   usage: Usage,

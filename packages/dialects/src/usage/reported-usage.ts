@@ -24,9 +24,9 @@ function sumModalities(...lists: readonly unknown[]): Fields[] | null {
 }
 
 /**
- * The usage of a stream after a further report. Reports are cumulative, and the newest figures count, but for zeros: some
- * servers report input at the beginning and output at the end, or zeros in the last event. Other lists, long texts and names
- * beyond `maxUsageNames` are left out, so that no number of reports makes it large.
+ * The usage of a stream after a further report. Reports are cumulative, and the newest figures count, but for zeros:
+ * some servers report input at the beginning and output at the end, or zeros in the last event. Other lists, long texts
+ * and names beyond `maxUsageNames` are left out, so no number of reports makes it large.
  */
 export function latestReport(before: Fields, now: unknown, isNested = false): Fields {
   if (!isFields(now)) return before;

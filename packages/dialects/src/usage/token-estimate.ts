@@ -9,7 +9,7 @@ export interface TextSample {
   chars: number;
 }
 
-/** A text that has as many tokens as it is repeated. */
+/** A text with one token for each repetition. */
 const oneToken = ' a';
 
 /** A sample for an estimate of tokens and for a preview. */
@@ -17,7 +17,7 @@ export function sampleOf(text: string): TextSample {
   return { beginning: cutText(text, sampleChars), chars: text.length };
 }
 
-/** A sample of texts that come one after the other. */
+/** A sample of successive texts. */
 export class SampleBuilder {
   readonly #texts: string[] = [];
   #chars = 0;
@@ -26,14 +26,14 @@ export class SampleBuilder {
     this.addSample({ beginning: text, chars: text.length });
   }
 
-  /** Adds the text of which that is a sample. */
+  /** Adds a text by a sample of it. */
   addSample({ beginning, chars }: TextSample): void {
     const left = sampleChars - this.#chars;
     if (beginning !== '' && left > 0) this.#texts.push(cutText(beginning, left));
     this.#chars += chars;
   }
 
-  /** Adds so many tokens that have no text. */
+  /** Adds tokens without a text. */
   addTokens(count: number): void {
     const sampled = Math.min(count, sampleChars);
     this.add(oneToken.repeat(sampled));
@@ -45,7 +45,7 @@ export class SampleBuilder {
     return this.#chars >= sampleChars;
   }
 
-  /** Adds characters whose text is not known: they count as those of the sample. */
+  /** Adds characters of an unknown text: they count as those of the sample. */
   addChars(chars: number): void {
     this.#chars += toTokens(chars);
   }
@@ -73,8 +73,8 @@ let counting: Promise<unknown> = Promise.resolve();
 let tokenizer: CountTokens | undefined;
 
 /**
- * Loads the tokenizer, whose table of 2.4 MB is compiled on the event loop for about 210 ms and takes 70 MB. Called while
- * a service starts, so that no request waits for it.
+ * Loads the tokenizer. Its table of 2.4 MB is compiled on the event loop for about 210 ms and takes 70 MB. Called while
+ * a service starts, so no request waits for it.
  */
 export async function loadTokenizer(): Promise<void> {
   await loadedTokenizer();

@@ -5,9 +5,8 @@ import { maxUsageEntries } from '../bounds.ts';
 type Fields = Record<string, unknown>;
 
 /**
- * Reads a provider's usage object, recognised by its fields; null when it is missing or has nothing that can be counted.
- * Figures that contradict each other are cut so that the sum stays what was reported. Input or output that it does not
- * report is 0.
+ * Reads a provider's usage object, recognised by its fields; null when it is missing or has nothing to count.
+ * Contradictory figures are cut so the sum stays as reported. Missing input or output is 0.
  */
 export function readUsage(value: unknown): Usage | null {
   const fields = objectOf(value);
@@ -31,11 +30,11 @@ export function usageIn(answer: Fields): Usage | null {
   return readUsage(answer['usageMetadata']);
 }
 
-/** The service tier that a call was served in: OpenAI puts it beside `usage`, Anthropic into it. */
+/** The service tier of a call: OpenAI puts it beside `usage`, Anthropic into it. */
 export function readServiceTier(answer: Fields): string | null {
   for (const holder of [answer, objectOf(answer['usage'])]) {
     const tier = holder?.['service_tier'];
-    // Longer than any name of a tier, so that none is taken for another.
+    // Longer than any name of a tier, so no cut name is taken for another.
     if (typeof tier === 'string' && tier !== '') return tier.slice(0, 64);
   }
   return null;
@@ -119,7 +118,7 @@ function readInclusive(
  */
 const cachedIn = ['cache_read_input_tokens', 'prompt_cache_hit_tokens', 'cached_tokens'];
 
-/** The first figure that is more than 0. */
+/** The first figure above 0. */
 function firstOf(...places: readonly (readonly [Fields | null, string])[]): number {
   return places.map(([fields, name]) => detail(fields, name)).find((tokens) => tokens > 0) ?? 0;
 }
@@ -147,7 +146,7 @@ function readAnthropicUsage(fields: Fields): Usage | null {
   });
 }
 
-/** Tools that Anthropic bills by their tokens alone are not among them. */
+/** Tools billed by Anthropic by their tokens alone are not among them. */
 function anthropicTools({ server_tool_use: used }: Fields): ToolCalls {
   const searches = detail(objectOf(used), 'web_search_requests');
   const executions = detail(objectOf(used), 'code_execution_requests');
@@ -179,7 +178,7 @@ function readGoogleUsage(fields: Fields): Usage | null {
   return toUsage({
     input: prompt + (count(fields['toolUsePromptTokenCount']) ?? 0),
     cached: Math.min(prompt, count(fields['cachedContentTokenCount']) ?? 0),
-    // Google has none: these are names of a translated answer.
+    // Google has no names for cache writes: these come from a translated answer.
     cacheWrite: detail(fields, 'cacheWriteTokenCount'),
     cacheWrite1h: detail(fields, 'cacheWrite1hTokenCount'),
     inputMedia: modalitiesOf(fields['promptTokensDetails'], fields['toolUsePromptTokensDetails']),
@@ -213,7 +212,7 @@ function hourlyWrites(details: unknown): number {
 
 const noMedia: Media = { audio: 0, image: 0, video: 0 };
 
-/** OpenAI's details of tokens; those that are text have no price of their own. */
+/** OpenAI's details of tokens; those of text have no price of their own. */
 function mediaOf(details: Fields | null): Media {
   return {
     audio: detail(details, 'audio_tokens'),

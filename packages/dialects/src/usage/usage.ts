@@ -11,9 +11,9 @@ export interface Usage {
   reasoningTokens: number;
   /** Counted by the gateway, since the provider reported no usage. */
   estimated: boolean;
-  /** Calls of the provider's own tools that it bills by the call, by tool; present only where there are some. */
+  /** Calls of the provider's own tools with a price by the call, by tool; present only where there are some. */
   toolCalls?: ToolCalls;
-  /** The same tokens by class; present only where the provider reported a class that the totals do not show. */
+  /** The same tokens by class; present only where the provider reported a class beyond the totals. */
   parts?: UsageParts;
 }
 
@@ -29,7 +29,7 @@ export function withToolCalls(usage: Usage | null, toolCalls: ToolCalls): Usage 
 
 /** Classes of tokens, each with a price of its own. No class contains another. */
 export const inputClasses = [
-  /** Text that was neither read from the cache nor written to it. */
+  /** Text neither read from the cache nor written to it. */
   'input',
   'cachedInput',
   /** Written to the cache for the provider's usual time: 5 minutes at Anthropic, 30 at OpenAI. */
@@ -62,10 +62,10 @@ export const noUsage: Usage = {
   estimated: false,
 };
 
-/** Tokens that are not text. */
+/** Tokens other than text. */
 export type Media = Record<'audio' | 'image' | 'video', number>;
 
-/** Totals that a provider reports: `input` and `output` contain all the others. */
+/** A provider's totals: `input` and `output` contain all the others. */
 export interface UsageReport {
   input: number;
   cached: number;
@@ -73,7 +73,7 @@ export interface UsageReport {
   cacheWrite: number;
   cacheWrite1h: number;
   inputMedia: Media;
-  /** The cached tokens that are no text, where the provider says so. */
+  /** The cached tokens other than text, where the provider counts them. */
   cachedMedia: Media;
   output: number;
   reasoning: number;
@@ -81,9 +81,9 @@ export interface UsageReport {
 }
 
 /**
- * Splits a report into classes whose sum is `input` and `output`; figures that contradict each other are cut. If a
- * provider does not say which of the cached tokens are text, as many as possible are: audio is rarely cached, and the
- * price of what is not cached is the higher one.
+ * Splits a report into classes with the sum of `input` and `output`; contradictory figures are cut. If a provider does
+ * not say which of the cached tokens are text, as many as possible are: audio is rarely cached, and the price of
+ * uncached tokens is the higher one.
  */
 export function toUsage(report: UsageReport): Usage {
   const parts = { ...inputParts(report), ...outputParts(report) };
@@ -119,7 +119,7 @@ const noParts = Object.fromEntries(
   [...inputClasses, ...outputClasses].map((name) => [name, 0]),
 ) as UsageParts;
 
-/** Tokens of a usage that are no text. Those of the input have the cached ones among them. */
+/** Tokens of a usage other than text. Those of the input include the cached ones. */
 export function mediaOf(usage: Usage): Record<'input' | 'cached' | 'output', Media> {
   const parts = partsOf(usage);
   const { cachedInputAudio: audio, cachedInputImage: image, cachedInputVideo: video } = parts;
@@ -159,7 +159,7 @@ function pick<Name extends TokenClass>(parts: UsageParts, names: readonly Name[]
   return Object.fromEntries(names.map((name) => [name, parts[name]])) as Pick<UsageParts, Name>;
 }
 
-/** Adds text that the gateway has counted, and thoughts that it estimates, where a provider reported nothing. */
+/** Adds the gateway's count of text, and its estimate of thoughts, where a provider reported nothing. */
 export function withCounted(
   usage: Usage,
   { input, output: text, reasoning = 0 }: { input: number; output: number; reasoning?: number },

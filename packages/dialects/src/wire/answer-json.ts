@@ -17,15 +17,15 @@ interface ParsedValue {
 }
 
 /**
- * A value in the JSON of an answer: parsed as a whole where that takes up to 50 ms, otherwise read part by part, without a
- * check that the rest is well formed.
+ * A value in the JSON of an answer: parsed as a whole where this takes up to 50 ms, otherwise read part by part,
+ * without a check of the rest for its form.
  */
 export class AnswerJson {
   readonly #bytes: Buffer;
-  /** The tenant whose turns at the event loop large parts take. */
+  /** The tenant charged for large parts' turns at the event loop. */
   readonly #tenantId: string | null;
   readonly #range: Range;
-  /** Null for a part that takes too long to parse; undefined until that is known. */
+  /** Null for a part with too long a parsing time; undefined until this is known. */
   #parsed: ParsedValue | null | undefined;
   #members: ReadonlyMap<string, Range> | null | undefined;
 
@@ -54,7 +54,7 @@ export class AnswerJson {
       .slice(1);
   }
 
-  /** The parsed value; undefined for one that takes too long to parse, or is no JSON. */
+  /** The parsed value; undefined for one with too long a parsing time, or for no JSON. */
   async value(): Promise<unknown> {
     // Not kept: the parts of a large answer would all be in memory at once.
     const parsed = this.#parsed === undefined ? await this.#parse() : this.#parsed;
@@ -100,7 +100,7 @@ export class AnswerJson {
     return new AnswerJson(this.#bytes, this.#tenantId, range, parsed);
   }
 
-  /** Null for a part of a large answer as well: it is split, so that no parsed part stays in memory. */
+  /** Null for a part of a large answer as well: it is split, so no parsed part stays in memory. */
   async #read(): Promise<ParsedValue | null> {
     const isWhole = this.#range.until - this.#range.from === this.#bytes.length;
     if (this.#parsed === undefined && isWhole) this.#parsed = await this.#parse();

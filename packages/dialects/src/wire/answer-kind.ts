@@ -19,14 +19,14 @@ export function answerKind(bytes: Buffer): AnswerKind | null {
   return isBegun ? null : 'other';
 }
 
-/** White space before an answer; what has more is none. */
+/** White space before an answer; anything with more of it is no answer. */
 const maxBlanks = 1_024;
 
 function couldGoOn(start: string): boolean {
   return fieldNames.some((name) => name.startsWith(start));
 }
 
-/** Without the byte order mark that some servers and clients begin with. */
+/** Without the byte order mark with which some servers and clients begin. */
 export function withoutMark(bytes: Buffer): Buffer {
   const isMarked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
   return isMarked ? bytes.subarray(byteOrderMark.length) : bytes;

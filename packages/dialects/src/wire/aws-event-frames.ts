@@ -6,7 +6,7 @@ import { maxFrameBytes } from '../bounds.ts';
 
 /** An event of a stream in AWS's event-stream encoding, which Bedrock answers in. */
 export interface AwsEvent {
-  /** The type of the event, or that of the exception. */
+  /** The type of the event, or of the exception. */
   name: string;
   /** Whether it ends the stream as an error. */
   isException: boolean;
@@ -16,15 +16,15 @@ export interface AwsEvent {
 
 /**
  * Splits a stream in AWS's event-stream encoding into its events, wherever its bytes are cut. Lengths and checksums are
- * checked; a frame that has not ended is no event.
+ * checked; an unfinished frame is no event.
  */
 export class AwsEventSplitter {
-  /** The beginning of a frame: joined at its end only, so that a huge frame isn't copied piece by piece. */
+  /** The beginning of a frame: joined at its end only, so a huge frame isn't copied piece by piece. */
   #begun = new ChunkList();
   /** Bytes of the frame as far as they are known: its head, and then all. */
   #needed = headBytes;
 
-  /** Complete events in `chunk`, together with what earlier chunks left. Throws for a frame that is damaged or too large. */
+  /** Complete events in `chunk`, together with the rest of earlier chunks. Throws for a damaged or too large frame. */
   push(chunk: Buffer): AwsEvent[] {
     this.#begun.push(chunk);
     if (this.size < this.#needed) return [];
@@ -42,7 +42,7 @@ export class AwsEventSplitter {
     return events;
   }
 
-  /** Bytes of the frame that has begun. */
+  /** Bytes of the unfinished frame. */
   get size(): number {
     return this.#begun.size;
   }
@@ -77,7 +77,7 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, 'utf8'),
 );
 
-/** Bytes of the frame that begins here, as far as they are known. */
+/** Bytes of the frame beginning here, as far as they are known. */
 function neededFor(bytes: Buffer): number {
   if (bytes.length < headBytes) return headBytes;
   const length = bytes.readUInt32BE(0);

@@ -8,7 +8,7 @@ import { longTextBytes, pieceBytes, textHeadBytes } from '../bounds.ts';
 /** The longest character: a surrogate pair of two escapes. */
 const longestChar = 12;
 
-/** Members that are looked into or compared as a whole. */
+/** Members read or compared as a whole. */
 const wholeNames = /(?:id|name|namespace|type|role|model|arguments|definition|signature|encrypted_content)$/i;
 /** Arguments of calls, which some clients write as JSON in a text, and may be plain texts elsewhere. */
 const argumentNames = new Set(['parameters', 'input', 'args']);
@@ -25,12 +25,12 @@ const underWay = new Map<string, CutTexts>();
 
 /**
  * A large JSON document with cut texts: only the beginning of a long text is ever parsed, moved to its place in another
- * document, and written. There a mark behind each beginning says which bytes of the document follow, so that the rest of a
- * text is in memory once, as its client sent it. Code that needs all of a text gets it by `uncut`.
+ * document, and written. There a mark behind each beginning says which bytes of the document follow, so the rest of a
+ * text is in memory once, as its client sent it. Code in need of a whole text gets it by `uncut`.
  */
 export class CutTexts {
   readonly #key: string;
-  /** The bytes that a mark stands for. */
+  /** The bytes of a mark. */
   readonly #rests: (readonly Buffer[])[] = [];
   #short: Buffer;
 
@@ -53,7 +53,7 @@ export class CutTexts {
     return this.#short;
   }
 
-  /** The bytes of all of a text in JSON that has marks. */
+  /** The bytes of all of a text in JSON with marks. */
   static uncut(text: string): string {
     return text.replaceAll(/~\p{Cc}([\da-f]{16}):(\d+)~/gu, (mark, key: string, index: string) => {
       const texts = underWay.get(key);
@@ -62,7 +62,7 @@ export class CutTexts {
     });
   }
 
-  /** All of a member of the document that is in JSON; null if it has more bytes than `most`. */
+  /** All of a member of the document in JSON; null if it has more bytes than `most`. */
   uncutJson(json: string, most: number): string | null {
     if (json.length > most) return null;
     if (this.#rests.length === 0) return json;
@@ -71,7 +71,7 @@ export class CutTexts {
     return all.length > most ? null : all.toString();
   }
 
-  /** A document in JSON with everything that its marks stand for. `copied`: bytes that are not shared with the cut document. */
+  /** A document in JSON with everything its marks stand for. `copied`: bytes not shared with the cut document. */
   *restored(written: Buffer): Steps<{ body: Pieces; copied: number }> {
     if (this.#rests.length === 0) return { body: Pieces.from(written), copied: written.length };
     const all: Buffer[] = [];
@@ -211,7 +211,7 @@ function charBytes(json: Buffer, at: number): number {
 
 type Part = { bytes: Buffer } | { mark: number; depth: number };
 
-/** A document's bytes and its marks, in order. `depth`: how many texts of JSON are around that of a mark. */
+/** A document's bytes and its marks, in order. `depth`: the number of texts of JSON around the text of a mark. */
 function* partsOf(json: Buffer, key: string): Generator<Part, void> {
   const searched = Buffer.from(`${sign}${key}:`);
   let from = 0;

@@ -3,9 +3,9 @@ import { frameData } from './sse-frames.ts';
 const start = Buffer.from('[');
 const separator = Buffer.from(',\n');
 
-/** Writes the data of frames, each a JSON text, as the elements of one array that grows. */
+/** Writes the data of frames, each a JSON text, as the elements of one growing array. */
 export class GrowingArray {
-  /** White space: a sign of life that changes nothing. */
+  /** White space: a sign of life without effect. */
   static readonly keepAlive = Buffer.from('\n');
   #isBegun = false;
 

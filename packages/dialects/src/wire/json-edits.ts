@@ -34,7 +34,7 @@ export function appendTo(
   edits.push({ at, until: at, text: isEmpty ? elements : [',', elements] });
 }
 
-/** Takes elements out of an array by their places, each with the comma that it no longer needs. */
+/** Takes elements out of an array by their places, each with its comma. */
 export function removeFrom(
   body: Buffer,
   { valueStart, valueEnd }: Pick<Member, 'valueStart' | 'valueEnd'>,
@@ -52,7 +52,7 @@ export function removeFrom(
   edits.push({ at: last < 0 ? behind : body.lastIndexOf(comma, behind), until: end, text: '' });
 }
 
-/** Takes members of some names out of an object, each with the comma that it no longer needs. */
+/** Takes members of some names out of an object, each with its comma. */
 export function removeMembers(members: readonly Member[], names: ReadonlySet<string>, edits: Edit[]): void {
   const lastKept = members.findLastIndex(({ name }) => !names.has(name));
   for (const [index, { name, start: at }] of members.entries())

@@ -12,7 +12,7 @@ import {
 
 /**
  * The place of a member of a JSON object in its source text. Editing the text itself, instead of parsing and printing
- * it again, keeps everything that a parser would lose: big integers, number spelling, lone surrogates, duplicate keys.
+ * it again, keeps everything a parser would lose: big integers, number spelling, lone surrogates, duplicate keys.
  */
 export interface Member {
   name: string;
@@ -24,8 +24,8 @@ export interface Member {
 }
 
 /**
- * Lists the members of the object that begins at or after `from`, and ends at the first beyond `max`. The bytes must be
- * valid JSON (they went through `JSON.parse`), which is why this can be so short.
+ * Lists the members of the object at or after `from`, and ends at the first beyond `max`. The bytes must be valid JSON
+ * (they went through `JSON.parse`), which is why this can be so short.
  */
 export function objectMembers(json: Buffer, { from = 0, max = Infinity } = {}): Member[] {
   const members: Member[] = [];
@@ -56,7 +56,7 @@ export function named(members: readonly Member[], name: string): Member[] {
   return members.filter((member) => member.name === name);
 }
 
-/** The start of the element with this index, in the array that opens at `from`. The array must have it. */
+/** The start of the element with this index, in the array opening at `from`. The array must have it. */
 export function elementStart(json: Buffer, from: number, index: number): number {
   let at = skipSpace(json, from + 1);
   for (let passed = 0; passed < index; passed += 1) {
@@ -66,7 +66,7 @@ export function elementStart(json: Buffer, from: number, index: number): number 
   return at;
 }
 
-/** The starts of the elements of the array that opens at `from`. */
+/** The starts of the elements of the array opening at `from`. */
 export function* elementsOf(json: Buffer, from: number): Generator<number> {
   let at = skipSpace(json, from + 1);
   while (at < json.length && json[at] !== closeBracket) {

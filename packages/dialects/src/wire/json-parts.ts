@@ -41,7 +41,7 @@ export async function isParsable(
   return true;
 }
 
-/** The value of such a part, in a turn of the tenant if it is large; undefined if it is no JSON. */
+/** The value of such a part, in a turn of the tenant if it is large; undefined unless it is JSON. */
 export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: string | null): Promise<unknown> {
   const parse = (): unknown => {
     try {
@@ -53,9 +53,7 @@ export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: stri
   return until - from <= smallBytes ? Promise.resolve(parse()) : runCooperatively(tenantId, parse);
 }
 
-/**
- * The members of a JSON object that is too large to be parsed, or null otherwise. The last of equal names counts.
- */
+/** The members of a JSON object too large for parsing, or null otherwise. The last of equal names counts. */
 export async function memberRanges(
   json: Buffer,
   { from, until }: Range,
@@ -72,7 +70,7 @@ export async function memberRanges(
   return members;
 }
 
-/** The values of those members that are small enough to be parsed, by their names. */
+/** The values of those members small enough for parsing, by their names. */
 export async function smallMembers(
   json: Buffer,
   members: ReadonlyMap<string, Range> | null,
@@ -87,7 +85,7 @@ export async function smallMembers(
   return values;
 }
 
-/** The elements of a JSON array that is too large to be parsed, at most `max`; null otherwise. */
+/** The elements of a JSON array too large for parsing, at most `max`; null otherwise. */
 export async function elementRanges(
   json: Buffer,
   range: Range,

@@ -4,8 +4,8 @@ import { elementsOf, objectMembers } from './json-members.ts';
 import { maxElements, maxInnerMembers } from '../bounds.ts';
 
 /**
- * JSON text that is written as it stands. Parsing and printing it again would lose big numbers, equal names and the order
- * of names that are numbers.
+ * JSON text written as it stands. Parsing and printing it again would lose big numbers, equal names and the order of
+ * names made of digits.
  */
 export class RawJson {
   readonly text: string;
@@ -16,7 +16,7 @@ export class RawJson {
   }
 }
 
-/** A value that takes time to make, so that it is made where it is written. */
+/** A value with a long making time, so it is made during writing. */
 export class DeferredText {
   readonly made: () => unknown;
 
@@ -25,7 +25,7 @@ export class DeferredText {
   }
 }
 
-/** Writes a value as JSON; `RawJson` in it as it stands. Members that are undefined are left out. */
+/** Writes a value as JSON; `RawJson` in it as it stands. Undefined members are left out. */
 export function writeJson(value: unknown): string {
   if (value instanceof RawJson) return value.text;
   if (value instanceof DeferredText) return writeJson(value.made());
@@ -48,7 +48,7 @@ export class JsonSource {
   #members: ReadonlyMap<string, JsonSource> | null = null;
   #elements: readonly JsonSource[] | null = null;
 
-  /** `until`: where it ends, if that is known. */
+  /** `until`: its end, if known. */
   constructor(json: Buffer, from = 0, until: number | null = null) {
     this.#json = json;
     this.#from = from;
@@ -56,7 +56,7 @@ export class JsonSource {
   }
 
   /**
-   * A member of the object that it is; null without one. The last of equal names counts, as for `JSON.parse`. Throws
+   * A member of this object; null without one. The last of equal names counts, as for `JSON.parse`. Throws
    * `invalid_value` for an object with too many.
    */
   member(name: string): JsonSource | null {
@@ -70,7 +70,7 @@ export class JsonSource {
     return member === null ? null : member.#json.toString('utf8', member.#from, member.#until ?? undefined);
   }
 
-  /** An element of the array that it is. Throws `invalid_value` for an array with too many. */
+  /** An element of this array. Throws `invalid_value` for an array with too many. */
   element(index: number): JsonSource | null {
     this.#elements ??= this.#readElements();
     return this.#elements[index] ?? null;

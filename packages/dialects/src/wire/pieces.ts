@@ -1,4 +1,4 @@
-/** Bytes in pieces, such as a text with edits: they share the memory of what they are pieces of. */
+/** Bytes in pieces, for example a text with edits: they share the memory of their sources. */
 export class Pieces {
   readonly all: readonly Buffer[];
   readonly length: number;

@@ -11,7 +11,7 @@ const limits: JsonLimits = {
   depth: 200,
 };
 
-/** Texts of a frame that is translated are written several times: 100,000 escapes take 40 ms, and so do 4 MiB. */
+/** Texts of a translated frame are written several times: 100,000 escapes take 40 ms, and so do 4 MiB. */
 const translated: JsonLimits = { ...limits, values: 20_000, texts: 20_000, escapes: 100_000 };
 
 /** Throws unless a frame is read and translated within 50 ms. */

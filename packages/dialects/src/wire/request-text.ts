@@ -26,7 +26,7 @@ export class RequestText<Rewrite> {
   readonly #rewrite: RewriteText<Rewrite>;
 
   /**
-   * `body`: a JSON object that was parsed already. Throws a 400 for one with too many members, or two of one name: providers
+   * `body`: a JSON object, already parsed. Throws a 400 for one with too many members, or two of one name: providers
    * may read another one than limits and prices count (RFC 8259, section 4).
    */
   constructor(body: Buffer, share: Share, rewrite: RewriteText<Rewrite>) {

@@ -3,13 +3,13 @@ import { withoutMark } from './answer-kind.ts';
 import { maxFrameBytes, maxFrameLines } from '../bounds.ts';
 
 /**
- * Splits a server-sent event stream into frames without touching their bytes: a frame is everything up to and
- * including its blank line (WHATWG HTML §9.2). Splitting happens on bytes, so characters that arrive in two pieces
- * stay whole. A parser library would return text, and the client gets the provider's own bytes. Only a byte order mark
- * at the start of the stream is removed, as the same section requires: the client's stream may begin with other bytes.
+ * Splits a server-sent event stream into frames without touching their bytes: a frame is everything up to and including
+ * its blank line (WHATWG HTML §9.2). Splitting happens on bytes, so characters in two pieces stay whole. A parser
+ * library would return text, and the client gets the provider's own bytes. Only a byte order mark at the start of the
+ * stream is removed, as the same section requires: the client's stream may begin with other bytes.
  */
 export class FrameSplitter {
-  /** The beginning of a frame: joined at its end only, so that a huge frame isn't copied piece by piece. */
+  /** The beginning of a frame: joined at its end only, so a huge frame isn't copied piece by piece. */
   #begun = new ChunkList();
   /** The last bytes of the pieces, in which a blank line may have begun. */
   #tail = nothing;
@@ -19,8 +19,8 @@ export class FrameSplitter {
   #first = true;
 
   /**
-   * Complete frames in `chunk`, together with what earlier chunks left. Throws past `maxFrameBytes` and `maxFrameLines`, so
-   * that no reader splits a frame into millions of lines.
+   * Complete frames in `chunk`, together with the rest of earlier chunks. Throws past `maxFrameBytes` and
+   * `maxFrameLines`, so no reader splits a frame into millions of lines.
    */
   push(chunk: Buffer): Buffer[] {
     if (this.size > 0 && !this.#endsIn(chunk)) {
@@ -45,24 +45,24 @@ export class FrameSplitter {
     return frames;
   }
 
-  /** Bytes of the frame that has begun. */
+  /** Bytes of the unfinished frame. */
   get size(): number {
     return this.#begun.size;
   }
 
-  /** The rest when the stream ends: a last frame whose blank line never came, or nothing. */
+  /** The rest when the stream ends: a last frame without its blank line, or nothing. */
   get rest(): Buffer {
     const rest = this.#begun.concat();
     return this.#first ? withoutMark(rest) : rest;
   }
 
-  /** Whether the frame that has begun ends in `chunk`, or between what came before and it. */
+  /** Whether the unfinished frame ends in `chunk`, or between its earlier bytes and it. */
   #endsIn(chunk: Buffer): boolean {
     const seam = Buffer.concat([this.#tail, chunk.subarray(0, tailBytes)]);
     return frameEnd(seam, 0) >= 0 || frameEnd(chunk, 0) >= 0;
   }
 
-  /** The frame that has begun, which ends in `chunk`, and what comes behind it there. */
+  /** The unfinished frame, up to its end in `chunk`, and the rest of the chunk behind it. */
   #joinedWith(chunk: Buffer): Buffer {
     this.#begun.push(chunk);
     const bytes = this.#begun.concat();
@@ -83,7 +83,7 @@ export class FrameSplitter {
 
 const nothing: Buffer = Buffer.alloc(0);
 
-/** A blank line that is not complete yet is at most these many bytes: `\n\r`. */
+/** An incomplete blank line has at most these many bytes: `\n\r`. */
 const tailBytes = 2;
 
 const lineFeed = 0x0a;
