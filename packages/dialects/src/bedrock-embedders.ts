@@ -1,12 +1,12 @@
-/** A model of Amazon Bedrock that makes vectors of texts, by InvokeModel. */
+/** A model of Amazon Bedrock for vectors of texts, by InvokeModel. */
 export interface BedrockEmbedder {
-  /** The vendor, whose models share a body. */
+  /** The vendor. Its models share a body. */
   vendor: 'titan' | 'titan-image' | 'nova' | 'cohere';
-  /** The most texts that one call takes. */
+  /** The maximum of texts for one call. */
   textsPerCall: number;
-  /** Dimensions that a request may ask for. */
+  /** Dimensions available to a request. */
   dimensions: readonly number[];
-  /** The vendor's name of that field; null for a model that has one dimension. */
+  /** The vendor's name of the field for them; null for a model with one dimension. */
   dimensionsField: string | null;
 }
 
@@ -49,7 +49,9 @@ const embedders: readonly (readonly [RegExp, BedrockEmbedder])[] = [
   ],
 ];
 
-/** By the name, behind that of a profile for several regions, too; null for a model that isn't known to make vectors. */
+/**
+ * By the name, also behind the name of a profile for several regions; null unless the model is known to make vectors.
+ */
 export function bedrockEmbedder(model: string): BedrockEmbedder | null {
   return embedders.find(([name]) => name.test(model))?.[1] ?? null;
 }
@@ -63,16 +65,16 @@ export function takesPurpose(embedder: BedrockEmbedder | null): boolean {
 export const inputTypes = ['search_document', 'search_query', 'classification', 'clustering'] as const;
 
 /**
- * Models of Vertex AI that make vectors of texts by `predict`
+ * Models of Vertex AI for vectors of texts by `predict`
  * (https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api).
  */
 const names: readonly (readonly [RegExp, number])[] = [
   [/^gemini-embedding-001$/, 1],
-  // A call takes 20,000 tokens: five texts of the 2,048 tokens that count, with room.
+  // A call takes 20,000 tokens: five texts of 2,048 counted tokens, with room.
   [/^text-(?:multilingual-)?embedding-\d+/, 5],
 ];
 
-/** The most texts of one call; null for a model that isn't known to make vectors. */
+/** The maximum of texts for one call; null unless the model is known to make vectors. */
 export function vertexTextsPerCall(model: string): number | null {
   return names.find(([name]) => name.test(model))?.[1] ?? null;
 }

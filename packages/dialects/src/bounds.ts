@@ -6,11 +6,11 @@ export const maxParts = 4_096;
 export const maxChoices = 128;
 /** An answer with more calls of tools fails. */
 export const maxCalls = 128;
-/** An answer that is put together of more text fails. */
+/** An answer put together of more text fails. */
 export const maxBuiltChars = 16 * 1024 * 1024;
 /** The same where what was put together is read once more, within 50 ms. */
 export const maxReadChars = 2 * 1024 * 1024;
-/** Characters that each piece counts beside its own. */
+/** Characters counted for each piece beside its own. */
 export const charsEach = 8;
 /** An answer fails if more of its text waits: for other parts to end, or until it is whole. */
 export const maxWaitingChars = 4 * 1024 * 1024;
@@ -23,7 +23,7 @@ export const maxHeadBytes = 64 * 1024;
 /** A longer frame of a stream fails, and one with more lines: 2 million lines took 375 ms, so many take 3. */
 export const maxFrameBytes = 16 * 1024 * 1024;
 export const maxFrameLines = 10_000;
-/** A frame of a stream that is translated fails beyond this size, which takes 40 ms. */
+/** A frame of a translated stream fails beyond this size, which takes 40 ms. */
 export const maxTranslatedBytes = 4 * 1024 * 1024;
 /** One long text of this size is parsed in 40 ms; larger values are read member by member. */
 export const parsedBytes = 12 * 1024 * 1024;
@@ -40,16 +40,16 @@ export const maxInnerMembers = 10_000;
 export const maxElements = 50_000;
 /** A request for more embeddings is refused, as by OpenAI. */
 export const maxInputs = 2_048;
-/** A vector with more dimensions is none: 64 vectors fit in one message of gRPC. */
+/** A vector with more dimensions counts as no vector: 64 vectors fit in one message of gRPC. */
 export const maxDimensions = 8_192;
-/** Content that is nested deeper counts as nothing. */
+/** Content nested deeper counts as nothing. */
 export const maxDepth = 4;
-/** A schema that is deeper, or has more objects, is not strict. */
+/** A schema with more levels or objects is not strict. */
 export const maxSchemaDepth = 32;
 export const maxSchemaObjects = 2_000;
-/** Fields of a request that its response echoes: all together. */
+/** Fields of a request in the echo of its response: all together. */
 export const maxEchoedBytes = 256 * 1024;
-/** Texts before the first message of a user that name a conversation; the last of them count. */
+/** Texts before the first message of a user, as the name of a conversation; the last of them count. */
 export const maxFirstTexts = 64;
 /** A header names so many fields, and so much of each. */
 export const maxHints = 64;
@@ -65,13 +65,13 @@ export const maxSearchedMembers = 65_536;
 export const mostChoices = 1e9;
 export const mostTokens = 1e12;
 export const mostToolCalls = 1_000;
-/** Calls of a provider's tool that are reserved where the request has no bound. */
+/** Calls of a provider's tool reserved for a request without a bound. */
 export const usualToolCalls = 5;
 /** Usage is read up to so many names, entries of a list, and characters of a text. */
 export const maxUsageNames = 64;
 export const maxUsageEntries = 32;
 export const maxUsageChars = 256;
-/** UTF-16 units of a question, and of an answer, that memory gets. */
+/** UTF-16 units of a question, and of an answer, for memory. */
 export const maxMemoryChars = 32 * 1024;
 /** Tokens beyond this sample are estimated by its ratio: it takes 5 ms of English, and 125 of random CJK. */
 export const sampleChars = 50_000;

@@ -11,7 +11,7 @@ import type { UsableModel, UsableModels } from './model-list.ts';
 export interface ClientSurface {
   /** Whether its clients send a request; a later dialect of the registry wins. Absent for the default dialect. */
   recognises?(request: SeenRequest): boolean;
-  /** The same for a path that no route has. */
+  /** The same for a path without a route. */
   recognisesUnknown?(request: SeenRequest): boolean;
   /** Whether a wrong method is reported as an unknown path. */
   hidesMethods?(request: SeenRequest): boolean;
@@ -19,10 +19,10 @@ export interface ClientSurface {
   headers?(requestId: string): Record<string, string>;
   /** An error as a response. */
   error(error: AppError, requestId: string): WrittenError;
-  /** The last events of a stream that ends with an error. `place`: where it is known. */
+  /** The last events of a stream with an error at its end. `place`: where it is known. */
   errorEvent(error: AppError, requestId: string, place: StreamPlace | null): string;
   model(model: UsableModel): object;
-  /** A list of models, or the page that the query names. Throws 400s for a page that doesn't exist. */
+  /** A list of models, or the page named by the query. Throws 400s for a page that doesn't exist. */
   models(list: UsableModels, query: ModelQuery): object;
 }
 
@@ -44,7 +44,7 @@ export interface WrittenError {
   headers: Record<string, string>;
 }
 
-/** The message with the name of the parameter, for clients that show nothing else to their users. */
+/** The message with the name of the parameter, for clients with nothing else to show to their users. */
 export function messageWithParam({ message, param }: AppError): string {
   const words = message.split(/[^\w.[\]-]+/).map((word) => word.replace(/\.$/, ''));
   return param === null || words.includes(param) ? message : `${message} (${param})`;

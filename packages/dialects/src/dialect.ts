@@ -22,16 +22,16 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   readonly name: DialectName;
   /** Sent to the client of a stream while the provider is silent. */
   readonly keepAlive: Buffer;
-  /** Counts of the tokens of requests; absent where the API has none. */
+  /** Counts of the tokens of requests; absent in an API without them. */
   readonly counts?: CountFormat;
-  /** Tracks the position in a stream, for dialects whose error events continue its numbering. */
+  /** Tracks the position in a stream, for dialects with error events in its numbering. */
   follower?(): StreamFollower;
   readonly state?: StateFormat;
   /** The reasoning signatures in answers of its providers; null without one. */
   readonly signatures: SignatureFormat | null;
   /** Whether models reason although the request doesn't ask for it. */
   readonly reasonsUnasked: boolean;
-  /** Reads a request whose path asks for a summary of its conversation. */
+  /** Reads a request for a summary of its conversation, by its path. */
   readCompaction?(body: Buffer, parsed: unknown): CompletionRequest;
 }
 
@@ -45,22 +45,22 @@ export type Operation = 'chat' | 'embeddings';
 
 /** Requests, as clients write them and as providers of the same format read them. */
 export interface RequestFormat {
-  /** Headers of clients, in lower case, that providers of the same API get. */
+  /** Headers of clients, in lower case, passed to providers of the same API. */
   readonly passedHeaders: readonly string[];
   /**
-   * Reads a request. `parsed` is its body as JSON; `inPath`: the part of it that stands in its path, in dialects that have
-   * one there. Throws 400s that name the field.
+   * Reads a request. `parsed` is its body as JSON; `inPath`: the part of it in its path, in dialects with one there.
+   * Throws 400s with the name of the field.
    */
   readRequest(operation: Operation, body: Buffer, parsed: unknown, inPath?: RequestInPath): CompletionRequest;
-  /** The path of a call, behind the base address that the vendor's own SDK takes. */
+  /** The path of a call, behind the base address of the vendor's own SDK. */
   pathOf(call: PathCall): string;
-  /** Names of an agent's parameters that the API has no field for. They reach no provider. */
+  /** Names of an agent's parameters without a field in the API. They reach no provider. */
   unsupportedDefaults(defaults: Fields): string[];
   /** The definition of a tool as models get it: JSON text, to be joined with commas. */
   toolText(tool: ToolDefinition): string;
 }
 
-/** The part of a request that stands in its path, where a dialect has it there instead of in the body. */
+/** The part of a request in its path, in dialects with one there instead of in the body. */
 export type RequestInPath = Pick<RequestHead, 'model' | 'stream' | 'isBatch'>;
 
 export interface ToolDefinition {
@@ -70,7 +70,7 @@ export interface ToolDefinition {
   schemaJson: string;
 }
 
-/** The fields of a client's request that the gateway needs while it is under way. */
+/** The fields of a client's request for the gateway's use while it is under way. */
 export interface RequestHead {
   operation: Operation;
   model: string;
@@ -83,11 +83,11 @@ export interface RequestHead {
   isBatch?: boolean | undefined;
   /** How the request asks for a summary of its conversation; absent for other requests. */
   compaction?: Compaction | undefined;
-  /** Seals a summary that the gateway lets a model write, for such a request. */
+  /** Seals a summary written by a model for the gateway, for a request of this kind. */
   sealSummary?: ((summary: string) => string) | undefined;
 }
 
-/** The parts of an agent that a provider repeats in its answer. */
+/** Parts of an agent repeated in a provider's answer. */
 export interface Additions {
   systemPrompt: string | null;
   /** Names of the gateway's own tools. */
@@ -100,14 +100,14 @@ export interface Additions {
 export interface KeptNames {
   /** The answer of this request; null if it is not kept. */
   id: string | null;
-  /** The one that its request went on from. */
+  /** The answer its request went on from. */
   previousId: string | null;
 }
 
 /** The answer of a provider as the client of a request gets it. */
 export interface AnswerView {
   frame(frame: Buffer): Buffer;
-  /** `by`: the model that the answer comes from. */
+  /** `by`: the model behind the answer. */
   whole(bytes: Buffer, tenantId: string, by: AnsweringModel): Promise<Buffer>;
 }
 
@@ -117,54 +117,54 @@ export type AnsweringModel = Record<'upstreamModel', string> & Record<'api', Ups
 export interface CompletionRequest extends RequestHead {
   /** Size of its text. */
   readonly bytes: number;
-  /** The conversation that it belongs to, where the client says so; never a user. */
+  /** The conversation of the request, if the client names it; never a user. */
   readonly session: string | null;
   /** Absent where a dialect keeps no answers. */
   readonly state?: RequestState;
-  /** Names of the tools that the client brings. */
+  /** Names of the client's tools. */
   readonly toolNames: readonly unknown[];
   /** Ids of the calls of tools in its conversation, in their order. */
   readonly callIds: readonly string[];
-  /** The texts up to and with the first message of the user, the last 64 at most; empty without such a message. */
+  /** The texts up to and with the first message of the user, the last 64 at most; empty without this message. */
   readonly firstTexts: readonly string[];
   /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
   inputPreview(maxChars: number): string;
-  /** The newest message of the user: its index, and the text of its parts. Null if there is none with text. */
+  /** The newest message of the user: its index, and the text of its parts. Null without a message with text. */
   lastUserText(): { index: number; text: string } | null;
   /**
-   * A sample of the prompt for estimating its tokens, so that the request itself need not be kept. `added`: texts that
-   * the gateway adds to the client's messages.
+   * A sample of the prompt for estimating its tokens, so the request itself need not be kept. `added`: texts added by
+   * the gateway to the client's messages.
    */
   promptSample(added?: readonly (string | TextSample)[]): TextSample;
   /**
-   * How many answers there will be. `defaults`: an agent's parameters. Members that the client names, if only with
-   * null, replace those, here and below.
+   * The number of answers. `defaults`: an agent's parameters. The client's members, even with null, replace those, here
+   * and below.
    */
   choicesWith(defaults: Fields): number;
   thinking(defaults: Fields): Thinking;
-  /** The amounts that rate limits and budgets count. */
+  /** The amounts for rate limits and budgets. */
   requestedAmounts(defaults: Fields): RequestedAmounts;
   /** The error if the request cannot be translated for this model; null if it can. Omitted: it can for no model of another API. */
   refusalIn?(model: AnsweringModel): AppError | null;
   /** Shows what the client asked for, where a provider repeats more; null where the bytes stay. Holds no request. */
   readonly viewWith?: (added: Additions) => AnswerView | null;
-  /** The same for an answer that is kept, with everything that a later request needs. */
+  /** The same for a kept answer, with everything needed by a later request. */
   readonly keptView?: (added: Additions) => AnswerView;
   /** The text for provider calls. Throws a 400 for a request with too many members. */
   source(share: Share): RequestSource;
 }
 
-/** The amounts of tokens, choices and tools that a request may use. */
+/** Amounts of tokens, choices and tools available to a request. */
 export interface RequestedAmounts {
   choices: number;
   /** Tokens of each answer at most; null without a limit. */
   maxTokens: number | null;
   serviceTier: string | null;
-  /** Classes of tokens that the prompt or an answer is certain to have beside text. */
+  /** Classes of tokens certain to be in the prompt or an answer beside text. */
   classes: readonly TokenClass[];
-  /** Pictures, sounds and files: their number, and the bytes of the request that are no text for this reason. */
+  /** Pictures, sounds and files: their number, and the bytes of the request excluded from its text for this reason. */
   attachments: { count: number; bytes: number };
-  /** Tools of the provider that have a fee for each call; absent for embeddings. */
+  /** Tools of the provider with a fee for each call; absent for embeddings. */
   feeTools?: readonly FeeTool[];
 }
 
@@ -172,9 +172,9 @@ export interface RequestedAmounts {
 export interface RequestSource {
   /** Bytes of the client's request; 0 once it is released. */
   readonly bytes: number;
-  /** The body for a provider, in an API that has no refusal. Throws a 400 for one that it can't read, and once it is released. */
+  /** The body for a provider, in an API without refusals. Throws a 400 for an unreadable request, and once released. */
   rewritten(rewrite: Rewrite): Pieces;
-  /** Names of the request's hints that the body for a model has no field for. */
+  /** Names of the request's hints without a field in the body for a model. */
   droppedFields?(model: AnsweringModel): readonly string[];
   /** Sets how many bytes of copies of the text are in memory for a provider call. */
   copied(bytes: number): void;
@@ -184,11 +184,11 @@ export interface RequestSource {
 
 /** Changes of the gateway to a client's request before a provider gets it; everything else stays byte for byte. */
 export interface Rewrite {
-  /** The API that the provider is asked in; absent for the one of the client. */
+  /** The API of the request to the provider; absent for the client's own. */
   api?: UpstreamApi;
   /** The provider's name of the model. */
   model: string;
-  /** Whether the request is translated next, which reads the marks of signatures that translation has made. */
+  /** Whether translation comes next, which reads its own marks of signatures. */
   isTranslated?: boolean;
   /** Filters reasoning signatures; omitted: all unmarked ones pass. */
   keepsSignature?: (signature: unknown) => boolean;
@@ -202,13 +202,13 @@ export interface Rewrite {
   systemPrompt: string | null;
   /** Put before the client's message with this index, as a message of the user. */
   reference: { index: number; content: string } | null;
-  /** Added where the client gave no member of that name. */
+  /** Added unless the client gave a member of the name. */
   defaults: Fields;
   /** Lowers the limit of each answer; null leaves it. */
   maxTokens: TokenLimit | null;
-  /** Changes that the gateway's own tools need; null without them. */
+  /** Changes for the gateway's own tools; null without them. */
   tools: ToolRewrite | null;
-  /** Tools that are left out, of those that the client offers with each request; absent for none. */
+  /** Tools left out of those offered by the client with each request; absent if all stay. */
   withoutTools?: ReadonlySet<BilledTool> | undefined;
 }
 
@@ -220,7 +220,7 @@ export interface TokenLimit {
 
 /** Answers, as providers write them. */
 export interface AnswerFormat {
-  /** Whether clients get the body of an error that concerns their request as the provider wrote it. */
+  /** Whether clients get the body of an error about their request as the provider wrote it. */
   readonly keepsErrorBodies: boolean;
   /** Parses the body of an error response. */
   parseError(body: Fields, status: number): ProviderError;
@@ -236,9 +236,9 @@ export interface AnswerFormat {
   toolStream(sink: FrameSink, isOwn: (name: string) => boolean): ToolStream;
 }
 
-/** Answers with the tokens of a request, which is rewritten like one that gets an answer. */
+/** Answers with the tokens of a request. It is rewritten like a request for an answer. */
 export interface CountFormat {
-  /** Reads a request that differs from one that gets an answer. */
+  /** Reads a request with another shape than one for an answer. */
   readRequest?(body: Buffer, parsed: unknown, inPath: RequestInPath): CompletionRequest;
   /** Whether a parsed answer of a provider has them. */
   isCount(answer: Fields): boolean;
@@ -256,14 +256,14 @@ export interface ServiceFormat {
   ): Promise<number[][] | null>;
 }
 
-/** An error that a provider reports, in its own words as far as they are of use to a client. */
+/** An error of a provider, in its own words as far as they are of use to a client. */
 export interface ProviderError {
-  /** The status that the error has or would have; absent where the provider does not say. */
+  /** The actual or fitting status of the error; absent where the provider does not say. */
   status?: number;
   message?: string | undefined;
   code?: string | undefined;
   param?: string | undefined;
-  /** Whether the provider is overloaded, where its API has no status of its own for that. */
+  /** Whether the provider is overloaded, in an API without a status of its own for it. */
   isOverload?: boolean | undefined;
   /** The time to wait before another call, where the body has it. */
   retryAfterMs?: number | undefined;
@@ -280,17 +280,17 @@ export class NoAnswer extends Error {
 }
 
 export interface ReadOptions {
-  /** The tenant whose turns at the event loop a large answer takes. */
+  /** The tenant charged for a large answer's turns at the event loop. */
   tenantId: string | null;
   keepsText?: boolean;
 }
 
-/** Everything of an answer that is metered; the client gets the bytes themselves. */
+/** All metered content of an answer; the client gets the bytes themselves. */
 export interface MeteredAnswer {
   usage: Usage | null;
-  /** The tier that served the call, where the provider names it. */
+  /** The tier of the call, where the provider names it. */
   serviceTier: string | null;
-  /** The text that was answered so far, calls of tools included, for previews and estimates. */
+  /** The text of the answer so far, calls of tools included, for previews and estimates. */
   answer: TextSample;
   responseModel: string | null;
 }
@@ -306,7 +306,7 @@ export interface WholeAnswer extends MeteredAnswer {
 export interface AnswerBuilder {
   /** Throws if the frame can't be read. */
   add(frame: Buffer): void;
-  /** The response so far; null if none has begun. */
+  /** The response so far; null before it has begun. */
   readonly built: Buffer | null;
 }
 
@@ -323,7 +323,7 @@ export type FrameKind =
   | 'error'
   /** A comment or an empty frame. */
   | 'other'
-  /** Data that is no part of an answer, such as a ping of a relay: clients could not read it. */
+  /** Data outside the answer, like a ping of a relay: clients could not read it. */
   | 'foreign';
 
 /** Reads the frames of a stream on their way. */
@@ -333,13 +333,13 @@ export interface StreamReader extends MeteredAnswer {
   readonly error: ProviderError | null;
   /** Whether a choice of the answer arrived. */
   readonly begun: boolean;
-  /** Whether every requested choice has its end, so that a clean close is no cut. */
+  /** Whether every requested choice has its end, so a clean close is no cut. */
   readonly complete: boolean;
   /** Whether the answer seems to be whole, and its usage has not come yet. */
   readonly awaitsUsage: boolean;
   /** The text of the model so far, cut; empty unless it is kept. */
   readonly keptText: string;
-  /** The last frames of a complete stream for the client. `usage`: for one that asked for it, else null. */
+  /** The last frames of a complete stream for the client. `usage`: for a client with a request for it, else null. */
   endFrames(usage: Usage | null): Buffer[];
 }
 
@@ -350,13 +350,13 @@ export interface FrameSink {
   onDrain(listener: () => void): void;
 }
 
-/** A call that a model asks for. */
+/** A model's call of a tool. */
 export interface ToolCall {
   id: string;
   name: string;
-  /** The text that the model wrote; JSON if it is right. An object or another value is written as JSON. */
+  /** The model's text; JSON if it is right. An object or another value is written as JSON. */
   argumentsText: string;
-  /** The object that the arguments are, as JSON; null if they are none, or take too long to parse. */
+  /** The object of the arguments, as JSON; null for anything else, or if parsing takes too long. */
   argumentsJson: string | null;
 }
 
@@ -365,7 +365,7 @@ export interface AssistantMessage {
   readonly calls: readonly ToolCall[];
   /** Whether it has reasoning with a signature, which only its own vendor may get back. */
   readonly isSigned: boolean;
-  /** Gives each call an id that is not among `used`, and adds it there. */
+  /** Gives each call an id outside `used`, and adds it there. */
   identified(used: Set<string>): AssistantMessage;
   /** The message for the next request, as JSON. */
   readonly text: string;
@@ -388,7 +388,7 @@ export interface ToolAnswers {
 export interface ToolStream extends FrameSink {
   /** Gets the last frames of an answer, which were held, before anything else is asked of it. */
   ended?(frames: readonly Buffer[]): void;
-  /** The assistant message of the answer that has just ended. */
+  /** The assistant message of the answer just ended. */
   readonly message: AssistantMessage;
   /** Begins the next answer. With `mayCall` false, calls of the gateway's tools are left out of it. */
   next(options: { mayCall: boolean }): void;

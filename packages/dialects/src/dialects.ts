@@ -17,7 +17,7 @@ export const dialects = {
 /** The APIs in which clients can ask and providers be called. */
 export type ApiName = keyof typeof dialects;
 
-/** The dialect of an upstream API; null for one that no client speaks. */
+/** The dialect of an upstream API; null for one unknown to clients. */
 export function dialectOf(api: UpstreamApi): Dialect | null {
   return Object.hasOwn(dialects, api) ? dialects[api as ApiName] : null;
 }

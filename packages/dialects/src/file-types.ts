@@ -34,7 +34,7 @@ export function dataAddress(text: string): { begin: string; type: string } | nul
   return begin === undefined ? null : { begin, type };
 }
 
-/** The media type of a file that a client sends with or without `data:` before it; without, that of its name. */
+/** The media type of a client's file, with or without `data:` before it; without, that of its name. */
 export function typeOfFile(data: string, name: string | null): string {
   const [type = ''] = dataAddress(data)?.type.split(';') ?? [];
   if (type !== '') return type.trim().toLowerCase();
@@ -46,7 +46,7 @@ export function isPlainText({ mediaType }: { mediaType: string }): boolean {
   return /^text\/(?!html)|^application\/json$/.test(mediaType);
 }
 
-/** Whether models read the text of a file of this type alone, so that its bytes bound its tokens. */
+/** Whether models read the text of a file of this type alone, so its bytes bound its tokens. */
 export function isText(mediaType: string): boolean {
   return /^text\/|^application\/json$/.test(mediaType);
 }

@@ -5,9 +5,9 @@ import type { AssistantMessage, ToolAnswers } from './dialect.ts';
 
 /** The whole answers of a turn, in any dialect: the client gets the last, with the usage of all. */
 export abstract class JoinedAnswers implements ToolAnswers {
-  /** The member of an answer that has its usage. */
+  /** The member of an answer with its usage. */
   protected readonly usageName: string = 'usage';
-  /** Whether a name is that of a tool of the gateway. */
+  /** Whether a name belongs to a tool of the gateway. */
   protected readonly isOwn: (name: string) => boolean;
   #answers = 0;
   #last: Fields = {};
@@ -40,6 +40,6 @@ export abstract class JoinedAnswers implements ToolAnswers {
 
   protected abstract read(answer: Fields): AssistantMessage | null;
 
-  /** An answer without calls of the gateway, and whether it had none. */
+  /** An answer without calls of the gateway, and whether it is the same as before. */
   protected abstract withoutOwn(answer: Fields): { answer: Fields; isSame: boolean };
 }

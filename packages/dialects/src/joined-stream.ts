@@ -3,7 +3,7 @@ import type { ToolEvent } from './tool-event.ts';
 
 /** Passes the frames of several calls of a model on as one stream, in any dialect. */
 export abstract class JoinedStream implements FrameSink {
-  /** Whether a name is that of a tool of the gateway. */
+  /** Whether a name belongs to a tool of the gateway. */
   protected readonly isOwn: (name: string) => boolean;
   readonly #sink: FrameSink;
   #onDrain: () => void = () => undefined;
@@ -23,7 +23,7 @@ export abstract class JoinedStream implements FrameSink {
     return this.#sink.write(frames.flatMap((frame) => this.passed(frame)));
   }
 
-  /** Sends an event with a name that clients which did not ask for it would not expect. */
+  /** Sends an event with a name unknown to clients without a request for it. */
   show(event: ToolEvent): void {
     this.send([Buffer.from(`event: gatehouse.tool\ndata: ${JSON.stringify(event)}\n\n`)]);
   }
@@ -33,6 +33,6 @@ export abstract class JoinedStream implements FrameSink {
     this.#sink.write(frames);
   }
 
-  /** The frames that the client gets for one of a call. */
+  /** The client's frames for one of a call. */
   protected abstract passed(frame: Buffer): Buffer[];
 }

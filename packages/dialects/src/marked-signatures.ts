@@ -2,8 +2,8 @@ import type { Rewrite } from './dialect.ts';
 import { signatureId } from './signatures-in.ts';
 
 /**
- * How signatures of reasoning begin that translation has put into the API of a client. They go back to their origin by translation,
- * and to no provider of the client's own API.
+ * The beginnings of signatures of reasoning put by translation into the API of a client. They go back to their origin
+ * by translation, and to no provider of the client's own API.
  */
 export const signatureMark = 'gatehouse.';
 
@@ -20,14 +20,14 @@ export function isMarked(signature: unknown): boolean {
   );
 }
 
-/** Enough of a signature to decide where it goes; null for none. */
+/** Enough of a signature to decide where it goes; null without one. */
 export function signatureTextIn(signature: unknown): string | null {
   return isMarked(signature) ? signatureMark : signatureId(signature);
 }
 
 /**
- * Whether a provider gets a signature of the client. Translation reads the marked ones, and keeps those of the origin that it
- * writes for.
+ * Whether a provider gets a signature of the client. Translation reads the marked ones, and keeps those of its target's
+ * origin.
  */
 export function isKept(
   signature: string,

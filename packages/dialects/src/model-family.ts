@@ -1,7 +1,7 @@
 import type { ModelFacts } from './translation/api.ts';
 import { maxOriginChars } from './bounds.ts';
 
-/** Models that take more than the common part of Converse, each in fields of its own. */
+/** Models with fields of their own beside the common part of Converse. */
 export type ModelFamily = 'claude' | 'nova' | 'gpt' | 'other';
 
 const names: readonly (readonly [ModelFamily, RegExp])[] = [
@@ -10,7 +10,7 @@ const names: readonly (readonly [ModelFamily, RegExp])[] = [
   ['gpt', /\bopenai\./i],
 ];
 
-/** By the name, which has the vendor in it unless it is that of a profile of the operator's own. */
+/** By the name, with the vendor in it except for a profile of the operator's own. */
 export function familyOf({ name }: Pick<ModelFacts, 'name'>): ModelFamily {
   return names.find(([, pattern]) => pattern.test(name))?.[0] ?? 'other';
 }

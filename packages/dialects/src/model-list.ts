@@ -4,13 +4,13 @@ import { AppError } from '@gatehouse/kit/errors';
 /** The most models of a page, as in Anthropic's and Google's APIs. */
 export const mostInPage = 1_000;
 
-/** A model or an agent that a caller may use. `created` is 0 for models, since the catalogue has no dates. */
+/** A model or an agent for a caller. `created` is 0 for models, since the catalogue has no dates. */
 export interface UsableModel extends Model {
   /** Tokens of an answer at most, where the catalogue says. */
   maxOutputTokens?: number;
 }
 
-/** The models and agents that a caller may use. */
+/** The models and agents available to a caller. */
 export interface UsableModels {
   /** In the order of lists. */
   models: readonly UsableModel[];
@@ -24,7 +24,7 @@ export function wholeNumber(param: string, text: string): number {
   throw new AppError('invalid_value', `${param} must be a whole number.`, { param });
 }
 
-/** The index of a model that a cursor names. Throws a 400. */
+/** The index of the model named by a cursor. Throws a 400. */
 export function indexOf(models: readonly UsableModel[], id: string, param: string): number {
   const index = models.findIndex((model) => model.id === id);
   if (index >= 0) return index;

@@ -4,8 +4,8 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from './dialect.ts';
 
 /**
- * The error in a body or a chunk that came with status 200, or null: OpenAI's shape and those of servers that imitate it.
- * An answer with choices is an error only if its `error` says something: some servers send an empty one beside good answers.
+ * The error in a body or a chunk with status 200, or null: OpenAI's shape and those of servers in imitation of it. An
+ * answer with choices is an error only if its `error` has content: some servers send an empty one beside good answers.
  */
 export function errorIn(fields: Fields): ProviderError | null {
   const { error } = fields;
@@ -71,7 +71,7 @@ export function parseError(body: Fields): ProviderError {
   };
 }
 
-/** By a number that is a status, else by the name of the error. */
+/** By a number equal to a status, else by the name of the error. */
 function statusOf(numbers: readonly unknown[], names: readonly unknown[]): number | null {
   const status = numbers
     .map(Number)
@@ -83,7 +83,7 @@ function statusOf(numbers: readonly unknown[], names: readonly unknown[]): numbe
   return null;
 }
 
-/** Names of OpenAI's and Anthropic's errors, and of servers that imitate them. */
+/** Names of OpenAI's and Anthropic's errors, and of servers in imitation of them. */
 const statusesByName: readonly (readonly [RegExp, number])[] = [
   [/overloaded/i, 529],
   [/rate.?limit|insufficient_quota|too_many_requests|concurrency_limit/i, 429],
@@ -92,7 +92,7 @@ const statusesByName: readonly (readonly [RegExp, number])[] = [
   [/context_length_exceeded|invalid_request/i, 400],
 ];
 
-/** Not null, false, 0, empty, or a list or object of such values. */
+/** Not null, false, 0, empty, or a list or object of these values. */
 export function saysSomething(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return Boolean(value);
   return depth < 3 && Object.values(value).some((member) => saysSomething(member, depth + 1));
@@ -100,23 +100,23 @@ export function saysSomething(value: unknown, depth = 0): boolean {
 
 const tooLong = /(?:input|prompt) is too long|too many (?:input )?tokens|context (?:window|length)/i;
 
-/** The words of an error of Converse, with the code by which clients know that a conversation is too long. */
+/** The words of an error of Converse, with the clients' code for too long a conversation. */
 export function converseWords(words: ProviderError): ProviderError {
   return tooLong.test(words.message ?? '') ? { ...words, code: 'context_length_exceeded' } : words;
 }
 
-/** The words of an error that concerns the request; of others its status alone, since they may name the platform's account. */
+/** The words of an error about the request; of others its status alone, since they may name the platform's account. */
 export function parsePublicError(body: Fields): ProviderError {
   return withoutAccount(parseError(body));
 }
 
-/** The error in a body or an event that came with status 200, or null. */
+/** The error in a body or an event with status 200, or null. */
 export function publicErrorIn(fields: Fields): ProviderError | null {
   const error = errorIn(fields);
   return error === null ? null : withoutAccount(error);
 }
 
-/** The same of an error that has been read. */
+/** The same of an error already read. */
 export function withoutAccount(error: ProviderError): ProviderError {
   const { status, message: _message, code: _code, param: _param, ...others } = error;
   return status !== undefined && concernsRequest(status)

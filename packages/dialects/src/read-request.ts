@@ -13,7 +13,7 @@ import { jsonPieces } from './wire/json-pieces.ts';
 import type { Share } from './wire/request-text.ts';
 import { maxFirstTexts } from './bounds.ts';
 
-/** A request whose types have been checked, in any dialect. */
+/** A request with checked types, in any dialect. */
 export abstract class ReadRequest implements CompletionRequest {
   readonly operation: Operation = 'chat';
   readonly model: string;
@@ -89,15 +89,15 @@ export abstract class ReadRequest implements CompletionRequest {
   abstract requestedAmounts(defaults: Fields): RequestedAmounts;
   abstract source(share: Share): RequestSource;
 
-  /** The system texts that stand before the messages. */
+  /** The system texts before the messages. */
   protected abstract get system(): readonly string[];
   protected abstract get messages(): readonly Fields[];
-  /** Definitions of the tools that the client brings. */
+  /** Definitions of the client's tools. */
   protected abstract get tools(): readonly unknown[];
   protected abstract isOfUser(message: Fields): boolean;
-  /** The text of a message that costs tokens. */
+  /** The text of a message with a cost in tokens. */
   protected abstract textOf(message: Fields): string;
-  /** The texts of a message that a reader sees, each in a line. */
+  /** The texts of a message for a reader, each in a line. */
   protected abstract spokenText(message: Fields): string;
 
   protected addTo(sample: SampleBuilder, message: Fields): void {

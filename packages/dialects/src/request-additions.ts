@@ -34,7 +34,7 @@ export type ParameterNames = Readonly<
   { max_tokens: string } & Partial<Record<'stop' | 'temperature' | 'top_p' | 'seed', string>>
 >;
 
-/** The parameters of an agent as an API has them. Those that it has no field for are left out. */
+/** The parameters of an agent as an API has them. Those without a field in it are left out. */
 export function parametersIn(names: ParameterNames, defaults: Fields): Fields {
   const { max_completion_tokens, max_tokens, stop } = defaults;
   const stops = typeof stop === 'string' ? [stop] : stop;
@@ -50,24 +50,24 @@ export function parametersIn(names: ParameterNames, defaults: Fields): Fields {
   return Object.fromEntries(taken) as Fields;
 }
 
-/** Names of those that are left out. */
+/** Names of the parameters left out. */
 export function unsupportedIn(names: ParameterNames, defaults: Fields): string[] {
   return Object.keys(defaults).filter(
     (name) => name !== 'max_completion_tokens' && !Object.hasOwn(names, name),
   );
 }
 
-/** A request of an API whose parameters are members of its body. */
+/** A request of an API with parameters as members of its body. */
 interface ParameterMembers {
   body: Buffer;
   members: readonly Member[];
-  /** The agent's parameters, in the names of the API. Those that the client names are not added. */
+  /** The agent's parameters, in the names of the API. Those in the client's request are not added. */
   parameters: Fields;
   /** The API's name for the limit of an answer. */
   limitName: string;
 }
 
-/** Adds an agent's parameters, and lowers the limit of the answer: the client's, the agent's, or one that is added. */
+/** Adds an agent's parameters, and lowers the limit of the answer: the client's, the agent's, or an added one. */
 export function addParameters(
   { body, members, parameters, limitName }: ParameterMembers,
   maxTokens: { most: number } | null,
@@ -88,7 +88,7 @@ export function addParameters(
   if (limits.length === 0 && !Object.hasOwn(parameters, limitName)) added.push(`"${limitName}":${most}`);
 }
 
-/** A request of an API whose `tools`, `messages` and `tool_choice` are members of its body. */
+/** A request of an API with `tools`, `messages` and `tool_choice` as members of its body. */
 interface ToolMembers {
   body: Buffer;
   members: readonly Member[];
@@ -96,7 +96,7 @@ interface ToolMembers {
   choiceText: (choice: 'auto' | 'none', toolChoice: Member | null) => string;
 }
 
-/** Changes of a request that the gateway's own tools need. */
+/** Changes of a request for the gateway's own tools. */
 export interface ToolRewrite {
   /** Texts of `toolText`, joined with commas, put behind the client's tools. Not empty. */
   definitions: Buffer;
@@ -130,7 +130,7 @@ export function addTools(
 export const limitNames = ['max_completion_tokens', 'max_tokens'] as const;
 export type LimitName = (typeof limitNames)[number];
 
-/** The name that a provider understands for all of its models: OpenAI's newer ones refuse the old one. */
+/** The name understood by a provider for all of its models: OpenAI's newer ones refuse the old one. */
 export function limitNameAt(baseUrl: string): LimitName {
   const { hostname } = new URL(baseUrl);
   return /(?:^|\.)(?:openai|azure)\.com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';

@@ -1,11 +1,11 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 
-/** Checks of the fields of requests, in every dialect. All throw 400s that name the field. */
+/** Checks of the fields of requests, in every dialect. All throw 400s with the name of the field. */
 
 type Kind = 'string' | 'number' | 'boolean' | 'array' | 'object';
 
-/** The types of the values that a field may have, by its name. */
+/** The possible types of a field's values, by its name. */
 export type FieldTypes = Readonly<Record<string, readonly Kind[]>>;
 
 export function objectOf(parsed: unknown): Fields {
@@ -23,8 +23,8 @@ export function modelOf(fields: Fields): string {
 }
 
 /**
- * Checks the types of the fields that an API knows; null passes for each. `decisive`: names of further fields, which are
- * checked elsewhere.
+ * Checks the types of an API's known fields; null passes for each. `decisive`: names of further fields, with their
+ * checks elsewhere.
  */
 export function checkTypes(fields: Fields, known: FieldTypes, decisive: readonly string[]): void {
   for (const name of Object.keys(fields)) {
@@ -39,8 +39,8 @@ export function checkTypes(fields: Fields, known: FieldTypes, decisive: readonly
 }
 
 /**
- * Servers that read field names in any case (Go's encoding/json does) would take `Model` for the model, and the gateway
- * has checked and priced another one.
+ * Servers with field names in any case (Go's encoding/json) would take `Model` for the model, and the gateway has
+ * checked and priced another one.
  */
 function refuseVariant(name: string, known: FieldTypes, decisive: readonly string[]): void {
   const plain = name.toUpperCase().toLowerCase();
@@ -92,9 +92,9 @@ export function sessionNamed(value: unknown): string | null {
 
 /** How much a request lets a model think. */
 export interface Thinking {
-  /** Budgets of tokens, each by one of the names that providers know. */
+  /** Budgets of tokens, each by one of its names at providers. */
   budgets: readonly number[];
-  /** The word for it, such as `high`; `none` where thinking is off, null where the model decides. */
+  /** The word for it, `high` for example; `none` where thinking is off, null where the model decides. */
   effort: string | null;
 }
 

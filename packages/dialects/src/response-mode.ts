@@ -4,7 +4,7 @@ import { assertReadable } from './wire/readable.ts';
 
 /** Response modes: providers may answer a streamed request with a unary response, or the other way round. */
 
-/** Parses a unary response that is to be streamed. Throws if it is not an object. */
+/** Parses a unary response for streaming. Throws if it is not an object. */
 export function parseAnswer(bytes: Buffer): Fields {
   const answer: unknown = JSON.parse(bytes.toString('utf8'));
   if (!isFields(answer)) throw new Error('the answer is not an object');
@@ -27,7 +27,10 @@ export abstract class FrameJoiner implements AnswerBuilder {
     else this.#error = result;
   }
 
-  /** The answer; null if none has begun. A broken one has an error beside its content, which was generated and is billed. */
+  /**
+   * The answer; null before it has begun. A broken one has an error beside its content, which was generated and is
+   * billed.
+   */
   get built(): Buffer | null {
     const { answer } = this;
     if (answer === null) return this.#error && this.#bytesOf({ error: writeError(this.#error) });
@@ -45,7 +48,7 @@ export abstract class FrameJoiner implements AnswerBuilder {
   /** Whether the answer is complete, though the stream has not said so. */
   protected abstract get isComplete(): boolean;
 
-  /** The answer of a stream that broke off. */
+  /** The answer of a broken-off stream. */
   protected broken(answer: Fields, error: Fields): Fields {
     return { ...answer, error };
   }
@@ -64,7 +67,7 @@ function writeError({ status, message, code, param }: ProviderError): Fields {
   };
 }
 
-/** The fields that are not null, for merging them into those of earlier frames. */
+/** The fields other than null, for merging them into those of earlier frames. */
 export function knownFields(fields: Fields): Fields {
   return Object.fromEntries(
     Object.entries(fields).filter(([name, value]) => value !== null && name !== '__proto__'),

@@ -2,20 +2,20 @@ import { maxFrameBytes } from './bounds.ts';
 import { colon, quote } from '@gatehouse/kit/json-bytes';
 import { maxSearchedBytes, maxSearchedMembers, maxSearchedIds, pieceBytes } from './bounds.ts';
 
-/** Signatures of reasoning in the answers of providers, whose bytes clients get and send back as they are. */
+/** Signatures of reasoning in the answers of providers. Clients get their bytes and send them back as they are. */
 
-/** The reasoning signatures of an API, in answers and in the requests that return them. */
+/** The reasoning signatures of an API, in answers and in later requests with them. */
 export interface SignatureFormat {
   /** The vendor of its models. */
   readonly vendor: string;
   /**
-   * The accounts that read them: that of the key, since OpenAI encrypts for an organisation, or all of the vendor, whose own
-   * hosts a pattern recognises.
+   * The accounts able to read them: the key's, since OpenAI encrypts for an organisation, or all of the vendor, with a
+   * pattern to recognise its own hosts.
    */
   readonly readers: 'key' | RegExp;
   /**
-   * Beginnings of the members that hold them. Those of 8 bytes and more take Node a tenth of the time of shorter ones in a
-   * text of quotes.
+   * Beginnings of the members with signatures. Those of 8 bytes and more take Node a tenth of the time of shorter ones
+   * in a text of quotes.
    */
   readonly members: readonly Buffer[];
 }
@@ -28,7 +28,10 @@ const idBytes = idChars * 6;
 
 const space = 0x20;
 
-/** Names a signature by its last characters, which are encrypted: streams may have it in pieces. Null for a text that is none. */
+/**
+ * Names a signature by its last characters, which are encrypted: streams may have it in pieces. Null for any other
+ * text.
+ */
 export function signatureId(signature: unknown): string | null {
   return typeof signature === 'string' && signature !== '' ? signature.slice(-idChars) : null;
 }
@@ -65,7 +68,7 @@ export function* signatureSteps(beginnings: readonly Buffer[], text: Buffer): Ge
 
 const membersOfStep = 500;
 
-/** The id of the text that is the value behind a name. */
+/** The id of the text in the value behind a name. */
 function idBehind(text: Buffer, behindName: number): string | null {
   const colonAt = behindSpaces(text, behindName);
   if (text[colonAt] !== colon) return null;

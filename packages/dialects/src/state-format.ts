@@ -1,16 +1,17 @@
-/** Answers that the gateway keeps, in a dialect whose clients go on from them. */
+/** Kept answers of the gateway, in a dialect with clients going on from them. */
 export interface StateFormat {
   /** The items of a request's own input, as a JSON array in parts: those of the body are no copies. */
   inputOf(body: Buffer): Buffer[];
-  /** A request that names no earlier answer, and has these items before its own input. */
+  /** A request without the name of an earlier answer, and with these items before its own input. */
   continued(body: Buffer, earlier: readonly Buffer[]): Buffer;
   /**
-   * The request with other items in these places of its input: a text, the item of another place, or null for none.
+   * The request with other items in these places of its input: a text, the item of another place, or null for its
+   * removal.
    */
   withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | null>): Buffer;
   /**
-   * Whether an item of an earlier answer goes to a provider. `sameProvider`: the one that answered then. Throws a 400 for
-   * one that another provider can't do without, and can't read.
+   * Whether an item of an earlier answer goes to a provider. `sameProvider`: the one behind the answer. Throws a 400
+   * for an item needed, but not readable, by another provider.
    */
   goesOn(item: unknown, sameProvider: boolean): boolean;
   /** The sealed summary in an item; null for any other. */
@@ -29,19 +30,19 @@ export interface StateFormat {
   streamFrames(answer: Buffer): Buffer[];
 }
 
-/** The part of a request that concerns kept answers. */
+/** The part of a request about kept answers. */
 export interface RequestState {
-  /** The kept answer that it goes on from. */
+  /** The kept answer continued by the request. */
   previousId: string | null;
   /** Whether its own answer is to be kept. */
   keeps: boolean;
   /** Ids in place of items, by their places in the input. */
   references: ReadonlyMap<number, string>;
-  /** The places of items that have an id. */
+  /** The places of items with an id. */
   places: ReadonlyMap<string, number>;
   /** Sealed summaries of the gateway, by their places. */
   summaries: ReadonlyMap<number, string>;
 }
 
-/** By an item of its input, whose answer is an item too, or by its path, whose answer has a shape of its own. */
+/** By an item of its input, with an item as the answer, too, or by its path, with an answer of its own shape. */
 export type Compaction = 'item' | 'path';

@@ -18,7 +18,7 @@ export function readCalls(
   }));
 }
 
-/** Gives calls ids that fit and are not among `used`, and adds them there. */
+/** Gives calls fitting ids outside `used`, and adds them there. */
 export function withNewIds<Call extends ToolCall>(
   calls: readonly Call[],
   used: Set<string>,
@@ -32,7 +32,7 @@ export function withNewIds<Call extends ToolCall>(
   });
 }
 
-/** Arguments that are parsed whatever the others are. */
+/** Arguments parsed whatever the others are. */
 const smallChars = 256;
 
 /** Whether all arguments of a message are parsed within 50 ms. */
@@ -45,17 +45,15 @@ function areParsable(texts: readonly string[]): boolean {
   }
 }
 
-/**
- * The objects that the arguments of a message's calls are, as JSON; null for what is none, or takes too long to parse.
- */
+/** The objects of the arguments of a message's calls, as JSON; null for anything else, or if parsing takes too long. */
 export function argumentsObjects(texts: readonly string[]): (string | null)[] {
   const isSmall = areParsable(texts);
   return texts.map((text) => (isSmall || text.length <= smallChars ? argumentsObject(text) : null));
 }
 
 /**
- * The object that a call's arguments are, as JSON; null if they are none. No arguments are an empty object. Some models
- * write the JSON of an object as a JSON text.
+ * The object of a call's arguments, as JSON; null for anything else, or if parsing takes too long. Missing arguments
+ * are an empty object. Some models write the JSON of an object as a JSON text.
  */
 export function argumentsObject(text: string): string | null {
   if (text.trim() === '') return '{}';

@@ -1,4 +1,4 @@
-/** An event of a call of a tool that a client may see. */
+/** An event of a call of a tool, visible to clients. */
 export interface ToolEvent {
   type: 'tool.started' | 'tool.finished';
   /** The id of the call, from the model. */

@@ -1,9 +1,9 @@
 import { dialectNames, type DialectName } from '@gatehouse/contract/dialects';
 
-/** The API that no client speaks: Bedrock's Converse. */
+/** The API without clients: Bedrock's Converse. */
 const upstreamOnly = ['converse'] as const;
 
-/** The APIs that models are asked in. */
+/** The APIs of models. */
 export type UpstreamApi = DialectName | (typeof upstreamOnly)[number];
 export const upstreamApis: readonly UpstreamApi[] = [...dialectNames, ...upstreamOnly];
 
