@@ -10,7 +10,6 @@ export interface RunningProcess {
   readonly ended: Promise<string>;
   /** Stops the process gracefully and waits for its end; kills it after a timeout. */
   stop(): Promise<void>;
-  /** Kills the process. */
   kill(): void;
 }
 

@@ -10,7 +10,6 @@ export interface SourceChange {
 export interface SourceWatchOptions {
   /** Absolute paths. Folders in them are watched too. */
   folders: readonly string[];
-  /** Services loading one of these files. */
   servicesOf: (files: readonly string[]) => string[];
   /** Called with one change at a time, if any service loads it. Files saved meanwhile are the next change. */
   onChange: (change: SourceChange) => Promise<void>;

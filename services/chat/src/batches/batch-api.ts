@@ -43,7 +43,6 @@ interface LostBatch {
   createdAt: Date;
   /** The provider's id of the file with its requests; empty where they came with it. */
   providerFileId: string;
-  /** The number of its requests. */
   requests: number;
 }
 

@@ -15,7 +15,6 @@ import type { KeyName } from '../providers/resources.ts';
 export interface TallyOptions {
   format: Pick<AnswerFormat, 'readWhole'>;
   resultIn: (line: Buffer, tenantId: string) => Promise<BatchResult>;
-  /** The number of requests. */
   requests: number;
   /** Null where it is not known. */
   price: CallPrice | null;

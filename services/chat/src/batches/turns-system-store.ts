@@ -5,7 +5,6 @@ import { maxNamed, rowsAtOnce } from '../bounds.ts';
 
 /** Work at providers waiting in tables, for tenants taking turns. */
 
-/** Waiting rows, by the table. */
 const waitingRows = { batches: 'ended_at is null', files: 'deleted_at is not null' } as const;
 
 export type WaitingTable = keyof typeof waitingRows;

@@ -280,7 +280,6 @@ function isBehind(needs: readonly Need[], claimed: ReadonlySet<LeasedLimit>): bo
   return claimed.size > 0 && needs.some(({ limit }) => claimed.has(limit));
 }
 
-/** Needed amounts, by limit. */
 function needsOf(asking: readonly Waiter[]): Map<LeasedLimit, bigint[]> {
   const needs = new Map<LeasedLimit, bigint[]>();
   for (const { limit, amount } of asking.flatMap((waiter) => waiter.needs)) {

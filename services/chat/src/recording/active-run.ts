@@ -85,7 +85,6 @@ export class ActiveRun implements AttemptRecord {
   #prompt: TextSample;
   readonly #handle: RunHandle = {};
   readonly #attempts: Attempt[] = [];
-  /** Models passed over. */
   readonly #passedOver = new Map<Model, Attempt>();
   readonly #tools: ToolSpan[] = [];
   #open: OpenAttempt | null = null;

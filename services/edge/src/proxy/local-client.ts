@@ -44,7 +44,6 @@ export class LocalClient implements ServiceSender<LocalAttempt> {
   }
 }
 
-/** One request and the response to it. */
 class LocalExchange implements AnswerSource {
   readonly #forwarded: ForwardedRequest;
   readonly #answer: ProxiedResponse;
