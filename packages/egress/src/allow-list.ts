@@ -3,12 +3,12 @@ import ipaddr from 'ipaddr.js';
 import { bareHost } from './bare-host.ts';
 import { addressOf, isPublic, isWithin, type Address } from './special-ranges.ts';
 
-/** Hosts by name and ranges of addresses that the operator has opened beyond the public internet. */
+/** Hosts by name and ranges of addresses opened by the operator beyond the public internet. */
 export class AllowList {
   readonly #hosts = new Set<string>();
   readonly #ranges: [Address, number][] = [];
 
-  /** `entries`: names, addresses, and ranges such as `10.1.0.0/16`. Throws an `Error` that names a wrong one. */
+  /** `entries`: names, addresses, and ranges like `10.1.0.0/16`. Throws an `Error` naming a wrong one. */
   constructor(entries: readonly string[]) {
     for (const entry of entries) {
       if (entry.includes('/')) this.#ranges.push(rangeOf(entry));
@@ -27,7 +27,7 @@ export class AllowList {
     return joined;
   }
 
-  /** Whether the operator has named this host, or a range that it is in if it is an address. */
+  /** Whether the operator has named this host or, for an address, a range with it. */
   has(host: string): boolean {
     const address = addressOf(host);
     return address === null ? this.#hosts.has(withoutDot(host)) : isWithin(address, this.#ranges);
@@ -41,7 +41,10 @@ export class AllowList {
   }
 }
 
-/** A range in CIDR notation. Throws for shortened addresses, which libraries read in different ways, and for bits that the prefix leaves out. */
+/**
+ * A range in CIDR notation. Throws for shortened addresses, which libraries read in different ways, and for bits
+ * outside the prefix.
+ */
 export function rangeOf(entry: string): [Address, number] {
   const [address = '', bits = ''] = entry.split('/', 2);
   const kind = isIP(address) === 4 ? ipaddr.IPv4 : ipaddr.IPv6;

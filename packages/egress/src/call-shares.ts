@@ -3,7 +3,7 @@ import { FairQueue, type FairQueueOptions } from '@gatehouse/kit/fair-queue';
 import { EgressError } from './errors.ts';
 import { maxWaiting, patienceMs } from './bounds.ts';
 
-/** Calls at the same time: in all, to one host and port, and the parts of both that one tenant may have. */
+/** Calls at the same time: in all, to one host and port, and the parts of both for one tenant. */
 export interface MaxCalls {
   all: number;
   tenant: number;
@@ -14,11 +14,11 @@ export interface MaxCalls {
 const busy = (): EgressError => new EgressError('busy');
 
 /**
- * Gives out the calls that may be under way. Each tenant has a share, of all and of those to one host; beyond it a call
- * waits for one of the tenant's own to end, and where all are in use, tenants take turns.
+ * Gives out calls. Each tenant has a share, of all and of those to one host; beyond it a call waits for one of the
+ * tenant's own to end, and where all are in use, tenants take turns.
  *
- * A call takes the narrowest slot first: of its tenant at the host, of its tenant, of the host, of all. So a tenant that
- * waits for its own calls to end holds nothing that others wait for.
+ * A call takes the narrowest slot first: of its tenant at the host, of its tenant, of the host, of all. So a tenant
+ * waiting for its own calls to end holds nothing needed by others.
  */
 export class CallShares {
   readonly #max: MaxCalls;

@@ -19,7 +19,7 @@ import {
 } from './bounds.ts';
 
 export interface EgressRequest {
-  /** The tenant whose share of the calls it takes; null for the platform. */
+  /** The tenant with the share of calls it takes from; null for the platform. */
   tenantId: string | null;
   method: 'GET' | 'POST' | 'DELETE';
   url: URL;
@@ -27,11 +27,13 @@ export interface EgressRequest {
   headers?: Readonly<Record<string, string>>;
   body?: Buffer;
   signal?: AbortSignal;
-  /** Redirects that are followed; the response may be one more. Default: 0. */
+  /** Followed redirects; the response may be one more. Default: 0. */
   maxRedirects?: number;
   /** The most bytes of the response's body; a longer one fails with `too_large`. Default: 1 MiB. */
   maxBytes?: number;
-  /** For responses whose headers say all: the body is not returned, and may be endless. Default: false. */
+  /**
+   * For responses with all information in the headers: the body is not returned, and may be endless. Default: false.
+   */
   ignoreBody?: boolean;
   /** For everything, redirects included. Default: 30 s. */
   timeoutMs?: number;
@@ -48,18 +50,18 @@ export interface EgressResponse {
   body: Buffer;
 }
 
-/** A response that arrives while its body is read. */
+/** A response with a body still arriving. */
 export interface EgressStream extends Omit<EgressResponse, 'body'> {
   /**
    * Fails with `EgressError` where a whole response would. Read it to its end, or cancel it: until then it counts as a
-   * call that is under way.
+   * call under way.
    */
   body: ReadableStream<Uint8Array>;
 }
 
 export interface EgressOptions {
   guard: Guard;
-  /** A certificate to trust besides those that Node trusts. */
+  /** A certificate to trust besides Node's own. */
   ca?: string;
   /** Without a byte. Default: 15 s. */
   idleMs?: number;
@@ -67,16 +69,16 @@ export interface EgressOptions {
   maxCalls?: MaxCalls;
 }
 
-/** Each call has a connection, so none waits for another. */
+/** Each call has a connection, so calls never wait for one another. */
 const defaultMaxCalls: MaxCalls = { all: 1_024, tenant: 128, origin: 64, tenantAtOrigin: 48 };
 
-/** Headers that belong to the connection, or name another host than the one that was checked. */
+/** Headers of the connection itself, or naming another host than the checked one. */
 const notGiven =
   /^(?:host|connection|content-length|transfer-encoding|keep-alive|upgrade|te|trailer|expect|proxy-.*|sec-.*)$/i;
 
 /**
- * The one way out to addresses that tenants give. Each connection goes to an address that the guard has checked, by no
- * proxy, with a verified certificate; sizes, times and the number of calls are limited.
+ * The one way out to addresses given by tenants. Each connection goes to an address checked by the guard, by no proxy,
+ * with a verified certificate; sizes, times and the number of calls are limited.
  */
 export class Egress {
   readonly #guard: Guard;
@@ -138,7 +140,7 @@ export class Egress {
     }
   }
 
-  /** Calls under way, and those that wait for their turn. */
+  /** Calls under way, and calls waiting for their turn. */
   get calls(): { running: number; waiting: number } {
     return this.#shares;
   }
@@ -202,7 +204,7 @@ export class Egress {
 type RawBody = Dispatcher.ResponseData['body'];
 type RawResponse = Omit<EgressResponse, 'body'> & { body: RawBody };
 
-/** The time that a request may take, and the signal of its caller. */
+/** The time limit of a request, and the signal of its caller. */
 class TimeLimit {
   readonly signal: AbortSignal;
   readonly #caller: AbortSignal | undefined;
@@ -214,7 +216,7 @@ class TimeLimit {
     this.signal = signal === undefined ? this.#ends : AbortSignal.any([signal, this.#ends]);
   }
 
-  /** The error that a caller gets for `error`. */
+  /** The caller's error in place of `error`. */
   explained(error: unknown): unknown {
     if (this.#caller?.aborted === true) return this.#caller.reason;
     if (this.#ends.aborted) return new EgressError('timeout', { cause: error });
@@ -261,7 +263,7 @@ function streamed(
   });
 }
 
-/** Reads a short body, so that the connection can be used again; any other costs the connection. */
+/** Reads a short body, to use the connection again; any other costs the connection. */
 async function discard(body: RawBody): Promise<Buffer> {
   body.on('error', () => undefined);
   await body
@@ -287,7 +289,7 @@ export function isRedirect(status: number): boolean {
   return [301, 302, 303, 307, 308].includes(status);
 }
 
-/** Headers that another host may see. */
+/** Headers fit for another host. */
 const harmless = new Set(['accept', 'accept-language', 'content-type', 'user-agent']);
 
 /** The request after a redirect. Another host gets no credentials. */

@@ -6,7 +6,7 @@ export type EgressFailure =
   | 'invalid_request'
   /** Too many calls of the tenant, of the host, or of all hosts, are under way. */
   | 'busy'
-  /** There is no such host, or no connection to it could be made: nothing was sent. */
+  /** The host does not exist, or no connection to it could be made: nothing was sent. */
   | 'unreachable'
   /** No TLS connection could be made, for example because the certificate is not valid for the host. */
   | 'tls'
@@ -27,7 +27,7 @@ const messages: Record<EgressFailure, string> = {
   invalid_response: 'The host returned an invalid response.',
 };
 
-/** A call that failed. The message may be shown to tenants: it says nothing about what is at an address. */
+/** A failed call. The message may be shown to tenants: it says nothing about what is at an address. */
 export class EgressError extends Error {
   readonly failure: EgressFailure;
 
@@ -63,10 +63,10 @@ const failureOfCode: Readonly<Record<string, EgressFailure>> = {
 const tlsCodes =
   /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|INVALID_|PATH_LENGTH|ERROR_IN_C|HOSTNAME_)/;
 
-/** The failure that an error of undici or Node stands for, as an `EgressError`. Other errors are returned as they are. */
+/** The `EgressError` for an error of undici or Node. Other errors are returned as they are. */
 export function egressError(error: unknown): unknown {
   if (error instanceof EgressError) return error;
-  // A host that is tried at several addresses fails with an error for each.
+  // A host tried at several addresses fails with an error for each.
   const { errors } = Object(error) as { errors?: unknown[] };
   const first = Array.isArray(errors) ? errors[0] : error;
   if (first instanceof EgressError) return first;

@@ -11,7 +11,7 @@ import { firstFreePort } from './bounds.ts';
 const localNames = new Set(['local', 'localhost', 'internal', 'onion', 'arpa']);
 
 /**
- * Decides which URLs may be called: `https` to public addresses, on port 443 or from 1,024. URLs whose host is on the
+ * Decides about URLs: allowed is `https` to public addresses, on port 443 or from 1,024. URLs with a host on the
  * allow-list may also be `http` and have any port, and a name on it may resolve to any address.
  */
 export class Guard {
@@ -38,7 +38,7 @@ export class Guard {
     if (!isAllowed) throw new EgressError('not_allowed');
   }
 
-  /** The addresses of a host. Throws `EgressError` if one of them is not allowed, or if there is none. */
+  /** The addresses of a host. Throws `EgressError` if one of them is not allowed, or the list is empty. */
   async addresses(host: string): Promise<LookupAddress[]> {
     const addresses = await this.#resolve(host, { trusted: this.#allow.has(host) });
     if (addresses.length === 0) throw new EgressError('unreachable');
@@ -48,8 +48,8 @@ export class Guard {
   }
 
   /**
-   * Checks a URL that a tenant gives, without a connection. Throws `url_not_allowed`, with `param`. One whose host can't
-   * be resolved now is accepted: connections check again.
+   * Checks a URL given by a tenant, without a connection. Throws `url_not_allowed`, with `param`. Accepts a host
+   * unresolvable now: connections check again.
    */
   async check(text: string, param: string): Promise<URL> {
     const url = URL.parse(text);
@@ -69,7 +69,7 @@ export class Guard {
     }
   }
 
-  /** Resolves the host of a connection: it goes to the addresses that were checked, and to no others. */
+  /** Resolves the host of a connection: it goes to the checked addresses only. */
   readonly lookup: LookupFunction = (host, { all }, done) => {
     this.addresses(host).then(
       (addresses) => {

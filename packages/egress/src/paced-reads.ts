@@ -7,11 +7,10 @@ import { longestTurnMs, pieceBytes, turnMs } from './bounds.ts';
 const never = new AbortController().signal;
 
 /**
- * Shares the time that reading takes of the event loop among parties: tenants, and hosts before it is known whose answer
- * comes.
+ * Shares the event loop's time for reading among parties: tenants, and hosts before the tenant of an answer is known.
  */
 class LoopShare {
-  /** Next comes the party that has had the least time. Its connections are as many as its calls. */
+  /** Next comes the party with the least time so far. Its connections are as many as its calls. */
   readonly #turns = new FairQueue({ perKey: 1, slots: 1, maxWaiting: Infinity });
   /** Undefined until something is read in this turn of the loop. */
   #endsAt: number | undefined;
@@ -31,7 +30,7 @@ class LoopShare {
     return this.#usedMs < turnMs && performance.now() < this.#endsAt;
   }
 
-  /** Counts what the parser took for a piece that was read at a time. */
+  /** Counts the parser's time for a piece read at a time. */
   use(since: number): void {
     this.#usedMs += Math.min(turnMs, performance.now() - since);
   }
@@ -58,7 +57,7 @@ class LoopShare {
 
 const share = new LoopShare();
 
-/** The party that reads an answer on a connection. */
+/** The party reading an answer on a connection. */
 interface ReadingParty {
   party: string;
 }
@@ -67,12 +66,12 @@ interface Connection {
   reader: ReadingParty | null;
 }
 
-/** The connection whose piece the parser reads at the moment. */
+/** The connection of the piece in the parser at the moment. */
 let current: Connection | null = null;
 
 /**
- * Lets a connection be read in the turns of `tenantId`, so that the answers of a tenant with many make those of another
- * one no later. To be called synchronously when the headers of an answer arrive. Returns a function that ends it.
+ * Lets a connection be read in the turns of `tenantId`, so the answers of a tenant with many make those of another one
+ * no later. To be called synchronously when the headers of an answer arrive. Returns a function to end it.
  */
 export function readFor(tenantId: string): () => void {
   const connection = current;
@@ -90,10 +89,10 @@ function nothing(): void {
 }
 
 /**
- * Settings of undici for hosts that may answer anything: connections whose responses are read in small pieces, and in
- * turns of the event loop with all others: by host, and by tenant where `readFor` says whose answer it is. undici reads
- * chunks of 64 KiB at once, and the shortest headers beyond its limit take 10 µs each: 48 responses would stop the process
- * for 13 s. HTTP/2 cannot be paced, and has no limit of headers.
+ * Settings of undici for hosts free to answer anything: responses of these connections are read in small pieces, and in
+ * turns of the event loop with all others: by host, and by tenant where `readFor` names the tenant of the answer.
+ * undici reads chunks of 64 KiB at once, and the shortest headers beyond its limit take 10 µs each: 48 responses would
+ * stop the process for 13 s. HTTP/2 cannot be paced, and has no limit of headers.
  */
 export function pacedConnections(options: buildConnector.BuildOptions): {
   connect: buildConnector.connector;
@@ -113,7 +112,7 @@ export function pacedConnections(options: buildConnector.BuildOptions): {
 function paceReads(socket: Socket, host: string): void {
   const read = socket.read.bind(socket) as (size?: number) => unknown;
   let waits = false;
-  /** When the parser got the piece that it reads. It asks for another one after each. */
+  /** When the parser got its current piece. It asks for another one after each. */
   let readAt: number | undefined;
   const connection: Connection = { reader: null };
   const resume = (): void => {

@@ -3,12 +3,12 @@ import type { LookupAddress } from 'node:dns';
 import { EgressError } from './errors.ts';
 import { maxAddresses, patienceMs, resolveMs } from './bounds.ts';
 
-/** Resolves a host; `trusted`: the operator has named it. Returns no address if there is none. */
+/** Resolves a host; `trusted`: the operator has named it. Returns an empty list for a host without addresses. */
 export type Resolve = (host: string, options: { trusted: boolean }) => Promise<LookupAddress[]>;
 
 /**
  * Hosts of tenants are resolved by DNS alone, and by sockets: the system's resolver occupies one of few threads for as
- * long as a name server takes. Hosts that the operator has named may be in the machine's own tables.
+ * long as a name server takes. Hosts named by the operator may be in the machine's own tables.
  */
 export const resolveHost: Resolve = async (host, { trusted }) => {
   if (trusted) return lookup(host, { all: true }).catch(() => []);

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { AllowList } from './allow-list.ts';
 
-/** Settings of a service that calls addresses that tenants give. */
+/** Settings of a service calling addresses given by tenants. */
 export const egressSettings = {
-  /** Hosts, addresses and ranges that may be called although they are not public; a comma list. */
+  /** Callable hosts, addresses and ranges outside the public internet; a comma list. */
   EGRESS_ALLOW: z
     .string()
     .default('')

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * Every range of IANA's registries of special-purpose addresses, multicast, and IPv6 addresses that stand for an IPv4
+ * Every range of IANA's registries of special-purpose addresses, multicast, and IPv6 addresses standing for an IPv4
  * address: https://www.iana.org/assignments/iana-ipv4-special-registry, …/iana-ipv6-special-registry.
  */
 export const specialRanges = {
@@ -66,7 +66,7 @@ export function isWithin(address: Address, ranges: readonly [Address, number][])
   );
 }
 
-/** The address that a host name is, as URLs spell it (IPv6 in brackets); null if it is a name. */
+/** The address in a host name, as URLs spell it (IPv6 in brackets); null if it is a name. */
 export function addressOf(host: string): Address | null {
   const bare = host.startsWith('[') ? host.slice(1, -1) : host;
   return ipaddr.isValid(bare) ? ipaddr.parse(bare) : null;

@@ -6,7 +6,7 @@ import { parseShape, readEvent, writeEvent } from './cloud-event.ts';
 
 export const alertRaised = 'gatehouse.alert.raised';
 
-/** More members, or types that later releases add, are kept as they are. */
+/** Members and types added by later releases are kept as they are. */
 const alertRaisedData = z.object({
   id: z.uuid(),
   at: z.iso.datetime(),
@@ -15,7 +15,7 @@ const alertRaisedData = z.object({
   data: z.record(z.string().max(64), z.unknown()),
 });
 
-/** Something that has happened, as subscribers receive it. */
+/** An event, as subscribers receive it. */
 export type Alert = z.output<typeof alertRaisedData>;
 
 /** An alert without its time, which the database sets. */

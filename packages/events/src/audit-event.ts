@@ -9,7 +9,7 @@ import { parseShape, readEvent, writeEvent } from './cloud-event.ts';
 
 export const auditRecorded = 'gatehouse.audit.recorded';
 
-/** Ignores members that later releases add. */
+/** Ignores members added by later releases. */
 const auditRecordedData = z.object(auditEntry.shape);
 
 export function writeAuditEvent(source: string, entry: AuditEntry): string {

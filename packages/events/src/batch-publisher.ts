@@ -30,8 +30,8 @@ export interface BatchPublisherOptions {
 const limits = { items: 500, bytes: 500_000 };
 
 /**
- * Publishes the events of many partitions, each partition in order. Halves batches the sink rejects as too large.
- * Skips a partition the sink rejects, so that it does not delay the others.
+ * Publishes the events of many partitions, each partition in order. Halves batches the sink rejects as too large. Skips
+ * a partition the sink rejects, so the others are not delayed.
  */
 export class BatchPublisher {
   readonly #options: BatchPublisherOptions;

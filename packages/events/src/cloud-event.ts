@@ -17,7 +17,7 @@ const envelope = z.object({
 export type CloudEvent = z.output<typeof envelope>;
 
 export interface EventFields {
-  /** Unique within the source, so that a consumer can drop duplicates. */
+  /** Unique within the source, for consumers to drop duplicates. */
   id: string;
   source: string;
   type: string;
@@ -33,7 +33,7 @@ export function writeEvent({ data, ...attributes }: EventFields): string {
   return withData(attributes, JSON.stringify(data));
 }
 
-/** Like `writeEvent`, for data that is already JSON text. */
+/** Like `writeEvent`, for data in JSON text already. */
 export function withData(attributes: Omit<EventFields, 'data'>, data: string): string {
   const head = JSON.stringify({ specversion: '1.0', ...attributes, datacontenttype: 'application/json' });
   return `${head.slice(0, -1)},"data":${data}}`;

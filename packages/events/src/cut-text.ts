@@ -9,7 +9,7 @@ export function cutText(text: string, max: number): string {
   return Buffer.from(text.slice(0, end), 'utf16le').toString('utf16le');
 }
 
-/** A text of at most `max` units without lone surrogates; a longer one ends with a note that it was cut. */
+/** A text of at most `max` units without lone surrogates; a longer one ends with a note of the cut. */
 export function shortened(text: string, max: number): string {
   if (text.length <= max) return text.toWellFormed();
   return `${cutText(text, max - 100).toWellFormed()}\n[${text.length} characters, cut]`;

@@ -11,18 +11,18 @@ export interface Received {
 
 /**
  * Resolves once all events are durable; must take an event again without harm. Throws during an outage. `caller`: the
- * service that sends them without Kafka.
+ * service sending them without Kafka.
  */
 export type TakeEvents = (events: readonly Received[], caller?: string) => Promise<void>;
 
-/** An event that could not be read or stored. */
+/** An unreadable or refused event. */
 export interface DeadLetter extends Received {
-  /** A hash of origin and payload, so that a redelivered event is stored once. */
+  /** A hash of origin and payload, so a redelivered event is stored once. */
   id: string;
   reason: string;
 }
 
-/** Stores events that can't be read or stored, with the reason, so that later events are not blocked. */
+/** Stores unreadable and refused events, with the reason, so later events are not blocked. */
 export class DeadLetters {
   readonly #keep: (letter: DeadLetter) => Promise<void>;
   readonly #log: Logger;

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { parseShape, readEvent, writeEvent } from './cloud-event.ts';
 
 /**
- * Events about deletions: tenant requests the deletion of the data of a user (`gatehouse.deletions.v1`), each service that
- * holds such data answers with receipts (`gatehouse.receipts.v1`), and agent reports deleted agents to memory.
+ * Events about deletions: tenant requests the deletion of the data of a user (`gatehouse.deletions.v1`), each service
+ * with data of users answers with receipts (`gatehouse.receipts.v1`), and agent reports deleted agents to memory.
  */
 
 const userDeletionRequested = 'gatehouse.user_deletion.requested';
@@ -16,10 +16,10 @@ const counts = z.record(z.string().max(64), z.number().int().nonnegative());
 const requested = z.object({
   deletion_id: z.uuid(),
   tenant_id: z.uuid(),
-  /** The service that removes the data: each one gets an event of its own. */
+  /** The service to remove the data: each one gets an event of its own. */
   service: z.string().max(64),
   user_id: z.string().min(1),
-  /** Milliseconds since the epoch: data of the user from before that time are removed. */
+  /** Milliseconds since the epoch: older data of the user are removed. */
   requested_at_ms: z.number().int().nonnegative(),
   /** Numbers of rows the service has removed before, by kind. */
   counts,
@@ -32,11 +32,11 @@ const progressed = requested.omit({ user_id: true }).extend({
 
 const deletedAgent = z.object({ tenant_id: z.uuid(), agent_id: z.uuid() });
 
-/** A request that one service deletes the data of a user. Repeats of it have the same `deletion_id`. */
+/** A request to one service to delete the data of a user. Its repeats have the same `deletion_id`. */
 export type UserDeletionEvent = z.output<typeof requested>;
-/** The receipt of a service: everything that it has removed so far. The last receipt of a deletion counts. */
+/** The receipt of a service: everything removed by it so far. The last receipt of a deletion counts. */
 export type DeletionReceipt = z.output<typeof progressed>;
-/** An agent that was deleted. */
+/** A deleted agent. */
 export type DeletedAgentEvent = z.output<typeof deletedAgent>;
 
 interface UserDeletionRequested {

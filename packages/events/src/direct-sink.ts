@@ -5,7 +5,7 @@ const deadlineMs = 10_000;
 export interface DirectSinkOptions {
   /** Sends CloudEvents JSON, in order, to the consuming service; resolves when they are stored durably. */
   send: (events: string[], options: { deadlineMs: number }) => Promise<unknown>;
-  /** Whether an error of `send` means that the message was too large. */
+  /** Whether an error of `send` says the message was too large. */
   isTooLarge: (error: unknown) => boolean;
 }
 

@@ -7,7 +7,7 @@ import { DeadLetters, refusalOf, type DeadLetter, type Received } from './dead-l
 export interface EventIntakeOptions<Entry> {
   /** Returns the entry of an event; null for one to skip. Throws with the reason when the event is invalid. */
   read: (text: string) => Entry | null;
-  /** Stores entries, all or none; one that is stored already is no error. */
+  /** Stores the entries atomically; an already stored one is no error. */
   store: (entries: readonly Entry[]) => Promise<void>;
   /** Must be idempotent by the id of the letter. */
   keep: (letter: DeadLetter) => Promise<void>;

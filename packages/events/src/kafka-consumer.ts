@@ -53,8 +53,7 @@ export class KafkaConsumer {
   }
 
   /**
-   * Returns at once and connects in the background, so that an unavailable broker does not delay the start of the
-   * service.
+   * Returns at once and connects in the background, so an unavailable broker does not delay the start of the service.
    */
   start(): void {
     this.#starting = this.#connect();
@@ -95,7 +94,7 @@ export class KafkaConsumer {
     const kafka = await kafkaClient(groupId, brokers, log);
     const consumer = kafka.consumer({
       groupId,
-      // The minimum that brokers allow. The partitions of a dead replica stay unread for this long.
+      // The minimum allowed by brokers. The partitions of a dead replica stay unread for this long.
       sessionTimeout: 6_000,
       rebalanceTimeout: 10_000,
       heartbeatInterval: heartbeatMs,
@@ -193,8 +192,8 @@ function createMetrics(registry: Registry) {
 }
 
 /**
- * Unwraps the error, because kafkajs does not recognize a wrapped answer of the broker that only asks to rejoin the
- * group: after a pause of the broker the consumer would crash.
+ * Unwraps the error, because kafkajs does not recognize a broker's wrapped request to rejoin the group: after a pause
+ * of the broker the consumer would crash.
  */
 async function commit(consumer: Consumer, offset: TopicPartitionOffset): Promise<void> {
   await consumer.commitOffsets([offset]).catch((error: unknown) => {

@@ -10,8 +10,8 @@ const sizeErrors = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
 
 /**
  * Publishes to a Kafka topic with an idempotent producer; all in-sync replicas must acknowledge. Sends one request at a
- * time, with all batches that came during the previous one: after a time-out, kafkajs gives the sequence of the failed
- * request to a concurrent one, which the broker takes for a duplicate and acknowledges without storing it.
+ * time, with all batches added during the previous one: after a time-out, kafkajs gives the sequence of the failed
+ * request to a concurrent one. The broker takes it for a duplicate and acknowledges it without storing it.
  */
 export class KafkaSink implements EventSink {
   readonly #topic: string;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { kafkaPlace, kafkaSettings } from './settings.ts';
 import { createTopic } from './topics.ts';
 
-/** The part of the migration step that creates the topic of a service. Does nothing without Kafka. */
+/** The part of the migration step to create the topic of a service. Does nothing without Kafka. */
 export async function migrateTopic(
   service: string,
   topic: string,

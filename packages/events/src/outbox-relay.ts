@@ -12,7 +12,7 @@ import type { EventSink } from './sink.ts';
 import { writeWatermark } from './watermark.ts';
 
 export interface OutboxRelayOptions {
-  /** The event source, such as `gatehouse/chat`; also identifies the locks. */
+  /** The event source, like `gatehouse/chat`; also identifies the locks. */
   source: string;
   pool: Pool;
   outbox: Outbox;
@@ -21,7 +21,7 @@ export interface OutboxRelayOptions {
   watermarks: boolean;
   log: Logger;
   registry: Registry;
-  /** A replica that hangs for this long loses its partitions to another one. Default: 20 s. */
+  /** A replica hanging for this long loses its partitions to another one. Default: 20 s. */
   idleSessionTimeoutMs?: number;
 }
 
@@ -41,14 +41,14 @@ export const manyEvents = 64;
  * statement of an idle system takes about 2 ms of a core.
  */
 const longestIdleMs = 3_000;
-/** Between two notifications of other replicas: one that was woken goes on looking for a while. */
+/** Between two notifications of other replicas: a woken one goes on looking for a while. */
 const notifyEveryMs = 1_000;
 const retryMs = 1_000;
 const lockEveryMs = 2_000;
 /**
- * PostgreSQL ends the session of a replica that hangs after this time, so that another replica takes its partitions.
- * Longer than the timeout of any sink, because the session runs no statement during a publication. A replica that
- * continues later may publish one batch twice.
+ * PostgreSQL ends the session of a hanging replica after this time, and another replica takes its partitions. Longer
+ * than the timeout of any sink, because the session runs no statement during a publication. A replica continuing later
+ * may publish one batch twice.
  */
 const defaultIdleSessionTimeoutMs = 20_000;
 const watermarkEveryMs = 1_000;
@@ -58,9 +58,8 @@ const deleteDeadLettersEveryMs = 3_600_000;
 const mostCounted = 100_000;
 
 /**
- * Publishes an outbox in order, at least once. Every replica runs a relay. The replica that holds the lock of a
- * partition publishes it; another one takes over when that session ends, and PostgreSQL ends the session of a replica
- * that hangs.
+ * Publishes an outbox in order, at least once. Every replica runs a relay. The replica with the lock of a partition
+ * publishes it; another one takes over when the session ends, and PostgreSQL ends the session of a hanging replica.
  */
 export class OutboxRelay {
   readonly #options: OutboxRelayOptions;
@@ -122,7 +121,7 @@ export class OutboxRelay {
     }
   }
 
-  /** Works until stopped. Any error ends the session, so that another replica can take over. */
+  /** Works until stopped. Any error ends the session, and another replica can take over. */
   async #runSession(client: PoolClient): Promise<void> {
     const { signal } = this.#stopping;
     const { idleSessionTimeoutMs = defaultIdleSessionTimeoutMs } = this.#options;
@@ -155,7 +154,7 @@ class RelaySession {
   readonly #client: PoolClient;
   readonly #publisher: BatchPublisher;
   readonly #settled = new SettledTime();
-  /** Partitions whose events the sink rejected, with the time of the next attempt, by `monotonicMs`. */
+  /** Partitions with events rejected by the sink, with the time of the next attempt, by `monotonicMs`. */
   readonly #deferred = new Map<number, number>();
   #owned: number[] = [];
   #lockAt = 0;
@@ -187,7 +186,7 @@ class RelaySession {
     // Read the clock first: what is settled now was published earlier or is in the next page.
     const clock = watermarks ? await readClock(this.#client) : null;
     if (clock !== null) this.#settledAt = this.#settled.take(clock) ?? this.#settledAt;
-    // A read that comes a moment early would let it wait for the next one.
+    // A read a moment early would let it wait for the next one.
     const isDue = clock !== null && clock.at.getTime() - this.#watermarkAt >= watermarkEveryMs - shortPauseMs;
     const completeAt = isDue && this.#settledAt !== null ? await this.#completeAt(this.#settledAt) : null;
     const { entries, full } = await outbox.read(this.#client, ready, pageLimits);
@@ -209,7 +208,7 @@ class RelaySession {
     return Math.max(0, Math.min(...this.#deferred.values()) - monotonicMs());
   }
 
-  /** Wakes the relays that hold the other partitions: one of theirs may have what this replica has committed. */
+  /** Wakes the relays of the other partitions: one of theirs may have events committed by this replica. */
   async wakeOthers(): Promise<void> {
     if (this.#owned.length === partitionCount || monotonicMs() < this.#notifyAt) return;
     this.#notifyAt = monotonicMs() + notifyEveryMs;
@@ -254,8 +253,8 @@ class RelaySession {
   }
 
   /**
-   * Counts the entries of the locked partitions. The age covers all partitions, because the replica that holds the
-   * oldest entry may hang and report nothing.
+   * Counts the entries of the locked partitions. The age covers all partitions, because the replica with the oldest
+   * entry may hang and report nothing.
    */
   async #count(): Promise<void> {
     if (monotonicMs() < this.#countAt) return;
@@ -277,15 +276,15 @@ class RelaySession {
   }
 
   /**
-   * The settled time, or that of the oldest event that is published without the outbox and is not yet. Before the outbox
-   * is read: what comes to it from there is in the next page, or holds the time back.
+   * The settled time, or an earlier time of the oldest event still to be published without the outbox. To be read
+   * before the outbox: an event moved to the outbox meanwhile is in the next page, or holds the time back.
    */
   async #completeAt(settledAt: Date): Promise<Date> {
     const heldAt = await this.#options.outbox.heldAt(this.#client);
     return heldAt !== null && heldAt < settledAt ? heldAt : settledAt;
   }
 
-  /** Adds a watermark after the events of each partition, so that it is published after everything older. */
+  /** Adds a watermark after the events of each partition, to be published after everything older. */
   #addWatermarks(queues: Map<number, QueuedEvent[]>, ready: readonly number[], completeAt: Date): void {
     const { source } = this.#options;
     const watermark = completeAt.toISOString();

@@ -7,18 +7,18 @@ interface OutboxRow {
 }
 
 /**
- * An event that waits for publication, as CloudEvents JSON with the tenant as its key, so that the events of a tenant
- * keep their order; or the reason why its row cannot be published.
+ * An event to publish, as CloudEvents JSON with the tenant as its key, which keeps the events of a tenant in order; or
+ * the reason why its row cannot be published.
  */
 export type OutboxEntry = OutboxRow & ({ key: string; json: string } | { json: null; problem: string });
 
 export interface OutboxPage {
   entries: OutboxEntry[];
-  /** Whether a limit ended the page, so that more rows may follow. */
+  /** Whether a limit ended the page: more rows may follow. */
   full: boolean;
 }
 
-/** Limits of one read. The row that reaches `bytes` is part of the page. */
+/** Limits of one read. The row reaching `bytes` is part of the page. */
 export interface PageLimits {
   rows: number;
   bytes: number;
@@ -28,7 +28,7 @@ export interface Wakeable {
   wake: () => void;
 }
 
-/** A table of events that are committed in the same transaction as the change they describe. */
+/** A table of events, each committed in the same transaction as the change it describes. */
 export interface Outbox {
   /** The table without its schema; the label `outbox` of its metrics. */
   readonly name: string;
@@ -38,11 +38,11 @@ export interface Outbox {
   count(client: Queryable, partitions: readonly number[], most: number): Promise<number>;
   /** The age of the oldest entry of these partitions in seconds; 0 without one. */
   ageSeconds(client: Queryable, partitions: readonly number[]): Promise<number>;
-  /** The time of the oldest event its service publishes without the outbox and has not published yet; null if none. */
+  /** The time of the oldest event its service still has to publish without the outbox; null without one. */
   heldAt(client: Queryable): Promise<Date | null>;
   /** Deletes published entries. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
-  /** Moves an entry that cannot be published to the dead letters, in one transaction. */
+  /** Moves an unpublishable entry to the dead letters, in one transaction. */
   deadLetter(client: Queryable, id: string, reason: string): Promise<void>;
   /** Sets what `committed` wakes: the relay of this process. */
   publishedBy(relay: Wakeable): void;

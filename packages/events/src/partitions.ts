@@ -1,7 +1,7 @@
 /**
  * The number of partitions of outboxes and topics, divided by tenant; must match the SQL function `chat.partition_of`.
- * Partition n of an outbox is published to partition n of the topic, so that a watermark covers everything before it in
- * that partition.
+ * Partition n of an outbox is published to partition n of the topic, so a watermark covers everything before it in its
+ * partition.
  */
 export const partitionCount = 8;
 

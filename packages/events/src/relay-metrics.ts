@@ -5,7 +5,7 @@ type Made = ReturnType<typeof makeMetrics>;
 /** The metrics of each registry: a service may publish several outboxes. */
 const made = new WeakMap<Registry, Made>();
 
-/** Metrics of one outbox, or of events that are published without one. */
+/** Metrics of one outbox, or of events published without one. */
 export function relayMetrics(registry: Registry, outbox: string) {
   const all = made.get(registry) ?? makeMetrics(registry);
   made.set(registry, all);

@@ -7,12 +7,15 @@ import { cutText } from './cut-text.ts';
 
 export const runStarted = 'gatehouse.run.started';
 export const runEnded = 'gatehouse.run.ended';
-/** The exact end of a run whose published end was estimated; its data are those of an end. At most one for each run. */
+/**
+ * The exact end of a run published with an estimated end before; its data are those of an end. At most one for each
+ * run.
+ */
 export const runCorrected = 'gatehouse.run.corrected';
 
 /**
- * Maximum lengths of texts in UTF-16 units. Chat cuts texts to these lengths when it records them, so that the largest
- * event stays below `maxEventBytes`. A reader cuts longer texts.
+ * Maximum lengths of texts in UTF-16 units. Chat cuts texts to these lengths when it records them, to keep the largest
+ * event below `maxEventBytes`. A reader cuts longer texts.
  */
 export const textLimits = {
   channel: 32,
@@ -84,9 +87,9 @@ const identity = {
   tenant_id: z.uuid(),
   operation: z.enum(['chat', 'embeddings']),
   channel: text('channel'),
-  /** The format in which its client asked; null or absent for runs that no client's request began. */
+  /** The format of the client's request; null or absent for runs without a client's request. */
   dialect: z.enum(dialectNames).nullish(),
-  /** The program of the client, by a name that chat has for it; null or absent for the same runs. */
+  /** The program of the client, by chat's name for it; null or absent for the same runs. */
   client: text('client').nullish(),
   request_id: text('request_id'),
   trace_id: text('trace_id'),
@@ -116,9 +119,9 @@ const usage = (maxTokens: number) => ({
   reasoning_tokens: count(maxTokens),
   /** Null when the model has no price. */
   cost_pico: pico.nullable(),
-  /** The source of the price; for a run, that of its last call. */
+  /** The source of the price; for a run, the source for its last call. */
   price_source: z.enum(['catalogue', 'genai-prices']).nullish(),
-  /** The version of that price; null or absent for runs of earlier releases, too. */
+  /** The version of the price; null or absent for runs of earlier releases, too. */
   price_version: text('price_version').nullish(),
   usage_estimated: z.boolean(),
 });
@@ -165,14 +168,14 @@ export const runEndedData = z.object({
   duration_ms: count(maxInteger).nullable(),
   time_to_first_token_ms: count(maxInteger).nullable(),
   provider: text('provider').nullable(),
-  /** The catalogue id of the model that answered or was called last. */
+  /** The catalogue id of the last answering or called model. */
   model: text('model').nullable(),
   response_model: text('response_model').nullable(),
   error_type: text('error_code').nullable(),
   error_message: text('error_message').nullable(),
   output_preview: text('preview').nullable(),
   tool_calls: count(maxInteger),
-  /** Whether every call that used tokens has a price. */
+  /** Whether every call with tokens has a price. */
   priced: z.boolean(),
   ...usage(maxRunTokens),
   spans: z.array(span).max(maxSpans),
@@ -189,7 +192,7 @@ export interface RunEventFields {
   startedAt: string;
   /** Null while the run is in progress. */
   endedAt: string | null;
-  /** Whether it replaces an end that was published before. */
+  /** Whether it replaces an already published end. */
   corrects: boolean;
   /** JSON of `RunStarted` or `RunEnded`, without the times. */
   data: string;

@@ -6,7 +6,7 @@ export interface PartitionBatch {
 
 /**
  * The sink was reached and rejected a batch. `size`: a smaller batch may succeed. `partition`: other partitions may
- * succeed. Any other error of a sink means that it is unavailable.
+ * succeed. Any other error of a sink means an outage.
  */
 export class RejectedBatchError extends Error {
   readonly reason: 'size' | 'partition';

@@ -10,8 +10,7 @@ const retentionMs = 14 * 24 * 3_600_000;
 
 /**
  * Creates a topic with its partitions and retention; leaves an existing topic unchanged. Part of the migration step,
- * because a topic that is created by its first message has one partition. The replication factor is the default of the
- * broker.
+ * because a topic created by its first message has one partition. The replication factor is the default of the broker.
  */
 export async function createTopic({ brokers, topic }: KafkaPlace, log: Logger): Promise<void> {
   const kafka = await kafkaClient('gatehouse-migrate', brokers, log);

@@ -5,8 +5,8 @@ const maxPartitions = 1_024;
 export const watermarkType = 'gatehouse.watermark';
 
 /**
- * States that everything in a partition from before a time was published before this event. A consumer that has handled
- * the watermark has handled all of that.
+ * States the earlier publication of everything older than a time in a partition. A consumer past the watermark has
+ * handled all of it.
  */
 export const watermarkData = z.object({
   partition: z.int().min(0).max(maxPartitions),

@@ -3,7 +3,7 @@ import { randomBase62 } from '@gatehouse/kit/ids';
 
 /**
  * The text of an API key, `gwk_<id>_<secret>`. The id is public and identifies the key. Only the SHA-256 of the secret
- * leaves the process that reads or creates the key.
+ * leaves the process reading or creating the key.
  */
 export interface KeyText {
   /** The full text, shown only once. */
@@ -30,7 +30,7 @@ export function parseKeyText(text: string): Omit<KeyText, 'text'> | null {
   return { keyId, secretSha256: sha256(secret) };
 }
 
-/** Creates a random key; with `keyId`, a new secret for that key. */
+/** Creates a random key; with `keyId`, a new secret for the key of this id. */
 export function newKeyText(keyId: string = randomBase62(keyIdLength)): KeyText {
   const secret = randomBytes(secretBytes).toString('base64url');
   return { text: `${keyPrefix(keyId)}_${secret}`, keyId, secretSha256: sha256(secret) };

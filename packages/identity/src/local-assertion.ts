@@ -4,7 +4,7 @@ import type { Principal } from './principal.ts';
 export type Statement = { principal: Principal } | { anonymousRoute: string };
 
 /**
- * An assertion inside the process of the service that makes it. No header and no message can contain this object, so it
+ * An assertion inside the process of the service making it. No header and no message can contain this object, so it
  * needs no signature; {@link tokenOf} signs it for other processes.
  */
 export class LocalAssertion {
@@ -26,7 +26,7 @@ export class LocalAssertion {
   }
 }
 
-/** An assertion as a service passes it on: the token that it received, or an object of its own process. */
+/** An assertion as a service passes it on: the received token, or an object of its own process. */
 export type Assertion = string | LocalAssertion;
 
 /** An assertion as a token, for another process. */

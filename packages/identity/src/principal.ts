@@ -1,7 +1,7 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 
-/** The identity behind a request: the API key that the edge authenticated, and the acting user. */
+/** The identity behind a request: the API key authenticated by the edge, and the acting user. */
 export interface Principal {
   keyId: string;
   /** Null for owner keys only. */
@@ -13,13 +13,13 @@ export interface Principal {
   boundUser: string | null;
   /** The user this request acts for: the bound user, or the one named by `X-Service-User-Id`. */
   userId: string | null;
-  /** The session of a browser that the request came with, in place of a key. */
+  /** The session of a browser, in place of a key. */
   sessionId?: string;
-  /** Set for a key that a person has made for themselves, or given to a program: `keyId` is the key that it was made with. */
+  /** Set for a key made by a person for themselves, or given to a program: `keyId` is the key it was made with. */
   isConfirmed?: true;
 }
 
-/** A principal that belongs to a tenant; every tenant route needs one. */
+/** A principal of a tenant; every tenant route needs one. */
 export type TenantPrincipal = Principal & { tenantId: string; tenantSlug: string };
 
 export function isTenantPrincipal(principal: Principal): principal is TenantPrincipal {
@@ -43,14 +43,14 @@ export function visibilityKey({ tenantId, role, userId }: TenantPrincipal): stri
 }
 
 /**
- * Rights that a service may assert to another for work without a request: memory and webhook to chat for a model call
- * for one agent of a tenant, and chat to agent and memory for what that call needs. It grants the scope `chat` and
+ * Rights a service may assert to another for work without a request: memory and webhook to chat for a model call for
+ * one agent of a tenant, and chat to agent and memory for the needs of this call. It grants the scope `chat` and
  * nothing else.
  */
 export interface Delegation {
   tenantId: string;
-  /** The id of the only agent that it is valid for. */
+  /** The id of the only agent it is valid for. */
   agentId: string;
-  /** The user whose data the call is about. */
+  /** The user with the data of the call. */
   userId: string | null;
 }

@@ -44,12 +44,12 @@ export class Signer {
     return this.#key.service;
   }
 
-  /** A token that identifies this service to `audience`. */
+  /** A token identifying this service to `audience`. */
   serviceToken(audience: string): Promise<string> {
     return this.#cached(cacheKey('service', audience), () => this.#sign({}, audience));
   }
 
-  /** A token that states the principal of a request. Created by the edge; other services pass it on unchanged. */
+  /** A token with the principal of a request. Created by the edge; other services pass it on unchanged. */
   assertion(principal: Principal): Promise<string> {
     let name = this.#names.get(principal);
     if (name === undefined) {
@@ -61,7 +61,7 @@ export class Signer {
   }
 
   /**
-   * A token that asks `service` to act for one agent, without a request behind it. Valid for chat if memory or webhook
+   * A token asking `service` to act for one agent, without a request behind it. Valid for chat if memory or webhook
    * signs it, and for agent and memory if chat does.
    */
   delegation({ tenantId, agentId, userId }: Delegation, service = 'chat'): Promise<string> {
@@ -71,7 +71,7 @@ export class Signer {
     );
   }
 
-  /** A token for a request without a key, valid for one route that needs none. Created by the edge. */
+  /** A token for a request without a key, valid for one keyless route. Created by the edge. */
   anonymous(routeId: string): Promise<string> {
     return this.#cached(cacheKey('anonymous', routeId), () =>
       this.#sign({ anonymous: routeId }, assertionAudience),

@@ -5,20 +5,20 @@ import type { Assertion } from './local-assertion.ts';
 import type { Delegation, Principal } from './principal.ts';
 import { assertionAudience, delegatedScope, delegationAudience } from './signer.ts';
 
-/** The header, and gRPC metadata key, that carries a principal assertion. */
+/** The header, and gRPC metadata key, of principal assertions. */
 export const assertionHeader = 'x-gatehouse-assertion';
 
-/** The services that may issue principal assertions. */
+/** The issuers of principal assertions. */
 const assertionIssuers = new Set(['edge']);
 
-/** The services that may issue delegations, by the service that they are for. */
+/** The issuers of delegations, by the service they are for. */
 const delegationIssuers: ReadonlyMap<string, readonly string[]> = new Map([
   ['chat', ['memory', 'webhook']],
   ['agent', ['chat']],
   ['memory', ['chat']],
 ]);
 
-/** Tolerated clock difference between nodes, so that a replica with a wrong clock is not locked out. */
+/** Tolerated clock difference between nodes, so a replica with a wrong clock is not locked out. */
 const clockToleranceS = 60;
 
 interface VerifiedToken {
@@ -54,7 +54,7 @@ export class Verifier {
   /**
    * Returns the principal of an assertion. Throws when it was not issued by the edge or, as a token, has expired.
    *
-   * With `anyAge`, accepts an expired assertion but checks everything else. Only for calls between services, whose
+   * With `anyAge`, accepts an expired assertion but checks everything else. Only for calls between services, where the
    * caller authenticates with a fresh service token: the age was checked when the request arrived over HTTP, and a
    * request (a slow upload, a long stream) may outlast its assertion. A leaked assertion cannot be used this way
    * without the private key of a service.
@@ -90,7 +90,7 @@ export class Verifier {
   }
 
   /**
-   * Returns the delegation that `issuer` made for `service`. Throws when another service made it or it is for another
+   * Returns the delegation made by `issuer` for `service`. Throws when another service made it or it is for another
    * service, when it grants anything but the scope `chat`, or when it has expired.
    */
   async delegationOf(
@@ -149,7 +149,7 @@ function withinLife(token: string): Date {
   return new Date(Math.min(Date.now(), (exp - 1) * 1_000));
 }
 
-/** Whether a token states that it is a delegation to `service`. Proves nothing: `delegationOf` verifies it. */
+/** Whether a token claims to be a delegation to `service`. Proves nothing: `delegationOf` verifies it. */
 export function isDelegation(assertion: Assertion, service: string): assertion is string {
   try {
     return typeof assertion === 'string' && decodeJwt(assertion).aud === delegationAudience(service);

@@ -1,7 +1,7 @@
 import { alertKey, writeAlertEvent, type NewAlert } from '../alert-event.ts';
 import { EntryOutbox } from './entry-outbox.ts';
 
-/** The table `alert_outbox` of a service: alerts that wait for publication. */
+/** The table `alert_outbox` of a service: alerts to publish. */
 export class AlertOutbox extends EntryOutbox<NewAlert> {
   constructor(service: string) {
     super({

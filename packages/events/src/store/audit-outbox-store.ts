@@ -2,7 +2,7 @@ import type { NewAuditEntry } from '@gatehouse/contract/audit';
 import { auditKey, writeAuditEvent } from '../audit-event.ts';
 import { EntryOutbox } from './entry-outbox.ts';
 
-/** The table `audit_outbox` of a service: administrative changes that wait for publication. */
+/** The table `audit_outbox` of a service: administrative changes to publish. */
 export class AuditOutbox extends EntryOutbox<NewAuditEntry> {
   constructor(service: string) {
     super({

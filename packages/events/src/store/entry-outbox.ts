@@ -19,7 +19,7 @@ export interface EntryOutboxOptions<Entry> {
   write: (source: string, entry: Entry & { at: string }) => string;
 }
 
-/** A table of entries that wait for publication: they are stored whole, and get the time of their transaction. */
+/** A table of entries to publish: they are stored whole, and get the time of their transaction. */
 export class EntryOutbox<Entry extends { tenant_id: string | null }> extends OutboxTable<EntryRow<Entry>> {
   /** The source of the events. */
   readonly source: string;

@@ -3,7 +3,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { partitionCount } from '../partitions.ts';
 
-/** Events that wait in an outbox, and those that can't be published. */
+/** Waiting and unpublishable events of an outbox. */
 export interface OutboxState {
   /** The table without its schema. */
   name: string;
@@ -16,7 +16,7 @@ export interface OutboxState {
 /** Beyond this number only the age matters. */
 const mostCounted = 100_000;
 
-/** The table of a topic with an outbox of its own, in the schema of the service that publishes it. */
+/** The table of a topic with an outbox of its own, in the schema of the publishing service. */
 const tables: Partial<Record<Topic, string>> = {
   [topics.usage]: 'outbox',
   [topics.audit]: 'audit_outbox',

@@ -26,7 +26,7 @@ export interface OutboxTableOptions<Content> {
   table: string;
   /** Columns other than `id`, `partition`, `occurred_at` and `content`. */
   columns: readonly string[];
-  /** SQL expressions for columns that are not selected unchanged. */
+  /** SQL expressions for columns selected in another form. */
   selected?: Readonly<Record<string, string>>;
   /** The column with the data of the event. Its size counts towards the limits. */
   content: string;
@@ -35,7 +35,7 @@ export interface OutboxTableOptions<Content> {
 }
 
 /**
- * An outbox in a PostgreSQL table. PostgreSQL applies the limits, so that a large table does not fill the memory of the
+ * An outbox in a PostgreSQL table. PostgreSQL applies the limits, so a large table does not fill the memory of the
  * service.
  */
 export class OutboxTable<Content> implements Outbox {

@@ -4,7 +4,7 @@ import type { PoolClient, Queryable } from '@gatehouse/pg/pool';
 export interface ClockReading {
   /** Taken before the snapshot of the other two values. */
   at: Date;
-  /** Transactions that started to write before `at` have smaller ids. */
+  /** Transactions with their first write before `at` have smaller ids. */
   nextTransaction: bigint;
   /** All transactions with smaller ids have ended. */
   oldestRunning: bigint;
