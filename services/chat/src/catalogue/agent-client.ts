@@ -20,7 +20,7 @@ interface CachedAgent {
 const maxRefLength = 64;
 
 /**
- * Agents that a caller may see. Each request asks the agent service, so that a change applies from the next request on.
+ * Agents visible to a caller. Each request asks the agent service, so a change applies from the next request on.
  * Concurrent requests for one agent share a call, and during an outage the last answer is valid for five minutes.
  */
 export class AgentClient {
@@ -50,7 +50,7 @@ export class AgentClient {
     }
   }
 
-  /** Active agents that the caller may use, newest first, a page at a time. */
+  /** Active agents for the caller's use, newest first, a page at a time. */
   async *list(actor: ProvenActor): AsyncGenerator<AgentName[]> {
     let before = '';
     for (let more = true; more;) {

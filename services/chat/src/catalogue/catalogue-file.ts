@@ -5,10 +5,10 @@ import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
 import { secretsOf } from './provider-schema.ts';
 import { catalogueBytes } from '../bounds.ts';
 
-/** Values of the environment variables with secrets that a catalogue names; undefined where one is unset. */
+/** Values of a catalogue's environment variables with secrets; undefined where one is unset. */
 export type CatalogueSecrets = Readonly<Record<string, string | undefined>>;
 
-/** A catalogue with the secrets that it names. */
+/** A catalogue with its secrets. */
 export interface ReadCatalogue {
   catalogue: Catalogue;
   secrets: CatalogueSecrets;
@@ -17,9 +17,9 @@ export interface ReadCatalogue {
 /** The file of `GATEHOUSE_MODELS`. */
 export class CatalogueFile {
   readonly path: string;
-  /** The text that `load` has read; null before. */
+  /** The text read by `load`; null before. */
   loaded: string | null = null;
-  /** Variables that the catalogue which `load` has read names, and that are not set. */
+  /** Unset variables of the catalogue read by `load`. */
   unset: readonly string[] = [];
   readonly #environment: Readonly<Record<string, string | undefined>>;
 
@@ -28,7 +28,7 @@ export class CatalogueFile {
     this.#environment = environment;
   }
 
-  /** Reads the whole file, before the process serves. Throws one error that names the file and every problem. */
+  /** Reads the whole file, before the process serves. Throws one error with the file's name and every problem. */
   async load(): Promise<ReadCatalogue> {
     this.loaded = await this.text();
     const read = this.#read(this.loaded);
@@ -36,14 +36,14 @@ export class CatalogueFile {
     return read;
   }
 
-  /** The text of the file. Throws a `CatalogueError` that names the file. */
+  /** The text of the file. Throws a `CatalogueError` with the file's name. */
   text(): Promise<string> {
     return boundedText(this.path);
   }
 
   /**
-   * Reads a text of the file while the process serves. Throws as `load` does, and also where a variable is not set that
-   * was no part of the loaded catalogue: its provider would refuse every call.
+   * Reads a text of the file while the process serves. Throws as `load` does, and also for an unset variable outside of
+   * the loaded catalogue: its provider would refuse every call.
    */
   parse(text: string): ReadCatalogue {
     const read = this.#read(text);
@@ -74,7 +74,7 @@ function unsetIn({ secrets }: ReadCatalogue): string[] {
   return Object.keys(secrets).filter((name) => (secrets[name] ?? '') === '');
 }
 
-/** The text of a file of the catalogue. Throws a `CatalogueError` that names the file. */
+/** The text of a file of the catalogue. Throws a `CatalogueError` with the file's name. */
 export async function boundedText(file: string): Promise<string> {
   try {
     const { size } = await stat(file);

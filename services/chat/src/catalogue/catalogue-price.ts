@@ -15,7 +15,7 @@ import { billedTools, type TokenClass } from '@gatehouse/dialects/usage/usage';
 const decimal = z
   .union([z.string().max(32), z.number()])
   .transform(String)
-  // So that the price of one token is a whole number of pico-USD.
+  // Six decimals keep the price of one token a whole number of pico-USD.
   .refine(
     (text) => /^\d{1,9}(\.\d{1,6})?$/.test(text),
     'must be a decimal amount of USD with at most 6 decimals',
@@ -64,7 +64,7 @@ const tierPrice = z.strictObject({
   above: steps.optional(),
 });
 
-/** Names under which providers report that a call was served in the ordinary way. */
+/** Names by which providers report service in the ordinary tier. */
 const standardTiers: ReadonlySet<string> = new Set([
   'auto',
   'default',
@@ -91,7 +91,7 @@ const tierName = z
 export const modelPrice = tierPrice.extend({
   /** USD for each call of a tool of the provider, in every tier. */
   per_tool_call: z.partialRecord(z.enum(billedTools), decimal).optional(),
-  /** By the name that the provider's answer has in `service_tier`. */
+  /** By the value of `service_tier` in the provider's answer. */
   service_tiers: z
     .record(tierName, tierPrice)
     .refine((tiers) => Object.keys(tiers).length <= 8, 'must have at most 8 service tiers')
@@ -107,7 +107,7 @@ export function toolPrices({ per_tool_call: prices = {} }: z.output<typeof model
   return Object.fromEntries(entries) as ToolPrices;
 }
 
-/** Prices that a list of the catalogue states for a call that reads so many tokens. */
+/** Prices in a list of the catalogue for a call of so many input tokens. */
 export function statedAt(price: z.output<typeof tierPrice>, inputTokens: number): StatedRates {
   const reached = (price.above ?? []).filter((step) => inputTokens > step.input_tokens);
   return statedRates(reached.sort((a, b) => a.input_tokens - b.input_tokens).at(-1) ?? price);

@@ -8,22 +8,22 @@ import { rereadMs } from '../bounds.ts';
 
 const everyMs = 2_000;
 
-/** A catalogue that can't be used. */
+/** An unusable catalogue. */
 export interface InvalidCatalogue {
   problems: readonly string[];
   /** Names its content, also in other replicas. */
   digest: string;
 }
 
-/** A file that is read again when it changes. */
+/** A file to read again when it changes. */
 export interface WatchedFile {
-  /** In the log, for a change that is in use and one that can't be. */
+  /** Log messages for a change in use and for an unusable one. */
   messages: Record<'read' | 'failed', string>;
   /** The text in use when the watch starts; null without one. */
   used: () => string | null;
-  /** The text of the file; null if there is none to watch. */
+  /** The text of the file; null without a file to watch. */
   text: () => Promise<string | null>;
-  /** Takes over a text. Throws if that can't be done, and then nothing has changed. */
+  /** Takes over a text. A failure throws, and nothing has changed then. */
   use: (text: string, signal: AbortSignal) => Promise<void> | void;
 }
 
@@ -40,18 +40,18 @@ interface Watched {
   file: WatchedFile;
   /** The reading before. */
   last: string | null;
-  /** The reading that was used, or could not be. */
+  /** The reading tried last, with or without success. */
   used: string | null;
-  /** The time at which a reading that could not be used is used again. */
+  /** The time at which an unusable reading is tried again. */
   retryAt: number;
-  /** The failure that was reported for it. */
+  /** The failure reported for it. */
   reported: string | null;
 }
 
 /**
  * Reads the files of the catalogue again when they have changed. Polling sees every kind of change: rewritten files,
- * renamed ones, and links that lead elsewhere, as those of a ConfigMap do. A change counts when two readings in a row agree,
- * so that no file is used while it is written. While a file is wrong, what was read before stays in use.
+ * renamed ones, and links with a new target, like those of a ConfigMap. A change counts when two readings in a row
+ * agree, so no file is used while it is written. While a file is wrong, the content read before stays in use.
  */
 export class CatalogueWatch {
   readonly #options: CatalogueWatchOptions;
@@ -70,7 +70,7 @@ export class CatalogueWatch {
     this.#failures = counter(options.registry, 'gatehouse_catalogue_reload_failures_total', help);
   }
 
-  /** Sets the files that are read from `start` on. */
+  /** Sets the files to read from `start` on. */
   follow(files: readonly WatchedFile[]): void {
     this.#files = files;
   }
@@ -88,7 +88,7 @@ export class CatalogueWatch {
     await this.#loop.stop();
   }
 
-  /** Reports that something of the catalogue can't be used. `content` names it. */
+  /** Reports an unusable part of the catalogue. `content` names it. */
   failed(message: string, error: unknown, content: string): void {
     const { onInvalid, log } = this.#options;
     if (this.#loop.signal.aborted) return;

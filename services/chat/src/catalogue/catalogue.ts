@@ -39,11 +39,11 @@ const deployment = z.strictObject({
 });
 
 const model = z.strictObject({
-  /** With `*` at its end, it stands for every name that begins so, and that no other model has. */
+  /** With `*` at its end, it stands for every name with this beginning, unless another model has the name. */
   id: modelName.refine(isNameOrPattern, onlyAtEnd),
   /** Other names of the same model. */
   aliases: z.array(exactName).max(20).default([]),
-  /** Names behind the pattern that lists of models have. */
+  /** Names behind the pattern, for lists of models. */
   list: z.array(exactName).max(1_000).default([]),
   provider: name.optional(),
   /** In place of one provider. */
@@ -51,16 +51,16 @@ const model = z.strictObject({
   /** The provider's own name of the model; the id unless given. In both, `*` stands for the same text. */
   upstream_model: upstreamName.optional(),
   /**
-   * One of those that its provider's kind has; the first of them unless given. A deployment whose kind has it not is asked
-   * in the first of its own.
+   * An API of its provider's kind; the first of these unless given. A deployment of a kind without it is called in the
+   * first API of its own kind.
    */
   api: z.enum(upstreamApis).optional(),
   /** Whether it thinks before it answers; unless given, models are known by their names. */
   reasoning: z.boolean().optional(),
-  /** Whether it takes parameters of sampling, such as `temperature`. */
+  /** Whether it takes parameters of sampling, like `temperature`. */
   sampling: z.boolean().default(true),
   fallbacks: z.array(z.string().max(maxNameLength)).max(10).default([]),
-  /** The most that the model answers with. */
+  /** The most tokens of an answer. */
   max_output_tokens: z.int().min(1).max(1e9).optional(),
   price: modelPrice.optional(),
 });
@@ -92,7 +92,7 @@ export type PriceSetting = z.output<typeof prices>;
 const catalogueDocument = z.strictObject({
   providers: z.array(provider).min(1),
   models: z.array(model.refine(...oneOf('provider', 'deployments'))).min(1),
-  /** The model that memory uses for semantic search. */
+  /** The embedding model of memory's semantic search. */
   embeddings: z.strictObject({ model: z.string().max(maxNameLength) }).optional(),
   prices: prices.optional(),
 });
@@ -100,7 +100,7 @@ const catalogueDocument = z.strictObject({
 /** A catalogue as it is written, with all defaults. */
 type CatalogueDocument = z.output<typeof catalogueDocument>;
 
-/** Checks the shape of a parsed document. Throws one error that lists every problem. */
+/** Checks the shape of a parsed document. Throws one error with every problem. */
 function readDocument(value: unknown): CatalogueDocument {
   const parsed = catalogueDocument.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -115,11 +115,11 @@ export interface Model extends Omit<
   provider: Provider;
   api: UpstreamApi;
   upstreamModel: string;
-  /** Its share of the calls beside that of the others. */
+  /** Its share of the calls, in proportion to the others' weights. */
   weight: number;
-  /** The further deployments of the model; none for each of them. */
+  /** The further deployments of the model; empty for each of these. */
   others: readonly Model[];
-  /** The deployment in the catalogue that a name behind its pattern is found by; null for one of the catalogue. */
+  /** For a name behind a pattern: the pattern's deployment in the catalogue. Null for a deployment of the catalogue. */
   pattern: Model | null;
 }
 
@@ -151,7 +151,7 @@ export class Catalogue {
     this.#content = content;
   }
 
-  /** Checks a parsed document and its references. Throws one error that lists every problem. */
+  /** Checks a parsed document and its references. Throws one error with every problem. */
   static parse(value: unknown): Catalogue {
     const { providers, models, embeddings, prices } = readDocument(value);
     const byName = new Map(providers.map((entry) => [entry.name, entry]));
@@ -214,12 +214,12 @@ export class Catalogue {
     return this.#content.prices;
   }
 
-  /** Has the content of another catalogue from now on, whole. Models that were found before stay as they are. */
+  /** Takes the whole content of another catalogue. Models found before stay as they are. */
   replaceBy(other: Catalogue): void {
     this.#content = other.#content;
   }
 
-  /** The model that a name leads to, if the tenant may use it. `allowed` is null when it may use all. */
+  /** The model behind a name, if the tenant may use it. `allowed`: null when it may use all. */
   find(name: string, allowed: AllowedModels | null): Model | undefined {
     const found = this.#find(name);
     return found === undefined || allowed === null || mayUse(allowed, found) ? found : undefined;
@@ -239,8 +239,8 @@ export class Catalogue {
 }
 
 /**
- * A list of allowed models is matched against ids, so that no alias and no pattern of the list leads to a model that the
- * list doesn't mean. Its exact entries may be aliases, as wherever a model is named.
+ * Matches ids against a list of allowed models, so no alias and no pattern of the list leads to a model it doesn't
+ * mean. Exact entries of the list may be aliases, as wherever a model is named.
  */
 function mayUse(allowed: AllowedModels, { id, aliases }: Model): boolean {
   return allowed.has(id) || aliases.some((alias) => allowed.names.has(alias));
@@ -300,7 +300,7 @@ function deployed(
   return found;
 }
 
-/** A model without a provider is reported as such. */
+/** A model without a provider is a problem of its own. */
 function canEmbed(model: Model | undefined): boolean {
   return (
     model === undefined ||
@@ -317,7 +317,7 @@ export class CatalogueError extends Error {
   }
 }
 
-/** The problems of names that are there twice. */
+/** Problems of repeated names. */
 function repeated(names: readonly string[]): string[] {
   const seen = new Set<string>();
   const twice = names.filter((name) => seen.size === seen.add(name).size);
@@ -325,8 +325,8 @@ function repeated(names: readonly string[]): string[] {
 }
 
 /**
- * Fills `${NAME}` and `${NAME:-default}` from the environment, so that one file serves several installations. Throws
- * one error that names every variable that is unset and has no default.
+ * Fills `${NAME}` and `${NAME:-default}` from the environment, so one file serves several installations. Throws one
+ * error with the name of every unset variable without a default.
  */
 export function interpolate(text: string, environment: Record<string, string | undefined>): string {
   const unset = new Set<string>();

@@ -31,7 +31,7 @@ export interface CatalogueOptions {
 /** Takes over another catalogue before its models are found. Only the first listener may throw: nothing has changed then. */
 type ReplaceListener = (read: ReadCatalogue) => void;
 
-/** Models, agents by name, and prices. Features that follow changes of the catalogue register with `onReplace`. */
+/** Models, agents by name, and prices. Features follow changes of the catalogue through `onReplace`. */
 export async function createCatalogue(
   { log, registry }: Shell,
   { config, system: pool, peers, settings, onInvalid, everyMs }: CatalogueOptions,
@@ -52,7 +52,7 @@ export async function createCatalogue(
   const takeOver = async (text: string, signal: AbortSignal): Promise<void> => {
     const read = file.parse(text);
     await pricing.prepare(read.catalogue);
-    // A list that was read before is not read again: it may be wrong by now, which is no mistake of the catalogue.
+    // A list read before is not read again: it may be wrong by now, and the catalogue is not at fault for this.
     const isSame = isDeepStrictEqual(read.catalogue.prices, catalogue.prices);
     const charge = isSame ? null : await list.prepared(read.catalogue, signal);
     for (const replace of listeners) replace(read);

@@ -8,24 +8,24 @@ import { catalogueBytes, rereadMs } from '../bounds.ts';
 export interface FetchedListOptions {
   setting: PriceSetting & { url: string };
   egress: Pick<Egress, 'request'>;
-  /** The last good list behind each URL, for all replicas; null where none was ever good. */
+  /** The last good list behind each URL, for all replicas; null before the first good one. */
   store: { keep(url: string, list: string): Promise<void>; find(url: string): Promise<string | null> };
-  /** Takes a list that is in use from now on. */
+  /** Called with the list to use from now on. */
   use: (prices: OperatorPrices) => void;
-  /** Called once for each failure that differs from the one before. */
+  /** Called for each failure unless it repeats the one before. */
   onFailure: (error: Error) => void;
   /** The last good list could not be stored for other replicas. */
   onUnkept: (error: unknown) => void;
 }
 
 /**
- * The list of prices behind a URL. While it can't be fetched or used, replicas use the list that one of them used last, so
- * that all charge by the same, and it is fetched again soon.
+ * List of prices behind a URL. While it can't be fetched or used, replicas use the list used last by one of them, so
+ * all charge by the same, and fetch it again soon.
  */
 export class FetchedList {
   readonly #options: FetchedListOptions;
   readonly #loop = new BackgroundLoop(() => this.#round());
-  /** The last list that was fetched, and its tag. */
+  /** The last fetched list, and its tag. */
   #fetched: { text: string; etag: string | undefined } | null = null;
   /** The text of the list in use. */
   #used: string | null = null;
@@ -87,7 +87,7 @@ export class FetchedList {
     return prices;
   }
 
-  /** The list that a replica used last; null without one, and if it is in use. */
+  /** The list used last by a replica; null without one, and if it is in use. */
   async #stored(): Promise<OperatorPrices | null> {
     const { setting, store } = this.#options;
     const text = await store.find(setting.url);

@@ -1,12 +1,12 @@
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import type { CallPrice } from './price.ts';
 
-/** Prices as text, for calls that end long after they began: the catalogue and its lists change meanwhile. */
+/** Prices as text, for calls of long duration: the catalogue and its lists change meanwhile. */
 
-/** The fees that are reserved for the tools of a batch's requests, by the way in which answers count their calls. */
+/** Fees reserved for the tools of a batch's requests, by the way in which answers count their calls. */
 export interface ReservedFee extends Pick<FeeTool, 'counted'> {
   pico: bigint;
-  /** The requests that they are for. */
+  /** The number of requests they are for. */
   requests: number;
 }
 

@@ -21,7 +21,7 @@ export const knownVersion = `genai-prices@${dependencies['@pydantic/genai-prices
 
 /** Public price lists of providers. */
 export interface KnownPrices {
-  /** The list valid at a time; null for a provider or a model that is not known. */
+  /** The list valid at a time; null for an unknown provider or model. */
   find(baseUrl: string, upstreamModel: string, at: Date): KnownList | null;
 }
 
@@ -81,7 +81,7 @@ function statedRates(price: ModelPrice, inputTokens: number): StatedRates {
   return stated;
 }
 
-/** A tier's price is that of the whole call once its input is past the tier's start. */
+/** A tier's price holds for the whole call once its input is past the tier's start. */
 function rateAt(price: ModelPrice[string], inputTokens: number): bigint | undefined {
   if (price === undefined) return undefined;
   if (typeof price === 'number') return parseRate(String(price));

@@ -21,8 +21,8 @@ export interface ModelDependencies {
 }
 
 /**
- * `GET /v1/models` and `GET /v1/models/{id}`, and the same under `/v1beta`: what the caller may use as `model`, in the
- * shape of the client's dialect. Concurrent requests of callers that see the same agents share one list.
+ * `GET /v1/models` and `GET /v1/models/{id}`, and the same under `/v1beta`: the names the caller may use as `model`, in
+ * the shape of the client's dialect. Concurrent requests share one list if their callers see the same agents.
  */
 export function modelHandlers(dependencies: ModelDependencies): Record<string, Handler> {
   const lists = new SharedCalls<UsableModels>();
@@ -89,12 +89,12 @@ async function getModel(
   return fromAgent(agent);
 }
 
-/** The names of an entry that lists have: of a pattern, those that it says. */
+/** Names of an entry in lists: for a pattern, those in its `list`. */
 function listedNames({ id, aliases, list }: Model): readonly string[] {
   return isPattern(id) ? list : [id, ...aliases];
 }
 
-/** A model under the name that the client knows or has asked for. */
+/** A model under the name known to the client or requested by it. */
 function fromModel({ provider, max_output_tokens: most }: Model, id: string): UsableModel {
   const limit = most === undefined ? {} : { maxOutputTokens: most };
   return { id, object: 'model', created: 0, owned_by: provider.name, ...limit };

@@ -1,6 +1,6 @@
 import { maxNameLength } from '../bounds.ts';
 
-/** Names of models: ids and aliases, and patterns for ids that end in `*`. */
+/** Names of models: ids and aliases. An id with `*` at its end is a pattern. */
 
 export function isPattern(id: string): boolean {
   return id.endsWith('*');
@@ -11,14 +11,14 @@ export function isNameOrPattern(text: string): boolean {
   return !text.slice(0, -1).includes('*');
 }
 
-/** The id of the catalogue that a name leads to. */
+/** The id of the catalogue behind a name. */
 export interface NameMatch {
   id: string;
-  /** The part that `*` stands for; null if the id is no pattern. */
+  /** The part in place of `*`; null if the id is no pattern. */
   rest: string | null;
 }
 
-/** Finds the id that a name means: an exact id or alias, else the longest pattern. */
+/** Finds the id behind a name: an exact id or alias, else the longest pattern. */
 export class ModelNames {
   readonly #exact = new Map<string, string>();
   /** Patterns, the longest first. */
@@ -52,8 +52,8 @@ function isPassedOn(name: string): boolean {
 }
 
 /**
- * The provider's name of a model behind a pattern: `*` at the end of `upstream` is replaced by the rest. Undefined if it
- * is too long, or a part of a path that leads elsewhere.
+ * The provider's name of a model behind a pattern: `*` at the end of `upstream` is replaced by the rest. Undefined if
+ * it is too long, or would lead elsewhere as a part of a path.
  */
 export function upstreamBehind(upstream: string, rest: string): string | undefined {
   const name = isPattern(upstream) ? upstream.slice(0, -1) + rest : upstream;
@@ -66,7 +66,7 @@ const reasoningNames = /^(?:openai\/)?(?:gpt-(?:[5-9]|\d\d)|o\d|codex)/;
 const plainNames =
   /^(?:openai\/|anthropic\/|(?:[a-z-]+\.)?anthropic\.)?(?:gpt-[34]|chatgpt|claude-(?:v?2|instant|3-(?!7)))/;
 
-/** Whether a model reasons, by a provider's name of it; undefined for one that is not known by its name. */
+/** Whether a model reasons, by a provider's name of it; undefined for an unknown name. */
 export function knownReasoning(upstreamModel: string): boolean | undefined {
   if (reasoningNames.test(upstreamModel)) return !upstreamModel.includes('chat');
   return plainNames.test(upstreamModel) ? false : undefined;

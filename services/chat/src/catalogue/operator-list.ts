@@ -8,9 +8,9 @@ export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting' 
   pricing: Pick<Pricing, 'chargeBy'>;
 }
 
-/** The operator's list of prices: a file that the catalogue names, or behind a URL. */
+/** Operator's list of prices: a file named in the catalogue, or behind a URL. */
 export class OperatorList {
-  /** The text of the file that was prepared last; null without one. */
+  /** The text of the file prepared last; null without one. */
   used: string | null = null;
   readonly #options: OperatorListOptions;
   #file: string | undefined;
@@ -30,7 +30,7 @@ export class OperatorList {
     this.#options.pricing.chargeBy(OperatorPrices.parse({ file: this.#file ?? '', text }));
   }
 
-  /** Reads the list of another catalogue. Returns a function that charges by it. Throws as `text` does. */
+  /** Reads the list of another catalogue. Returns a function to charge by it. Throws as `text` does. */
   async prepared({ prices: setting }: Pick<Catalogue, 'prices'>, signal: AbortSignal): Promise<() => void> {
     const { pricing } = this.#options;
     const { file, url } = setting ?? {};

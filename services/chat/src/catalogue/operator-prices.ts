@@ -8,7 +8,7 @@ import { maxNameLength } from '../bounds.ts';
 export type StatedPrice = z.output<typeof modelPrice>;
 
 const priceDocument = z.strictObject({
-  /** Named by the events of runs that it charges. */
+  /** Stated in the events of runs charged by the list. */
   version: z
     .string()
     .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters without spaces'),
@@ -38,7 +38,7 @@ export class OperatorPrices {
     );
   }
 
-  /** Reads the JSON of a list. Throws one error that names the file and every problem. */
+  /** Reads the JSON of a list. Throws one error with the file's name and every problem. */
   static parse({ file, text }: { file: string; text: string }): OperatorPrices {
     const { success, data, error } = priceDocument.safeParse(parsedJson(file, text));
     if (success) return new OperatorPrices(data);

@@ -13,7 +13,7 @@ export class PriceListSystemStore extends Store {
     );
   }
 
-  /** Null where none was ever good. */
+  /** Null before the first good one. */
   async find(url: string): Promise<string | null> {
     const statement = 'select list from chat.price_lists where source = $1';
     const row = await this.pool.first<{ list: string }>(statement, [sourceOf(url)]);

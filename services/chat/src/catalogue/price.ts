@@ -20,17 +20,17 @@ export type PriceSource = 'catalogue' | 'genai-prices';
 export interface Cost {
   costPico: bigint;
   source: PriceSource | null;
-  /** The version of the price; null with `source`, and for calls that the release before recorded. */
+  /** The version of the price; null with `source`, and for calls recorded by the release before. */
   version: string | null;
 }
 
 /** The cost of a run. */
 export interface RunCost {
-  /** The sum for calls whose price is known; null when there are none such, but unpriced ones. */
+  /** The sum for calls with a known price; null when there are only unpriced ones. */
   costPico: bigint | null;
   /** Whether every call with tokens in it has a price. */
   priced: boolean;
-  /** The source of the last call that has one, and its version. */
+  /** The source and version of the last call with a source. */
   source: PriceSource | null;
   version: string | null;
 }
@@ -38,13 +38,13 @@ export interface RunCost {
 /** Prices in 10^-24 USD: per token, which is USD per million tokens with 18 decimals, and per call. */
 export type Rates = Record<TokenClass, bigint | undefined> & { call: bigint };
 
-/** The prices that a list states. */
+/** Prices stated by a list. */
 export type StatedRates = Partial<Rates>;
 
 /** Prices of one model, which may depend on how much a call reads. */
 export interface PriceList {
   base: Rates;
-  /** Each is for the whole of a call that reads more than so many tokens; in ascending order. */
+  /** Each holds for the whole of a call with more than so many input tokens; in ascending order. */
   above: readonly { inputTokens: number; rates: Rates }[];
 }
 
@@ -52,16 +52,16 @@ export interface PriceList {
 export interface CostBounds {
   input: number;
   output: number;
-  /** The calls of a batch, and the most that one of them reads. */
+  /** The calls of a batch, and the most input of one of them. */
   calls?: { count: number; input: number } | undefined;
-  /** Classes that the request asks for, so that they must have a price. */
+  /** Requested classes, each of which must have a price. */
   classes: readonly TokenClass[];
 }
 
 /** The prices of tools by the call, in pico-USD. */
 export type ToolPrices = Partial<Record<BilledTool, bigint>>;
 
-/** The prices that a call is charged by. */
+/** Prices of one call. */
 export interface CallPrice {
   source: PriceSource;
   version: string;
@@ -72,7 +72,7 @@ export interface CallPrice {
 /** The cost at any price of a call without tokens and without calls of tools. */
 const free: Cost = { costPico: 0n, source: null, version: null };
 
-/** The cost of a call. Null without a price, or when a class of its tokens or a tool that it called has none. */
+/** The cost of a call. Null if the call, a class of its tokens or a called tool has no price. */
 export function costBy(price: CallPrice | null, usage: Usage): Cost | null {
   if (isFree(usage)) return free;
   if (price === null) return null;
@@ -87,8 +87,8 @@ export function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): bo
 }
 
 /**
- * The charge to a budget for a call that has no cost, since a class, a tier or a tool of it has no price: its tokens at the
- * highest rate of any list, and the tools that have a price.
+ * The charge to a budget for a call without a cost, since a class, a tier or a tool of it has no price: its tokens at
+ * the highest rate of any list, and the tools with a price.
  */
 export function chargeAt(lists: readonly PriceList[], tools: ToolPrices, usage: Usage): bigint {
   const steps = lists.flatMap(({ base, above }) => [base, ...above.map(({ rates }) => rates)]);
@@ -124,7 +124,7 @@ export const rateDecimals = 18;
 export const ratesPerPico = 10n ** 12n;
 
 /**
- * A decimal number as an integer of 10^-18. Digits beyond that are rounded half to even. Throws a `RangeError` when the
+ * A decimal number as an integer of 10^-18. Further digits are rounded half to even. Throws a `RangeError` when the
  * text is no decimal number.
  */
 export function parseRate(text: string): bigint {
@@ -137,9 +137,9 @@ export function parseRate(text: string): bigint {
 }
 
 /**
- * Adds the prices of classes that are billed as another class where a list has no price for them: tokens from the cache
- * as the same tokens not cached, reasoning as output, images and video in the input as text. Cache writes, audio, and
- * images in the output have no such parent and stay unpriced; `freeCacheWrites` is for a provider that has no fee for them.
+ * Adds missing prices of classes billed as another class: cached tokens as the same tokens not cached, reasoning as
+ * output, images and video in the input as text. Cache writes, audio, and images in the output have no parent class and
+ * stay unpriced; `freeCacheWrites` is for a provider without a fee for cache writes.
  */
 export function completeRates(stated: StatedRates, { freeCacheWrites = false } = {}): Rates {
   const { input, output, inputAudio } = stated;
@@ -164,7 +164,7 @@ export function completeRates(stated: StatedRates, { freeCacheWrites = false } =
   };
 }
 
-/** A list with a step at each start: `ratesAt` returns the prices of a call that reads so many tokens. */
+/** A list with a step at each start: `ratesAt` returns the prices of a call of so many input tokens. */
 export function priceList(starts: Iterable<number>, ratesAt: (inputTokens: number) => Rates): PriceList {
   const ascending = [...new Set(starts)].sort((a, b) => a - b);
   return {
@@ -206,9 +206,9 @@ export function costAt(list: PriceList, usage: Usage): bigint | null {
 }
 
 /**
- * The most that calls can cost that read and write so many tokens at most: every one at the dearest price of its
- * direction, in the dearest step that a call can reach; at the highest known rate where the request needs a class that has
- * none. Null where no rate is known.
+ * The highest cost of calls within the bounds: every token at the highest price of its direction, in the most expensive
+ * step within reach of a call; at the highest known rate where the request needs a class without a price. Null without
+ * any known rate.
  */
 export function mostCostAt(list: PriceList, most: CostBounds): bigint | null {
   const longest = most.calls?.input ?? most.input;
@@ -252,7 +252,7 @@ function highest(amounts: readonly (bigint | undefined)[]): bigint {
   return amounts.reduce<bigint>((most, next) => (next !== undefined && next > most ? next : most), 0n);
 }
 
-/** Divides values that are not negative. */
+/** For values from 0 on. */
 function divideHalfEven(value: bigint, by: bigint): bigint {
   const quotient = value / by;
   const twice = (value % by) * 2n;

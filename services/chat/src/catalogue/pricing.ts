@@ -37,28 +37,28 @@ interface Prices {
   tools: ToolPrices;
 }
 
-/** A call that started at a time, and was served in a tier; null where the provider named none. */
+/** A call by its start and service tier; null where the provider named no tier. */
 interface PricedCall {
   at: Date;
   serviceTier: string | null;
-  /** Whether it was one of a batch. No tier that a client or a provider names makes it one. */
+  /** Whether it was one of a batch. No tier named by a client or a provider makes it one. */
   inBatch?: boolean | undefined;
 }
 
-/** The most that a call asks for. */
+/** Upper bounds of a call. */
 interface MostAsked extends CostBounds {
   serviceTier: string | null;
   feeTools?: readonly FeeTool[] | undefined;
 }
 
-/** A call by the names that it was recorded with. */
+/** A call by its recorded names. */
 interface RecordedCall {
   provider: string;
   model: string;
   upstreamModel: string;
 }
 
-/** The tier of an operator's price that holds for batches. Without it, they have half of the standard price. */
+/** The tier of an operator's price for batches. Without it, they have half of the standard price. */
 const batchTier = 'batch';
 
 /** Prices provider calls as they end: by the catalogue's price, else by the provider's public one. */
@@ -66,7 +66,7 @@ export class Pricing {
   readonly #catalogue: Catalogue;
   #known: KnownPrices | null;
   #operatorPrices: OperatorPrices | null = null;
-  /** The prices of each model that were looked up last. Public ones change by the day, and a few by the minute. */
+  /** The prices of each model as looked up last. Public ones change by the day, and a few by the minute. */
   #looked = new WeakMap<Model, { minute: number; prices: Prices | null }>();
 
   constructor(catalogue: Catalogue, known: KnownPrices | null) {
@@ -88,7 +88,7 @@ export class Pricing {
     if (isNeeded) this.#known ??= await loadKnownPrices();
   }
 
-  /** Charges by the operator's list from now on, which stands over the public one; null for none. */
+  /** Charges by the operator's list from now on, ahead of the public one; null for no list. */
   chargeBy(operatorPrices: OperatorPrices | null): void {
     this.#operatorPrices = operatorPrices;
     this.#looked = new WeakMap();
@@ -100,7 +100,7 @@ export class Pricing {
     return prices === null ? null : { source: prices.source, version: prices.version };
   }
 
-  /** The cost of a call that a process has recorded, by the model that the catalogue now has for it. */
+  /** The cost of a call recorded by a process, by the catalogue's present entry for its model. */
   costOfRecorded(attempt: RecordedCall, usage: Usage, call: PricedCall): Cost | null {
     if (isFree(usage)) return costBy(null, usage);
     const model = this.#modelOf(attempt);
@@ -116,12 +116,12 @@ export class Pricing {
     );
   }
 
-  /** The cost of a call. Null when a class of its tokens has no price in its tier, or a tool that it called has none. */
+  /** The cost of a call. Null when a class of its tokens has no price in its tier, or a called tool has no price. */
   costOf(model: Model, usage: Usage, call: PricedCall): Cost | null {
     return costBy(isFree(usage) ? null : this.priceOf(model, call), usage);
   }
 
-  /** The charge to a budget for a call, which is its cost where that is known. 0 where its model has no price at all. */
+  /** The charge to a budget for a call: its cost, where known. 0 where its model has no price at all. */
   chargeOf(model: Model, usage: Usage, call: PricedCall): bigint {
     const cost = this.costOf(model, usage, call);
     if (cost !== null) return cost.costPico;
@@ -129,14 +129,14 @@ export class Pricing {
     return prices === null ? 0n : chargeAt([...prices.lists.values()], prices.tools, usage);
   }
 
-  /** The same for a call that a process has recorded. */
+  /** The same for a call recorded by a process. */
   chargeOfRecorded(attempt: RecordedCall, usage: Usage, call: PricedCall): bigint {
     if (isFree(usage)) return 0n;
     const model = this.#modelOf(attempt);
     return model === undefined ? 0n : this.chargeOf(model, usage, call);
   }
 
-  /** The prices of a call in its tier; null if its model has none. */
+  /** The prices of a call in its tier; null if its model has no price. */
   priceOf(model: Model, { at, serviceTier, inBatch = false }: PricedCall): CallPrice | null {
     const prices = this.#pricesOf(model, at);
     if (prices === null) return null;
@@ -146,9 +146,9 @@ export class Pricing {
   }
 
   /**
-   * The most that one call of `model` at `at` can cost, whichever tier it is served in after `serviceTier` was asked
-   * for; all calls of a batch, where there are `calls`. A tier without a price counts as the most expensive one that has.
-   * Null when the model has no price.
+   * The highest cost of one call of `model` at `at`, in any tier it may be served in after a request for `serviceTier`;
+   * of all calls of a batch, where there are `calls`. A tier without a price counts as the most expensive one with a
+   * price. Null when the model has no price.
    */
   mostCost(model: Model, most: MostAsked, at: Date): bigint | null {
     const prices = this.#pricesOf(model, at);
@@ -156,13 +156,13 @@ export class Pricing {
     return tokenCost === null ? null : cappedPico(tokenCost + this.toolsCost(model, most.feeTools ?? [], at));
   }
 
-  /** The cost of the calls that are reserved for tools of the provider; those without a price count 0. */
+  /** The cost of the calls reserved for tools of the provider; those without a price count 0. */
   toolsCost(model: Model, tools: readonly FeeTool[], at: Date): bigint {
     const prices = this.#pricesOf(model, at)?.tools ?? {};
     return toolCost(prices, reservedCalls(tools.filter((tool) => isPriced(tool, prices)))) ?? 0n;
   }
 
-  /** The tools of the provider among these that have no price. */
+  /** Tools of the provider among these without a price. */
   unpricedTools(model: Model, tools: readonly FeeTool[], at: Date): FeeTool[] {
     const prices = this.#pricesOf(model, at)?.tools ?? {};
     return tools.filter((tool) => !isPriced(tool, prices));
@@ -182,7 +182,7 @@ export class Pricing {
 function mostOfTokens({ lists, batch }: Prices, most: MostAsked): bigint | null {
   if (most.calls !== undefined) return mostCostAt(batch, most);
   const named = most.serviceTier !== null && most.serviceTier !== 'auto';
-  // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one.
+  // Without a name the provider's settings decide. A requested tier may give way to the standard one.
   const tier = tierOf(most.serviceTier);
   const tiers = named && lists.has(tier) ? [...new Set([null, tier])] : [...lists.keys()];
   return highestOf(
@@ -197,7 +197,7 @@ function isPriced({ billed }: FeeTool, prices: ToolPrices): boolean {
   return billed !== null && prices[billed] !== undefined;
 }
 
-/** The operator's price of a model with its version: that of its entry, else that of the list. */
+/** The operator's price of a model with its version: from its entry, else from the list. */
 function operatorPrice(
   { price, provider, upstreamModel }: Model,
   operatorPrices: OperatorPrices | null,
@@ -234,7 +234,7 @@ function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList
   return { source: 'catalogue', version, lists, batch, tools: toolPrices(price) };
 }
 
-/** Classes that are never billed as another one. */
+/** Classes never billed as another one. */
 const separateClasses = [
   'cacheWrite',
   'cacheWrite1h',
@@ -244,7 +244,7 @@ const separateClasses = [
   'outputVideo',
 ] as const satisfies readonly TokenClass[];
 
-/** Classes whose price the catalogue leaves to the public list. */
+/** Classes the catalogue leaves to the prices of the public list. */
 function openClasses(stated: StatedRates): TokenClass[] {
   const open: TokenClass[] = separateClasses.filter((name) => stated[name] === undefined);
   return open.includes('inputAudio') ? [...open, 'cachedInputAudio'] : open;

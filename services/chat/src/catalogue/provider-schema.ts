@@ -8,7 +8,7 @@ import type { UpstreamApi } from '@gatehouse/dialects/upstream-api';
 export const name = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, _ and -');
-/** The share of a member of several that calls are divided among. */
+/** Share of the calls, for one of several members. */
 export const weight = z.int().min(1).max(1_000).default(1);
 const waitMs = z.int().min(1).max(3_600_000);
 
@@ -17,7 +17,7 @@ const address = z
   .max(2_048)
   .transform((url) => url.replace(/\/+$/, ''));
 
-/** Name of an environment variable that holds a secret. */
+/** Name of an environment variable with a secret. */
 const variable = z.string().min(1).max(256);
 
 /** The file of a token, a key or credentials, which is read again when they are renewed. */
@@ -50,11 +50,11 @@ const common = {
   stream_usage: z.boolean().default(true),
 };
 
-/** Providers that are reached at an address, and want a key or none. */
+/** Providers at an address, with or without a key. */
 const withKey = {
   ...common,
   base_url: address,
-  /** Absent for servers that want no key. */
+  /** Absent if the server wants no key. */
   api_key_env: variable.optional(),
   keys,
 };
@@ -76,7 +76,7 @@ const entra = z
     client_id: z.string().min(1).max(256),
     client_secret_env: variable.optional(),
     client_secret_file: file.optional(),
-    /** A token of another issuer that stands for the client, as in Kubernetes. */
+    /** A token of another issuer, standing for the client, as in Kubernetes. */
     token_file: file.optional(),
     authority_url: address.default('https://login.microsoftonline.com'),
     scope: z.string().min(1).max(1_024).default('https://cognitiveservices.azure.com/.default'),
@@ -87,7 +87,7 @@ const azure = z
   .strictObject({
     ...common,
     kind: z.literal('azure'),
-    /** The address of the resource, such as `https://contoso.openai.azure.com`. */
+    /** The address of the resource, like `https://contoso.openai.azure.com`. */
     base_url: address,
     /** Models are deployments of this version of the API; unless given, they are asked at `/openai/v1`. */
     api_version: z
@@ -135,11 +135,11 @@ const bedrock = z
     /** A key of Bedrock's own. */
     api_key_env: variable.optional(),
     keys,
-    /** Keys of AWS that sign requests. */
+    /** AWS keys to sign requests with. */
     access_key: z
       .strictObject({ id_env: variable, secret_env: variable, session_token_env: variable.optional() })
       .optional(),
-    /** A role that a token of another issuer gives, as in Kubernetes. */
+    /** A role for the bearer of another issuer's token, as in Kubernetes. */
     web_identity: z
       .strictObject({
         role_arn: z.string().regex(/^arn:[\w+=,.@:/-]{1,2000}$/, 'must be the ARN of a role'),
@@ -161,7 +161,7 @@ const bedrock = z
     base_url: entry.base_url ?? `https://bedrock-runtime.${entry.region}.amazonaws.com`,
   }));
 
-/** A check that an object has one of some members, and its message. */
+/** A check of an object for one of some members, and its message. */
 export function oneOf(...names: string[]): [(entry: object) => boolean, string] {
   const given = (entry: object): number =>
     names.filter((each) => Reflect.get(entry, each) !== undefined).length;
@@ -180,7 +180,7 @@ export const provider = z.discriminatedUnion('kind', [
 export type Provider = z.output<typeof provider>;
 export type ProviderOf<Kind extends Provider['kind']> = Extract<Provider, { kind: Kind }>;
 
-/** The APIs of each kind of provider; the first is that of a model which names none. */
+/** APIs of each kind of provider; the first is the default of a model. */
 export const apisOf: Record<Provider['kind'], readonly [UpstreamApi, ...UpstreamApi[]]> = {
   openai: ['chat', 'responses'],
   azure: ['chat', 'responses'],
@@ -215,7 +215,7 @@ export function hasPool(entry: Provider): boolean {
   return entry.kind !== 'vertex' && entry.keys !== undefined;
 }
 
-/** The environment variables with secrets that a provider names: in members such as `api_key_env`, also of others. */
+/** Environment variables with secrets in an entry: members like `api_key_env`, at any depth. */
 export function secretsOf(entry: object): string[] {
   return Object.entries(entry).flatMap(([member, value]: [string, unknown]) => {
     if (typeof value === 'object' && value !== null) return secretsOf(value);

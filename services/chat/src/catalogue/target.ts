@@ -26,14 +26,14 @@ export type AgentName = Pick<ResolvedAgent, 'key' | 'created'>;
 /** The models for a request in the order they are tried, and what an agent adds. */
 export interface Target {
   chain: readonly [Model, ...Model[]];
-  /** The name of the session that stays together, as `affinityOf` makes it; null where none is known or needed. */
+  /** Name of the session to keep together, as made by `affinityOf`; null where unknown or not needed. */
   affinity: string | null;
   agentId: string | null;
   systemPrompt: string | null;
   defaults: Record<string, unknown>;
   /** The tenant's own keys by which its models are called; null where the platform's are used. */
   ownKeys: ReadonlyMap<Model, TenantProviderKey> | null;
-  /** Null without an agent, and for agents whose memory is off. */
+  /** Null without an agent, and for agents with memory off. */
   memory: TurnSettings['memory'];
   /** Passages from memory, put before the message of the client with this index. */
   reference: { index: number; content: string } | null;
@@ -41,7 +41,7 @@ export interface Target {
   tools: { maxIterations: number; maxCostPico: bigint | null; analyser: string } | null;
 }
 
-/** The texts that the gateway adds to the client's messages. */
+/** Texts added by the gateway to the client's messages. */
 export function addedTexts({ systemPrompt, reference }: Target): string[] {
   return [systemPrompt, reference?.content].filter((text) => typeof text === 'string');
 }
@@ -67,7 +67,7 @@ export interface Choosing {
 /** All deployments as the file has them. */
 export const asListed: Choosing = { affinity: null, deploymentOrder: deploymentsOf };
 
-/** A catalogue model with its fallbacks. Throws `model_not_found`, also for a model that the tenant may not use. */
+/** A catalogue model with its fallbacks. Throws `model_not_found`, also for a model barred to the tenant. */
 export function modelTarget(
   catalogue: Catalogue,
   name: string,
@@ -80,8 +80,8 @@ export function modelTarget(
 }
 
 /**
- * The target without the models that can't be asked in the API of a request: completions are translated to any. Throws a 400
- * if no model is left: that of the first one.
+ * The target without models unavailable in the request's API: completions are translated to any. Throws a 400 if no
+ * model is left: the error of the first one.
  */
 export function targetIn(
   api: ApiName,
@@ -109,7 +109,7 @@ function withoutEmbeddings({ id }: Model): AppError {
   return new AppError('unsupported_parameter', `The model ${id} has no embeddings.`, { param: 'model' });
 }
 
-/** The target with those of its models that one provider has, which must have one. */
+/** The target with only its models at one provider, which must have one. */
 export function atProvider(target: Target, { name }: Provider): Target {
   const [first, ...others] = target.chain.filter(({ provider }) => provider.name === name);
   if (first === undefined) throw new Error(`no model of the target is at the provider ${name}`);
@@ -121,7 +121,7 @@ export function soleTarget(model: Model, choosing = asListed): Target {
   return targetOf([model], choosing);
 }
 
-/** The target with the deployments of its first model at a provider before the others of that model. */
+/** Puts the deployments of the target's first model at a provider before that model's others. */
 export function startingAt(target: Target, name: string): Target {
   const { id } = target.chain[0];
   const isThere = ({ id: modelId, provider }: Model): boolean => modelId === id && provider.name === name;
