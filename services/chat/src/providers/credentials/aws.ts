@@ -5,7 +5,7 @@ import { connectMs } from '../../bounds.ts';
 import { smallFile } from './issuer.ts';
 import type { FetchCredential, IssuedCredential } from './credential-cache.ts';
 
-/** Keys of AWS that sign requests. */
+/** AWS keys to sign requests with. */
 export interface AwsKeys {
   accessKeyId: string;
   secretAccessKey: string;
@@ -14,7 +14,7 @@ export interface AwsKeys {
 
 type Bedrock = ProviderOf<'bedrock'>;
 
-/** Keys by the credentials that the catalogue names; those of the surroundings only where it says so. */
+/** Keys by the credentials in the catalogue; from the surroundings only where it says so. */
 export function awsKeys(provider: Bedrock, secrets: Secrets): FetchCredential<AwsKeys> {
   const { access_key: accessKey, web_identity: identity } = provider;
   if (accessKey !== undefined) return () => Promise.resolve(staticKeys(accessKey, secrets));

@@ -5,23 +5,23 @@ import { CredentialsError, type Credentials } from '../credentials.ts';
 import { wrongKey } from '../key-status.ts';
 import { connectMs } from '../../bounds.ts';
 
-/** A credential that expires, as an issuer returned it. */
+/** An expiring credential, as returned by an issuer. */
 export interface IssuedCredential<Value> {
   value: Value;
-  /** From the time of the request; `Infinity` for one that does not expire. */
+  /** From the time of the request; `Infinity` for a credential without an end. */
   lifetimeMs: number;
 }
 
-/** Requests a credential from its issuer. Throws `CredentialsError`, whose message has no secrets. */
+/** Requests a credential from its issuer. Throws `CredentialsError`, with no secrets in its message. */
 export type FetchCredential<Value> = (signal: AbortSignal) => Promise<IssuedCredential<Value>>;
 
 const firstPauseMs = 1_000;
 const maxPauseMs = 30_000;
 
 /**
- * A credential that is renewed by the calls that use it: five minutes before its end, or a third of its life before. One renewal runs at a time. The credential
- * before is used until its end, also after a refusal: a request of one tenant may cause that, and no other call waits
- * for it. Failed renewals pause for a second, doubling up to half a minute.
+ * A credential renewed by the calls using it: five minutes before its end, or a third of its life before. One renewal
+ * runs at a time. The credential before is used until its end, also after a refusal: a request of one tenant may cause
+ * a refusal, and no other call waits for it. Failed renewals pause for a second, doubling up to half a minute.
  */
 export class CredentialCache<Value> {
   readonly #fetchCredential: FetchCredential<Value>;
@@ -52,8 +52,8 @@ export class CredentialCache<Value> {
   }
 
   /**
-   * A provider refused a call that was sent at a time of `monotonicMs`. Resolves to whether another credential is in place,
-   * once a renewal for this one call has ended, which takes 10 s at most.
+   * A provider refused a call sent at a time of `monotonicMs`. Resolves to whether another credential is in place, once
+   * a renewal for this one call has ended, in 10 s at most.
    */
   async refused(sentAt: number): Promise<boolean> {
     if (!this.#isReplacedSince(sentAt)) await this.#renewForRefusal();
@@ -115,7 +115,9 @@ export class CredentialCache<Value> {
   }
 }
 
-/** Credentials from a cache. `refusal`: a status by which a provider refuses it, beside that of a wrong key. */
+/**
+ * Credentials from a cache. `refusal`: a provider's status for a refused credential, beside the status of a wrong key.
+ */
 export function cachedCredentials<Value>(
   cache: CredentialCache<Value>,
   refusal: number,

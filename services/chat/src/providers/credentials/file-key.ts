@@ -6,7 +6,7 @@ import { CredentialCache } from './credential-cache.ts';
 /** It is read again by calls after two thirds of this, and is used so long if it can't be read. */
 const lifetimeMs = 15_000;
 
-/** A key in a file, and a number that changes with it, which reads the file again like a call. */
+/** A key in a file, and a number that changes with it. Reading the number reads the file again, as a call does. */
 export function fileKey(
   path: string,
   headersOf: (key: string) => Record<string, string>,

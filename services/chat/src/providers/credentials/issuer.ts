@@ -38,7 +38,7 @@ export async function postForm(
   throw new CredentialsError(`the token endpoint answered ${response.status}${code}`);
 }
 
-/** A token that can stand in a header. Throws `CredentialsError` for anything else. */
+/** A token fit for a header. Throws `CredentialsError` for anything else. */
 export function tokenIn(value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) return value;
   throw new CredentialsError('the token endpoint returned no token');

@@ -6,10 +6,10 @@ import type { AwsKeys } from './aws.ts';
 import { cachedCredentials, CredentialCache, type FetchCredential } from './credential-cache.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
-/** Bytes that are hashed at once: in 3 ms without instructions for it. */
+/** Bytes to hash at once: in 3 ms without instructions for it. */
 const pieceBytes = 1024 * 1024;
 
-/** Signatures of AWS (SigV4) for requests to Bedrock at an address, with keys that are renewed ahead. */
+/** Signatures of AWS (SigV4) for requests to Bedrock at an address, with keys renewed ahead. */
 export function signed(
   { region, base_url: address }: { region: string; base_url: string },
   fetchCredential: FetchCredential<AwsKeys>,

@@ -1,4 +1,4 @@
-/** The models that take a beta: from a version of Claude on, of some families or of all. */
+/** Models with a beta: from a version of Claude on, of some families or of all. */
 interface Taken {
   since: number;
   families?: readonly string[];
@@ -7,8 +7,9 @@ interface Taken {
 const larger = ['opus', 'sonnet'] as const;
 
 /**
- * Betas of Anthropic that Bedrock takes; it refuses a request with any other (`invalid beta flag`). Those of Anthropic's own
- * servers, such as of files, skills and Claude Code, are not among them. Later versions take what earlier ones did
+ * Betas of Anthropic taken by Bedrock; it refuses a request with any other (`invalid beta flag`). Those of Anthropic's
+ * own servers, like the ones of files, skills and Claude Code, are not among them. Later versions take the betas of
+ * earlier ones
  * (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html).
  */
 const known: ReadonlyMap<string, readonly Taken[]> = new Map([
@@ -28,19 +29,19 @@ const known: ReadonlyMap<string, readonly Taken[]> = new Map([
   ['tool-search-tool-2025-10-19', [{ since: 4.5, families: larger }]],
 ]);
 
-/** Bedrock's names of betas that differ from Anthropic's. */
+/** Bedrock's names of betas, where different from Anthropic's. */
 const renamed: ReadonlyMap<string, string> = new Map([
   ['advanced-tool-use-2025-11-20', 'tool-search-tool-2025-10-19'],
 ]);
 
-/** The betas of a request that a model of Bedrock takes, by Bedrock's names. */
+/** The betas of a request, as far as a model of Bedrock takes them, by Bedrock's names. */
 export function bedrockBetas(requested: readonly string[], model: string): string[] {
   const claude = claudeIn(model);
   const named = requested.map((beta) => renamed.get(beta) ?? beta);
   return [...new Set(named.filter((beta) => takes(claude, beta)))];
 }
 
-/** Betas of a request that a model of Bedrock doesn't take, as far as a header can name them. */
+/** Betas of a request not taken by a model of Bedrock, as far as a header can name them. */
 export function lostBetas(requested: readonly string[], model: string): string[] {
   const claude = claudeIn(model);
   const lost = requested.filter((beta) => !takes(claude, renamed.get(beta) ?? beta));
@@ -58,7 +59,7 @@ const names = [
   /claude-(?<major>\d)(?:-(?<minor>\d))?-(?<family>[a-z]+)/,
 ];
 
-/** Null for a name without a version, such as that of a profile of the operator's own. */
+/** Null for a name without a version, like the one of an operator's own profile. */
 function claudeIn(model: string): Claude | null {
   for (const name of names) {
     const { family = '', major, minor = '0' } = name.exec(model)?.groups ?? {};

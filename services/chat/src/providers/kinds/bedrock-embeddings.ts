@@ -12,8 +12,8 @@ import type { BatchAnswer, BatchPart, EmbeddingBatch, PartVectors } from '../pro
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /**
- * OpenAI's request for embeddings as calls of InvokeModel: Amazon's models take one text each, Cohere's 96. Texts stay as
- * they are written. Throws for a model that is not known to have embeddings.
+ * OpenAI's request for embeddings as calls of InvokeModel: Amazon's models take one text each, Cohere's 96. Texts stay
+ * as they are written. Throws for a model not known to have embeddings.
  */
 export function bedrockBatch(model: string, body: Buffer): EmbeddingBatch {
   const embedder = bedrockEmbedder(model);
@@ -131,7 +131,7 @@ function countOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
-/** The text of a vector, copied so that the rest of the answer is freed. Throws for a value that is none. */
+/** The text of a vector, copied so the rest of the answer is freed. Throws for any other value. */
 export function vectorIn(bytes: Buffer, { from, until }: Range): Buffer {
   if (bytes[skipSpace(bytes, from)] !== openBracket) throw new Error('a vector is no list');
   return Buffer.from(bytes.subarray(from, until));

@@ -12,7 +12,7 @@ import type { StreamSplitter } from '../provider-kind.ts';
 export class BedrockStream implements StreamSplitter {
   readonly #events = new AwsEventSplitter();
   readonly #frameOf: (event: AwsEvent) => Buffer | null;
-  /** A frame that has not ended is cut off. */
+  /** A frame without an end is cut off. */
   readonly rest = Buffer.alloc(0);
 
   /** `frameOf`: null for an event without one. */
@@ -36,8 +36,8 @@ export class BedrockStream implements StreamSplitter {
 const typeFirst = /^\s*\{\s*"type"\s*:\s*"(\w{1,100})"/;
 
 /**
- * A piece of InvokeModel's stream as the event of Anthropic's API that it has, byte for byte, and an exception as an error
- * of that API. Throws if it can't be read.
+ * A piece of InvokeModel's stream as its event of Anthropic's API, byte for byte, and an exception as an error of this
+ * API. Throws if it can't be read.
  */
 export function messagesFrame(event: AwsEvent): Buffer | null {
   if (event.isException) return errorFrame(event);
@@ -53,7 +53,7 @@ export function messagesFrame(event: AwsEvent): Buffer | null {
     : null;
 }
 
-/** Throws unless it is an object that is read within 50 ms. */
+/** Throws unless it is an object, read within 50 ms. */
 function objectIn(json: Buffer): Fields {
   assertReadable(json);
   const fields: unknown = JSON.parse(json.toString());

@@ -16,7 +16,7 @@ import { Pieces } from '@gatehouse/dialects/wire/pieces';
 const version = 'bedrock-2023-05-31';
 
 /**
- * Models of Amazon Bedrock: by Converse, or by InvokeModel, whose bodies are those of the model's own API
+ * Models of Amazon Bedrock: by Converse, or by InvokeModel with bodies of the model's own API
  * (https://docs.aws.amazon.com/bedrock/latest/APIReference).
  */
 export function bedrock(credentials: Credentials): ProviderKind {
@@ -43,7 +43,7 @@ function splitterOf({ api }: ApiCall): () => StreamSplitter {
   return () => new BedrockStream(api === 'messages' ? messagesFrame : serverSentFrame);
 }
 
-/** Models are counted by their own id, not by that of a profile for several regions. */
+/** Models are counted by their own id, not by the id of a profile for several regions. */
 function modelOf({ model, operation }: ApiCall): string {
   return operation === 'count' ? model.replace(/^[a-z-]+\.(?=(?:anthropic|amazon)\.)/, '') : model;
 }
@@ -67,7 +67,7 @@ function messagesBody({ operation, headers, model }: ApiCall, body: Buffer): Pie
   const counts = operation === 'count';
   const hosted = hostedMessages(body, {
     ...{ version, betas: bedrockBetas(betasIn(headers), model), withoutNames: ['model', 'stream'] },
-    // A body to be counted is one that could be invoked.
+    // A body to be counted must be fit for a call.
     ...(counts && { defaults: { max_tokens: String(thinkingTokens(body) + 1) } }),
   });
   return counts
@@ -106,7 +106,7 @@ const messagesFormat: CallFormat = { ...dialects.messages, ...errors };
 
 const converseFormat: CallFormat = {
   ...errors,
-  // Its errors are translated, also those that the client heals itself by.
+  // Its errors are translated, also those the client heals itself by.
   parseError: (body, status) => converseWords(bedrockWords(body, status)),
   streamFrames: () => {
     throw new Error('a whole answer came in place of a stream');

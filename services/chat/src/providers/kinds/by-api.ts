@@ -3,7 +3,7 @@ import { dialectOf } from '@gatehouse/dialects/dialects';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, ProviderKind } from '../provider-kind.ts';
 
-/** Providers with the API of their own SDK, at the address that it takes. */
+/** Providers with the API of their own SDK, at an address as the SDK takes it. */
 export function byApi(credentials: Credentials): ProviderKind {
   return {
     credentials,
@@ -12,7 +12,7 @@ export function byApi(credentials: Credentials): ProviderKind {
   };
 }
 
-/** The format of an API that clients speak, too. */
+/** The format of an API of clients, too. */
 export function formatOf({ api }: ApiCall): Dialect {
   const dialect = dialectOf(api);
   if (dialect === null) throw new Error(`no client speaks ${api}`);

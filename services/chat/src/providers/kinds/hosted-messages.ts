@@ -8,13 +8,13 @@ export interface HostedMessages {
   version: string;
   /** Those of the header `anthropic-beta`, which stand in the body. */
   betas: readonly string[];
-  /** Members that the host has in its path. */
+  /** Members with their place in the host's path. */
   withoutNames: readonly string[];
-  /** JSON text of further members where the request has none of their name. */
+  /** JSON text of further members, where the request has no member of their name. */
   defaults?: Readonly<Record<string, string>>;
 }
 
-/** Edits the text of a request, which has messages; everything that isn't named here keeps its bytes. */
+/** Edits the text of a request with messages; everything not named here keeps its bytes. */
 export function hostedMessages(
   body: Buffer,
   { version, betas, withoutNames, defaults = {} }: HostedMessages,

@@ -25,7 +25,7 @@ export function vertexBatch({ model, isBatch }: ApiCall, body: Buffer, provider:
 interface EmbeddingRequest {
   /** The JSON text of an instance. */
   instance: Buffer;
-  /** That of the parameters of its call. */
+  /** The JSON text of its call's parameters. */
   parameters: string;
 }
 
@@ -77,7 +77,7 @@ function askedAt(body: Buffer, at: number, provider: string): EmbeddingRequest {
   const content = contentText(body, memberAt(body, at, 'content'), provider);
   return {
     instance: Buffer.concat([Buffer.from('{"content":'), content, Buffer.from(others)]),
-    // Else a text that is too long would lose its end, and nothing would say so.
+    // Else an overlong text would lose its end without notice.
     parameters: `{"autoTruncate":false${dimensions ? `,"outputDimensionality":${dimensions}` : ''}}`,
   };
 }
