@@ -8,7 +8,7 @@ import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** One call of a provider. */
 export interface ProviderCall {
-  /** The API of the provider that is called. */
+  /** The API of the called provider. */
   api: UpstreamApi;
   operation: Operation | 'count' | 'compact';
   /** The provider's name of the model, which some APIs have in the path. */
@@ -17,15 +17,15 @@ export interface ProviderCall {
   isBatch?: boolean | undefined;
   /** Whether the answer is asked for as a stream. */
   stream: boolean;
-  /** Those of the client that its API passes on, by lower-case name. */
+  /** The client's headers, as far as its API passes them on, by lower-case name. */
   headers: Readonly<Record<string, string>>;
-  /** The request in the provider's terms. The adapter sets it to null, so that it is freed once sent. */
+  /** The request in the provider's terms. The adapter sets it to null, so it is freed once sent. */
   body: Pieces | null;
-  /** Called with the bytes of copies of the client's request that the call has in memory; with 0 once they are sent. */
+  /** Called with the bytes of the call's copies of the client's request in memory; with 0 once they are sent. */
   copied?: ((bytes: number) => void) | undefined;
   /** In place of those of the provider. */
   credentials?: Credentials | undefined;
-  /** The secrets that prove it. The adapter sets them once it is sent. */
+  /** The secrets of its proof. The adapter sets them once it is sent. */
   secrets?: readonly string[] | undefined;
   /** The time of `monotonicMs` at which it was sent. The adapter sets it. */
   sentAt?: number;
@@ -55,11 +55,11 @@ export interface FrameConsumer {
   leave?(failure: ProviderFailure): boolean;
 }
 
-/** A stream whose first frame arrived. */
+/** A stream after its first frame. */
 export interface ProviderStream {
   /** Hands over all frames so far at once, and then each as it comes. */
   consume(consumer: FrameConsumer): void;
-  /** Pauses the stream until `resume`: of the frames that the consumer took, `undelivered` bytes wait for its client. */
+  /** Pauses the stream until `resume`: `undelivered` bytes of the consumer's frames wait for its client. */
   pause(undelivered: number): void;
   resume(): void;
   /** Closes the connection to the provider, which would otherwise go on answering. */

@@ -5,20 +5,19 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { maxNamed } from '../bounds.ts';
 import { monotonicMs } from '@gatehouse/kit/clock';
 
-/**
- * The circuit that a failure counts for: that of all tenants if no request can cause it, else that of its own tenant.
- */
+/** The circuit a failure counts for: all tenants' if no request can cause it, else its own tenant's. */
 export type Blame = 'all' | 'tenant';
 
 type Call = Pick<CallScope, 'operation' | 'tenantId'>;
 
 /**
- * The circuit breaker of one deployment (a provider and its model), with circuits for each operation. While one is open,
- * calls go to the next model of the chain; it never rejects a request. Each replica has its own, since no answer depends on it.
+ * The circuit breaker of one deployment (a provider and its model), with circuits for each operation. While one is
+ * open, calls go to the next model of the chain; it never rejects a request. Each replica has its own, since no answer
+ * depends on it.
  *
- * A tenant's requests can make a provider answer 500, time out or break off, so those failures count for that tenant
- * alone, until three tenants in one window see them. Refused connections, DNS and TLS errors count for all.
- * A tenant's circuit counts calls from the tenant's first failure on.
+ * A tenant's requests can make a provider answer 500, time out or break off, so those failures count for this tenant
+ * alone, until three tenants in one window see them. Refused connections, DNS and TLS errors count for all. A tenant's
+ * circuit counts calls from the tenant's first failure on.
  */
 export class Breaker {
   readonly #now: () => number;
@@ -33,7 +32,7 @@ export class Breaker {
     return [...this.#operations.values()].some(({ shared }) => shared?.isOpen === true);
   }
 
-  /** Circuits of single tenants that are open while it is not for all. */
+  /** Open circuits of single tenants, while it is not open for all. */
   get openTenants(): number {
     const circuits = [...this.#operations.values()].flatMap((findings) => [...findings.tenantFindings()]);
     return this.isOpen ? 0 : circuits.filter((circuit) => circuit.isOpen).length;
@@ -63,7 +62,7 @@ export class Breaker {
     findings.findingOf(call.tenantId)?.count(false, this.#now());
   }
 
-  /** A call has failed. Not called for failures that the deployment's health did not cause, such as a 400. */
+  /** A call has failed. Not called for failures without a cause in the deployment's health, like a 400. */
   failed(call: Call, blame: Blame): void {
     const findings = this.#findingsOf(call);
     if (blame === 'all') {
@@ -98,7 +97,7 @@ export class Breaker {
   }
 }
 
-/** The breakers of a provider, by the names that it has for its models. */
+/** The breakers of a provider, by its names of its models. */
 export class Breakers {
   readonly #entries = new Map<string, Breaker>();
   readonly #named = new RecentMap<{ pattern: string; breaker: Breaker }>(maxNamed);
@@ -115,7 +114,7 @@ export class Breakers {
     return made;
   }
 
-  /** The breakers of names behind a pattern that were asked last. */
+  /** The breakers of the names asked last behind a pattern. */
   *behind(pattern: Model): Generator<Breaker> {
     const name = patternName(pattern);
     for (const named of this.#named.values()) if (named.pattern === name) yield named.breaker;
@@ -146,7 +145,8 @@ interface Slot {
 }
 
 /**
- * A failure rate over the last half minute. Opens at half of at least ten calls. Probes do not wait for one another, so a probe that hangs delays nothing.
+ * A failure rate over the last half minute. Opens at half of at least ten calls. Probes do not wait for one another, so
+ * a hanging probe delays nothing.
  */
 class Circuit {
   readonly #slots: Slot[] = [];
@@ -175,7 +175,6 @@ class Circuit {
     this.#skipped = 0;
   }
 
-  /** Counts a call that has ended. */
   count(failed: boolean, now: number): void {
     const slot = this.#slot(now);
     slot.calls += 1;

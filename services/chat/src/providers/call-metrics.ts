@@ -71,7 +71,7 @@ export class DeploymentCalls {
     this.#metrics = metrics;
   }
 
-  /** `choices`: the answers that the call asked for. */
+  /** `choices`: the requested number of answers. */
   ended(call: EndedCall, choices: number): void {
     this.window.ended(call);
     // A provider may make fewer than a client asks for.

@@ -15,13 +15,13 @@ interface TranslationOptions {
   macs: Hasher;
   sealSummary?: ((summary: string) => string) | undefined;
   summarises?: boolean;
-  /** The account that alone reads the signatures of the thoughts which the call brings: that of its key. */
+  /** The only account to read the signatures of the call's thoughts: the one of its key. */
   account?: () => string | null;
 }
 
 /**
- * Translates a call of a model whose provider has another API than the client; null where both have the same.
- * `sealSummary`: for a request whose answer is the summary of its conversation. `summarises`: whether the model writes that
+ * Translates a call of a model if its provider has another API than the client; null where both have the same.
+ * `sealSummary`: for a request answered by the summary of its conversation. `summarises`: whether the model writes this
  * in the client's API, too.
  */
 export function translationFor(
@@ -46,8 +46,8 @@ export function translationFor(
 }
 
 /**
- * The failure of a translated call, as the client's API has it: the body is in another one, and words that do not concern
- * the request may name the platform's account.
+ * The failure of a translated call, as the client's API has it: the body is in another one, and words about anything
+ * but the request may name the platform's account.
  */
 export function translatedFailure(failure: ProviderFailure, translation: Translation): ProviderFailure {
   const { body: _body, message, code, param, status, ...details } = failure.details;
@@ -75,7 +75,7 @@ interface WrittenRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** A request in the API of a model; the 400 of one that it can't express. */
+/** A request in the API of a model; a 400 if this API can't express it. */
 export function translatedRequest(
   translation: Translation,
   { source, write, signal }: WrittenRequest,
@@ -91,7 +91,7 @@ export function translatedRequest(
   });
 }
 
-/** A request; the 400 of one that its provider can't read. */
+/** A request; a 400 if its provider can't read it. */
 export async function orRefusal<Written>(
   write: () => Written | Promise<Written>,
 ): Promise<Written | AppError> {

@@ -1,7 +1,7 @@
 import { minuteMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
 
-/** From 1 ms to 70 minutes in steps of a quarter of an octave, so that a quantile is right within 10 %. */
+/** From 1 ms to 70 minutes in steps of a quarter of an octave, so a quantile is right within 10 %. */
 const stepsPerOctave = 4;
 const buckets = 22 * stepsPerOctave + 1;
 
@@ -11,19 +11,19 @@ export type Sizes = Record<string, number>;
 /** The calls of some time. Several can be added up, also those of other replicas. */
 export interface CallCounts {
   calls: number;
-  /** Calls that used something without a price. */
+  /** Calls with use of something unpriced. */
   unpriced: number;
   /** By their code. */
   errors: Record<string, number>;
   firstByte: Sizes;
   duration: Sizes;
-  /** Tokens of answers, and the time that they took. */
+  /** Tokens of answers, and the time they took. */
   outputTokens: number;
   answerMs: number;
 }
 
 export interface EndedCall {
-  /** The code of its error; null for a call that succeeded, or that was cancelled. */
+  /** The code of its error; null for a successful or cancelled call. */
   error: string | null;
   isCancelled: boolean;
   firstByteMs: number | null;
@@ -56,7 +56,7 @@ export class CallWindow {
     counts.answerMs += durationMs;
   }
 
-  /** A call that has ended had no price. */
+  /** An ended call had no price. */
   unpriced(): void {
     this.#slot().counts.unpriced += 1;
   }
@@ -111,7 +111,7 @@ function bucketOf(ms: number): number {
   return Math.min(buckets - 1, Math.max(0, Math.ceil(Math.log2(Math.max(1, ms)) * stepsPerOctave)));
 }
 
-/** The duration in milliseconds that a share of the calls did not exceed; null without calls. */
+/** The duration in milliseconds not exceeded by a share of the calls; null without calls. */
 export function quantile(sizes: Sizes, share: number): number | null {
   const entries = Object.entries(sizes)
     .map(([bucket, count]) => [Number(bucket), count] as const)

@@ -39,7 +39,7 @@ export function checkProviderKey({
       const usable = [...catalogue.models.values()].filter(
         (model) => catalogue.find(model.id, allowedModels) === model && isAt(request.provider, model),
       );
-      // A provider whose models the tenant can't use is as unknown as one that there is not.
+      // A provider without usable models for the tenant is as unknown as a missing one.
       const provider = catalogue.providers.find(({ name }) => name === request.provider);
       if (provider === undefined || usable.length === 0) return { verdict: KeyVerdict.UNKNOWN_PROVIDER };
       if (provider.kind === 'vertex') return { verdict: KeyVerdict.NO_KEYS };

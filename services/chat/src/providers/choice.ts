@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 
-/** One of several that can serve a session: a deployment of a model, or a key of a provider. */
+/** One of several to serve a session: a deployment of a model, or a key of a provider. */
 export interface Member {
   /** Unlike those of the others. */
   readonly name: string;
@@ -11,8 +11,8 @@ export interface Member {
 }
 
 /**
- * The members in the order in which they are chosen, by weighted rendezvous hashing: each share of affinities converges to
- * its weight, every replica has the same order without any state, and a member that goes moves its own sessions alone.
+ * The members in their order of choice, by weighted rendezvous hashing: each share of affinities converges to its
+ * weight, every replica has the same order without any state, and a leaving member moves its own sessions alone.
  * `affinity`: null for a draw by weight.
  */
 export function weightedOrder<One extends Member>(
@@ -43,20 +43,21 @@ interface Stay {
 }
 
 /**
- * Chooses among members. Providers keep a prompt in their cache for five minutes after a call that reads it. A session that was served by another member than its first, since that one could not, stays there
- * while the provider has its prompt in its cache. Without room, the session that was served longest ago returns to its
- * first member, which costs it the cache alone.
+ * Chooses among members. Providers keep a prompt in their cache for five minutes after a call reads it. A session
+ * served by another member than its first, since the first could not serve it, stays there while the provider has its
+ * prompt in its cache. Without room, the session served longest ago returns to its first member, at the cost of the
+ * cache alone.
  */
 export class Choices {
   readonly #now: () => number;
-  /** By session and group, the one that was renewed longest ago first. */
+  /** By session and group, the one renewed longest ago first. */
   readonly #stays = new Map<string, Stay>();
 
   constructor(now: () => number = monotonicMs) {
     this.#now = now;
   }
 
-  /** Sessions that stay with another member than their first. */
+  /** Sessions staying with another member than their first. */
   get size(): number {
     return this.#stays.size;
   }
@@ -75,7 +76,7 @@ export class Choices {
   served(group: string, name: string, { affinity, wasFirst }: { affinity: string; wasFirst: boolean }): void {
     const key = stayKey(group, affinity);
     const stays = this.#stays.delete(key);
-    // The first of a session that stays nowhere is known without any state.
+    // The first member of a session without a stay is known without any state.
     if (wasFirst && !stays) return;
     const now = this.#now();
     this.#stays.set(key, { name, until: now + 5 * minuteMs });

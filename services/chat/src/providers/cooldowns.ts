@@ -22,19 +22,19 @@ const pauses: Record<CooldownReason, { first: number; longest: number }> = {
 type Reasons = Record<CooldownReason, Findings<Cooldown>>;
 
 /**
- * Cooldowns of a key, or of methods that some servers lack: calls for an operation of a model are not made while one
- * like them was refused.
+ * Cooldowns of a key, or of methods missing at some servers: a refused call holds back calls for the same operation of
+ * its model.
  */
 export class Cooldowns {
   readonly #now: () => number;
-  /** By model, the one that was refused longest ago first, and operation: what was found for each reason. */
+  /** By model, the one refused longest ago first, and operation: the findings for each reason. */
   readonly #models = new Map<string, Map<string, Reasons>>();
 
   constructor(now: () => number = monotonicMs) {
     this.#now = now;
   }
 
-  /** The cooldown that a call must wait for; null for one that may be made. */
+  /** The cooldown a call must wait for; null if it may be made. */
   cooldownOf({ operation, model, tenantId }: CallScope): Cooldown | null {
     const reasons = this.#models.get(model)?.get(operation);
     if (reasons === undefined) return null;
@@ -69,7 +69,7 @@ export class Cooldowns {
     if (pauseMs !== null) findings.shared = { reason, pauseMs, until: now + pauseMs };
   }
 
-  /** The provider accepted a call. Cooldowns that have not ended stay: the call had begun before them. */
+  /** The provider accepted a call. Unended cooldowns stay: the call had begun before them. */
   accepted({ operation, model, tenantId }: CallScope): void {
     const reasons = this.#models.get(model)?.get(operation);
     if (reasons === undefined) return;
@@ -83,7 +83,7 @@ export class Cooldowns {
   #after(last: Cooldown | null, reason: CooldownReason, retryAfterMs: number | undefined): Cooldown {
     const now = this.#now();
     const { first, longest } = pauses[reason];
-    // Calls that were under way together are one refusal.
+    // Calls under way together count as one refusal.
     const isResting = last !== null && last.until > now;
     const doubled = last === null ? first : Math.min(longest, last.pauseMs * 2);
     const pauseMs = isResting ? last.pauseMs : doubled;

@@ -13,7 +13,7 @@ import { Repeats } from './retry-delay.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 import { smallAnswerBytes } from '../bounds.ts';
 
-/** A request whose tokens providers count. */
+/** A request for providers to count the tokens of. */
 export interface CountCall {
   /** In the order in which they are asked. */
   models: readonly Model[];
@@ -34,9 +34,9 @@ export interface CountRequest {
   body: Pieces;
   /** See `ProviderCall`. */
   copied?: ProviderCall['copied'];
-  /** Headers of the client that the API passes on. */
+  /** The client's headers, as far as its API passes them on. */
   headers: Readonly<Record<string, string>>;
-  /** The count as its client gets it; null for an answer that is none. */
+  /** The count as its client gets it; null for an answer without one. */
   answerIn(bytes: Buffer, fields: Fields): Buffer | null;
   /** The failure in the words of the client's API. */
   failed(failure: ProviderFailure): ProviderFailure;
@@ -49,9 +49,9 @@ export interface Count {
 }
 
 /**
- * Asks the first model's provider for a count, again where that may help, and then those of the others. Models whose
- * breaker is open come last, but counts say nothing about the health of completions, so breakers don't learn of them.
- * Nothing is recorded: a count is no run. Null if no model can count the request. Throws the failure of the last call.
+ * Asks the first model's provider for a count, again where this may help, and then the others'. Models with an open
+ * breaker come last, but counts say nothing about the health of completions, so breakers don't learn of them. Nothing
+ * is recorded: a count is no run. Null if no model can count the request. Throws the failure of the last call.
  */
 export async function countAtProvider(providers: ProviderRegistry, call: CountCall): Promise<Count | null> {
   let failure: ProviderFailure | null = null;

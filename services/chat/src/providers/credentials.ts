@@ -7,7 +7,7 @@ export type Secrets = CatalogueSecrets;
 export interface OutgoingRequest {
   /** The path with the query, behind the base address of the provider. */
   path: string;
-  /** Beside those that all calls have. */
+  /** Beside the headers of all calls. */
   headers: Readonly<Record<string, string>>;
   body: Pieces;
 }
@@ -15,7 +15,7 @@ export interface OutgoingRequest {
 /** The gateway's right to call a provider. */
 export interface Credentials {
   /**
-   * Headers that prove it for one request; a promise where they must be fetched or computed first. Throws
+   * The proof of one request, as headers; a promise where they must be fetched or computed first. Throws
    * `CredentialsError`. `path`: the whole one.
    */
   headersFor(request: OutgoingRequest): Record<string, string> | Promise<Record<string, string>>;

@@ -4,11 +4,12 @@ import { ProviderFailure } from './provider-failure.ts';
 import type { AnswerText, BatchPart, EmbeddingBatch, PartVectors, UnaryResponse } from './provider-kind.ts';
 import { SharedRoom } from './shared-room.ts';
 
-/** Requests of one call that are under way at the same time. */
+/** Requests of one call under way at the same time. */
 const atOnce = 8;
 
 /**
- * Sends all requests of a call, and joins their answers. The failure of one ends the others, and has the usage of those that were answered.
+ * Sends all requests of a call, and joins their answers. The failure of one ends the others, and has the usage of the
+ * answered ones.
  */
 export async function completeBatch(
   batch: EmbeddingBatch,
@@ -52,7 +53,7 @@ export async function completeBatch(
   return joined(answered, batch.text ?? openAiText);
 }
 
-/** Tokens of answers that are lost with those that failed are to be paid for. `isUnsent`: whether no request was sent. */
+/** Tokens of answers lost with the failed ones are to be paid for. `isUnsent`: whether no request was sent. */
 function batchFailure(
   { kind, provider, details }: ProviderFailure,
   { answered, isUnsent }: { answered: readonly PartVectors[]; isUnsent: boolean },

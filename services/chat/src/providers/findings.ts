@@ -4,7 +4,7 @@ import { maxNamed } from '../bounds.ts';
 const tenantsForAll = 3;
 const togetherMs = 30_000;
 
-/** The calls that a finding is about. */
+/** The calls of a finding. */
 export interface CallScope {
   /** Providers limit keys and fail for each apart, and may lack some. */
   operation: string;
@@ -22,7 +22,7 @@ export class Findings<Finding> {
   shared: Finding | null = null;
   /** Noted longest ago first. */
   readonly #tenants = new Map<string, Finding>();
-  /** Tenants whose finding counts towards one for all, since when, and for how long theirs holds. */
+  /** Tenants with a finding towards one for all, since when, and for how long theirs holds. */
   readonly #witnesses = new Map<string, { at: number; holdsMs: number }>();
 
   findingOf(tenantId: string): Finding | null {
@@ -40,8 +40,8 @@ export class Findings<Finding> {
   }
 
   /**
-   * Notes that the finding of a tenant would be one for all, which holds for so long. Once enough tenants have it, returns
-   * the shortest of their times, so that no single tenant decides for all; null before.
+   * Notes a tenant's finding towards one for all, to hold for so long. Once enough tenants have it, returns the
+   * shortest of their times, so no single tenant decides for all; null before.
    */
   witnessed(tenantId: string, now: number, holdsMs = Infinity): number | null {
     this.#witnesses.set(tenantId, { at: now, holdsMs });
@@ -58,7 +58,7 @@ export class Findings<Finding> {
   }
 }
 
-/** Drops the first entry of a map that has more than `most`. */
+/** Drops the first entry of a map with more than `most`. */
 export function dropOldest(map: Map<string, unknown>, most: number): void {
   const [oldest] = map.keys();
   if (map.size > most && oldest !== undefined) map.delete(oldest);

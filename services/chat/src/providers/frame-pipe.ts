@@ -6,19 +6,19 @@ import { ProviderFailure } from './provider-failure.ts';
 import { smallAnswerBytes } from '../bounds.ts';
 
 /**
- * The end of a response behind `[DONE]` may take so long, after which its connection serves another call; and so long the
- * usage of an answer whose client has left.
+ * The end of a response behind `[DONE]` may take so long, after which its connection serves another call; and so long
+ * the usage of an answer after its client has left.
  */
 const endMs = 1_000;
 
-/** So much silence after a frame that may be the last one, once all choices have their end, is the end of the stream. */
+/** So much silence after a possibly last frame, once all choices have their end, is the end of the stream. */
 const lastMs = 5_000;
 
 /**
- * A streamed answer: its frames, in the provider's own bytes, and what is read from them on their way. Complete after
- * `[DONE]`, or once every choice had its finish reason after a clean close, or after silence behind a frame that may be the
- * last one; everything else is a `ProviderFailure`. If its client leaves before, the stream ends at once, unless the answer
- * seems to be whole: then it ends with its usage.
+ * A streamed answer: its frames, in the provider's own bytes, and everything read from them on their way. Complete
+ * after `[DONE]`, or once every choice had its finish reason after a clean close, or after silence behind a possibly
+ * last frame; everything else is a `ProviderFailure`. If its client leaves before, the stream ends at once, unless the
+ * answer seems to be whole: then it ends with its usage.
  */
 export class FramePipe implements FrameConsumer {
   readonly reader: StreamReader;
@@ -26,23 +26,23 @@ export class FramePipe implements FrameConsumer {
   readonly #source: ProviderStream;
   readonly #see: ((frame: Buffer) => void) | null;
   readonly #translation: TranslatedStream | null;
-  /** Frames that arrived before there was a sink. */
+  /** Frames before there was a sink. */
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
   #earlyBytes = 0;
   /** Whether a choice of the answer has arrived. */
   #begun = false;
   #complete = false;
-  /** A frame that may be the last one. */
+  /** A possibly last frame. */
   #held: Buffer[] = [];
   /** Whether the newest chunk may be the last one. */
   #isLast = false;
   #ending: NodeJS.Timeout | undefined;
   #silence: NodeJS.Timeout | undefined;
   #failure: ProviderFailure | null = null;
-  /** The failure of an answer that is read for its usage alone. */
+  /** The failure of an answer read for its usage alone. */
   #left: ProviderFailure | null = null;
-  /** Settle the promise of `open`, and then that of `passTo`. */
+  /** Settle the promise of `open`, and then the one of `passTo`. */
   #resolve!: () => void;
   #reject!: (failure: ProviderFailure) => void;
 
@@ -95,7 +95,7 @@ export class FramePipe implements FrameConsumer {
     return this.#held;
   }
 
-  /** Everything that was read so far. The usage and text of a translated stream may reach the client at its end only. */
+  /** Everything read so far. The usage and text of a translated stream may reach the client at its end only. */
   get metered(): MeteredAnswer {
     const { usage, serviceTier, answer, responseModel } = this.reader;
     const translation = this.#translation;
@@ -112,7 +112,7 @@ export class FramePipe implements FrameConsumer {
     return this.reader.begun || (this.#translation?.answer.chars ?? 0) > 0 ? this.metered : null;
   }
 
-  /** Calls of tools, with reasoning that the client's API has no place for. */
+  /** Calls of tools, with reasoning without a place in the client's API. */
   get thoughts(): readonly CallReasoning[] {
     return this.#translation?.thoughts ?? [];
   }
@@ -169,7 +169,7 @@ export class FramePipe implements FrameConsumer {
     clearTimeout(this.#ending);
     clearTimeout(this.#silence);
     if (this.#isOver) return;
-    // A connection that breaks after the first frame cuts the stream.
+    // A broken connection after the first frame cuts the stream.
     const cut = failure.kind === 'connection';
     this.#failure =
       this.#left ?? (cut ? new ProviderFailure('cut', this.#provider, { cause: failure }) : failure);
@@ -203,7 +203,7 @@ export class FramePipe implements FrameConsumer {
     this.#source.cancel();
   }
 
-  /** Frames that the sink can't read are a failure of the provider. */
+  /** Frames unreadable to the sink are a failure of the provider. */
   #write(sink: FrameSink, frames: readonly Buffer[]): boolean {
     try {
       return sink.write(frames);
@@ -218,7 +218,7 @@ export class FramePipe implements FrameConsumer {
     this.#see?.(frame);
     switch (this.reader.read(frame)) {
       case 'done':
-        // Generation that fails before its first token looks like this at vLLM.
+        // Generation failing before its first token looks like this at vLLM.
         if (!this.reader.begun) throw new ProviderFailure('invalid', this.#provider);
         this.#complete = true;
         break;
@@ -244,7 +244,7 @@ export class FramePipe implements FrameConsumer {
     }
   }
 
-  /** The frame that was taken for the last one, since another follows. */
+  /** The frame taken for the last one, since another follows. */
   #released(): Buffer[] {
     this.#isLast = false;
     return this.#held.splice(0);
@@ -266,13 +266,13 @@ export class FramePipe implements FrameConsumer {
     if (this.#sink === null) this.#resolve();
   }
 
-  /** Whether a chunk without a choice, such as Azure's first, can be kept until the answer begins; else it is dropped. */
+  /** Whether a chunk without a choice, like Azure's first, can be kept until the answer begins; else it is dropped. */
   #hasRoom({ length }: Buffer): boolean {
     this.#earlyBytes += length;
     return this.#earlyBytes <= smallAnswerBytes;
   }
 
-  /** An error before the answer is as if it were the status; after that the answer is cut. */
+  /** An error before the answer counts as a status; a later one cuts the answer. */
   #errorOf(error: ProviderError): ProviderFailure {
     return this.#begun
       ? ProviderFailure.cut(this.#provider, error)

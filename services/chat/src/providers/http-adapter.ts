@@ -20,10 +20,10 @@ const nothing = new Pieces([]);
 /** A larger part would be in memory once more while it is encrypted. */
 const partBytes = 256 * 1024;
 
-/** Unpacks gzip, deflate, br and zstd. The unpacked answer is limited like one that was not packed. */
+/** Unpacks gzip, deflate, br and zstd. Unpacked answers are limited like those never packed. */
 const unpack = withoutWarning(() => interceptors.decompress({ skipErrorResponses: false }));
 
-/** undici warns on standard error that it may change the interceptor. */
+/** undici warns on standard error about possible changes of the interceptor. */
 function withoutWarning<Made>(make: () => Made): Made {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = ignore;
@@ -58,14 +58,14 @@ export interface ResourceRequest {
 }
 
 export interface ResourceAnswer {
-  /** The secrets that proved the request. */
+  /** The secrets of the request's proof. */
   secrets: readonly string[];
   status: number;
   headers: ResponseHeaders;
   body: Readable;
 }
 
-/** Passes requests to a provider, whose answers stay byte for byte. Every rejection of a call is a `ProviderFailure`. */
+/** Passes requests to a provider. Its answers stay byte for byte. Every rejection of a call is a `ProviderFailure`. */
 export class HttpAdapter {
   readonly #name: string;
   readonly #kind: ProviderKind;
@@ -82,13 +82,13 @@ export class HttpAdapter {
     this.#pool = new Pool(url.origin, {
       ...{ headersTimeout, bodyTimeout },
       ...pacedConnections({ timeout: Math.min(connectMs, headersTimeout) }),
-      // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
+      // Shorter than servers keep idle connections, so a request seldom meets a closing one.
       keepAliveTimeout: 4_000,
     });
     this.#unpacking = this.#pool.compose(unpack);
   }
 
-  /** Names of hints in the headers of a call that the provider does not take, which are left out of it. */
+  /** Names of hints in the headers of a call to leave out, since the provider does not take them. */
   droppedFields(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[] {
     return this.#kind.droppedFields?.(call) ?? [];
   }
@@ -114,14 +114,14 @@ export class HttpAdapter {
     return completed.finally(() => call.copied?.(0));
   }
 
-  /** A streamed answer; resolves at its first frame, so that until then another call can take its place. */
+  /** A streamed answer; resolves at its first frame, so until then another call can take its place. */
   async stream(call: ProviderCall): Promise<ProviderStream> {
     const handler = new StreamHandler({ name: this.#name, ...this.#kind.answersOf(call) }, call);
     this.#send(call, handler);
     return handler.opened.catch((error: unknown) => this.#seen(error, call));
   }
 
-  /** The status of a GET behind the base address; null where there is none in time. */
+  /** The status of a GET behind the base address; null without one in time. */
   async statusOf(path: string, headers: Record<string, string>): Promise<number | null> {
     const request = {
       method: 'GET',
@@ -191,7 +191,7 @@ export class HttpAdapter {
 
   #send(call: ProviderCall, handler: ResponseHandler): void {
     const { path, ...outgoing } = this.#kind.requestOf(call, call.body ?? nothing);
-    // A kind that wants another body than its API has makes a copy.
+    // A kind makes a copy if it wants another body than its API has.
     if (call.body !== outgoing.body) call.copied?.(outgoing.body.length);
     call.body = null;
     const request = { ...outgoing, path: this.#basePath + path };
@@ -206,7 +206,7 @@ export class HttpAdapter {
         return;
       }
       const dispatch = (headers: Record<string, string>): void => {
-        // A client that left meanwhile has its failure.
+        // If the client left meanwhile, the call has its failure.
         if (!call.signal.aborted) this.#dispatch(call, request, headers, handler);
       };
       proof.then(dispatch).catch(fail);
@@ -232,7 +232,7 @@ export class HttpAdapter {
       ...proof,
       ...extraHeaders,
     };
-    // Smaller bodies may stay in memory; that costs less than an iterable.
+    // Smaller bodies may stay in memory; this costs less than an iterable.
     const isLarge = bytes.length > smallAnswerBytes;
     if (isLarge) headers['content-length'] = String(bytes.length);
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.

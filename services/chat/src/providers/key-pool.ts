@@ -14,7 +14,9 @@ export interface KeySource {
   /** The name by which what was made with the key is known, whatever its position. */
   readonly id: string;
   readonly weight: number;
-  /** Changes with the text of the key; reads a file again if that was long ago. Absent for keys that stay. */
+  /**
+   * Changes with the text of the key; reads a file again if the last reading was long ago. Absent for unchanging keys.
+   */
   version?: () => number;
 }
 
@@ -65,7 +67,7 @@ export class KeyPool {
     return this.#options.provider;
   }
 
-  /** Begins a call, whose keys are tried in the order of its session. */
+  /** Begins a call. Its keys are tried in the order of its session. */
   selectKey(call: KeyedCall): KeyRotation {
     for (const key of this.#keys) this.#renew(key);
     return new KeyRotation(this, call, this.#options.choices.order(this.#group, this.#keys, call.affinity));
@@ -81,7 +83,7 @@ export class KeyPool {
     return this.#keys.find((key) => key.id === id);
   }
 
-  /** The keys, and how each rests for a model, or for any. `restsForMs`: null for one that does not rest. */
+  /** The keys, and how each rests for a model, or for any. `restsForMs`: null unless the key rests. */
   states(
     model?: string,
   ): { position: number; reason: Cooldown['reason'] | null; restsForMs: number | null }[] {
@@ -117,7 +119,7 @@ export class KeyPool {
     return false;
   }
 
-  /** The failure of a call for which no key is left: the soonest time at which one may be used, else that all are refused. */
+  /** The failure of a call without a key left: the soonest time to use one, else the refusal of all. */
   exhausted(call: CallScope): ProviderFailure {
     const rests = this.#keys.map((key) => key.rests.cooldownOf(call));
     if (rests.every((rest) => rest?.reason === 'refused'))
@@ -140,7 +142,7 @@ export class KeyPool {
     return cacheKey('keys', this.provider);
   }
 
-  /** A key that rests is not used, so that nothing else would notice a new one in its place. */
+  /** A resting key is not used, so nothing else would notice a new one in its place. */
   #renew(key: PoolKey): void {
     const version = key.version?.();
     if (version === undefined || version === this.#versions.get(key)) return;
@@ -165,7 +167,7 @@ export class KeyRotation {
     this.key = this.#next();
   }
 
-  /** The key that the session goes to, whether it rests or not. */
+  /** The first key of the session, whether it rests or not. */
   get first(): PoolKey | null {
     return this.#order[0] ?? null;
   }
@@ -188,7 +190,7 @@ export class KeyRotation {
         if (!isRefusal(error)) throw error;
         const isReplaced = !this.#tried.has(key) && this.#pool.refused(key, this.#call, error);
         this.#tried.add(key);
-        // Parts of the call that were answered are paid for, which its failure says.
+        // Answered parts of the call are paid for, as its failure says.
         if (error.details.usage !== undefined) throw error;
         if (!isReplaced) this.key = this.#next();
       }

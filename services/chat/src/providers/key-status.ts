@@ -6,7 +6,7 @@ export const wrongKey = 401;
 export const spentKey = 402;
 
 /**
- * AWS's exceptions for a key or a signature that it can't accept
+ * AWS's exceptions for an unacceptable key or signature
  * (https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html).
  */
 const awsRefusals: ReadonlySet<string> = new Set([
@@ -21,8 +21,8 @@ const awsRefusals: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Google's reasons (https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto) that come with
- * another status: a wrong key is a 400 there.
+ * Google's reasons (https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto) with another
+ * status: a wrong key is a 400 there.
  */
 const googleReasons: ReadonlyMap<string, number> = new Map([
   ['API_KEY_INVALID', wrongKey],
@@ -37,7 +37,7 @@ const spentNames: ReadonlySet<unknown> = new Set([
   'billing_error',
 ]);
 
-/** Beginnings of messages that are all that distinguishes the error. */
+/** Beginnings of messages, where nothing else distinguishes the error. */
 const openings: readonly (readonly [status: number, text: string, meant: number])[] = [
   // Bedrock, for an API key.
   [403, 'Authentication failed: Please make sure your API Key is valid', wrongKey],
@@ -47,8 +47,8 @@ const openings: readonly (readonly [status: number, text: string, meant: number]
 ];
 
 /**
- * The status of an error by what it says of the key: providers have several for a key that is wrong, or whose account
- * has nothing left. Errors that don't concern the key keep theirs.
+ * The status of an error by its meaning for the key: providers have several for a wrong key, or for one of an account
+ * with nothing left. Errors without concern for the key keep theirs.
  */
 export function keyStatus(status: number, body: unknown, headers: Fields): number {
   if (status >= 500) return status;

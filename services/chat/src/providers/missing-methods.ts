@@ -5,15 +5,15 @@ import type { Cooldowns } from './cooldowns.ts';
 import type { CallScope } from './findings.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-/** Methods of an API that not all its servers have. A model found to lack one is not asked for it while that rests. */
+/** Methods missing at some servers of an API. A model found to lack one is not asked for it while the method rests. */
 type OptionalMethod = 'count' | 'compact' | 'trigger';
 
-/** The calls for a method that a rest of it is about. */
+/** The calls affected by the rest of a method. */
 export function methodScope(model: Model, operation: OptionalMethod, tenantId: string): CallScope {
   return { operation, model: deploymentName(model), tenantId };
 }
 
-/** Whether a failure says that there is no such method: a server may also mean its model by 404. */
+/** Whether a failure says the method is missing: a server may also mean its model by 404. */
 function saysUnknownMethod({ kind, details }: ProviderFailure, { or404 = false } = {}): boolean {
   const { status } = details;
   return kind === 'status' && (status === 405 || status === 501 || (or404 && status === 404));
@@ -22,7 +22,7 @@ function saysUnknownMethod({ kind, details }: ProviderFailure, { or404 = false }
 /** The item by which clients ask for a compaction in a response. */
 const triggerType = 'compaction_trigger';
 
-/** Whether a failure says that its server doesn't know that item. */
+/** Whether a failure says its server doesn't know this item. */
 function saysUnknownTrigger({ kind, details }: ProviderFailure): boolean {
   const { status, message = '', body } = details;
   const isRefused = kind === 'status' && (status === 400 || status === 422);
@@ -32,20 +32,20 @@ function saysUnknownTrigger({ kind, details }: ProviderFailure): boolean {
 /** Bedrock's words for a model without CountTokens. */
 const withoutCounts = /\bcounting tokens\b|\bCountTokens\b/i;
 
-/** Whether a failure says that the tokens of a model can't be counted. */
+/** Whether a failure says the tokens of a model can't be counted. */
 export function saysUncounted(model: Model, failure: ProviderFailure): boolean {
   const { status, message = '' } = failure.details;
   const isWord = model.provider.kind === 'bedrock' && status === 400 && withoutCounts.test(message);
   return isWord || saysUnknownMethod(failure);
 }
 
-/** Models with the client's API that write the summary which a request asks for, since their servers have no compaction. */
+/** Models with the client's API that write a requested summary themselves, since their servers have no compaction. */
 export class OwnSummaries {
   readonly #api: ApiName;
   /** How the servers are asked for it; null for a request of another kind. */
   readonly #method: OptionalMethod | null;
   readonly #known: { missing: Cooldowns; tenantId: string };
-  /** Those whose servers have just said so. */
+  /** Models of servers without it, as found just now. */
   readonly #models = new Set<Model>();
 
   constructor(
@@ -64,7 +64,7 @@ export class OwnSummaries {
     return this.#models.has(model) || missing.cooldownOf(methodScope(model, this.#method, tenantId)) !== null;
   }
 
-  /** Whether an outcome says that the server has no compaction, so that the model is called again for its summary. */
+  /** Whether an outcome says the server has no compaction, so the model is called again for its summary. */
   isNeededAfter(outcome: unknown, model: Model): boolean {
     if (this.#method === null || model.api !== this.#api || this.#models.has(model)) return false;
     if (!(outcome instanceof ProviderFailure)) return false;
@@ -74,7 +74,7 @@ export class OwnSummaries {
     return isUnknown;
   }
 
-  /** The model has answered, so that it was its server that lacked something, and not the model. */
+  /** The model has answered, so its server lacked something, not the model. */
   answered(model: Model): void {
     if (this.#method === null) return;
     const { missing, tenantId } = this.#known;

@@ -21,17 +21,17 @@ export interface AttemptOutcome {
   responseModel?: string | null;
   /** Usage as the provider reported it; null when it did not, and then the tokens are estimated from the texts. */
   usage: Usage | null;
-  /** The tier that served the call, where the provider named it. */
+  /** The tier of the call, where the provider named it. */
   serviceTier?: string | null;
-  /** The text that was answered so far, for estimating. */
+  /** The text answered so far, for estimating. */
   answer?: TextSample | undefined;
-  /** Tokens that the deployment makes in the time of the call. Default: none. */
+  /** Tokens made by the deployment in the time of the call. Default: 0. */
   generated?: number;
 }
 
 /** Records each provider call before it is made and when it ends. */
 export interface AttemptRecord {
-  /** A model whose API can't express the request was passed over. It counts once another one is called. */
+  /** A model was passed over, since its API can't express the request. It counts once another one is called. */
   passOver(model: Model, refusal: AppError): void;
   /**
    * Commits a provider call, which may only be made afterwards, within the returned span. `maxTokens`: those of an answer,
@@ -51,7 +51,7 @@ export interface AttemptRecord {
   ): Promise<void>;
 }
 
-/** Those of one answer of a deployment that has answered none at length yet: faster than nearly all. */
+/** Tokens of one answer, for a deployment without a long answer yet: faster than nearly all. */
 const unknownTokensPerMs = 1;
 
 type CallHead = Pick<CallScope, 'operation' | 'tenantId'> & { choices: number };
@@ -61,13 +61,13 @@ interface OpenCallOptions {
   breaker: Breaker;
   calls: DeploymentCalls;
   record: AttemptRecord;
-  /** The secrets that the call was sent with. */
+  /** The secrets sent with the call. */
   secrets: () => readonly string[];
 }
 
 const nothing = { beginning: '', chars: 0 };
 
-/** A provider call under way. Its outcome counts for its deployment and the breaker of that, and is recorded. */
+/** A provider call under way. Its outcome counts for its deployment and the deployment's breaker, and is recorded. */
 export class OpenCall {
   readonly #call: CallHead;
   readonly #options: OpenCallOptions;
@@ -114,7 +114,7 @@ export class OpenCall {
     return error;
   }
 
-  /** Tokens that the deployment makes in the time of the call, for all of its answers. */
+  /** Tokens made by the deployment in the time of the call, for all of its answers. */
   get #generated(): number {
     const pace = this.#options.calls.tokensPerMs ?? unknownTokensPerMs;
     return toTokens(this.#call.choices * pace * (monotonicMs() - this.#startedAt));
