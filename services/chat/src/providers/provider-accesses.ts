@@ -14,7 +14,7 @@ import { kindOf, poolKeysOf } from './provider-kinds.ts';
 /** A provider with its connections, its health and its keys. */
 export interface ProviderAccess {
   provider: Provider;
-  /** Those that it names, in their order. */
+  /** The secrets named by it, in their order. */
   secrets: readonly (string | undefined)[];
   adapter: HttpAdapter;
   breakers: Breakers;
@@ -34,14 +34,14 @@ export class ProviderAccesses {
   readonly #options: ProviderAccessesOptions;
   /** By name. */
   #current: ReadonlyMap<string, ProviderAccess> = new Map();
-  /** Those of earlier catalogues, too, for runs that began with them. */
+  /** Accesses of earlier catalogues, too, for runs begun with them. */
   readonly #byProvider = new WeakMap<Provider, ProviderAccess>();
 
   constructor(options: ProviderAccessesOptions) {
     this.#options = options;
   }
 
-  /** `model` must be of a catalogue that is or was in use. */
+  /** `model` must be of a catalogue in use now or before. */
   accessOf({ provider }: Model): ProviderAccess {
     const access = this.#byProvider.get(provider);
     if (access === undefined) throw new Error(`no adapter for provider ${provider.name}`);
@@ -53,8 +53,8 @@ export class ProviderAccesses {
   }
 
   /**
-   * Takes over the providers of another catalogue; throws before anything has changed. One that has not changed keeps its
-   * connections, breakers and keys. Connections of one that has left close by themselves once they are idle.
+   * Takes over the providers of another catalogue; throws before anything has changed. An unchanged one keeps its
+   * connections, breakers and keys. Connections of a removed one close by themselves once they are idle.
    */
   replaceBy({ catalogue, secrets }: ReadCatalogue): void {
     const opened = catalogue.providers.map((provider) => {

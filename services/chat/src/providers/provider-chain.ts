@@ -35,7 +35,7 @@ import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-handler.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
-/** The receiver that waits for the answer of a chain. */
+/** The receiver of a chain's answer. */
 export interface AnswerReceiver {
   /** Aborted when the answer is no longer wanted: the call under way ends, and no other follows. */
   readonly signal: AbortSignal;
@@ -43,7 +43,7 @@ export interface AnswerReceiver {
   readonly begun: boolean;
   /** The memory for the answer to the next call. Releases what the call before it held. */
   openRoom(): AnswerRoom;
-  /** Hints of the request that the next call leaves out, since its API has no place for them. */
+  /** Hints of the request to be left out of the next call, since its API has no place for them. */
   ignored?(names: readonly string[]): void;
   /** The provider of `model` sent the headers of a stream; its first chunk may take long. */
   streamAccepted(model: Model): void;
@@ -55,30 +55,30 @@ export interface ProviderChainOptions {
   request: RequestHead;
   source: RequestSource;
   target: Target;
-  /** The tenant whose circuits the calls count for. */
+  /** Calls count for this tenant's circuits. */
   tenantId: string;
   providers: ProviderRegistry;
   record: AttemptRecord;
   receiver: AnswerReceiver;
   /** Whether the text of the answer is kept, for memory. */
   keepsText: boolean;
-  /** The most tokens of an answer that a budget allows; null where the request's own limit counts. */
+  /** The most tokens of an answer within a budget; null where the request's own limit counts. */
   maxTokens: number | null;
-  /** Headers of the client that its API passes on. */
+  /** The client's headers, as far as its API passes them on. */
   headers: Readonly<Record<string, string>>;
-  /** The origins of signatures that the client has, or gets; null where there is one origin. */
+  /** Origins of the signatures the client has, or gets; null where there is one origin. */
   signatures: SignatureOrigins | null;
-  /** Thoughts of earlier answers that the client's API has no place for. */
+  /** Thoughts of earlier answers without a place in the client's API. */
   thoughts: KnownReasoning;
   /** Additions of the gateway's own tools to the request. */
   tools?: ToolRewrite;
-  /** Tools of the provider of each model that are left out, since no price says what they cost. */
+  /** Tools of the provider of each model to be left out, since they have no price. */
   unpricedTools: (model: Model) => readonly FeeTool[];
 }
 
 export type Answer = ObjectAnswer | StreamAnswer;
 
-/** A whole answer, whose call has ended. */
+/** A whole answer of an ended call. */
 export interface ObjectAnswer {
   kind: 'object';
   model: Model;
@@ -86,13 +86,13 @@ export interface ObjectAnswer {
   bytes: Buffer;
   /** The text of the model in it, cut; empty unless it is kept. */
   text: string;
-  /** Its calls of tools, with thoughts that its client's API has no place for; none where it has. */
+  /** Its calls of tools, with thoughts without a place in its client's API; empty where they have one. */
   thoughts: readonly CallReasoning[];
 }
 
 /**
- * The provider calls of one request: tries the models of its target in order, retries calls that may succeed, and answers
- * with an object or a stream.
+ * The provider calls of one request: tries the models of its target in order, retries calls with a chance of success,
+ * and answers with an object or a stream.
  */
 export class ProviderChain {
   readonly #options: ProviderChainOptions;
@@ -106,7 +106,7 @@ export class ProviderChain {
 
   /**
    * The first answer. Throws the `ProviderFailure` of the last call, why a call could not be recorded, or the 400 of a
-   * request that the API of no model can express; models whose API can't are passed over.
+   * request no model's API can express; models with an API unfit for it are passed over.
    */
   async answer(): Promise<Answer> {
     let failure: ProviderFailure | null = null;
@@ -146,14 +146,14 @@ export class ProviderChain {
       : null;
   }
 
-  /** The operation that a model is called for. */
+  /** The operation of a model's call. */
   #operationAt(model: Model): ProviderCall['operation'] {
     const { api, request } = this.#options;
     const isNative = model.api === api && !this.#summaries.has(model);
     return request.compaction === 'path' && isNative ? 'compact' : request.operation;
   }
 
-  /** Skips the model at `index` if its breaker is open and that of a later model is closed. */
+  /** Skips the model at `index` if its breaker is open and a later model's is closed. */
   #isWorthACall(index: number): boolean {
     const { target, tenantId, providers } = this.#options;
     const [first = target.chain[0], ...later] = target.chain.slice(index);
@@ -190,7 +190,7 @@ export class ProviderChain {
     return request.stream ? this.#attemptStream(model, calling) : this.#attemptObject(model, calling);
   }
 
-  /** The request for a model, and a key of it; the 400 of one that its API can't express. */
+  /** The request for a model, and a key of it; the 400 if its API can't express the request. */
   async #prepared(
     model: Model,
     translation: Translation | null,
@@ -237,7 +237,7 @@ export class ProviderChain {
     const { request, source, receiver, headers } = this.#options;
     const { operation, translation, rotation, trace } = calling;
     if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal).asUnsent;
-    // Nothing keeps a request that is sent: for another key it is written again.
+    // Nothing keeps a sent request: for another key it is written again.
     const prepared =
       calling.body === null ? await this.#prepared(model, translation, rotation) : { body: calling.body };
     calling.body = null;
@@ -274,7 +274,7 @@ export class ProviderChain {
     const open = this.#openCall(model, calling);
     try {
       const given = await this.#sent(model, calling, (call) => adapter.complete(call));
-      // The provider's own bytes are metered, so that an answer that can't be translated is charged as well.
+      // The provider's own bytes are metered, so an untranslatable answer is charged as well.
       const isReadLater = translation !== null && dialectOf(model.api) === null;
       const read = (bytes: Buffer): Promise<WholeAnswer> =>
         readUnaryAnswer({ name, format: this.#formatOf(model, isReadLater ? translation : null) }, bytes, {
@@ -361,14 +361,14 @@ export class ProviderChain {
 interface Calling {
   adapter: HttpAdapter;
   operation: ProviderCall['operation'];
-  /** The keys of the call; null where the provider has one, or none. */
+  /** The keys of the call; null where the provider has one key or no key. */
   rotation: KeyRotation | null;
   trace: TraceContext;
   /** The request; null once it was sent. */
   body: Pieces | null;
   /** Null where the provider speaks the client's API. */
   translation: Translation | null;
-  /** The last call that was made. */
+  /** The last call made. */
   sent?: ProviderCall;
 }
 

@@ -9,7 +9,7 @@ type ErrorText = readonly [code: ErrorCode, text: string];
 
 const unreachable: ErrorText = ['provider_unreachable', 'The provider {} could not be reached.'];
 
-/** The kinds of failures but those by a status, with the errors that clients get. */
+/** Kinds of failures, except those by a status, with the errors for clients. */
 const kinds = {
   /** The gateway has no credentials for the call. Nothing was sent. */
   credentials: ['provider_authentication', 'The gateway could not get credentials for the provider {}.'],
@@ -24,7 +24,7 @@ const kinds = {
   connection: unreachable,
   /** No headers within `timeout_ms`, or silence of `idle_timeout_ms`. */
   timeout: ['provider_timeout', 'The provider {} did not answer in time.'],
-  /** Status 200, and a body that is no answer: broken JSON, wrong content type. */
+  /** Status 200, and a body without an answer: broken JSON, wrong content type. */
   invalid: ['provider_invalid_response', 'The provider {} returned an answer that cannot be parsed.'],
   /** A whole answer came, which can't be written in the client's API. */
   untranslatable: [
@@ -55,14 +55,14 @@ const refusesGateway: ErrorText = [
 ];
 const limits: ErrorText = ['provider_rate_limited', 'The provider {} limits requests.'];
 
-/** Statuses that concern the client's request, and are passed on to the client with the provider's words. */
+/** Statuses about the client's request, passed on to the client with the provider's words. */
 const passedOn: Readonly<Record<number, ErrorText>> = {
   400: ['provider_bad_request', 'The provider {} refused the request.'],
   404: ['provider_not_found', 'The provider {} does not have this model.'],
   413: ['payload_too_large', 'The provider {} refused the request.'],
   422: ['provider_unprocessable', 'The provider {} refused the request.'],
 };
-/** Statuses that concern the gateway. The provider's words may name the platform's account. */
+/** Statuses about the gateway. The provider's words may name the platform's account. */
 const ownStatuses: Readonly<Record<number, ErrorText>> = {
   [wrongKey]: refusesGateway,
   403: refusesGateway,
@@ -81,22 +81,22 @@ export class Interruption extends Error {
 
 export interface FailureDetails {
   status?: number;
-  /** The provider's message, for the statuses that are passed on. */
+  /** The provider's message, for the statuses passed on. */
   message?: string | undefined;
   code?: string | undefined;
   param?: string | undefined;
-  /** The body of the response, for clients that get it as it is. */
+  /** The body of the response, to pass on as it is. */
   body?: Buffer | undefined;
-  /** Whether the status says that the provider is overloaded. */
+  /** Whether the status means overload of the provider. */
   isOverload?: boolean | undefined;
   retryAfterMs?: number | undefined;
-  /** Whether the provider refused credentials in whose place are others, which the next call gets. */
+  /** Whether the refused credentials have been replaced by others, for the next call. */
   isStale?: boolean;
-  /** Tokens that the provider has charged for before it failed, where it said so. */
+  /** Tokens charged by the provider before it failed, where it said so. */
   usage?: Usage;
   /** Whether nothing was sent: the call ended before it had a connection. */
   isUnsent?: boolean;
-  /** Whether all keys for the call rest, so that another call would have none either. */
+  /** Whether all keys for the call rest, so another call would have no key either. */
   isResting?: boolean;
   cause?: unknown;
 }
@@ -121,19 +121,19 @@ export class ProviderFailure extends Error {
     return this.#details;
   }
 
-  /** The failure of a call whose signal is aborted. */
+  /** The failure of a call with an aborted signal. */
   static aborted(provider: string, { reason }: AbortSignal): ProviderFailure {
     return new ProviderFailure(reason instanceof Interruption ? 'interrupted' : 'aborted', provider);
   }
 
-  /** A failure as it is; any other error is the provider's, whose answer could not be read. */
+  /** A failure as it is; any other error is the provider's, for its unreadable answer. */
   static from(error: unknown, provider: string): ProviderFailure {
     return error instanceof ProviderFailure
       ? error
       : new ProviderFailure('invalid', provider, { cause: error });
   }
 
-  /** The failure of an answer with status 200 that is an error, as if that were the status. */
+  /** The failure of an answer with status 200 and an error in it, as if the error were the status. */
   static inAnswer(provider: string, error: ProviderError): ProviderFailure {
     return new ProviderFailure('status', provider, { ...error, status: error.status ?? 502 });
   }
@@ -143,17 +143,17 @@ export class ProviderFailure extends Error {
     return new ProviderFailure(this.kind, this.provider, { ...this.details, isUnsent: true });
   }
 
-  /** The failure of an answer that its provider broke off with this error, which without a status concerns its request. */
+  /** The failure of an answer broken off by its provider with this error. Without a status, it concerns its request. */
   static cut(provider: string, { status = 400, message, code }: ProviderError): ProviderFailure {
     return new ProviderFailure('cut', provider, status in passedOn ? { message, code } : {});
   }
 
-  /** Without secrets of the call that the provider repeats: nothing that clients or operators read may have them. */
+  /** Without secrets of the call repeated by the provider: nothing for clients or operators to read may have them. */
   without(secrets: readonly string[]): ProviderFailure {
     return this.#with((text) => withoutSecrets(text, secrets));
   }
 
-  /** With another name in place of one that the provider knows something by. */
+  /** With another name in place of one in use by the provider. */
   renamed(name: string, other: string): ProviderFailure {
     return this.#with((text) => text.replaceAll(name, other));
   }
@@ -178,19 +178,19 @@ export class ProviderFailure extends Error {
     return retryable.has(this.kind) || [408, 409, 429].includes(status) || status >= 500;
   }
 
-  /** Whether another model may answer. Not after an error that the client's request caused, nor after a whole answer. */
+  /** Whether another model may answer. Not after an error caused by the client's request, nor after a whole answer. */
   get fallbackHelps(): boolean {
     return !final.has(this.kind) && !(this.#status in passedOn);
   }
 
-  /** The circuit that it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
+  /** The circuit it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
   get blame(): Blame | null {
     if (this.kind === 'unreachable') return 'all';
     const isBlameless = this.kind === 'status' ? this.#status < 500 : this.kind === 'own_key';
     return isBlameless || final.has(this.kind) ? null : 'tenant';
   }
 
-  /** The error that the client gets. `keepsBody`: whether it gets the body of the provider's. */
+  /** The error for the client. `keepsBody`: whether it has the body of the provider's. */
   toAppError({ keepsBody = true } = {}): AppError {
     const { details, kind } = this;
     const { message, param, code: publicCode, body } = details;
@@ -216,7 +216,7 @@ export class ProviderFailure extends Error {
   }
 }
 
-/** The code of an error in a stream; a long one is no word that a client knows. */
+/** The code of an error in a stream; a long one is no word known to a client. */
 function shortCode(code: string | undefined): string | undefined {
   return code !== undefined && code.length <= 64 ? code : undefined;
 }

@@ -13,19 +13,19 @@ export interface ProviderKind {
   /** The request of a call: its path, and headers and body where the kind wants them otherwise than the API has them. */
   requestOf(call: ApiCall, body: Pieces): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
-  /** Names of hints in the headers of a call that providers of the kind don't take, which are left out. */
+  /** Names of hints in the headers of a call to leave out, since providers of the kind don't take them. */
   droppedFields?(call: Pick<ApiCall, 'api' | 'headers' | 'model'>): string[];
-  /** The requests of a call that takes several; null for one that takes one. `body`: as its API has it. */
+  /** The requests of a call in several; null for a call of one. `body`: as its API has it. */
   batchOf?(call: ApiCall, body: Pieces): EmbeddingBatch | null;
 }
 
-/** A call for vectors that its provider takes in several requests. */
+/** A call for vectors, split into several requests for its provider. */
 export interface EmbeddingBatch {
   /** The requests, each made when it is about to be sent. */
   parts: Generator<BatchPart>;
   /** Reads the answer to one. Throws if it can't be read. */
   read(answer: BatchAnswer): Promise<PartVectors>;
-  /** The text of an answer in the call's API; absent where that is OpenAI's, but for what a view adds. */
+  /** The text of an answer in the call's API; absent for OpenAI's, except for additions of a view. */
   text?: AnswerText;
 }
 
@@ -51,9 +51,9 @@ export interface UnaryResponse {
 }
 
 export interface BatchAnswer extends UnaryResponse {
-  /** The number of texts that were sent. */
+  /** The number of texts sent. */
   texts: number;
-  /** The tenant whose turns at the event loop a large answer takes. */
+  /** A large answer takes this tenant's turns at the event loop. */
   tenantId: string;
 }
 
@@ -67,7 +67,7 @@ export interface PartVectors {
 /** How the answers to a call are read. */
 export interface CallAnswers {
   format: CallFormat;
-  /** Splits a stream that does not come as server-sent events. */
+  /** Splits a stream of another form than server-sent events. */
   splitter?: EncodedStream;
   /** The whole answer as its API has it. Throws if it can't be read. */
   whole?(bytes: Buffer): Buffer;
@@ -89,22 +89,22 @@ export interface EncodedStream {
 export interface StreamSplitter {
   /** Complete frames in `chunk`, together with what earlier chunks left. Throws for what can't be read, or is too large. */
   push(chunk: Buffer): Buffer[];
-  /** Bytes of the frame that has begun. */
+  /** Bytes of the frame under way. */
   readonly size: number;
   /** The rest when the stream ends, which may be a frame; empty where frames have their length. */
   readonly rest: Buffer;
 }
 
-/** The part of an API's format that calls need. */
+/** The part of an API's format for calls. */
 export interface CallFormat extends Pick<
   AnswerFormat,
   'keepsErrorBodies' | 'streamFrames' | 'answerBuilder'
 > {
-  /** Reads the body of an error that came with a status. */
+  /** Reads the body of an error with a status. */
   parseError(body: Fields, status: number, headers: ResponseHeaders): ProviderError;
-  /** Whether a body of an error is one of the API's own, so that its clients can read it. */
+  /** Whether a body of an error is one of the API's own, so its clients can read it. */
   isError?(body: Fields): boolean;
-  /** The status that an error has by its headers, where that differs from the one it came with. */
+  /** The status of an error by its headers, where different from the response's. */
   statusOf?(status: number, headers: ResponseHeaders): number;
 }
 

@@ -46,10 +46,10 @@ export function kindOf(
   }
 }
 
-/** Kinds of providers that take a key. */
+/** Kinds of providers with keys. */
 export type KeyedKind = Exclude<Provider['kind'], 'vertex'>;
 
-/** The headers by which a kind of provider takes a key; undefined for servers that want none. */
+/** The headers with the key of a kind of provider. `key`: undefined for servers without one. */
 export function keyHeaders(kind: KeyedKind, key: string | undefined): Record<string, string> {
   switch (kind) {
     case 'openai':
@@ -69,8 +69,8 @@ export function keyHeaders(kind: KeyedKind, key: string | undefined): Record<str
 }
 
 /**
- * A call of a provider that costs nothing and needs a key: its list of models, with the status that refuses a key and
- * nothing else (a 403 may concern the list alone). Null for kinds without one.
+ * A free call of a provider with a key: its list of models, with the status for a refused key and nothing else (a 403
+ * may concern the list alone). Null for kinds without one.
  */
 export function freeCallOf(provider: Provider): { path: string; refusal: number } | null {
   switch (provider.kind) {
@@ -92,7 +92,7 @@ export function freeCallOf(provider: Provider): { path: string; refusal: number 
   }
 }
 
-/** The keys of a provider's pool; none for a provider without one. See `kindOf`. */
+/** The keys of a provider's pool; empty for a provider without one. See `kindOf`. */
 export function poolKeysOf(
   provider: Provider,
   secrets: Secrets,

@@ -8,7 +8,7 @@ import type { ProviderRegistry } from './registry.ts';
 import { maxNamed } from '../bounds.ts';
 
 const everyMs = 5_000;
-/** A replica that is silent for so long has ended, or can't reach the database. */
+/** A replica silent for so long has ended, or can't reach the database. */
 const goodMs = 20_000;
 
 export interface ProviderReportsOptions {

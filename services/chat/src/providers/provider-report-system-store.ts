@@ -1,7 +1,7 @@
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** Reports of replicas that ended an hour ago. */
+/** Reports of replicas gone for an hour. */
 export const oldReports: OldRows = {
   table: 'chat.provider_reports',
   where: "reported_at < now() - interval '1 hour'",
@@ -20,7 +20,7 @@ export async function writeReport(
   );
 }
 
-/** The newest report of each replica that is not older. `reportedAt`: in milliseconds since the epoch. */
+/** The report of each replica, unless older than `olderThanMs`. `reportedAt`: in milliseconds since the epoch. */
 export function findReports(
   pool: Pool,
   olderThanMs: number,

@@ -7,7 +7,7 @@ import type { CooldownReason } from './cooldowns.ts';
 export interface KeyState {
   position: number;
   reason: CooldownReason | null;
-  /** Null for a key that does not rest. */
+  /** Null unless the key rests. */
   restsForMs: number | null;
 }
 
@@ -22,18 +22,18 @@ export interface DeploymentState {
   calls: CallCounts;
 }
 
-/** The deployments of one replica that are in use, and when it reported them, in milliseconds since the epoch. */
+/** The deployments in use at one replica, and the time of its report, in milliseconds since the epoch. */
 export interface Report {
   deployments: readonly DeploymentState[];
   reportedAt: number;
 }
 
-/** Whether a state says more than that nothing was called. */
+/** Whether a state says more than the absence of calls. */
 export function isInUse({ isOpen, openTenants, keys, calls }: DeploymentState): boolean {
   return isOpen || openTenants > 0 || calls.calls > 0 || keys.some(({ reason }) => reason !== null);
 }
 
-/** A deployment of the catalogue, with the ids of the models that it serves. */
+/** A deployment of the catalogue, with the ids of its models. */
 export interface CatalogueDeployment {
   deployment: Model;
   models: readonly string[];
@@ -41,7 +41,7 @@ export interface CatalogueDeployment {
   keys: readonly number[];
 }
 
-/** Calls of a deployment, and those that had no price. */
+/** Calls of a deployment, and those without a price. */
 export interface Calls {
   calls: number;
   unpriced: number;

@@ -4,7 +4,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { deploymentName } from '../catalogue/catalogue.ts';
 import type { ProviderRegistry } from './registry.ts';
 
-/** Reports deployments whose breaker opens for all tenants. */
+/** Reports a deployment when its breaker opens for all tenants. */
 export function providerWatch(
   registry: Pick<ProviderRegistry, 'openDeployments'>,
   onDown: (provider: string, model: string) => void,

@@ -47,7 +47,7 @@ export interface KeyPayer {
   ownKeys: ReadonlyMap<Model, TenantProviderKey> | null;
 }
 
-/** A request that may have signatures. */
+/** A request with possible signatures. */
 export interface SignedRequest {
   /** The API of the client. */
   api: ApiName;
@@ -75,14 +75,14 @@ export class ProviderRegistry {
   readonly #accesses: ProviderAccesses;
   /** The deployments of the catalogue, by their names. */
   #listed: ReadonlyMap<string, CatalogueDeployment> = new Map();
-  /** The calls of deployments that were called, by their names. */
+  /** The calls of the deployments called so far, by their names. */
   readonly #calls = new Map<string, DeploymentCalls>();
   readonly #deployments = new WeakMap<Model, Deployment>();
   readonly #choices = new Choices();
   readonly #ownKeys: TenantKeyPools | null;
-  /** APIs of clients whose signatures may have several origins. */
+  /** APIs of clients with signatures of possibly several origins. */
   #divided: ReadonlySet<ApiName> = new Set();
-  /** Methods that servers were found to lack. */
+  /** Methods found missing at servers. */
   readonly missing = new Cooldowns();
 
   constructor({ catalogue, secrets, metrics, keyRing, log, onKeyFailing, ownKeys }: RegistryOptions) {
@@ -106,8 +106,8 @@ export class ProviderRegistry {
   }
 
   /**
-   * Takes over the providers of another catalogue; throws before anything has changed. A provider that has not changed
-   * keeps its connections, breakers and keys. Runs under way end at the providers that they began with.
+   * Takes over the providers of another catalogue; throws before anything has changed. An unchanged provider keeps its
+   * connections, breakers and keys. Runs under way end at the providers they began with.
    */
   replaceBy(read: ReadCatalogue): void {
     this.#accesses.replaceBy(read);
@@ -131,7 +131,7 @@ export class ProviderRegistry {
     this.#divided = dividedApis(deployments);
   }
 
-  /** `model` must be of a catalogue that the registry has or had. */
+  /** `model` must be of a present or earlier catalogue of the registry. */
   get(model: Model): Deployment {
     const known = this.#deployments.get(model);
     if (known !== undefined) return known;
@@ -141,7 +141,7 @@ export class ProviderRegistry {
     return made;
   }
 
-  /** A call of a model has ended that has no price. */
+  /** An ended call of a model has no price. */
   noteUnpriced(model: Model): void {
     this.#callsOf(model).window.unpriced();
   }
@@ -155,20 +155,20 @@ export class ProviderRegistry {
   }
 
   /**
-   * Whether signatures that clients of an API got may have several origins, so that it matters which one has made them. `hasOwn`:
-   * whether the tenant has keys of its own, beside those of the platform.
+   * Whether signatures of an API's clients may have several origins, so their maker matters. `hasOwn`: whether the
+   * tenant has keys of its own, beside the platform's.
    */
   dividesSignatures(client: ApiName, hasOwn: boolean): boolean {
     if (this.#divided.has(client)) return true;
     return hasOwn && dialects[client].signatures?.readers === 'key';
   }
 
-  /** Hashes by which a tenant's clients prove that marked signatures are theirs. */
+  /** Hashes for a tenant's clients to prove marked signatures their own. */
   signatureMacs(tenantId: string): Hasher {
     return this.#keyRing.hasher(JSON.stringify(['marked seal', tenantId]));
   }
 
-  /** The signatures of a request that go to a model with the key of a rotation. */
+  /** The signatures of a request for a model with the key of a rotation. */
   signaturesFor(
     model: Model,
     rotation: KeyRotation | null,
@@ -186,7 +186,9 @@ export class ProviderRegistry {
     return { keepsSignature: signatures.keeps(originBy(model, rotation), firstOrigin) };
   }
 
-  /** The keys for a call of a model: the tenant's own, or those of the provider's pool; null for its one key or none. */
+  /**
+   * The keys for a call of a model: the tenant's own, or those of the provider's pool; null for its one key or no key.
+   */
   keysFor(model: Model, { tenantId, ownKeys }: KeyPayer): KeyPool | null {
     const own = ownKeys?.get(model);
     if (own === undefined) return this.get(model).keys;
@@ -195,8 +197,8 @@ export class ProviderRegistry {
   }
 
   /**
-   * Files and batches of a model's provider, by one of its payer's keys. A file can't be sent twice, so each key is first
-   * tried with a request that costs nothing. Throws a `ProviderFailure` where no key is left.
+   * Files and batches of a model's provider, by one of its payer's keys. A file can't be sent twice, so each key is
+   * first tried with a free request. Throws a `ProviderFailure` where no key is left.
    */
   async resourcesFor(
     model: Model,
@@ -218,7 +220,7 @@ export class ProviderRegistry {
     });
   }
 
-  /** The same by the key that was taken then, which may have changed since; null where provider or key are gone. */
+  /** The same by the key taken then, which may have changed since; null where provider or key are gone. */
   resourcesOf(
     { provider: name, keyId, ownKeyId }: KeyName,
     { tenantId, ownKeys }: { tenantId: string; ownKeys: readonly TenantProviderKey[] },
@@ -236,7 +238,7 @@ export class ProviderRegistry {
     return key === undefined ? null : resourcesAt(access, key.credentials);
   }
 
-  /** Whether a provider accepts a key of a tenant, by a call that costs nothing; null where there is none, or it fails. */
+  /** Whether a provider accepts a key of a tenant, by a free call; null without one, or if it fails. */
   async acceptsKey(provider: Provider, key: string): Promise<boolean | null> {
     const call = freeCallOf(provider);
     if (call === null || provider.kind === 'vertex') return null;
@@ -254,7 +256,7 @@ export class ProviderRegistry {
     return this.#choices.order(groupOf(model), members, affinity).map(({ deployment }) => deployment);
   }
 
-  /** A model of a chain has answered a session, which stays with that deployment. */
+  /** A model of a chain has answered a session, which stays with this deployment. */
   answered(model: Model, { chain, affinity }: { chain: readonly Model[]; affinity: string | null }): void {
     const deployments = chain.filter(({ id }) => id === model.id);
     if (affinity === null || deployments.length < 2) return;
@@ -262,17 +264,17 @@ export class ProviderRegistry {
     this.#choices.served(groupOf(model), deploymentName(model), { affinity, wasFirst });
   }
 
-  /** Deployments whose breaker is open for all tenants; a pattern stands for all names behind it. */
+  /** Deployments with a breaker open for all tenants; a pattern stands for all names behind it. */
   openDeployments(): CatalogueDeployment[] {
     return this.#called.filter(({ deployment }) => this.#isOpen(deployment));
   }
 
-  /** The deployments of the catalogue, each once, with the models that it serves. */
+  /** The deployments of the catalogue, each once, with the models it serves. */
   listed(): CatalogueDeployment[] {
     return [...this.#listed.values()];
   }
 
-  /** The deployments that were called, as this replica sees them. */
+  /** The called deployments, as this replica sees them. */
   states(): DeploymentState[] {
     return this.#called.map(({ deployment }) => ({
       name: deploymentName(deployment),

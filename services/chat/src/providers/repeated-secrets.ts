@@ -1,12 +1,12 @@
 import { pipeline, Transform, type Readable, type TransformCallback } from 'node:stream';
 
-/** The headers whose values prove a call. Others that go with them, such as versions and dates, are no secrets. */
+/** Headers with the proof of a call in their values. Others beside them, like versions and dates, are no secrets. */
 const secretHeaders = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'x-amz-security-token'];
 /** Shorter values are no keys, and would be found in words. */
 const shortestSecret = 8;
 const mark = '[key]';
 
-/** The secrets in the headers that prove a call: their values, without the name of a scheme. */
+/** The secrets in the headers of a call's proof: their values, without the name of a scheme. */
 export function secretsIn(proof: Readonly<Record<string, string>>): string[] {
   return Object.entries(proof)
     .filter(([name]) => secretHeaders.includes(name.toLowerCase()))
@@ -14,7 +14,7 @@ export function secretsIn(proof: Readonly<Record<string, string>>): string[] {
     .filter(({ length }) => length >= shortestSecret);
 }
 
-/** A text of a provider without the secrets that it repeats: as they are, or with characters escaped as JSON allows. */
+/** A text of a provider without the secrets it repeats: as they are, or with characters escaped as JSON allows. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   let clean = text;
   for (const secret of secrets) {
@@ -25,7 +25,7 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
   return clean;
 }
 
-/** The same of bytes, which stay as they are if they repeat none. */
+/** The same for bytes, which stay as they are if they repeat no secret. */
 export function bytesWithoutSecrets(bytes: Buffer, secrets: readonly string[]): Buffer {
   const text = bytes.toString('utf8');
   const clean = withoutSecrets(text, secrets);
@@ -38,7 +38,7 @@ export function streamWithoutSecrets(body: Readable, secrets: readonly string[])
   return secrets.length === 0 ? body : pipeline(body, new SecretFilter(secrets), () => undefined);
 }
 
-/** Reads bytes as Latin-1, in which each is one character, so that all others stay as they are. */
+/** Reads bytes as Latin-1, in which each is one character, so all others stay as they are. */
 class SecretFilter extends Transform {
   readonly #pattern: RegExp;
   readonly #longest: number;
@@ -60,7 +60,7 @@ class SecretFilter extends Transform {
     done(null, this.#passed('', 0));
   }
 
-  /** The text that holds no secret, but for its last `retained` characters, in which one may be incomplete. */
+  /** The text without any secret, but for its last `retained` characters, in which one may be incomplete. */
   #passed(added: string, retained: number): Buffer {
     const text = this.#open + added;
     const until = Math.max(0, text.length - retained);

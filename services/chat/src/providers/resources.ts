@@ -51,7 +51,7 @@ export class ProviderResources {
     this.#provider = options.provider.name;
   }
 
-  /** The object that the provider answers with. Another one is a failure of the provider, whatever its status. */
+  /** The object in the provider's answer. Another one is a failure of the provider, whatever its status. */
   async json({ isAnswer, ...request }: AskedObject): Promise<Fields> {
     const { body, secrets } = await this.#send(request);
     const bytes = await this.#read(body, objectBytes);
@@ -60,13 +60,13 @@ export class ProviderResources {
     return answer;
   }
 
-  /** The bytes that the provider answers with. The caller reads them, or destroys the stream. */
+  /** The bytes of the provider's answer. The caller reads them, or destroys the stream. */
   async stream(request: CredentialedRequest): Promise<Readable> {
     const { body, secrets } = await this.#send(request);
     return streamWithoutSecrets(body, secrets);
   }
 
-  /** The failure that broke off a stream. */
+  /** The failure behind a broken stream. */
   broken(cause: unknown): ProviderFailure {
     return cause instanceof ProviderFailure
       ? cause
@@ -136,7 +136,7 @@ function late(provider: string, { reason }: AbortSignal): ProviderFailure {
 }
 
 const timedOut: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
-/** Codes of connections that were not made. */
+/** Codes of connections never made. */
 const unsent: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
 ]);

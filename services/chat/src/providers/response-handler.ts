@@ -59,7 +59,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** The provider returned 200. Throws a failure if the headers show that the body is no answer. */
+  /** The provider returned 200. Throws a failure if the headers rule out an answer in the body. */
   protected abstract accept(headers: ResponseHeaders): void;
   protected abstract data(chunk: Buffer): void;
   protected abstract end(): void;
@@ -82,7 +82,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     headers: ResponseHeaders,
   ): void {
     if (status < 200) {
-      // Such as 102 and 103. Each begins the time for the headers again.
+      // Informational, like 102 and 103. Each begins the time for the headers again.
       this.#hints += 1;
       if (this.#hints > 1_000) this.stop(new ProviderFailure('invalid', this.provider));
       return;
@@ -128,7 +128,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     return true;
   }
 
-  /** Whether an answer that is no longer wanted goes on for its usage; overridden by streams. */
+  /** Whether an unwanted answer goes on for its usage; overridden by streams. */
   protected goesOn(_failure: ProviderFailure): boolean {
     return false;
   }
@@ -175,7 +175,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     this.#call.copied = undefined;
   }
 
-  /** Closes the connection to the provider, or makes none, and reports `failure`. */
+  /** Closes or prevents the connection to the provider, and reports `failure`. */
   stop(failure: ProviderFailure): void {
     if (this.#over) return;
     // undici starts a request once it has a connection for it.
@@ -216,7 +216,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   #failureIn(response: ErrorResponse): ProviderFailure {
     const { headers } = response;
     const responseBody = response.chunks.concat();
-    // Before anything is cut off it, so that no part of a secret is left.
+    // Before anything is cut off it, so no part of a secret is left.
     const bytes = bytesWithoutSecrets(responseBody, this.#call.secrets ?? []);
     const reportedStatus = this.format.statusOf?.(response.status, headers) ?? response.status;
     const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), reportedStatus, headers);

@@ -17,7 +17,7 @@ export function retryDelay(
   return random() * Math.min(maxMs, firstMs * 2 ** retry);
 }
 
-/** The calls of one model that follow failed ones. */
+/** The calls of one model after failed ones. */
 export class Repeats {
   readonly #max: number;
   #retries = 0;

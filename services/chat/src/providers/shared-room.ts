@@ -1,7 +1,7 @@
 import { maxAnswerBytes } from '../bounds.ts';
 import type { CallRoom } from './adapter.ts';
 
-/** The memory of one answer, for several calls that make it together. */
+/** The memory of one answer, for the several calls it is made of. */
 export class SharedRoom {
   readonly #room: CallRoom;
   readonly #shares: CallRoom[] = [];
@@ -29,7 +29,7 @@ export class SharedRoom {
     return share;
   }
 
-  /** Counts bytes that stay until the answer is joined. Returns whether the answers may be read on. */
+  /** Counts bytes to keep until the answer is joined. Returns whether the answers may be read on. */
   keep(bytes: number): boolean {
     this.#held += bytes;
     if (this.#held > maxAnswerBytes) throw new Error('the answers are too large together');

@@ -8,11 +8,11 @@ import { originAt } from '@gatehouse/dialects/translation/signatures';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { KeyRotation } from './key-pool.ts';
 
-/** Clouds whose accounts all read the signatures of a vendor. */
+/** Clouds where every account reads the signatures of a vendor. */
 const clouds: ReadonlySet<string> = new Set(['vertex', 'bedrock']);
 
 /**
- * The account that alone reads the signatures of a model; null where every account of its vendor does. `key`: the name of
+ * The only account to read the signatures of a model; null where every account of its vendor does. `key`: the name of
  * the key; null for a provider's one key.
  */
 export function accountOf({ api, provider }: Model, key: string | null): string | null {
@@ -23,17 +23,17 @@ export function accountOf({ api, provider }: Model, key: string | null): string 
   return isVendors ? null : digestOf([provider.name]);
 }
 
-/** The origin of signatures that come from a model, or may go to it. */
+/** The origin of signatures from a model, or for it. */
 export function originOf(model: Model, key: string | null): string {
   return originAt(vendorOf(model), accountOf(model, key));
 }
 
-/** The same for the key that a rotation is at when it is called; null for a provider's one key. */
+/** The same for the key of a rotation, as of each call of the result; null for a provider's one key. */
 export function originBy(model: Model, rotation: Pick<KeyRotation, 'key'> | null): () => string {
   return () => originOf(model, rotation?.key?.id ?? null);
 }
 
-/** Whether a model may get signatures that clients of an API have from providers as they are. */
+/** Whether a model may get providers' signatures, as they are, from clients of an API. */
 export function readsSignatures(client: ApiName, model: Model): boolean {
   return dialects[client].signatures?.vendor === vendorOf(model);
 }
@@ -45,7 +45,7 @@ function vendorOf({ api, upstreamModel }: Model): string {
 
 const clients = Object.keys(dialects) as ApiName[];
 
-/** The APIs whose clients may have signatures of several origins. `deployments`: each with the names of its keys. */
+/** The APIs of clients with signatures of possibly several origins. `deployments`: each with the names of its keys. */
 export function dividedApis(
   deployments: readonly (readonly [Model, readonly (string | null)[]])[],
 ): ReadonlySet<ApiName> {
@@ -61,7 +61,7 @@ export function dividedApis(
   return new Set(clients.filter((client) => (origins.get(client)?.size ?? 0) > 1));
 }
 
-/** Signatures that one run notes: more than any has. */
+/** Signatures noted by one run: more than any has. */
 const maxNew = 4_096;
 
 /** The name of a signature in the database. */
@@ -69,16 +69,15 @@ export function signatureDigest(id: string): Buffer {
   return createHash('sha256').update(id).digest().subarray(0, 16);
 }
 
-/** A signature that clients got as it is, and its origin. */
+/** A signature passed to clients as it is, and its origin. */
 export interface NewSignature {
   digest: Buffer;
   origin: string;
 }
 
 /**
- * The origins of the signatures of one run: those of its conversation, as far as they are known, and those that its answers
- * bring (ADR 86). A signature of unknown origin counts as
- * issued by the account that is called first.
+ * The origins of the signatures of one run: in its conversation, as far as they are known, and in its answers (ADR 86).
+ * A signature of unknown origin counts as issued by the account called first.
  */
 export class SignatureOrigins {
   readonly #members: readonly Buffer[];
@@ -105,7 +104,7 @@ export class SignatureOrigins {
     );
   }
 
-  /** Whether a signature goes to an origin. `first`: the account that is called first, as of the first look. */
+  /** Whether a signature goes to an origin. `first`: the account called first, as of the first look. */
   keeps(by: () => string, first: () => string): (signature: unknown) => boolean {
     return (signature) => {
       const id = signatureId(signature);

@@ -5,7 +5,7 @@ import type { CallReasoning } from '@gatehouse/dialects/translation/signed-reaso
 import type { FramePipe } from './frame-pipe.ts';
 import type { OpenCall } from './open-call.ts';
 
-/** A streamed answer whose first chunk arrived. */
+/** A streamed answer after its first chunk. */
 export class StreamAnswer {
   readonly kind = 'stream';
   readonly model: Model;

@@ -19,10 +19,10 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
   #splitter: StreamSplitter = new FrameSplitter();
   #saysEvents = false;
   #kind: 'events' | 'object' | null = null;
-  /** Bytes that came before the kind was known, or the whole answer so far. */
+  /** Bytes before the kind was known, or the whole answer so far. */
   #begun = new ChunkList();
   #early: Buffer[] = [];
-  /** Bytes of frames that the consumer has not taken, or has not delivered. */
+  /** Bytes of frames not yet taken or delivered by the consumer. */
   #undelivered = 0;
   #delivers = true;
   #consumer: FrameConsumer | null = null;

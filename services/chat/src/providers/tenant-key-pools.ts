@@ -27,7 +27,7 @@ export class TenantKeyPools {
     this.#options = options;
   }
 
-  /** The pool of a key for a provider that it is for. */
+  /** The pool of a key at its provider. */
   poolOf(provider: Provider, tenantId: string, key: TenantProviderKey): KeyPool {
     // A changed catalogue may have another kind of provider by the name.
     const name = cacheKey(key.id, provider.kind);
@@ -59,5 +59,5 @@ export class TenantKeyPools {
   }
 }
 
-/** A key that the provider can't be called with: it takes none, or the key ring has not what the key is encrypted with. */
+/** An unusable key: the provider takes no key, or the key ring lacks the one it is encrypted with. */
 const unusable = noCredentials('the key of the tenant cannot be used');

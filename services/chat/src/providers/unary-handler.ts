@@ -14,7 +14,7 @@ import type { AnswerOrigin, ResponseHeaders } from './provider-kind.ts';
 import { ResponseHandler } from './response-handler.ts';
 import { maxAnswerBytes } from '../bounds.ts';
 
-/** Failures of a connection after which an answer that has begun in pieces is one that broke off. */
+/** Failures of a connection after which an answer begun in pieces counts as broken off. */
 const paidFor: ReadonlySet<FailureKind> = new Set(['connection', 'timeout']);
 
 /** Collects a whole answer, of a stream where the provider sends one unasked. */
@@ -90,7 +90,7 @@ export class UnaryHandler extends ResponseHandler {
   }
 }
 
-/** Reads a whole answer. Throws the provider's failure if the bytes are none. */
+/** Reads a whole answer. Throws the provider's failure if the bytes are no answer. */
 export async function readUnaryAnswer(
   { name, format }: { name: string; format: AnswerFormat },
   bytes: Buffer,
@@ -100,7 +100,7 @@ export async function readUnaryAnswer(
     return await format.readWhole(bytes, options);
   } catch (error) {
     if (error instanceof NoAnswer && error.error !== null) throw ProviderFailure.inAnswer(name, error.error);
-    // Such as the depth of an answer beyond the stack.
+    // For example the depth of an answer beyond the stack.
     throw ProviderFailure.from(error, name);
   }
 }
