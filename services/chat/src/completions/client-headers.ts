@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Dialect } from '@gatehouse/dialects/dialect';
 import { sessionNamed } from '@gatehouse/dialects/request-fields';
 
-/** Those of a client's headers that providers of its dialect's API get. */
+/** A client's headers for providers of its dialect's API. */
 export function passedHeaders({ headers }: IncomingMessage, dialect: Dialect): Record<string, string> {
   const passed = dialect.passedHeaders.map((name) => [name, headers[name]] as const);
   return Object.fromEntries(
@@ -11,7 +11,7 @@ export function passedHeaders({ headers }: IncomingMessage, dialect: Dialect): R
   );
 }
 
-/** Model ids come from the operator's file and may hold characters that a header can't. */
+/** Model ids come from the operator's file and may hold characters not allowed in a header. */
 export function headerText(text: string): string {
   return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
 }

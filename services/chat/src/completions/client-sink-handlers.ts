@@ -47,7 +47,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
       if (response.writableFinished && !wasCut) return;
       this.#gone.abort(wasCut ? new Interruption() : new Error('the client left'));
     };
-    // A client that left while its body was read has had its event already.
+    // The event is past if the client left while its body was read.
     if (response.destroyed) leave();
     else response.on('close', leave);
   }

@@ -4,7 +4,7 @@ import { errorEvent } from '@gatehouse/http/dialect-error';
 import type { Dialect, FrameSink, StreamFollower } from '@gatehouse/dialects/dialect';
 import { GrowingArray } from '@gatehouse/dialects/wire/json-array';
 
-/** After so much silence of a provider, the client gets a sign of life, so that no proxy closes the connection. */
+/** After so much silence of a provider, the client gets a sign of life, so no proxy closes the connection. */
 export const keepAliveMs = 15_000;
 
 /** A dialect as far as its streams differ from others. */
@@ -48,7 +48,7 @@ export class ClientStream implements FrameSink {
     return this.#response.headersSent;
   }
 
-  /** Sets the headers of the provider that answers. No effect once the response has begun. */
+  /** Sets the headers of the answering provider. No effect once the response has begun. */
   setHeaders(headers: Record<string, string>): void {
     this.#headers = headers;
   }

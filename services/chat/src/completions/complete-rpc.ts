@@ -38,7 +38,7 @@ export interface CompleteDependencies extends InnerTurnDependencies, TargetDepen
  */
 const longestMs = 10 * 60_000;
 
-/** Fields that would change who answers, or how: the agent decides them, or the call has no use for them. */
+/** Fields with a say in who answers, or how: the agent decides these, or the call has no use for them. */
 const refused = [
   'model',
   'stream',
@@ -73,7 +73,7 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
         const tenantSettings = await dependencies.settings.getForTenant(tenantId, { requestId, trace });
         // Texts of memory are stored, and forgotten, there.
         const settings = asAgent === null ? { ...tenantSettings, previewChars: 0 } : tenantSettings;
-        // The message of the call, and the request that is made of it.
+        // The message of the call, and the request made of it.
         const bytes = 2 * Buffer.byteLength(requestJson);
         await charged(dependencies.bodyBudget, { tenantId, bytes }, async (share) => {
           const accepted = await acceptedRequest(dependencies, {
@@ -119,7 +119,7 @@ async function acceptedRequest(
   });
 }
 
-/** SHA-256 of everything that defines the request. */
+/** SHA-256 of the whole definition of the request. */
 function fingerprintOf(
   { agent, requestJson, channel, sessionId }: CompleteRequest,
   userId: string | null,
@@ -147,7 +147,7 @@ function callerOf({ signer }: CompleteDependencies, context: RpcContext, agent: 
   return delegatedActor(signer, delegation, context);
 }
 
-/** In a group the memory of the agent counts, and that of no user. */
+/** In a group the memory of the agent counts, and no user's. */
 function withoutUser({ signer }: CompleteDependencies, context: RpcContext, actor: ProvenActor): ProvenActor {
   const { delegation } = context;
   return delegation === null ? actor : delegatedActor(signer, { ...delegation, userId: null }, context);
@@ -169,7 +169,7 @@ async function readRequest(agent: string, text: Buffer, tenantId: string): Promi
   return readPart(body, tenantId, () => dialects.chat.readRequest('chat', body, { model, ...fields }));
 }
 
-/** Without parameters of the agent that have no use here. */
+/** Leaves out the agent's parameters without a use here. */
 function plain(target: Target): Target {
   const defaults = Object.entries(target.defaults).filter(([name]) => !refused.includes(name));
   return { ...target, defaults: Object.fromEntries(defaults) };

@@ -17,7 +17,7 @@ import type { StoreAnswer } from '../runs/run.ts';
 import { objectBytes } from '../bounds.ts';
 
 export interface CompletionsOptions {
-  /** The pool that tenants' requests wait for. */
+  /** The pool for tenants' requests. */
   app: Pool;
   instance: Pick<Instance, 'id'>;
   keyRing: KeyRing;
@@ -29,7 +29,7 @@ export interface CompletionCall {
   userId: string | null;
   /** The caller's id of the call: a UUID. */
   callId: string;
-  /** SHA-256 of everything that defines the request. */
+  /** SHA-256 of the whole definition of the request. */
   fingerprint: Buffer;
   /** How long the call may take. */
   longestMs: number;
@@ -47,8 +47,8 @@ export class CompletionCache {
   }
 
   /**
-   * Returns the stored answer, or that of `work`, which must pass `store` on to the turn, and await `act` before it does
-   * what must not be done again. Throws `idempotency_key_reused`, `idempotency_in_progress` and the errors of `work`,
+   * Returns the stored answer, or that of `work`. `work` must pass `store` on to the turn, and await `act` before
+   * anything not to be repeated. Throws `idempotency_key_reused`, `idempotency_in_progress` and the errors of `work`,
    * after which a repeat works again; but `run_not_repeatable` once it has acted without coming to an answer.
    */
   async once(
@@ -101,7 +101,7 @@ export class CompletionCache {
     return this.#options.keyRing.seal(Buffer.from(JSON.stringify(response)), contextOf(call, claimId));
   }
 
-  /** If that fails too, the claim expires. */
+  /** If this fails too, the claim expires. */
   async #release(claim: Pick<CompletionClaim, 'tenantId' | 'claimId'>): Promise<void> {
     await releaseCompletion(this.#options.app, claim).catch((error: unknown) =>
       this.#options.log.warn(
@@ -120,7 +120,7 @@ function notRepeatable(cause?: unknown): AppError {
   );
 }
 
-/** The context that the encryption authenticates. */
+/** The context authenticated by the encryption. */
 function contextOf({ tenantId, callId }: CompletionCall, claimId: string): string {
   return `${tenantId}/chat.completions/answer/${callId}/${claimId}`;
 }

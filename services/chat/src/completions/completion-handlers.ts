@@ -30,7 +30,7 @@ export interface CompletionDependencies extends TurnDependencies, ReaderDependen
 /** A route of completions or embeddings, beside its dialect. */
 interface Entrance {
   operation?: Operation;
-  /** The parameter of the path that names the model: of Google's API, and of deployments of Azure OpenAI. */
+  /** The path parameter with the model's name: of Google's API, and of deployments of Azure OpenAI. */
   modelIn?: string;
   /** Whether the path asks for a stream. In Google's API it is an array unless the client asks for events. */
   stream?: boolean;
@@ -47,7 +47,7 @@ const googleMethods: Readonly<Record<string, Entrance>> = {
   batchEmbedContents: { ...embeddings, isBatch: true },
 };
 
-/** Completions in each dialect, and embeddings: the routes whose bodies pass through unparsed. */
+/** Completions in each dialect, and embeddings: the routes with bodies passed through unparsed. */
 export function completionHandlers(dependencies: CompletionDependencies): Record<string, RawHandler> {
   const entrance =
     (api: ApiName, options: Entrance = {}): RawHandler =>
@@ -77,7 +77,7 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
 
 type CompletionCall = Omit<RawCall, 'dialect'> & Entrance & { dialect: Dialect & { name: ApiName } };
 
-/** Checks limits that need no body before the body is read, and all others afterwards. */
+/** Checks limits before the body is read where they don't depend on it, and all others afterwards. */
 async function complete(
   dependencies: CompletionDependencies,
   incoming: IncomingMessage,

@@ -1,14 +1,14 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { tenantDb } from '@gatehouse/pg/store';
 
-/** A call of `Complete` that is about to be worked on. */
+/** A call of `Complete` about to be worked on. */
 export interface CompletionClaim {
   tenantId: string;
   callId: string;
   claimId: string;
-  /** The process that works on it. */
+  /** The process working on it. */
   instanceId: string;
-  /** SHA-256 of everything that defines the request. */
+  /** SHA-256 of the whole definition of the request. */
   fingerprint: Buffer;
   userId: string | null;
 }
@@ -19,11 +19,11 @@ export interface StoredCompletion {
   fingerprint: Buffer;
   /** Encrypted; null while the call is in progress. */
   answer: Buffer | null;
-  /** Whether it ended without an answer after it called a tool that must not be called again. */
+  /** Whether it ended without an answer after a tool call not to be repeated. */
   is_over: boolean;
 }
 
-/** Claims a call id. Returns null on success, otherwise its earlier use. Takes over claims that expired or died. */
+/** Claims a call id. Returns null on success, otherwise its earlier use. Takes over expired and dead claims. */
 export async function claimCompletion(
   pool: Pool,
   claim: CompletionClaim,
@@ -55,7 +55,7 @@ export async function claimCompletion(
   });
 }
 
-/** Releases a claim whose call failed, so that a repeat works on it; after `noteAct`, so that a repeat fails. */
+/** Releases the claim of a failed call, so a repeat works on it; after `noteAct`, so a repeat fails. */
 export async function releaseCompletion(
   pool: Pool,
   { tenantId, claimId }: Pick<CompletionClaim, 'tenantId' | 'claimId'>,
@@ -72,7 +72,7 @@ export async function releaseCompletion(
   });
 }
 
-/** Notes, for a day, that the call acts now and must not be worked on again. Throws if the claim is another's by now. */
+/** Marks the call for a day: it acts now and must not be worked on again. Throws if the claim is another's by now. */
 export async function noteAct(
   pool: Pool,
   { tenantId, claimId }: Pick<CompletionClaim, 'tenantId' | 'claimId'>,

@@ -29,7 +29,7 @@ export interface CountDependencies extends ReaderDependencies, Pick<TurnDependen
 /** Estimates, which share a tokenizer with the ends of runs: one tenant has one of them under way. */
 const estimatesInFlight = { perKey: 1, maxWaiting: 1_000 };
 
-/** Counts of the tokens of requests, in each dialect that has them. */
+/** Counts of the tokens of requests, in each dialect with this operation. */
 export function countHandlers(dependencies: CountDependencies): Record<string, RawHandler> {
   const estimates = new FairQueue(estimatesInFlight);
   const counting =
@@ -48,7 +48,7 @@ type CountingDependencies = CountDependencies & { estimates: FairQueue };
 type CountingCall = Omit<RawCall, 'dialect'> & { dialect: CountingDialect };
 
 /**
- * Counts a request that the same client may send. It is no run, so limits of requests, concurrency and budgets do not
+ * Counts a request if the same client may send it. It is no run, so limits of requests, concurrency and budgets do not
  * hold it; the key has a bound of its own.
  */
 async function count(
@@ -150,7 +150,7 @@ async function estimate({
   ]);
   const { attachments } = request.requestedAmounts({});
   source.release();
-  // A picture or a file has 1,600 tokens: the most that Anthropic's documentation has for a picture.
+  // A picture or a file counts as 1,600 tokens: the most for a picture in Anthropic's documentation.
   const tokens = (await estimateTokens(prompt)) + attachments.count * 1_600;
   return {
     bytes: jsonText(dialect.counts.answerWith(tokens)),

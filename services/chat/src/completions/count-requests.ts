@@ -29,11 +29,11 @@ export interface Counted {
 
 interface CountOptions {
   tenantId: string;
-  /** Headers of the client that its API passes on. */
+  /** The client's headers, as far as its API passes them on. */
   headers: Readonly<Record<string, string>>;
   /** See `Rewrite`. */
   keepsSignature?: (signature: unknown) => boolean;
-  /** The account that the count is asked of. */
+  /** The account to ask for the count. */
   account: string | null;
 }
 
@@ -68,7 +68,7 @@ export async function countRequest(
     { source, write },
     { tenantId: options.tenantId, isCount: true },
   );
-  // A request that the model's API can't express.
+  // The model's API can't express the request.
   if (translated instanceof AppError) return null;
   return {
     body: translated.body,

@@ -37,7 +37,7 @@ const mostReasoningOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
 /** About 60 MB with their indexes. */
 const mostOriginsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
-/** Turns of clients, and of services that ask for one. */
+/** Turns of clients, and of services. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
   const { app, system, keyRing, instance, peers, silenceMs, recall, remember } = options;
   const tools = new ToolClient(peers.agent, peers.memory);

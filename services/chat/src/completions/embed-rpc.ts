@@ -38,7 +38,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
         answerInside(dependencies, {
           ...{ facts: request, source: request.source(share), share, actor },
           settings: { ...tenantSettings, previewChars: 0 },
-          // Without fallbacks: vectors of another model could not be compared with those that are stored.
+          // Without fallbacks: vectors of another model could not be compared with the stored ones.
           target: forOnePayer(
             { ...soleTarget(model, inTurn(dependencies)), agentId },
             { keys: tenantSettings.ownKeys, userId: actor.userId },
@@ -54,7 +54,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
   };
 }
 
-/** The same model everywhere, so that its vectors can be compared. Texts are no conversation. */
+/** The same model everywhere, so its vectors can be compared. Texts are no conversation. */
 function inTurn({ providers }: EmbedDependencies): Choosing {
   return { affinity: null, deploymentOrder: (model) => providers.deploymentOrder(model, null) };
 }

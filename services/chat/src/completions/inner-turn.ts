@@ -17,7 +17,7 @@ type Members = 'source' | 'target' | 'actor' | 'settings' | 'channel' | 'signal'
 
 /**
  * A turn for another service. Without a `member` its agent uses neither memory nor tools; in a group, the member has no
- * user. Previews are off in the settings of a run whose texts are stored, and forgotten, elsewhere.
+ * user. Previews are off in the settings of a run with its texts stored, and forgotten, elsewhere.
  */
 export interface InnerTurn
   extends Pick<TurnContext, Members>, Partial<Pick<TurnContext, 'member' | 'sessionId' | 'act'>> {
@@ -28,8 +28,8 @@ export interface InnerTurn
 }
 
 /**
- * Does work on a request that another service has sent, whose bytes count like those of a client until it is over or has
- * released them. Waits as a body does, and throws like it.
+ * Does work on another service's request. Its bytes count like those of a client until the work is over or has released
+ * them. Waits as a body does, and throws like it.
  */
 export async function charged<Result>(
   budget: BodyBudget,
@@ -84,5 +84,5 @@ export async function answerInside(
   return answer;
 }
 
-/** The channel of runs that memory asks for. */
+/** The channel of runs requested by memory. */
 export const memoryChannel = 'memory';

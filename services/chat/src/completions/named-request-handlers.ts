@@ -34,7 +34,7 @@ import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 import { maxIdChars } from '../bounds.ts';
 
-/** Ids of items that one request may have in place of them. */
+/** The most ids of items in one request in place of the items. */
 const maxReferences = 1_000;
 
 export interface ReaderDependencies extends TargetDependencies {
@@ -42,7 +42,7 @@ export interface ReaderDependencies extends TargetDependencies {
   responses: StoredResponses;
 }
 
-/** A request of a client whose body is still to be read. */
+/** A client's request with its body still to be read. */
 export interface IncomingRequest {
   incoming: IncomingMessage;
   response: ServerResponse;
@@ -52,7 +52,7 @@ export interface IncomingRequest {
   arrivedAt: number;
 }
 
-/** Reads the body of a request, and everything that it names. Throws as `readNamed` does. */
+/** Reads the body of a request, and everything it names. Throws as `readNamed` does. */
 export async function readTurn(
   dependencies: ReaderDependencies & { bodyBudget: BodyBudget },
   { incoming, response, call, admission, arrivedAt }: IncomingRequest,
@@ -92,13 +92,13 @@ function wantsToolEvents(incoming: IncomingMessage): boolean {
 export interface RequestBody {
   dialect: Dialect & { name: ApiName };
   body: Buffer;
-  /** Is charged for the text that goes out. */
+  /** Is charged for the outgoing text. */
   share: Share & { grow(bytes: number): void };
-  /** Reads a text whose JSON is parsed. Throws 400s that name the field. */
+  /** Reads a text with its parsed JSON. Throws 400s with the name of the field. */
   parse: (text: Buffer, parsed: unknown) => CompletionRequest;
   actor: ProvenActor;
   settings: TenantSettings;
-  /** The session that a header names. */
+  /** The session named in a header. */
   sessionId: string | null;
   /** Whether it gets an answer, which may be stored; otherwise its tokens are counted. */
   isAnswered: boolean;
@@ -106,19 +106,19 @@ export interface RequestBody {
   signal: AbortSignal;
 }
 
-/** A request with everything that it names. */
+/** A request with everything it names. */
 interface NamedRequest {
   facts: AcceptedRequest;
   source: RequestSource;
   target: Target;
-  /** Its text with everything that it continues. */
+  /** Its text with everything it continues. */
   text: Buffer;
   sessionId: string | null;
   /** Null where the dialect stores no answers. */
   stored: StoredState | null;
 }
 
-/** The names in a request whose meaning another service or the database knows. */
+/** Names in a request with a meaning known to another service or the database. */
 interface Names {
   agent: string | null;
   previousId: string | null;
@@ -126,9 +126,9 @@ interface Names {
 }
 
 /**
- * Reads a request with what it names, in the turn of large ones: the values of a large body are in memory while it is read,
- * and no longer. It looks up names outside of that turn, and reads a large body again afterwards, so that no other request
- * waits for another service or for the database of its tenant.
+ * Reads a request with everything it names, in the turn of large ones: the values of a large body are in memory while
+ * it is read, and no longer. Names are looked up outside of this turn, and a large body is read again afterwards, so no
+ * other request waits for another service or for the database of its tenant.
  */
 export async function readNamed(dependencies: ReaderDependencies, input: RequestBody): Promise<NamedRequest> {
   const { body, actor, signal } = input;
@@ -151,9 +151,9 @@ export async function readNamed(dependencies: ReaderDependencies, input: Request
 /** The meanings of names: stored responses without their contents. */
 interface Known {
   agent: ResolvedAgent | null;
-  /** The response that the request continues, and those before it. */
+  /** The continued response, and those before it. */
   chain: Chain;
-  /** The responses that have its items. */
+  /** The responses with its items. */
   holders: Holders;
 }
 
@@ -191,7 +191,7 @@ async function complete(
     return reduced(input, { request, target: first, text: body, sessionId, stored: null });
   const { previousId } = state;
   const [previous] = known.chain;
-  // From the deployment at the provider that made the response which it continues.
+  // From the deployment at the provider of the continued response.
   const target = previous === undefined ? first : startingAt(first, previous.provider);
   const provider = target.chain[0].provider.name;
   const naming = { ...input, state, format, provider, ...known };
@@ -214,7 +214,7 @@ async function complete(
   });
 }
 
-/** Everything of a request that its turn needs, without its values. */
+/** Everything a turn needs of a request, without its values. */
 async function reduced(
   { share, actor, settings, isAnswered }: RequestBody,
   {
@@ -241,7 +241,7 @@ async function reduced(
   }));
 }
 
-/** For a request whose answer is stored: its text counts until the response closes, which releases the share itself. */
+/** For a request with an answer to store: its text counts until the response closes and releases the share itself. */
 function heldShare(share: Share): Share {
   return { release: () => undefined, copied: (bytes) => share.copied?.(bytes) };
 }
@@ -252,7 +252,7 @@ async function parsed({ actor, parse }: RequestBody, text: Buffer): Promise<Comp
   return readPart(text, tenantId, () => parse(text, value));
 }
 
-/** Null for a request that names nothing. */
+/** Null for a request without names. */
 function namesIn({ model, operation, state }: CompletionRequest): Names | null {
   const fits = (id: string): boolean => id.length <= maxIdChars;
   const agent = operation === 'chat' ? agentRef(model) : null;
@@ -268,17 +268,17 @@ function namesIn({ model, operation, state }: CompletionRequest): Names | null {
 
 interface Naming extends Known {
   body: Buffer;
-  /** Is charged for what is read and for the text that goes out. */
+  /** Is charged for everything read and for the outgoing text. */
   share: { grow(bytes: number): void };
   actor: { tenantId: string; userId: string | null };
   state: RequestState;
   format: StateFormat;
-  /** The one that gets the conversation. */
+  /** The receiver of the conversation. */
   provider: string;
 }
 
 /**
- * A request with everything that it names. `ownText` has the items of its ids, as they are stored; `text` also has the earlier
+ * A request with everything it names. `ownText` has the items of its ids, as stored; `text` also has the earlier
  * conversation, and summaries as a provider reads them.
  */
 async function continuedText(
@@ -314,7 +314,7 @@ async function continuedText(
   return { ownText, text: await edited(() => format.continued(withSummaries, earlier)) };
 }
 
-/** A text, the place of another item, or none. */
+/** A text, the place of another item, or null for neither. */
 type Item = Buffer | number | null;
 
 function textOf(item: NamedItem | number | null): Item {
@@ -344,7 +344,7 @@ async function namedItems(
   );
 }
 
-/** The ids of items in a request that stand for items which it doesn't have. */
+/** Ids in a request for items missing in it. */
 function unknownIds({ references, places }: Pick<RequestState, 'references' | 'places'>): string[] {
   return [...new Set(references.values())].filter((id) => !places.has(id));
 }

@@ -7,8 +7,8 @@ import type { Target } from '../catalogue/target.ts';
 import { maxIdChars } from '../bounds.ts';
 
 /**
- * Everything that a turn needs of a request beside its bytes, so that nothing keeps its values: these take up to twice its
- * bytes while memory, tools and limits are asked. Reads it all at once: in a turn of the event loop for a large one.
+ * Everything a turn needs of a request beside its bytes, so nothing keeps its values: these take up to twice its bytes
+ * while memory, tools and limits are asked. Reads it all at once: in a turn of the event loop for a large one.
  */
 export function requestFacts(
   request: CompletionRequest,
