@@ -10,7 +10,7 @@ export interface MemoryOptions {
   peers: Peers;
   telemetry: RunTelemetry;
   drainTimeoutMs: number;
-  /** The most that a search in memory may delay a turn. */
+  /** The longest delay of a turn by a search in memory. */
   recallBudgetMs?: number | undefined;
 }
 
@@ -18,10 +18,10 @@ export interface MemoryOptions {
 export function createMemory({ log, registry }: Shell, options: MemoryOptions) {
   const { peers, telemetry, drainTimeoutMs, recallBudgetMs: budgetMs } = options;
   const memory = new MemoryClient(peers.memory);
-  // Turns that wait for memory delay the stop no longer.
+  // The longest delay of the stop by turns waiting for memory.
   const drainMs = Math.min(drainTimeoutMs, 5_000);
   const remember = new RememberQueue({ memory, isOutage, log, registry, drainMs });
-  // Connects, so that the first search does not spend its time on that.
+  // Connects, so the first search does not spend its time on it.
   const start = (): void => log.debug({ reachable: peers.memory.reachable }, 'connecting to memory');
   return { recall: new RecallStep({ memory, telemetry, budgetMs }), remember, parts: [{ start }, remember] };
 }

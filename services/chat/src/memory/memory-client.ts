@@ -17,7 +17,7 @@ export class MemoryClient {
     this.#peer = peer;
   }
 
-  /** The passages that fit a text best. Sees what belongs to the agent and to the acting user of the assertion. */
+  /** The best-fitting passages for a text. Sees data of the agent and of the assertion's acting user. */
   recall(request: RecallRequest, context: RecallContext): Promise<RecallResponse> {
     return this.#peer.call('recall', { ...request, query: storable(request.query) }, context);
   }

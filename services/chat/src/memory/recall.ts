@@ -14,14 +14,14 @@ import { Breaker } from '../providers/breaker.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { referenceOf } from './reference.ts';
 
-/** The most that a search may delay a turn. */
+/** The longest delay of a turn by a search. */
 const recallBudgetMs = 150;
 /** Memory is asked for nothing else here. */
 const operation = 'recall';
-/** The longest query that memory takes. */
+/** The longest query accepted by memory. */
 const maxQueryChars = 2_000;
 
-/** The actor of a search, and the time that it may take. */
+/** The actor of a search, and its time limit. */
 export interface RecallContext {
   requestId: string;
   trace: TraceContext;
@@ -40,7 +40,7 @@ export interface RecallOptions {
   budgetMs?: number | undefined;
 }
 
-/** The turn that a search is for. */
+/** The turn of a search. */
 export interface RecallTurn {
   request: AcceptedRequest;
   actor: ProvenActor;
@@ -51,7 +51,7 @@ export interface RecallTurn {
 }
 
 export interface Recalled {
-  /** The target, with the passages that were found. */
+  /** The target, with the passages found. */
   target: Target;
   /** Null if there was no search. */
   recall: Recall | null;

@@ -12,9 +12,9 @@ export interface Reference {
 }
 
 /**
- * Passages from memory as a message for the model. Anybody who can write to a memory can write instructions into it, so
- * each passage is between marks with a random number, which no text in it can contain, and the message says that nothing
- * between them is an instruction. Null without passages.
+ * Passages from memory as a message for the model. Anybody with write access to a memory can write instructions into
+ * it, so each passage is between marks with a random number, which no text in it can contain, and the message declares
+ * everything between them to be no instruction. Null without passages.
  */
 export function referenceOf(results: readonly Passage[]): Reference | null {
   const passages = fitting(results);
@@ -36,7 +36,7 @@ function shown({ path, title, startLine, endLine, text }: Passage, mark: string)
   return `${mark} ${source} lines ${startLine}-${endLine}\n${text}`;
 }
 
-/** The best passages that fit together. */
+/** The best passages within `maxChars`. */
 function fitting(passages: readonly Passage[]): Passage[] {
   let left = maxChars;
   return passages.filter(({ text, path, title }) => {

@@ -10,21 +10,21 @@ export interface RememberQueueOptions {
     /** Returns false if memory does not take the turn. */
     remember: (turn: RememberRequest) => Promise<boolean>;
   };
-  /** Whether an error means that memory is unavailable, so that a retry may help. */
+  /** Whether an error means an outage of memory, so a retry may help. */
   isOutage: (error: unknown) => boolean;
   log: Logger;
   registry: Registry;
-  /** How long `stop` waits for turns that are still to be sent. */
+  /** How long `stop` waits for unsent turns. */
   drainMs: number;
   limits?: Partial<typeof defaults>;
 }
 
 /** A turn has 64 Ki characters at most: 32 Mi characters wait in all. */
 const defaults = {
-  /** Turns that are sent at once, and the part that one tenant may use. */
+  /** Turns sent at once, and the part one tenant may use. */
   slots: 4,
   perKey: 2,
-  /** Turns that wait, and the part of one tenant. */
+  /** Waiting turns, and the part of one tenant. */
   maxWaitingOfAll: 500,
   maxWaiting: 125,
   tries: 4,
@@ -33,8 +33,8 @@ const defaults = {
 };
 
 /**
- * Sends finished turns to memory, off the request path. Bounded: turns beyond the bounds are dropped and counted, and so
- * is a turn that memory does not take in a few tries.
+ * Sends finished turns to memory, off the request path. Bounded: turns beyond the bounds are dropped and counted, and
+ * so is a turn after a few failed tries.
  */
 export class RememberQueue {
   readonly #options: RememberQueueOptions;
@@ -55,7 +55,7 @@ export class RememberQueue {
       'Finished turns for memory: stored, skipped by memory, dropped because the queue was full or the service stopped, or failed',
       ['outcome'],
     );
-    // From 0, so that the first one counts as an increase.
+    // From 0, so the first one counts as an increase.
     for (const outcome of ['stored', 'skipped', 'dropped', 'failed']) this.#turns.inc({ outcome }, 0);
     new Gauge({
       name: 'gatehouse_memory_turns_waiting',

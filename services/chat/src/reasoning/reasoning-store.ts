@@ -9,12 +9,12 @@ import type { LastingRun } from '../runs/run.ts';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-user-store.ts';
 import type { CallReasoning, SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 
-/** Newer calls of a conversation whose thoughts are looked for, and the bytes of these. */
+/** The newer calls of a conversation to look for thoughts of, and the bytes of these. */
 const most = { calls: 1_000, bytes: 4 * 1024 * 1024 };
 /** Calls of one answer: more than any model makes at once. */
 const maxCallsOfAnswer = 128;
 
-/** The user whose conversation the reasoning belongs to. */
+/** The user with the conversation of the reasoning. */
 interface ReasoningOwner {
   tenantId: string;
   /** Null for a key without a user. */
@@ -28,7 +28,7 @@ interface ReasoningRow {
   content: Buffer;
 }
 
-/** Thoughts of models for clients whose API has no place for their signatures, on every replica. */
+/** Thoughts of models for clients without a place for their signatures in the API, on every replica. */
 export class ReasoningStore {
   readonly #options: { pool: Pool; keyRing: KeyRing; log: Logger };
 
@@ -79,7 +79,7 @@ export class ReasoningStore {
   }
 }
 
-/** Signed reasoning in the member names of 0.3.0, whose replicas read the same rows. */
+/** Signed reasoning in the member names of 0.3.0: its replicas read the same rows. */
 type StoredReasoning = Omit<SignedReasoning, 'signature'> & {
   seal: Omit<SignedReasoning['signature'], 'origin'> & { maker: string };
 };
@@ -98,8 +98,8 @@ function contextOf(callId: string, { tenantId, userId }: ReasoningOwner): string
 }
 
 /**
- * Writes thoughts of a run that lasts; none whose user was forgotten meanwhile. Two answers whose calls have the same id
- * lose the thoughts of both: nothing else says which conversation they belong to.
+ * Writes thoughts of a lasting run, unless its user was forgotten meanwhile. Two answers with calls of the same id lose
+ * the thoughts of both: nothing else says which conversation they belong to.
  */
 async function insertReasoning(
   pool: Pool,

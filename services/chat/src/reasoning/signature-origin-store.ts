@@ -4,9 +4,9 @@ import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { signatureSteps } from '@gatehouse/dialects/signatures-in';
 import { SignatureOrigins, signatureDigest, type NewSignature } from '../providers/signature-origins.ts';
 
-/** The origins of signatures that clients got as they are, on every replica. The end of a run stores them. */
+/** Origins of signatures passed to clients as they are, on every replica. The end of a run stores them. */
 export class SignatureOriginStore extends Store {
-  /** The signatures in the text of a request. One look-up for a conversation with some, and none for others. */
+  /** The signatures in the text of a request. One look-up for a conversation with some, and no look-up for others. */
   async of(api: ApiName, text: Buffer, tenantId: string): Promise<SignatureOrigins> {
     const members = dialects[api].signatures?.members ?? [];
     const found = await runSteps(signatureSteps(members, text), cooperativeFor(text, tenantId));

@@ -4,7 +4,7 @@ import { visibilityKey, type Delegation, type TenantPrincipal } from '@gatehouse
 import type { Signer } from '@gatehouse/identity/signer';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 
-/** The party that a run belongs to, and the request behind it. */
+/** The party of a run, and the request behind it. */
 export interface Actor extends RequestContext {
   tenantId: string;
   /** Null if no request with a key began the run. */
@@ -12,7 +12,7 @@ export interface Actor extends RequestContext {
   userId: string | null;
 }
 
-/** An actor that can prove to a service who it is, and so sees its user's agents and memory. */
+/** An actor with a proof of its identity for services. It therefore sees its user's agents and memory. */
 export interface ProvenActor extends Actor {
   /** Callers with the same see the same agents. */
   sees: string;
@@ -32,7 +32,7 @@ export function requestActor({
   return { requestId, trace, tenantId, apiKeyId, userId, sees, proofFor: () => Promise.resolve(assertion) };
 }
 
-/** The actor of a call that another service has delegated: for its one agent, also if that is private. */
+/** The actor of a call delegated by another service: for its one agent, also if private. */
 export function delegatedActor(
   signer: Signer,
   delegation: Delegation,

@@ -1,7 +1,7 @@
 /**
- * The programs that runs are reported by, with the products in their `User-Agent` (RFC 9110 §10.1.5). Programs stand
- * before the frameworks that they are made with, and these before SDKs, because a value may name all three. A product
- * matches as a whole, or by its beginning with `*`.
+ * Programs in reports of runs, with the products in their `User-Agent` (RFC 9110 §10.1.5). Programs stand before the
+ * frameworks they are made with, and these before SDKs, because a value may name all three. A product matches as a
+ * whole, or by its beginning with `*`.
  */
 const products = {
   'claude-code': ['claude-cli', 'claude-code'],
@@ -23,13 +23,13 @@ const products = {
   curl: ['curl'],
 } as const;
 
-/** `other` for every program that the list does not have. */
+/** `other` for every program outside of the list. */
 export type ClientName = keyof typeof products | 'other';
 
 const named = Object.entries(products) as [ClientName, readonly string[]][];
 export const clientNames: readonly ClientName[] = [...named.map(([name]) => name), 'other'];
 
-/** The program that the value of `User-Agent` names. Any client can claim to be another: for reports, not for rights. */
+/** The program named in the value of `User-Agent`. Any client can claim to be another: for reports, not for rights. */
 export function clientNamed(userAgent: string | undefined): ClientName {
   const programs = productsOf(userAgent ?? '');
   const isNamed = (product: string): boolean =>

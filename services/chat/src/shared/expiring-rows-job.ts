@@ -24,7 +24,7 @@ export interface ExpiringRowsOptions {
   firstMs?: number | undefined;
 }
 
-/** Deletes rows that have expired, and those of a tenant that keeps too many. */
+/** Deletes expired rows, and the oldest of a tenant with too many. */
 export function expiringRows({ pool, log, table, most, firstMs = minuteMs }: ExpiringRowsOptions) {
   return new PeriodicWork({
     task: `delete old rows of ${table}`,

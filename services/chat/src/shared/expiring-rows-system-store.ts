@@ -1,9 +1,9 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** Tables whose rows are stored for clients until they expire. */
+/** Tables of rows stored for clients until they expire. */
 export type ExpiringTable = 'chat.responses' | 'chat.thoughts' | 'chat.seals';
 
-/** The tenant with the next id that has rows; null after the last. */
+/** The next id of a tenant with rows; null after the last. */
 export async function nextTenant(pool: Pool, table: ExpiringTable, after: string): Promise<string | null> {
   const row = await pool.first<{ tenant_id: string }>(
     `select tenant_id from ${table} where tenant_id > $1 order by tenant_id limit 1`,

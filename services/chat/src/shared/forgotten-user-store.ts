@@ -13,14 +13,14 @@ export function forgottenAfter(tenantId: string, digest: string, time: string): 
 }
 
 /**
- * The time at which a run of that age began. Rows of a run have this time: one that is written after the deletion of its
- * user, by a run that began before it, is deleted too.
+ * The time at which a run of this age began. Rows of a run have this time: one written after the deletion of its user,
+ * by a run begun before it, is deleted too.
  */
 export function beganAt(ageMs: string): string {
   return `now() - ${ageMs}::float8 * interval '1 millisecond'`;
 }
 
-/** Whether a user was forgotten since a time that many milliseconds ago; the arguments are parameters. */
+/** Whether a user was forgotten in the last so many milliseconds; the arguments are parameters. */
 export function forgottenSince(tenantId: string, digest: string, ageMs: string): string {
   return forgottenAfter(tenantId, `${digest}::bytea`, beganAt(ageMs));
 }

@@ -6,7 +6,7 @@ export interface GroupCommitOptions<Item> {
   /** Whether an error is an outage of the database, in which the items are not tried one by one. */
   isOutage: (error: unknown) => boolean;
   maxItems: number;
-  /** Keeps items through an outage and retries them. Without it, an outage rejects all items that wait. */
+  /** Keeps items through an outage and retries them. Without it, an outage rejects all waiting items. */
   retry?: {
     everyMs: number;
     /** Further items are rejected. */
@@ -22,9 +22,9 @@ interface Waiting<Item> {
 }
 
 /**
- * Commits the items of concurrent requests together: those that come while a commit is under way share the next one. A
- * durable commit takes 0.25–0.35 ms whether it carries 1 row or 32. A group that the database rejects is retried item by
- * item, so that one bad row harms no other.
+ * Commits the items of concurrent requests together: items arriving during a commit share the next one. A durable
+ * commit takes 0.25–0.35 ms whether it carries 1 row or 32. A group rejected by the database is retried item by item,
+ * so one bad row harms no other.
  */
 export class GroupCommit<Item> {
   readonly #options: GroupCommitOptions<Item>;
@@ -36,7 +36,7 @@ export class GroupCommit<Item> {
     this.#options = options;
   }
 
-  /** Items that no commit has taken yet. */
+  /** Items not yet taken by a commit. */
   get waiting(): number {
     return this.#waiting.length;
   }
@@ -53,14 +53,14 @@ export class GroupCommit<Item> {
     });
   }
 
-  /** Tries waiting items once more, and rejects them if that fails. Resolves when nothing is under way. */
+  /** Tries waiting items once more, and rejects them if this fails. Resolves when nothing is under way. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     while (this.#busy !== null) await this.#busy;
   }
 
   async #run(): Promise<void> {
-    // One turn of the event loop, so that requests that arrived together go together.
+    // One turn of the event loop, so requests arriving together go together.
     await new Promise(setImmediate);
     while (this.#waiting.length > 0) await this.#commit(this.#waiting.splice(0, this.#options.maxItems));
     this.#busy = null;
@@ -69,7 +69,7 @@ export class GroupCommit<Item> {
   async #commit(group: readonly Waiting<Item>[]): Promise<void> {
     try {
       await this.#options.commit(group.map(({ item }) => item));
-      // After the next group is sent, so that the database works while the requests of this one go on.
+      // After the next group is sent, so the database works while the requests of this one go on.
       setImmediate(() => group.forEach(({ resolve }) => resolve()));
     } catch (error) {
       if (this.#options.isOutage(error)) await this.#sitOut(group, error);
@@ -82,7 +82,7 @@ export class GroupCommit<Item> {
     const { retry } = this.#options;
     const { signal } = this.#stopping;
     if (retry === undefined || signal.aborted) {
-      // Items that came during the group's timeout would otherwise wait for the same timeout again.
+      // Items arriving during the group's timeout would otherwise wait for the same timeout again.
       for (const { reject } of [...group, ...this.#waiting.splice(0)]) reject(error);
       return;
     }

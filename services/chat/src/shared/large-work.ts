@@ -4,9 +4,9 @@ import { largeBytes } from '@gatehouse/kit/json-bytes';
 import { withSchedulingKey, type SchedulingKey } from '@gatehouse/kit/cooperative';
 
 /**
- * Requests whose text and values are in memory beside their bytes: up to four times as much again, since one character
- * outside of Latin-1 doubles a text. One at a time, as their pieces are at the event loop anyway: six requests of 17 MiB at
- * once took no less time, and 212 MiB for 123.
+ * Requests with their text and values in memory beside their bytes: up to four times as much again, since one character
+ * outside of Latin-1 doubles a text. One at a time, as their pieces are at the event loop anyway: six requests of 17
+ * MiB at once took no less time, and 212 MiB for 123.
  */
 const largeRequests = new FairQueue({
   ...{ perKey: 1, slots: 1, maxWaiting: 1_000 },
@@ -37,8 +37,8 @@ export class LargeWork implements SchedulingKey {
   }
 
   /**
-   * Waits for the turn if the request has so many bytes that it needs one, and has none yet. Throws 429 when too many of the
-   * tenant wait, 503 after half a minute, and the reason of the signal.
+   * Waits for the turn if the request has enough bytes to need one, and has no turn yet. Throws 429 when too many of
+   * the tenant wait, 503 after half a minute, and the reason of the signal.
    */
   async begin(bytes: number): Promise<void> {
     if (bytes <= largeBytes || this.#leave !== null) return;
@@ -67,7 +67,7 @@ export class LargeWork implements SchedulingKey {
     return this.#leave === null ? undefined : `large ${this.#tenantId ?? ''}`;
   }
 
-  /** Requests that wait for their turn. */
+  /** Requests waiting for their turn. */
   static get waiting(): number {
     return largeRequests.waiting;
   }

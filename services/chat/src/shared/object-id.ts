@@ -4,7 +4,7 @@ export function objectId(prefix: string, uuid: string): string {
   return prefix + uuid.replaceAll('-', '');
 }
 
-/** The UUID of such an id; null for an id that no object has. */
+/** The UUID of an object's id; null for any other text. */
 export function uuidIn(prefix: string, id: string): string | null {
   if (!id.startsWith(prefix)) return null;
   const [, ...parts] =

@@ -5,7 +5,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import { followTenants } from '@gatehouse/shell/tenant-changes';
 import type { ChatConfig } from '../config.ts';
 
-/** The services that chat calls. It is ready once it has reached tenant and agent. */
+/** The services called by chat. It is ready once it has reached tenant and agent. */
 export function createPeers(shell: Shell, config: ChatConfig) {
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);

@@ -1,6 +1,6 @@
 import { toPgText } from '@gatehouse/pg/text';
 
-/** JSON that PostgreSQL can hold, whatever the texts of a prompt are. */
+/** JSON fit for PostgreSQL, whatever the texts of a prompt are. */
 export function pgJson(value: unknown): string {
   const text = JSON.stringify(value);
   // JSON.stringify writes both NUL and lone surrogates as \u escapes, so their absence proves the text clean.

@@ -7,13 +7,13 @@ interface Settings {
   DATABASE_POOL: number;
 }
 
-// Rows are looked up by keys only. A plan that was cached while the tables were empty would always scan them. One plan
-// fits all values; planning each time cost the database a sixth of a group.
+// Rows are looked up by keys only. A plan cached while the tables were empty would always scan them. One plan fits all
+// values; planning each time cost the database a sixth of a group.
 const settings = { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' };
 
 /**
- * The connections of chat: `system` for the run log of all tenants and for jobs, `app` for all that a tenant's request
- * reads and writes by itself.
+ * The connections of chat: `system` for the run log of all tenants and for jobs, `app` for the reads and writes of a
+ * tenant's request itself.
  */
 export function createChatPools(
   shell: Shell,

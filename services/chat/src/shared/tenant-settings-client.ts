@@ -41,12 +41,12 @@ export class TenantSettingsClient {
     });
   }
 
-  /** For work that no key began. */
+  /** For work not begun by a key. */
   async getForTenant(tenantId: string, caller: SettingsCaller = {}): Promise<KeySettings> {
     return { ...(await this.#tenants.get(tenantId, caller)).settings, keyLimited: [] };
   }
 
-  /** `caller`: the request that asks, for its trace. */
+  /** `caller`: the asking request, for its trace. */
   async getForKey(
     key: { tenantId: string; keyId: string },
     caller: SettingsCaller = {},

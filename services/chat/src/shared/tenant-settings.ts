@@ -1,17 +1,17 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import type { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 
-/** The settings of a tenant that chat uses. */
+/** The settings of a tenant for chat. */
 export interface TenantSettings {
   /** Null when the tenant may use the whole catalogue. */
   allowedModels: AllowedModels | null;
-  /** Characters of prompt and answer that runs keep; 0 where previews are off. */
+  /** Characters of prompt and answer kept in runs; 0 with previews off. */
   previewChars: number;
   /** How long texts are kept. */
   retentionDays: number;
   /** The limited resources of the tenant. */
   limited: readonly Resource[];
-  /** Requests of the tenant that this replica admits at once without a lease. */
+  /** Requests of the tenant admitted at once by this replica without a lease. */
   unleasedRequests: bigint;
   /** The tenant's own keys for providers, newest first. */
   ownKeys: readonly TenantProviderKey[];
@@ -24,9 +24,9 @@ export interface TenantProviderKey {
   provider: string;
   /** Encrypted. */
   sealed: Buffer;
-  /** Models that it is for; null for all of the provider. */
+  /** The models it is limited to; null for all of the provider. */
   models: AllowedModels | null;
-  /** The user whose requests it is for; null for all. */
+  /** The user it is limited to; null for all. */
   userId: string | null;
 }
 
@@ -44,7 +44,7 @@ export interface KeySettings extends TenantSettings {
   keyLimited: readonly Resource[];
 }
 
-/** The settings for work that some limits do not hold. */
+/** The settings for work exempt from some limits. */
 export function withoutLimits(settings: KeySettings, resources: readonly Resource[]): KeySettings {
   const others = (limited: readonly Resource[]): Resource[] =>
     limited.filter((resource) => !resources.includes(resource));

@@ -17,7 +17,7 @@ const cacheLimits = { maxBytes: 64 * 1024 * 1024, maxBytesPerTenant: 16 * 1024 *
 
 /**
  * The tools of agents. The agent service executes those of servers, because it alone has their secrets, and the memory
- * service those that read its data.
+ * service those for reading its data.
  */
 export class ToolClient {
   readonly #agent: RpcClient<AgentServiceClient>;

@@ -31,11 +31,11 @@ import type { ActiveRun } from '../recording/active-run.ts';
 import type { SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { ServerTool, ToolDefinitions } from './tool-set.ts';
 
-/** Tools that the gateway calls itself in a turn. */
+/** Tools called by the gateway itself in a turn. */
 export interface TurnTools {
-  /** By the names that models get. */
+  /** By their names for models. */
   byName: ReadonlyMap<string, ServerTool>;
-  /** The definitions that each request gets. */
+  /** The definitions in each request. */
   definitions: ToolDefinitions;
   /** Ids of the calls in the client's request. */
   callIds: readonly string[];
@@ -68,32 +68,32 @@ export type LoopedStream = Pick<
   'kind' | 'model' | 'passTo' | 'text' | 'thoughts' | 'endFrames'
 >;
 
-/** Calls of one turn that are executed; others get an error. */
+/** The executed calls of one turn; others get an error. */
 const maxCallsAtOnce = 16;
 /** The most bytes of all results of a run. Each provider call gets all of them. */
 const maxAddedBytes = 4 * 1024 * 1024;
-/** A model that repeats a call so often with the same arguments gets no further. */
+/** A model gets no further after so many repeats of a call with the same arguments. */
 const maxRepeats = 3;
 
 /**
- * Calls the model again and again with the results of the tools that it asked for, until it answers, at most
- * `maxIterations` times and once more without tools.
+ * Calls the model again and again with the results of the requested tools, until it answers, at most `maxIterations`
+ * times and once more without tools.
  */
 export class ToolLoop {
   readonly #options: ToolLoopOptions;
   readonly #messages: string[] = [];
-  /** The provider that made reasoning which is among the messages: no other one gets it. */
+  /** The maker of the reasoning among the messages: no other provider gets it. */
   #sealedBy: Provider | null = null;
   readonly #repeats = new Map<string, number>();
   /** The ids of all calls of the conversation. */
   readonly #ids: Set<string>;
-  /** Thoughts that the client's API has no place for: those of the conversation, and of the run. */
+  /** Thoughts without a place in the client's API: those of the conversation, and of the run. */
   readonly #thoughts: Map<string, readonly SignedReasoning[]>;
   #addedBytes = 0;
   #calls = 0;
   /** Whether the answer under way may call tools. */
   #mayCall = true;
-  /** The stream that shows the calls of tools to the client; null if it sees none. */
+  /** The stream to show the calls of tools to the client by; null if it sees no calls. */
   #events: ToolStream | null = null;
 
   constructor(options: ToolLoopOptions) {
@@ -122,7 +122,7 @@ export class ToolLoop {
     return { ...answer, bytes: answers.shown ?? answer.bytes };
   }
 
-  /** Throws an `invalid` failure for an answer that can't be parsed within 50 ms. */
+  /** Throws an `invalid` failure if the answer can't be parsed within 50 ms. */
   async #messageIn({ bytes, model }: ObjectAnswer, answers: ToolAnswers): Promise<AssistantMessage | null> {
     const { tenantId } = this.#options.chain;
     const whole = wholeOf(bytes);
@@ -291,7 +291,7 @@ export class ToolLoop {
   }
 }
 
-/** Throws an `invalid` failure for a message that can't be put together. */
+/** Throws an `invalid` failure if the message can't be put together. */
 function answeredIn(stream: ToolStream, { provider }: Model): AssistantMessage {
   try {
     return stream.message;

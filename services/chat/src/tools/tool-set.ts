@@ -2,7 +2,7 @@ import type { Tool } from '@gatehouse/proto/agent/v1/agent';
 import type { Dialect } from '@gatehouse/dialects/dialect';
 import { sampleOf, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
 
-/** A tool that another service calls. */
+/** A tool called by another service. */
 export type ServerTool = Omit<Tool, 'schemaJson' | 'description'>;
 
 /** A call of a tool of an agent. */

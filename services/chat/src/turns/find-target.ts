@@ -31,7 +31,7 @@ export interface AgentResolver {
 interface TargetQuery {
   api: ApiName;
   request: CompletionRequest;
-  /** The agent that the request names; null without one, and for one that the caller can't see. */
+  /** The agent named in the request; null without one, and for one hidden from the caller. */
   agent: ResolvedAgent | null;
   actor: ProvenActor;
   settings: TenantSettings;
@@ -71,7 +71,7 @@ function anyPayersTarget(dependencies: TargetDependencies, query: TargetQuery): 
   return agentTarget(catalogue, agent, settings.allowedModels, choosing);
 }
 
-/** Longer system prompts may be the same in many sessions, so that the end of a text counts, too. */
+/** Longer system prompts may be the same in many sessions, so the end of a text counts, too. */
 const maxChars = 4_096;
 
 /**

@@ -28,8 +28,8 @@ export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage
 }
 
 /**
- * Sends question and answer to memory, once each, if the agent's memory is written to. Null for turns that are not
- * remembered: without an acting user, without text, or with several answers, of which no one is the turn's.
+ * Sends question and answer to memory, once each, if the agent's memory is written to. Null for turns not to be
+ * remembered: without an acting user, without text, or with several answers, no one of them the turn's.
  */
 function remembering(
   queue: MemoryDependencies['remember'],
@@ -49,7 +49,7 @@ function remembering(
     startedAtMs: BigInt(Math.floor(nowMs() - (monotonicMs() - arrivedAt))),
   };
   return ({ runId, text: output }) => {
-    // A turn that ends with tool calls goes on in another one.
+    // A turn with tool calls at its end goes on in another one.
     if (output.trim() !== '') queue.add({ ...turn, runId, output });
   };
 }

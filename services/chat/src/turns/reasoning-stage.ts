@@ -24,8 +24,8 @@ export interface ReasoningDependencies {
 }
 
 /**
- * Stores the reasoning before calls of tools for clients whose API has no place for it, and adds it to their next request:
- * one look-up for a conversation with calls of tools, and none for others.
+ * Stores the reasoning before calls of tools for clients without a place for it in their API, and adds it to their next
+ * request: one look-up for a conversation with calls of tools, and no look-up for others.
  */
 export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnStage {
   return {
@@ -58,8 +58,8 @@ export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnSt
 }
 
 /**
- * Whether a model of another API may reason, in answers to a client whose API has no place for that. Services don't send
- * calls of tools again.
+ * Whether a model of another API may reason, in answers to a client without a place for this in its API. Services don't
+ * send calls of tools again.
  */
 function losesReasoning({ client, request, target, dialect }: TurnContext): boolean {
   if (client === null) return false;

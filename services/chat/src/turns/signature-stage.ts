@@ -13,14 +13,14 @@ export interface SignatureDependencies {
 
 interface SignedRequest {
   api: ApiName;
-  /** The text of the request, with everything that it continues. */
+  /** The text of the request, with everything it continues. */
   text: Buffer;
   target: Target;
   tenantId: string;
   settings: Pick<TenantSettings, 'ownKeys'>;
 }
 
-/** Looks up the origins of the reasoning signatures in a client's request. Services send none. */
+/** Looks up the origins of the reasoning signatures in a client's request. Services send no signatures. */
 export function signatureStage(dependencies: SignatureDependencies): TurnStage {
   return {
     async prepare(turn, { text }) {

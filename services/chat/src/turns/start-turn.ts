@@ -23,7 +23,7 @@ export interface TurnDependencies extends AnswerDependencies {
   limiter: Limiter;
 }
 
-/** Takes what limits count of a request that arrives, and returns it if the request is not accepted. */
+/** Takes an arriving request's part of the limits, and returns it if the request is not accepted. */
 export async function arrive(
   { limiter }: Pick<TurnDependencies, 'limiter'>,
   payer: Payer,
@@ -48,8 +48,9 @@ export async function prepareTurn(
 }
 
 /**
- * Prepares the stages of a turn, and checks every limit that the body of its request decides. Throws as they and
- * `Limiter.admit` do. `input` is in memory no longer than this, and the text no longer than a provider call may need it.
+ * Prepares the stages of a turn, and checks every limit decided by the body of its request. Throws as they and
+ * `Limiter.admit` do. `input` is in memory no longer than this, and the text no longer than a provider call may need
+ * it.
  */
 export async function startTurn(
   dependencies: TurnDependencies,
@@ -66,7 +67,7 @@ export async function startTurn(
   const payer = {
     tenantId,
     apiKeyId,
-    // A run that the tenant pays itself counts for no budget.
+    // A run paid by the tenant itself counts for no budget.
     settings: target.ownKeys === null ? settings : withoutLimits(settings, [Resource.BUDGET]),
   };
   const callAmounts = { amounts, leastTokens: leastTokens(facts, target), signal };
@@ -88,7 +89,7 @@ export async function startTurn(
   return new Turn(dependencies, started);
 }
 
-/** Not part of `startTurn`, whose closures keep the facts of the request. */
+/** Not part of `startTurn`: closures there keep the facts of the request. */
 function furtherCalls(
   limiter: Limiter,
   { admission, payer, call }: { admission: Admission; payer: Payer; call: CallAmounts },

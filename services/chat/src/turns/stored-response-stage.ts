@@ -8,8 +8,8 @@ export interface StoredResponseDependencies {
 }
 
 /**
- * Shows answers as their clients asked for them and under the ids by which they are stored, stores them, and seals the
- * summaries of conversations. The reader of a request has added the stored responses that it names (`readNamed`).
+ * Shows answers as requested by their clients and under the ids they are stored by, stores them, and seals the
+ * summaries of conversations. The reader of a request has added the stored responses it names (`readNamed`).
  */
 export function storedResponseStage({ responses }: StoredResponseDependencies): TurnStage {
   return {
@@ -35,7 +35,7 @@ export function storedResponseStage({ responses }: StoredResponseDependencies): 
             bytes === null
               ? (dialect.state?.endOf(frames()) ?? null)
               : await storedView.whole(bytes, tenantId, model);
-          // A stream that broke off is not stored.
+          // A stream broken off is not stored.
           if (answer === null) return;
           await store(answer, { id: run.identity.id, ageMs: run.ageMs, provider: model.provider.name });
           turn.isStored = true;
@@ -45,7 +45,7 @@ export function storedResponseStage({ responses }: StoredResponseDependencies): 
   };
 }
 
-/** The parts of an answer that the gateway adds, or hides since a provider repeats them. */
+/** The parts of an answer added by the gateway, or hidden since a provider repeats them. */
 function additionsOf({ target, tools, stored, run }: StartedTurn): Additions {
   const { previousId = null, store = null } = stored ?? {};
   const isNamed = store !== null || previousId !== null;

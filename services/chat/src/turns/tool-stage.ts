@@ -14,8 +14,8 @@ export interface ToolDependencies {
 }
 
 /**
- * Adds the tools of an agent to a request. A tool of the client with the same name replaces that of the agent. While the
- * agent service is away, the agent answers without its tools. Throws a 400 for several answers at once.
+ * Adds the tools of an agent to a request. A tool of the client replaces the agent's of the same name. While the agent
+ * service is away, the agent answers without its tools. Throws a 400 for several answers at once.
  */
 export function toolStage({ tools, log }: ToolDependencies): TurnStage {
   return {

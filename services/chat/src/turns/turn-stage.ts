@@ -18,13 +18,13 @@ import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TurnTools } from '../tools/tool-loop.ts';
 
 /**
- * One concern of a turn: stored responses, reasoning, memory, … The stages of all turns are one list (`turnStages`), in
- * whose order they are called. A stage has no state of its own about a turn: that is in `TurnContext`.
+ * One concern of a turn: stored responses, reasoning, memory, … The stages of all turns are one list (`turnStages`),
+ * and are called in its order. A stage keeps no state of its own about a turn: `TurnContext` has it.
  */
 export interface TurnStage {
   /**
-   * Looks up what the stage adds to the request, at the same time as all other stages and before limits are checked. Sets
-   * members of `turn` that no other stage sets. An error refuses the request: no run, no provider call.
+   * Looks up the stage's additions to the request, at the same time as all other stages and before limits are checked.
+   * Sets members of `turn` not set by any other stage. An error refuses the request: no run, no provider call.
    */
   prepare?(turn: TurnContext, input: TurnInput): Promise<void> | void;
   /**
@@ -32,7 +32,7 @@ export interface TurnStage {
    * prepared. May replace `source`, `target` and members of `request`. An error refuses the request, as in `prepare`.
    */
   request?(turn: StartedTurn, input: TurnInput): Promise<void> | void;
-  /** The part that the stage has in an answer which has begun; null for none. An error ends the run with it. */
+  /** The stage's part in a begun answer; null for no part. An error ends the run with it. */
   answer?(turn: StartedTurn): AnswerStage | null;
   /** The turn is over, and its run has ended: the client has the whole answer, or the error. Must not throw. */
   ended?(turn: StartedTurn, outcome: TurnOutcome): void;
@@ -51,17 +51,17 @@ export interface AnswerStage {
 
 /** Changes an answer on its way to the client. An error of `stream` or `whole` ends the run. */
 export interface AnswerFilter {
-  /** A sink that passes frames on to `next`. It may hold them until `complete`, and returns false from `write` to wait. */
+  /** Passes frames on to `next`. The sink may hold them until `complete`, and returns false from `write` to wait. */
   stream(next: FrameSink): FrameSink;
   /** The last frames of a stream as they go on. Called again with others; must not throw, since the run has ended. */
   lastFrames(frames: readonly Buffer[]): readonly Buffer[];
   whole(bytes: Buffer, model: Model): Promise<Buffer>;
 }
 
-/** An answer that has arrived as a whole. */
+/** An answer once it has arrived as a whole. */
 export interface CompleteAnswer {
   model: Model;
-  /** Its calls of tools, with reasoning that its client's API has no place for. */
+  /** Its calls of tools, with reasoning without a place in its client's API. */
   thoughts: readonly CallReasoning[];
   /** The document of a whole answer; null for a stream. */
   bytes: Buffer | null;
@@ -69,13 +69,13 @@ export interface CompleteAnswer {
   lastFrames: () => readonly Buffer[];
 }
 
-/** The text of the model, where the turn keeps it, or the error that the client gets. */
+/** The text of the model, where the turn keeps it, or the client's error. */
 export type TurnOutcome = { text: string } | { error: AppError };
 
-/** The parts of a request that are in memory until its turn has started, and no longer. */
+/** The parts of a request in memory until its turn has started, and no longer. */
 export interface TurnInput {
   facts: AcceptedRequest;
-  /** Its text with everything that it names; null for a request of another service. */
+  /** Its text with everything it names; null for a request of another service. */
   text: Buffer | null;
   /** Is charged for what is read for it. */
   share: { grow(bytes: number): void };
@@ -95,7 +95,7 @@ export interface TurnContext {
   source: RequestSource;
   target: Target;
   readonly actor: Actor;
-  /** The party whose memory and tools an agent uses; null without one. */
+  /** The owner of the memory and tools an agent uses; null without one. */
   readonly member: ProvenActor | null;
   readonly settings: KeySettings;
   /** The client, which is no service of the gateway; null without one. */
@@ -103,7 +103,7 @@ export interface TurnContext {
   /** The entrance of the request: `api`, `memory`, … */
   readonly channel: string;
   readonly sessionId: string | null;
-  /** Headers of the client that its API passes on. */
+  /** The client's headers, as far as its API passes them on. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the client asked for events of the gateway's calls of tools. */
   readonly showsTools: boolean;
@@ -111,35 +111,35 @@ export interface TurnContext {
   readonly act?: (() => Promise<void>) | undefined;
   /** By the monotonic clock. */
   readonly arrivedAt: number;
-  /** The amounts of the tenant's limits that it holds since it arrived. The turn releases them once it completes. */
+  /** The amounts of the tenant's limits held since its arrival. The turn releases them once it completes. */
   readonly admission: Admission;
   /** Aborts when the answer is no longer wanted. */
   readonly signal: AbortSignal;
-  /** The response that the request continues, and the way to store its own; null where a dialect stores none. */
+  /** The response it continues, and the way to store its own; null for a dialect without stored responses. */
   readonly stored: StoredState | null;
-  /** The search in memory that the target's reference is from; null without one. */
+  /** The search in memory behind the target's reference; null without one. */
   recall: Recall | null;
   /** Takes the text of the answer, for memory; null where it is not remembered. Must not throw. */
   remember: ((answer: { runId: string; text: string }) => void) | null;
-  /** Tools that the gateway calls; null without any. */
+  /** Tools called by the gateway; null without any. */
   tools: TurnTools | null;
-  /** Reasoning of earlier answers that the client's API has no place for. */
+  /** Reasoning of earlier answers without a place in the client's API. */
   thoughts: KnownReasoning;
   /** The origins of reasoning signatures; null where all models share one. */
   signatures: SignatureOrigins | null;
 }
 
 export interface StoredState {
-  /** The stored response that the client names. */
+  /** The stored response named by the client. */
   previousId: string | null;
   /** Stores the answer; null where it is not stored. */
   store: StoreResponse | null;
 }
 
-/** A turn whose request has passed every limit. */
+/** A turn after its request has passed every limit. */
 export interface StartedTurn extends TurnContext {
   readonly run: ActiveRun;
-  /** The most tokens of an answer that a budget allows; null where the request's own limit counts. */
+  /** The most tokens of an answer within a budget; null where the request's own limit counts. */
   readonly maxTokens: number | null;
   readonly unpricedTools: ProviderChainOptions['unpricedTools'];
   /** Headers of the answer about limits: `x-ratelimit-*`, `x-gateway-max-tokens`. */
@@ -155,7 +155,7 @@ const nothing = {
   ...{ recall: null, remember: null, tools: null, signatures: null },
 };
 
-/** Members of a turn that its entrance knows. */
+/** Members of a turn known to its entrance. */
 type Entrance = Omit<TurnContext, 'request' | 'thoughts' | keyof typeof nothing> &
   Partial<Pick<TurnContext, keyof typeof nothing>>;
 

@@ -11,11 +11,11 @@ import { ToolLoop, type LoopedStream } from '../tools/tool-loop.ts';
 import type { AnswerStage, StartedTurn, TurnStage } from './turn-stage.ts';
 
 /**
- * Takes the answer of a turn to the one that asked for it: an HTTP client, or a caller that collects the answer. A turn
- * calls `sendObject`, or `openStream` and `endStream`, or `fail`, and last of all `close`.
+ * Takes the answer of a turn to its receiver: an HTTP client, or a collecting caller. A turn calls `sendObject`, or
+ * `openStream` and `endStream`, or `fail`, and last of all `close`.
  */
 export interface AnswerSink extends AnswerReceiver {
-  /** Stores a whole answer in the transaction that ends its run. */
+  /** Stores a whole answer in the transaction at the end of its run. */
   readonly stored?: StoreAnswer | undefined;
   /** Delivers a whole answer. Its run has ended. */
   sendObject(answer: ObjectAnswer): void;
@@ -30,9 +30,9 @@ export interface AnswerSink extends AnswerReceiver {
 }
 
 export interface TurnFailure {
-  /** The value that was thrown. */
+  /** The thrown value. */
   cause: unknown;
-  /** Whether a provider was called, so that there is a run. */
+  /** Whether a provider was called, so there is a run. */
   hasRun: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface AnswerDependencies {
   log: Logger;
 }
 
-/** One turn of a completion whose request has passed every check and limit (see `startTurn`). */
+/** One turn of a completion after its request has passed every check and limit (see `startTurn`). */
 export class Turn {
   readonly #dependencies: AnswerDependencies;
   readonly #turn: StartedTurn;
@@ -122,7 +122,7 @@ export class Turn {
     for (const [index, { complete }] of parts.entries())
       await complete?.({
         ...{ model: answer.model, thoughts: answer.thoughts, bytes: null },
-        // A dialect whose answers are stored has usage unasked.
+        // A dialect with stored answers has usage unasked.
         lastFrames: () => shownBy((frames ??= answer.endFrames(null)), index),
       });
     const end = await run.finish('ok', { keeps: this.#turn.isStored });
@@ -147,7 +147,7 @@ export class Turn {
     return run.finish('error', { error });
   }
 
-  /** A run that went well is in its trace, and the edge logs the request: a second line would only cost time. */
+  /** A successful run is in its trace, and the edge logs the request: a second line would only cost time. */
   #logEnd(end: RunEnd | null): void {
     if (end === null) return;
     const { run } = this.#turn;
