@@ -68,7 +68,7 @@ export function* signatureSteps(beginnings: readonly Buffer[], text: Buffer): Ge
 
 const membersOfStep = 500;
 
-/** The id of the text in the value behind a name. */
+/** The id of the text behind a name, as its value. */
 function idBehind(text: Buffer, behindName: number): string | null {
   const colonAt = behindSpaces(text, behindName);
   if (text[colonAt] !== colon) return null;

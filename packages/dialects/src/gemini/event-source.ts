@@ -14,7 +14,7 @@ import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
 import { endingOf, partsOf } from './response.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
 
-/** Reads the frames of Gemini. No frame is marked as the last one: the response ends without a mark. */
+/** Reads the frames of Gemini. No frame is marked as the last one: the end of the response is the mark. */
 export class GeminiSource extends AnswerSource {
   #usage: Fields = {};
   /** Whether usage came with the finish reason, or after it. */
