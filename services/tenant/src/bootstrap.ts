@@ -14,7 +14,8 @@ import { changeRecorder } from './audit/change-store.ts';
 
 /**
  * The bootstrap command: creates the platform's first owner key and prints its text as the only line on standard
- * output. The text is never shown again. `--force` creates a key although another one exists, in case that was lost.
+ * output. The text is never shown again. `--force` creates a key although another one exists, in case the other one was
+ * lost.
  */
 async function bootstrap(): Promise<void> {
   const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } });

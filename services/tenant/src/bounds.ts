@@ -11,26 +11,26 @@ export const stepMs = 30_000;
 
 // Pages and exports.
 
-/** Rows that an export holds at a time. */
+/** Rows in memory per export. */
 export const exportPageRows = 200;
-/** Exports that a replica sends at a time; others wait. Those of owners have slots of their own. */
+/** Concurrent exports of a replica; others wait. Owners' exports have slots of their own. */
 export const exportSlots = { ofOwners: 1, ofTenants: 4 };
-/** Keys that a page reads for a filter without an index, in about 40 ms. The next page continues there. */
+/** Keys read for a page of a filter without an index, in about 40 ms. The next page continues there. */
 export const maxLooked = 10_000;
 /** Limited keys in an answer with settings, which then has about 0.5 MB and takes 65 ms to read. */
 export const maxLimitedKeys = 10_000;
-/** Groups that the page of a refused login names. */
+/** Groups named on the page of a refused login. */
 export const shownGroups = 50;
 
 // Keys and their use.
 
-/** Keys that expire are reported so often, so many in one transaction. */
+/** Expiring keys are reported so often, so many in one transaction. */
 export const expiring = { everyMs: 60_000, batch: 200 };
-/** Uses that wait to be written. Further ones are dropped: a key is noted again at its next look-up. */
+/** Uses waiting to be written. Further ones are dropped: a key is noted again at its next look-up. */
 export const maxWaitingUses = 50_000;
 /** Uses in one transaction. */
 export const usesPerWrite = 1_000;
-/** A caller of ListChanges that was silent for longer starts over. Changes stay for ten times as long. */
+/** A caller of ListChanges starts over after a longer silence. Changes stay for ten times as long. */
 export const longestSilenceSeconds = 60;
 /** A caller of ListChanges starts over beyond it. */
 export const maxChanges = 10_000;
@@ -49,13 +49,13 @@ export const maxNotedUses = 1_000;
 export const countsPerMinute = { key: 600n, tenant: 6_000n };
 /** The longest validity of a lease: how long a lowered limit or a dead replica can have an effect. */
 export const leaseMs = 2_000;
-/** After this time a call starts on no further tenant, so that it answers within the caller's deadline of 5 s. */
+/** A call starts on no further tenant after this time, to answer within the caller's deadline of 5 s. */
 export const settleMs = 2_000;
 /** A heartbeat of a replica is written once in it. */
 export const touchEveryMs = 1_000;
-/** Replicas whose last heartbeat is remembered; then all are forgotten. */
+/** Replicas with a remembered last heartbeat; beyond it, all are forgotten. */
 export const maxTouched = 1_000;
-/** Replicas that one round of the clean-up releases. */
+/** Replicas released in one round of the clean-up. */
 export const maxOldHolders = 10;
 
 // Device logins.
@@ -63,8 +63,8 @@ export const maxOldHolders = 10;
 /** How long a program waits for a person at most, and how often it polls. */
 export const deviceLoginLife = { minutes: 10, intervalSeconds: 5 } as const;
 /**
- * The most programs that wait at once: of networks that have logged in with success lately, of all others (8 MB together),
- * and of one network of each kind.
+ * Maximum of waiting programs: from networks with a recent successful login, from all others (8 MB together), and from
+ * one network of each kind.
  */
 export const mostDeviceLogins = {
   ofKnown: 10_000,
@@ -72,11 +72,11 @@ export const mostDeviceLogins = {
   ofKnownNetwork: 1_000,
   ofNetwork: 100,
 } as const;
-/** The most keys that the sessions of one key have given to programs and that are valid; the oldest end first. */
+/** Maximum of valid program keys from the sessions of one key; the oldest end first. */
 export const mostKeysOfKey = 20;
 /** How long the text before a renewal stays valid. Claude Code asks its `apiKeyHelper` every 5 minutes. */
 export const renewalOverlapSeconds = 600;
-/** The texts of a key before the present one that are known again: those of months, as programs renew them. */
+/** Earlier texts of a key that are recognised: those of months, as programs renew them. */
 export const mostReplacedTexts = 100;
 /** How long a key is renewed after the person has confirmed it: then the person logs in and confirms again. */
 export const longestRenewalDays = 30;
@@ -87,49 +87,52 @@ export const leastRenewalSeconds = 60;
 
 /** How long a session lasts in all, and without a request. */
 export const sessionLife = { hours: 12, idleMinutes: 30 } as const;
-/** The most sessions that are open at once; the oldest end first. */
+/** Maximum of open sessions; the oldest end first. */
 export const mostSessions = { ofKey: 20, ofTenant: 5_000 } as const;
 /** The most logins with one key. Each has two entries in the audit log. */
 export const mostLoginsOfKey = { perMinute: 10, perHour: 60 } as const;
 /**
- * Minutes until an issuer is asked about a person again, until another replica may ask in place of one that is gone, and
- * for which sessions go on while the issuer gives no answer. The first look comes after the time to choose a tenant.
+ * Minutes until the next revalidation of a person, until another replica takes over from a lost one, and for which
+ * sessions go on without an answer of the issuer. The first revalidation comes after the time to choose a tenant.
  */
 export const lookMinutes = { next: 12, claim: 2, grace: 60 } as const;
-/** How long groups count that were read last, while tokens leave them out: a long weekend, for the operator to mend it. */
+/**
+ * How long the groups of the last reading count while tokens leave groups out: a long weekend, for the operator to mend
+ * it.
+ */
 export const groupsHours = 72;
 /**
- * The most logins of a person in a minute, and those that are kept although no session and no look needs them: keys of
- * programs are renewed while a login of their person stands.
+ * Maximum of a person's logins in a minute, and of those kept without a session or revalidation that needs them: keys
+ * of programs are renewed while a login of their person stands.
  */
 export const mostLogins = { perMinute: 10, kept: 200 } as const;
 /** How long a person may take to log in at an issuer. */
 export const loginMinutes = 10;
 /** How long a link logs in: it is printed where a person waits for it. */
 export const loginLinkSeconds = 60;
-/** How long a network counts as one that logs in, in days. */
+/** How long a network counts as known after a successful login, in days. */
 export const loginNetworkDays = 30;
 /** A browser is known for so long after a login. */
 export const knownBrowserSeconds = 30 * 86_400;
 /**
- * Answers of issuers that browsers bring back, of one network and of all, for each issuer: one that is slow holds up no
- * other. A flood of one network waits behind itself; what is refused has used no state up, so that the browser may load
- * the page again. Browsers in which a person has logged in before wait apart, by person, as long as there is room.
+ * Answers of issuers brought back by browsers, of one network and of all, for each issuer: a slow issuer holds up no
+ * other. A flood of one network waits behind itself; a refused answer has used no state up, and the browser may load
+ * the page again. Browsers with an earlier login of the person wait apart, by person, as long as there is room.
  */
 export const finishing = {
   ofNetworks: { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096 },
   ofPeople: { perKey: 2, slots: 64, maxWaiting: 8, maxWaitingOfAll: 4_096 },
 };
-/** Old logins that one transaction deletes. */
+/** Old logins deleted in one transaction. */
 export const loginsDeletedAtOnce = 1_000;
 /** Forms beyond it are refused. */
 export const maxFormBytes = 4_096;
 /** Reports of logouts beyond it are refused. */
 export const maxLogoutFormBytes = 16_384;
 /**
- * The most that wait for an issuer, and for a person: a token beyond them ends by itself. The longest pause between two
- * attempts, the attempts, which take a day, and the days in which a login of the person, or a program with a key of
- * theirs, may keep them from being made.
+ * Maximum of waiting revocations for an issuer, and for a person: a token beyond them ends by itself. The longest pause
+ * between two attempts, the attempts, which take a day, and the days in which a login of the person, or a program with
+ * a key of theirs, may hold them back.
  */
 export const waitingRevocations = {
   most: 10_000,
@@ -139,18 +142,18 @@ export const waitingRevocations = {
   hours: 24,
   days: 31,
 } as const;
-/** Calls of one issuer; an issuer that hangs delays no other, and what waits in vain is tried later. */
+/** Calls of one issuer; an issuer that hangs delays no other, and revocations that wait in vain are tried later. */
 export const revocationsInFlight = { perKey: 2, slots: 16, maxWaiting: 50 };
 /** Those of a round of further attempts. */
 export const revocationsAtOnce = 20;
 /**
- * The calls of one issuer under way, on one replica. One round takes 0.1 s and the issuer's answer, so that a replica
- * looks at 5,000 sessions in twelve minutes if answers take half a second.
+ * Calls of one issuer under way on a replica. One round takes 0.1 s and the issuer's answer: a replica revalidates
+ * 5,000 sessions in twelve minutes if answers take half a second.
  */
 export const revalidationsAtOnce = 4;
-/** Between two searches for sessions that are due. */
+/** Between two searches for due sessions. */
 export const revalidationMs = 5_000;
-/** Overdue logins that end in one round. */
+/** Overdue logins ended in one round. */
 export const overdueAtOnce = 200;
 /** Unreadable groups of an issuer are reported once in it. */
 export const unreadGroupsMs = 10 * 60_000;
@@ -171,30 +174,30 @@ export const maxTokenLength = 256 * 1024;
 export const maxLogoutSeconds = 300;
 /** A longer ID token doesn't fit into a URL everywhere. Without it, the issuer asks the person. */
 export const maxHintLength = 4_096;
-/** Calls of issuers under way on a replica; others wait. One that hangs leaves the others theirs. */
+/** Calls of issuers under way on a replica; others wait. An issuer that hangs leaves the others their calls. */
 export const maxIssuerCalls = { all: 128, tenant: 128, origin: 32, tenantAtOrigin: 32 };
 
 // Deletions of users, and transfers.
 
-/** Deletions of one tenant that run at the same time. More wait for services that are down. */
+/** Deletions of one tenant running at the same time. More wait for services that are down. */
 export const maxRunningDeletions = 10_000;
 /** Rate limit of self-service deletions: each is stored, and in the audit log. */
 export const ownIntervalMinutes = 10;
 /** Without a receipt for this long, a deletion is published again: its job is dead, or the event was lost. */
 export const deletionLostMinutes = 60;
-/** Deletions or transfers that one round resumes. */
+/** Deletions or transfers resumed in one round. */
 export const resumedAtOnce = 100;
 /** Without a sign of work for this long, the job of a transfer is dead or was lost. */
 export const transferLostMinutes = 15;
-/** The most previews of a source that can still be used. */
+/** Maximum of usable previews of a source. */
 export const maxOpenPreviews = 1_000;
 /** A job of a transfer leaves what is left to another one after it. */
 export const shiftMs = 30_000;
-/** Between two looks at a step that is not completed. */
+/** Between two looks at an incomplete step. */
 export const transferPauseMs = 200;
-/** A transfer that can't begin to be effective is undone. */
+/** A transfer is undone if it can't begin to be effective in this time. */
 export const patienceS = { locking: 300, closing: 120, committing: 900 };
-/** Attempts of a job that fail one after the other: a quarter of an hour. */
+/** Consecutive failed attempts of a job: a quarter of an hour. */
 export const maxFailures = 60;
-/** A request that an agent accepted before it was closed has begun its run after this time: it lists tools meanwhile. */
+/** After this time, a request accepted by an agent before its closure has begun its run: it lists tools meanwhile. */
 export const quietS = 6;

@@ -24,7 +24,10 @@ const settings = z.object({
   ...egressSettings,
   /** The operator's file of OpenID Connect issuers. Without it, people log in with keys alone. */
   OIDC_ISSUERS: z.string().optional(),
-  /** How long the key of a program lives that a person confirms by a code, unless it is renewed; and own keys without a login of their person. */
+  /**
+   * Lifetime of a program's key after a person confirms it by a code, unless it is renewed; and of own keys without a
+   * login of their person.
+   */
   CLI_KEY_TTL: duration({ from: '15m', to: '30d' }).default(12 * 3_600),
   /** How long entries of the audit log stay, by whole months. Without it, they stay for good. */
   AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).optional(),
@@ -34,7 +37,7 @@ export interface TenantConfig extends Readonly<z.output<typeof settings>> {
   readonly issuers: readonly IssuerSettings[];
 }
 
-/** Reads the settings, the file of issuers and the secrets that it names. */
+/** Reads the settings, and the file of issuers with its secrets. */
 export function loadConfig(environment: Record<string, string | undefined>): TenantConfig {
   const config = parseConfig(settings, environment);
   return Object.freeze({ ...config, issuers: issuersIn(config, environment) });
@@ -60,7 +63,7 @@ function issuersIn(
 
 const bootstrapSettings = z.object({ DATABASE_URL: databaseSettings.DATABASE_URL, ...kafkaSettings });
 
-/** Settings of the commands that create the first owner key, and a link which logs in once. */
+/** Settings of the commands that create the first owner key and a link for one login. */
 export function loadBootstrapConfig(
   environment: Record<string, string | undefined>,
 ): Readonly<z.output<typeof bootstrapSettings>> {

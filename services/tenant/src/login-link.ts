@@ -10,9 +10,9 @@ import { loadBootstrapConfig, migrations } from './config.ts';
 import { findKeyOfLink, insertLoginTicket, linkCreated } from './sessions/login-ticket-system-store.ts';
 
 /**
- * The login link command: prints the path of a link that logs a browser in once, within a minute, with the key whose
- * text begins with the argument (`gwk_<id>`). Only an operator with the database can make one: a link of another person
- * would log a browser in as that person.
+ * The login link command: prints the path of a link. The link logs a browser in once, within a minute, with the key
+ * whose text begins with the argument (`gwk_<id>`). Only an operator with the database can make one: a link of another
+ * person would log a browser in as that person.
  */
 async function makeLoginLink(prefix: string): Promise<void> {
   const config = loadBootstrapConfig(process.env);

@@ -33,7 +33,8 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       proved: { role: 'tenant_system', waits: 'tenants', max: half },
       lease: { role: 'tenant_system', waits: 'tenants', max: half },
       logins: { role: 'tenant_system', waits: 'unproved', max: half },
-      // Keys, sessions, changes and settings of many; keys that may be made up. `proved`: of one tenant or person.
+      // `known`: keys, sessions, changes and settings of many. `unknown`: keys possibly made up. `proved`: of one
+      // tenant or person.
       known: { role: 'tenant_system', waits: 'all', max: Math.min(3, max) },
       unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
     },

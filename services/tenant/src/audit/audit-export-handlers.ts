@@ -51,7 +51,7 @@ async function sendEntries(
   call: RawCall,
   { read, show, left }: Entries,
 ): Promise<void> {
-  // Before the head, so that an outage has a status.
+  // Read before the head is sent: an outage then has a status.
   const first = await read({ limit: exportPageRows, before: null });
   async function* lines(): AsyncGenerator<string, void> {
     for (let page = first; ;) {

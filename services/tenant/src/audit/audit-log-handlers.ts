@@ -18,7 +18,10 @@ export interface AuditLogDependencies {
   app: Pool;
 }
 
-/** The administrative changes in all services, with the key that made each: of all tenants, and of the caller's. */
+/**
+ * Administrative changes in all services, each with the key of its author: all tenants' for owners, else the caller's
+ * tenant's.
+ */
 export function auditLogHandlers({ auditLog, app }: AuditLogDependencies): Record<string, Handler> {
   return {
     'owner.audit-log.list': async (call: List) => {
@@ -33,7 +36,7 @@ export function auditLogHandlers({ auditLog, app }: AuditLogDependencies): Recor
   };
 }
 
-/** Throws a 400 for a period that ends before it begins. */
+/** Throws a 400 if the period ends before it begins. */
 export function filterOf(query: Filtered): Omit<AuditFilter, 'tenantId' | 'limit' | 'before'> {
   const { actor = null, action = null, from = null, to = null } = query;
   // Times are normalized, so comparing them as text is correct.

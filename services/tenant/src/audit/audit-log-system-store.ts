@@ -5,7 +5,7 @@ import { withTransaction, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { readEntries, type AuditFilter, type StoredEntry } from './audit-log-store.ts';
 
-/** Adds a new entry to the log, in the transaction and with the time of the change that it records. */
+/** Adds a new entry to the log, in the transaction and with the time of the recorded change. */
 export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {
   await db.query(
     `insert into tenant.audit_log (at, ${columns})
@@ -21,7 +21,7 @@ export class AuditLogSystemStore extends Store {
     return readEntries(this.pool, filter);
   }
 
-  /** Stores entries that come as events: all of them or none, and each once. */
+  /** Stores entries from events, each once. If one fails, it stores no entry. */
   async takeIn(entries: readonly AuditEntry[]): Promise<void> {
     await withTransaction(this.pool, async (db) => {
       for (const entry of entries) await insertOnce(db, entry);

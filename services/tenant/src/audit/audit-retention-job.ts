@@ -22,8 +22,8 @@ export function auditRetention(options: AuditRetentionOptions): PeriodicWork {
 }
 
 /**
- * Creates the monthly partitions of the audit log ahead, and drops one whose last day is over for `days`. Returns whether
- * there may be more.
+ * Creates the monthly partitions of the audit log ahead, and drops one `days` after its last day. Returns whether there
+ * may be more.
  */
 export async function keepPartitions({ system, log, days }: AuditRetentionOptions): Promise<boolean> {
   await ensurePartitions(system);

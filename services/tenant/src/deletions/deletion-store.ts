@@ -34,7 +34,7 @@ interface DeletionOfService {
   counts: Record<string, number>;
 }
 
-/** Rounded up, so that it is never before what it covers. */
+/** Rounded up: never before the covered data. */
 const requestedAtMs = `ceil(extract(epoch from d.requested_at) * 1000)::float8 as "requestedAtMs"`;
 
 /** The deletions of users' data, one tenant at a time. `pool` acts as `tenant_app`. */
@@ -125,7 +125,7 @@ export async function startDeletion(
   return deletionId;
 }
 
-/** Makes the job of a service run now, in place of one that waits. */
+/** Makes the job of a service run now, in place of a waiting one. */
 export async function addJob(
   db: Queryable,
   jobs: DeletionJobs,
@@ -147,7 +147,7 @@ export async function countRunning(db: Queryable, tenantId: string, most: number
   ).count;
 }
 
-/** Whether the deletion of a user with one of these hashes was requested within that interval. */
+/** Whether the deletion of a user with one of these hashes was requested within the interval. */
 export async function wasRequestedLately(
   db: Queryable,
   tenantId: string,
@@ -161,7 +161,7 @@ export async function wasRequestedLately(
   );
 }
 
-/** Null when the tenant has no such deletion of a user with one of these hashes. */
+/** Null when the tenant has no deletion of a user with one of these hashes. */
 export async function findDeletion(
   db: Queryable,
   tenantId: string,

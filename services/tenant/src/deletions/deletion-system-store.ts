@@ -9,11 +9,11 @@ export const oldDeletions: OldRows = {
   ...{ table: 'tenant.user_deletions', key: 'id', where: `completed_at < now() - interval '90 days'` },
 };
 
-/** A deletion that has been running for over an hour. */
+/** A deletion running for over an hour. */
 interface OverdueDeletion {
   id: string;
   tenantId: string;
-  /** The services that have not completed. */
+  /** The incomplete services. */
   services: Participant[];
 }
 
@@ -27,10 +27,7 @@ export class DeletionSystemStore extends Store {
     this.#jobs = jobs;
   }
 
-  /**
-   * Adds jobs for services that have not completed, and from which no receipt has come for a while.
-   * Returns whether there may be more.
-   */
+  /** Adds jobs for incomplete services without a recent receipt. Returns whether there may be more. */
   async resume(): Promise<boolean> {
     return withTransaction(this.pool, async (db) => {
       const rows = await db.all<PartKey>(

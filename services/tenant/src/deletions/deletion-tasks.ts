@@ -3,8 +3,8 @@ import { defineTask, type JobHandler, type Task } from '@gatehouse/jobs/task';
 import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
 
 /**
- * The services that hold data of users and take deletions of them, in the order of the API's answers. To add one, add it
- * here and its address in `deletion-events.ts`.
+ * Services with data of users, which take deletions of them, in the order of the API's answers. To add one, add it here
+ * and its address in `deletion-events.ts`.
  */
 export const participants = ['memory', 'analytics', 'chat', 'webhook', 'agent'] as const;
 export type Participant = (typeof participants)[number];
@@ -12,11 +12,11 @@ export type Participant = (typeof participants)[number];
 /** Publishes a deletion to one service. Throws during an outage. */
 export type SendDeletion = (deletion: UserDeletionEvent & { service: Participant }) => Promise<void>;
 
-/** The deletion that a job publishes to one service. */
+/** A deletion, as a job publishes it to one service. */
 export interface OpenPart {
   userId: string;
   requestedAtMs: number;
-  /** Numbers of rows that the service has removed before. */
+  /** Numbers of rows removed by the service before. */
   counts: Record<string, number>;
 }
 
@@ -26,7 +26,7 @@ export interface PartKey {
   service: Participant;
 }
 
-/** A task for each service, so that one that is down or slow delays no other. */
+/** A task for each service: a slow one, or one that is down, delays no other. */
 export type TaskName = `forget_user_in_${Participant}`;
 type DeletionTask = Task<{ deletionId: string }>;
 
@@ -38,7 +38,7 @@ export function taskFor(service: Participant): TaskName {
 
 export const deletionTasks = forEach<DeletionTask>(() => defineTask<{ deletionId: string }>(task));
 
-/** Publishes the deletion to each service for which it is `open`. A publication that fails is a failed attempt. */
+/** Publishes the deletion to each service for which it is `open`. A failed publication is a failed attempt. */
 export function deletionHandlers(
   open: (key: PartKey) => Promise<OpenPart | null>,
   send: SendDeletion,

@@ -15,7 +15,7 @@ export interface DeletionUpkeepOptions {
   timing?: { often: number; seldom: number };
 }
 
-/** Keeps deletions of users' data going, and shows those that take long. */
+/** Keeps deletions of users' data going, and shows slow ones. */
 export function deletionUpkeep({ deletions, log, registry, timing }: DeletionUpkeepOptions): PeriodicWork[] {
   const { often, seldom } = timing ?? { often: minuteMs, seldom: hourMs };
   const overdue = gauge(registry, 'gatehouse_user_deletions_overdue', help);

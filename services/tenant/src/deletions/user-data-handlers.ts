@@ -34,7 +34,7 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
       const { tenantId } = principal;
       const userHashes = hashesOf(tenantId, userId);
       const isSelf = principal.role !== 'admin';
-      // A key that is bound to the user would put the user id into the audit log.
+      // A key bound to the user would put the user id into the audit log.
       const anonymous = { ...call, principal: { ...principal, userId: null } };
       return changes.change(anonymous, async (db) => {
         if ((await countRunning(db, tenantId, maxRunningDeletions)) >= maxRunningDeletions)
@@ -61,7 +61,7 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
   };
 }
 
-/** The user in the path. Throws `user_mismatch` for a key that is bound to another one. */
+/** The user in the path. Throws `user_mismatch` for a key bound to another user. */
 function userOf(call: Call): { principal: TenantPrincipal; userId: string } {
   const principal = tenantOf(call);
   const userId = pathParameter(call.params, 'user_id', userIdShape);

@@ -10,7 +10,7 @@ import { devicePageHandlers } from './device-page-handlers.ts';
 import { oldProgramKeys, ProgramKeySystemStore } from './program-key-system-store.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
-/** Keys that people give to programs on their machines by a code. */
+/** Keys given by people to programs on their machines, by a code. */
 export function createDeviceLogins(
   { log }: Shell,
   { system, logins: gate, proved, recordChange, config }: BaseDependencies,

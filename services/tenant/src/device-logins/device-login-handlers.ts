@@ -27,15 +27,15 @@ import { OAuthError, oauthHandler } from './oauth-handlers.ts';
 import type { NewProgramKey, ProgramKey, ProgramKeySystemStore } from './program-key-system-store.ts';
 
 export interface DeviceLoginDependencies {
-  /** For requests that have proved nothing, and for those that have. */
+  /** `waiting` for unproved requests, `decided` for proved ones. */
   waiting: DeviceLoginSystemStore;
   decided: DeviceLoginSystemStore;
-  /** Finds a key by the public half of its text, with the requests that have proved nothing. */
+  /** Finds a key by the public half of its text, for unproved requests. */
   findKey: (keyId: string) => Promise<KeyToAuthenticate | null>;
-  /** For requests that have proved nothing, and for those that have. */
+  /** `keysAsSent` for unproved requests, `keys` for proved ones. */
   keysAsSent: ProgramKeySystemStore;
   keys: ProgramKeySystemStore;
-  /** Count decisions by the key of their session, and requests that prove nothing by their sender. */
+  /** Count decisions by the key of their session, and unproved requests by their sender. */
   decisions: Refusals;
   refusals: Refusals;
   ttlSeconds: number;
@@ -64,7 +64,7 @@ function required(value: string | undefined, name: string): string {
   return value;
 }
 
-/** Gives programs keys that a person has confirmed by a code. */
+/** Gives programs keys after a person has confirmed them by a code. */
 export class DeviceLogins {
   readonly #options: DeviceLoginDependencies;
 
@@ -94,7 +94,7 @@ export class DeviceLogins {
     };
   }
 
-  /** The key, once a person has allowed it. Throws {@link OAuthError} before that, and after all other ends. */
+  /** The key, once a person has allowed it. Throws {@link OAuthError} before, and after any other end. */
   async poll(deviceCode: string, from: From): Promise<Token> {
     const { waiting, keys, refusals } = this.#options;
     const login = await waiting.findPolled(tokenSha256(deviceCode).toString('hex'));
@@ -133,7 +133,7 @@ export class DeviceLogins {
     return tokenOf(next.text, renewed);
   }
 
-  /** Revokes the key of a program. A text that is no valid key is no error (RFC 7009 §2.2). Throws {@link OAuthError}. */
+  /** Revokes the key of a program. An invalid key is no error (RFC 7009 §2.2). Throws {@link OAuthError}. */
   async revoke(text: string, from: From): Promise<void> {
     const match = await this.#find(text, from);
     if (match === null) return;
@@ -142,7 +142,7 @@ export class DeviceLogins {
     await this.#options.keys.revoke(match.key, from);
   }
 
-  /** The program that waits with a code; null for a text that is none, which counts against the network. */
+  /** The program waiting with a code; null for an invalid code, which counts against the network. */
   async find(userCode: string, from: From): Promise<(WaitingProgram & { userCode: string }) | null> {
     const { waiting, refusals } = this.#options;
     const read = readUserCode(userCode);
@@ -163,7 +163,7 @@ export class DeviceLogins {
     return { secretSha256, ttlSeconds: this.#options.ttlSeconds };
   }
 
-  /** `replaced`: also by a text that the key of a program had before. A text that proves nothing counts. */
+  /** `replaced`: also by an earlier text of the program's key. An invalid text counts against its sender. */
   async #find(
     text: string,
     from: From,

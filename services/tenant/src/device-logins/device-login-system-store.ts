@@ -15,10 +15,10 @@ export const oldDeviceLogins: OldRows = {
   where: `expires_at < now() - interval '2 minutes'`,
 };
 
-/** A login with the hexadecimal hash of the code that its program keeps. */
+/** A login with the hexadecimal hash of its program's code. */
 type StoredDeviceLogin = PolledLogin & { deviceSha256: string };
 
-/** A login that a person may decide on, with the hexadecimal hash of its code. */
+/** An undecided login with the hexadecimal hash of its code. */
 type StoredProgram = WaitingProgram & { userSha256: string };
 
 /** Whether the poll before is long enough ago. A second of tolerance, because clocks and networks differ. */
@@ -32,33 +32,33 @@ const isDue = `coalesce(polled_at <= now() - interval '${deviceLoginLife.interva
 export class DeviceLoginSystemStore extends Store {
   readonly #inserts = new Batched((logins: readonly NewDeviceLogin[]) => this.#insert(logins));
   readonly #polls = new Batched((ids: readonly string[]) => this.#notePolls(ids));
-  /** By the hexadecimal hash of the code that the program keeps. */
+  /** By the hexadecimal hash of the program's code. */
   readonly findPolled = batchedFinder(
     (hashes) => this.#findPolled(hashes),
     ({ deviceSha256 }) => deviceSha256,
   );
-  /** The undecided login by the hexadecimal hash of the code that the person reads. */
+  /** The undecided login by the hexadecimal hash of the person's code. */
   readonly findWaiting = batchedFinder(
     (hashes) => this.#findWaiting(hashes),
     ({ userSha256 }) => userSha256,
   );
 
   /**
-   * Adds a login. Returns null, or the bound of {@link mostDeviceLogins} that it is beyond: that of all also for a code
-   * that is taken. Beyond the bound of all, the networks with the most logins lose their last ones.
+   * Adds a login. Returns null, or the exceeded bound of {@link mostDeviceLogins}: the bound of all also for a code in
+   * use. Beyond the bound of all, the networks with the most logins lose their last ones.
    */
   insert(login: NewDeviceLogin): Promise<TooManyWait | null> {
     return this.#inserts.get(login);
   }
 
-  /** Notes a poll. False after another one, at whatever replica, that was noted within the interval. */
+  /** Notes a poll. False if another one was noted within the interval, at whatever replica. */
   notePoll(id: string): Promise<boolean> {
     return this.#polls.get(id);
   }
 
   async #insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
     return withTransaction(this.pool, async (db) => {
-      // Replicas count one after the other: each sees the logins that another one has added.
+      // Replicas count one after the other: each sees the logins added by another one.
       await db.query(`select pg_advisory_xact_lock(hashtextextended('device logins', 0))`);
       const inserted = new Map(
         (await insertWithin(db, logins)).map(({ id, isInserted }) => [id, isInserted]),
@@ -118,7 +118,7 @@ export class DeviceLoginSystemStore extends Store {
   }
 }
 
-/** Returns the logins that are within the bounds of their networks, and whether they were added. */
+/** Returns the logins within the bounds of their networks, and whether they were added. */
 async function insertWithin(
   db: Queryable,
   logins: readonly NewDeviceLogin[],
@@ -164,8 +164,8 @@ async function insertWithin(
 }
 
 /**
- * Deletes the logins that are beyond the bounds of known and of unknown networks, and returns their ids: first the last
- * ones of the wide networks with the most, so that a login of a network with few always finds a place.
+ * Deletes the logins beyond the bounds of known and of unknown networks, and returns their ids: first the last ones of
+ * the wide networks with the most. A login of a network with few always finds a place.
  */
 async function removeSurplus(db: Queryable): Promise<string[]> {
   const rows = await db.all<{ id: string }>(

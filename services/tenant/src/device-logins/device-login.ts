@@ -8,7 +8,7 @@ export interface NewDeviceLogin {
   /** As the program calls itself. */
   clientId: string;
   clientIp: string | null;
-  /** Programs that wait are counted by the network, and share places by the wide one. */
+  /** Waiting programs are counted by the network, and share places by the wide one. */
   network: string;
   wideNetwork: string;
 }
@@ -16,17 +16,17 @@ export interface NewDeviceLogin {
 /** The reason why a login was not added. */
 export type TooManyWait = 'ofNetwork' | 'ofAll';
 
-/** A login that a program polls. */
+/** A login, as its program polls it. */
 export interface PolledLogin {
   id: string;
   state: 'waiting' | 'allowed' | 'denied' | 'expired';
-  /** The tenant of the session that allowed it; null for that of an owner. */
+  /** The tenant of the session that allowed it; null for an owner's session. */
   tenantId: string | null;
   /** Whether the poll before was less than the interval ago, by a second of tolerance. */
   isEarly: boolean;
 }
 
-/** A program that waits for a person. */
+/** A program waiting for a person. */
 export interface WaitingProgram extends Pick<NewDeviceLogin, 'id' | 'clientId' | 'clientIp'> {
   createdAt: Date;
 }
@@ -36,7 +36,7 @@ const letters = 'BCDFGHJKLMNPQRSTVWXZ';
 const codeLength = 8;
 const isCode = new RegExp(`^[${letters}]{${codeLength}}$`);
 
-/** A code that a person reads and types, such as `BCDF-GHJK`. */
+/** A code for a person to read and type, like `BCDF-GHJK`. */
 export function newUserCode(): string {
   let code = '';
   while (code.length < codeLength) {
@@ -47,7 +47,7 @@ export function newUserCode(): string {
   return formatCode(code);
 }
 
-/** A code as people type it, in the form in which it was shown; null for a text that is none. */
+/** A code as people type it, in the form in which it was shown; null for an invalid text. */
 export function readUserCode(text: string): string | null {
   const code = text.toUpperCase().replaceAll(/[\s-]/g, '');
   return isCode.test(code) ? formatCode(code) : null;

@@ -37,7 +37,7 @@ class DevicePage {
     this.#options = options;
   }
 
-  /** Uses nothing up, so that a preview of the link is safe. */
+  /** Uses nothing up: a preview of the link is safe. */
   async show(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
     const session = await this.#sessionOf(request);
     const code = queryObject(queryOf(request))['user_code'];

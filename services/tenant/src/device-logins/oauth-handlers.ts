@@ -11,7 +11,7 @@ import type { z } from 'zod';
 import { fromOf } from '../sessions/browser-session-handlers.ts';
 import type { From } from '../sessions/session.ts';
 
-/** An error that a program gets in the shape of OAuth, with the status 400 (RFC 6749 §5.2, RFC 8628 §3.5). */
+/** An error in the shape of OAuth, with the status 400 (RFC 6749 §5.2, RFC 8628 §3.5). */
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
 
@@ -73,7 +73,7 @@ function codeOf(status: number): [code: OAuthErrorCode, status: number] {
   return status === 500 ? ['server_error', status] : ['temporarily_unavailable', 503];
 }
 
-/** The characters that RFC 6749 §5.2 allows. */
+/** Keeps the characters allowed by RFC 6749 §5.2. */
 function describing(text: string): string {
   return text.replaceAll('"', "'").replaceAll(/[^\x20-\x7e]|\\/g, '?');
 }

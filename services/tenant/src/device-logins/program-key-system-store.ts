@@ -35,7 +35,7 @@ interface TenantProgramKey {
 
 type Actor = Pick<Circumstances, 'actor' | 'tenantId'>;
 
-/** Keys that people have given to programs, of all tenants and of owners, with their entries in the audit log. */
+/** Program keys given by people, of all tenants and of owners, with their entries in the audit log. */
 export class ProgramKeySystemStore extends Store {
   readonly #record: RecordChange;
   readonly #findReplaced = batchedFinder(
@@ -71,9 +71,9 @@ export class ProgramKeySystemStore extends Store {
   }
 
   /**
-   * Renews the key of a program, which has or had a secret with the hash `givenSha256`. Null when it or the key of the
-   * session that confirmed it has ended. A secret that was renewed before ends the key: the client or a thief has a later
-   * one. Throws `tenant_suspended`, and `rate_limit_exceeded` for a key that was renewed lately.
+   * Renews the key of a program that presents a present or earlier secret with the hash `presentedSha256`. Null when
+   * the key, or the key of its confirming session, has ended. An already renewed secret ends the key: the client or a
+   * thief has a later one. Throws `tenant_suspended`, and `rate_limit_exceeded` for a recently renewed key.
    */
   async renew(
     key: Omit<NewProgramKey, 'keyId'> & TenantProgramKey,
@@ -104,7 +104,9 @@ export class ProgramKeySystemStore extends Store {
     await this.#inTurn(key, (db) => this.#revoke(db, key.id, from));
   }
 
-  /** Whether the key of a program had a secret before a renewal. One statement for all that ask meanwhile. */
+  /**
+   * Whether the key of a program had a secret before a renewal. One statement for all queries that arrive meanwhile.
+   */
   async wasReplaced(id: string, secretSha256: Buffer): Promise<boolean> {
     return (await this.#findReplaced(`${id} ${secretSha256.toString('hex')}`)) !== null;
   }
@@ -114,7 +116,7 @@ export class ProgramKeySystemStore extends Store {
     return inTurn(this.pool, tenantId ?? 'owners', work);
   }
 
-  /** `actor`: by default, the key whose session confirmed that of the program. */
+  /** `actor`: by default, the key of the confirming session. */
   async #revoke(db: Queryable, id: string, from: From, actor?: Circumstances['actor']): Promise<void> {
     const changed = await revokeApiKey(db, id);
     if (changed === null) return;
@@ -127,12 +129,12 @@ export class ProgramKeySystemStore extends Store {
   }
 }
 
-/** The key whose session confirmed that of the program. */
+/** The key of the session that confirmed the program's key. */
 function actorOf({ createdBy, tenantId, role, userId }: ApiKey): Actor {
   return { tenantId, actor: { key_id: createdBy, role, user_id: userId } };
 }
 
-/** The session in which a person allowed a login, and the key that it was made with. */
+/** The session in which a person allowed a login, and its key. */
 interface Confirmation {
   sessionId: string;
   clientId: string;
@@ -143,7 +145,7 @@ interface Confirmation {
   userId: string | null;
 }
 
-/** A key of a program, with the seconds that it has left. */
+/** A key of a program, with the seconds until its end. */
 export interface ProgramKey extends ApiKey {
   expiresInS: number;
 }
@@ -159,8 +161,8 @@ export interface NewProgramKey {
 }
 
 /**
- * Uses an allowed login up, and locks the key of its session, so that the key can't be revoked meanwhile. Null when the
- * login was used or has expired, when the session or its key has ended, and for a key that was itself confirmed.
+ * Uses an allowed login up, and locks the key of its session against a revocation. Null when the login was used or has
+ * expired, when the session or its key has ended, and for a key that was itself confirmed.
  */
 async function takeConfirmation(db: Queryable, loginId: string): Promise<Confirmation | null> {
   const taken = await db.query<{ sessionId: string; clientId: string }>(
@@ -182,7 +184,7 @@ async function takeConfirmation(db: Queryable, loginId: string): Promise<Confirm
   return confirmation && { ...login, ...confirmation };
 }
 
-/** Makes room for one more key of a program. Returns the keys that it ended, as they were. */
+/** Makes room for one more key of a program. Returns the ended keys, as they were. */
 async function endOldestProgramKeys(db: Queryable, keyId: string): Promise<Changed<ApiKey>[]> {
   const { rows: oldest } = await db.query<ApiKey>(
     `select ${apiKeyColumns} from tenant.api_keys
@@ -202,7 +204,7 @@ async function endOldestProgramKeys(db: Queryable, keyId: string): Promise<Chang
   });
 }
 
-/** Makes a key with the rights of a session, and with the end of the session's key if that comes first. */
+/** Inserts a key with the rights of a session. It ends with the session's key if that comes first. */
 async function insertProgramKey(
   db: Queryable,
   { id, keyId, secretSha256, ttlSeconds }: NewProgramKey,
@@ -223,8 +225,8 @@ async function insertProgramKey(
 }
 
 /**
- * Locks the key whose session confirmed that of a program; returns the status of its tenant. Null when it has ended, or
- * no longer has the secret that the session was made with, and for that of a person whose logins are over.
+ * Locks the key of the session that confirmed a program's key; returns the status of its tenant. Null when it has ended
+ * or no longer has the session's secret, and for a person's key after the end of their logins.
  */
 async function lockConfirmingKey(
   db: Queryable,
@@ -241,8 +243,8 @@ async function lockConfirmingKey(
 }
 
 /**
- * Whether the key of a program had this secret before a renewal, and its client has a later one. The client that got no
- * answer repeats with the secret before, until the one that was sent is used; programs that renew at once have a minute.
+ * Whether the key of a program had this secret before a renewal, and its client has a later one. A client without an
+ * answer repeats with the secret before, until the sent one is used; programs that renew at once have a minute.
  */
 async function isReused(db: Queryable, id: string, presentedSha256: Buffer): Promise<boolean> {
   return db.exists(
@@ -253,7 +255,7 @@ async function isReused(db: Queryable, id: string, presentedSha256: Buffer): Pro
   );
 }
 
-/** Finds the secrets, by key and hexadecimal hash, that a key had before a renewal. */
+/** Finds the secrets of keys before a renewal, by key and hexadecimal hash. */
 async function findReplaced(
   db: Queryable,
   texts: readonly { id: string; hash: string }[],
@@ -266,7 +268,10 @@ async function findReplaced(
   );
 }
 
-/** Whether the key of a program was renewed lately. Ask once its confirming key is locked: others may wait for that. */
+/**
+ * Whether the key of a program was renewed lately. Call it after locking the confirming key: others may wait for the
+ * lock.
+ */
 async function wasRenewedLately(db: Queryable, id: string): Promise<boolean> {
   // The other transaction may have begun later.
   return db.exists(
@@ -319,7 +324,7 @@ function stands(secret: string): string {
     or (parent.previous_secret_sha256 = ${secret} and parent.previous_valid_until > now()))`;
 }
 
-/** When a key ends that has this lifetime, and ends with this secret of the key `parent`. */
+/** The end of a key with this lifetime, at the latest that of this secret of the key `parent`. */
 function endOf(secret: string, ttlSeconds: string): string {
   return `least(now() + make_interval(secs => ${ttlSeconds}), parent.expires_at,
     case when parent.secret_sha256 <> ${secret} then parent.previous_valid_until end)`;

@@ -7,7 +7,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { TenantConfig } from '../config.ts';
 
-/** Dependencies that the features of the service share. The pools but `app` act as `tenant_system`. */
+/** Dependencies shared by the features of the service. The pools but `app` act as `tenant_system`. */
 export interface BaseDependencies {
   config: TenantConfig;
   keyRing: KeyRing;
@@ -15,15 +15,15 @@ export interface BaseDependencies {
   app: Pool;
   /** For work on all tenants. */
   system: Pool;
-  /** For work of one tenant or person that has proved a key, a login or a session. */
+  /** For work of one tenant or person with a proved key, login or session. */
   proved: Pool;
   /** For leases: a slow list must not delay completions, which wait for them. */
   lease: Pool;
-  /** For logins, and other requests that have proved nothing. */
+  /** For logins, and other unproved requests. */
   logins: Pool;
   /** For look-ups of known keys and settings, of many tenants at once. */
   known: Pool;
-  /** For keys and sessions that any client can make up. */
+  /** For keys and sessions possibly made up by clients. */
   unknown: Pool;
   changes: Changes;
   recordChange: RecordChange;

@@ -6,7 +6,7 @@ import { publishedAlerts } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
 
-/** The services that this one calls, and what raises events for subscribers, which webhook takes. */
+/** The called services, and the publisher of subscribers' events, which webhook takes. */
 export function createClients(shell: Shell, config: TenantConfig) {
   const { raise } = publishedAlerts(shell, config);
   return {
@@ -28,8 +28,8 @@ export function createClients(shell: Shell, config: TenantConfig) {
   };
 }
 
-/** The other services with a database, whose state operators see. */
+/** The other services with a database. Operators see their state. */
 export type Systems = ReturnType<typeof createClients>['systems'];
 
-/** Services that have a part in transfers. */
+/** Services with a part in transfers. */
 export type Participants = ReturnType<typeof createClients>['participants'];

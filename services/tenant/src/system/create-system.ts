@@ -8,7 +8,7 @@ import { systemHandlers } from './system-handlers.ts';
 /** The state of all services, for the owner. */
 export function createSystem({ log }: Shell, { systems, pool }: { systems: Systems; pool: Pool }) {
   const tenantState = ['tenant', () => readSystemState('tenant', { pool })] as const;
-  // A service that takes longer is shown as down.
+  // A slower service is shown as down.
   const others = Object.entries(systems).map(
     ([name, peer]) =>
       [name, () => peer.call('getSystemState', {}, { deadlineMs: lookupDeadlineMs })] as const,

@@ -57,7 +57,7 @@ function tenths(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** A failure that is no outage of the service is logged, since its figures are missing for as long as it lasts. */
+/** A failure other than an outage of the service is logged, since its figures are missing for as long as it lasts. */
 function codeOf(error: unknown, service: string, log: Logger): string {
   const { code, status } = toAppError(error);
   if (!(error instanceof AppError) || status < 503)

@@ -6,7 +6,7 @@ import { findLimitedKeys, findSettings } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
 import type { BaseDependencies } from '../shared/base-dependencies.ts';
 
-/** Tenants, and the settings that other services ask for. */
+/** Tenants, and the settings requested by other services. */
 export function createTenants(
   { known, proved, app, system, changes }: BaseDependencies,
   findProviderKeys: FindProviderKeys,

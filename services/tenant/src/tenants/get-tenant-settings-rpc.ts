@@ -18,7 +18,7 @@ export interface SettingsDependencies {
   findProviderKeys: FindProviderKeys;
 }
 
-/** Returns the settings of a tenant that other services need. */
+/** Returns a tenant's settings for other services. */
 export function getTenantSettings({
   find,
   findLimitedKeys,

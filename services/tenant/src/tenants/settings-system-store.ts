@@ -25,7 +25,7 @@ export function findSettings(known: Pool, tenantIds: readonly string[]): Promise
 }
 
 /**
- * The active keys of a tenant that have limits of their own: all of them or one, newest first. `proved` acts as
+ * The active keys of a tenant with limits of their own: all of them or one, newest first. `proved` acts as
  * `tenant_system`.
  */
 export function findLimitedKeys(

@@ -10,12 +10,12 @@ export const tenantColumns = `
   json_build_object('enabled', user_keys_enabled, 'max', user_keys_max, 'max_days', user_keys_max_days) as "userKeys",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** Null when there is no such tenant, or none that the connection reaches. */
+/** Null when there is no tenant of this id, or the connection doesn't reach it. */
 export async function findTenant(db: Queryable, id: string): Promise<Tenant | null> {
   return db.first<Tenant>(`select ${tenantColumns} from tenant.tenants where id = $1`, [id]);
 }
 
-/** Locks the tenant, and updates it to its settings after `change`. Null when there is no such tenant. */
+/** Locks the tenant, and updates it to its settings after `change`. Null without a tenant of this id. */
 export async function lockAndChange(
   db: Queryable,
   id: string,
@@ -28,7 +28,7 @@ export async function lockAndChange(
   );
   if (before === null) return null;
   const settings = change(before);
-  // Checks a changed time zone only, so that a tenant with an unknown one can still be suspended.
+  // Checks a changed time zone only: a tenant with an unknown one can still be suspended.
   if (settings.timezone !== before.timezone) await assertTimezone(db, settings.timezone);
   return { before, after: await update(settings) };
 }
@@ -48,9 +48,7 @@ export async function updateOwnSettings(
   );
 }
 
-/**
- * The database computes the windows of budgets, and it lacks some time zones that JavaScript has. Throws `invalid_value`.
- */
+/** The database computes the windows of budgets, and it lacks some time zones of JavaScript. Throws `invalid_value`. */
 export async function assertTimezone(db: Queryable, timezone: string): Promise<void> {
   await db.query('select now() at time zone $1', [timezone]).catch(refuseUnknownTimezone);
 }

@@ -40,7 +40,7 @@ export class TenantSystemStore extends Store {
 
 /**
  * Inserts a tenant together with its first admin key. Throws `tenant_slug_taken`, and `invalid_value` for a time zone
- * that the database does not know.
+ * unknown to the database.
  */
 export async function insertTenantWithKey(
   db: Queryable,
@@ -55,9 +55,9 @@ export async function insertTenantWithKey(
 }
 
 /**
- * Locks the tenant and applies `change` to its current settings. Null when there is no such tenant.
- * `setsTimezone`: the owner names the time zone, which then is that of budgets too, also where it is that of the tenant
- * already. Throws what `insertTenantWithKey` throws.
+ * Locks the tenant and applies `change` to its current settings. Null without a tenant of this id. `setsTimezone`: the
+ * owner names the time zone. It then applies to budgets too, also if the tenant already has it. Throws the errors of
+ * `insertTenantWithKey`.
  */
 export async function changeTenant(
   db: Queryable,
