@@ -11,7 +11,7 @@ export interface Grant {
   tenant: string | null;
   role: Role;
   scopes: readonly Scope[];
-  /** The user that a session is bound to; null for admins and owners, who see all users. */
+  /** The user of a session; null for admins and owners, who see all users. */
   userId: string | null;
 }
 
@@ -20,10 +20,10 @@ export type GrantProblem =
   | { kind: 'groups_left_out' }
   /** The claim of groups is no list of names, or is too long. */
   | { kind: 'groups_unreadable' }
-  /** The claim that names the user is missing, or can be no user id. */
+  /** The claim with the name of the user is missing, or can be no user id. */
   | { kind: 'no_user' }
   | { kind: 'no_mapping'; groups: readonly string[] }
-  /** The mappings name tenants that there are not. */
+  /** The mappings name missing tenants. */
   | { kind: 'no_tenant'; tenants: readonly string[] };
 
 /** A problem by which the token says nothing about the groups of the person. */
@@ -33,7 +33,7 @@ export function isUnread(problem: GrantProblem): problem is UnreadGroups {
   return problem.kind === 'groups_left_out' || problem.kind === 'groups_unreadable';
 }
 
-/** The grants of a person, one for each tenant, or the reason why there are none. */
+/** The grants of a person, one for each tenant, or the reason for their absence. */
 export function grantsOf(
   claims: Claims,
   settings: Pick<IssuerSettings, 'mappings' | 'owner_groups' | 'groups_claim' | 'user_claim' | 'user_prefix'>,
@@ -98,6 +98,6 @@ export function nameOf(claims: Claims): string {
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
     .trim();
-  // No half of a character that takes two units.
+  // Keeps no half of a surrogate pair.
   return displayName.slice(0, 60).replace(/[\uD800-\uDBFF]$/, '');
 }

@@ -2,7 +2,7 @@ import { isFields } from '@gatehouse/kit/fields';
 import type { Egress } from '@gatehouse/egress/egress';
 import { issuerAnswerBytes, issuerTimeoutMs } from '../bounds.ts';
 
-/** The parts of a request that the libraries of OpenID Connect use. */
+/** The parts of a request used by the libraries of OpenID Connect. */
 interface FetchInit {
   method?: string;
   headers?: ConstructorParameters<typeof Headers>[0];
@@ -34,7 +34,7 @@ type Fetch = ReturnType<typeof guardedFetch>;
 
 /**
  * `fetch` for one request of tokens, which takes the ID token out of the answer. The library would check it, and drop
- * the refresh token beside one that fails.
+ * the refresh token beside an invalid one.
  */
 export function idTokenApart(send: Fetch): { fetch: Fetch; idToken: () => string | null } {
   let idToken: string | null = null;

@@ -7,7 +7,7 @@ export type IssuerFailure =
   /** It doesn't confirm the login, or what it sent fails a check. */
   | 'refused';
 
-/** A call of an issuer that failed. The cause is for the log. */
+/** A failed call of an issuer. The cause is for the log. */
 export class IssuerError extends Error {
   readonly failure: IssuerFailure;
 
@@ -25,7 +25,7 @@ const aboutTheGrant: ReadonlySet<string> = new Set([
   'interaction_required',
 ]);
 
-/** The failure that an error of the libraries stands for. */
+/** The failure behind an error of the libraries. */
 export function issuerError(error: unknown): IssuerError {
   if (error instanceof IssuerError) return error;
   if (error instanceof ResponseBodyError) {
@@ -36,7 +36,7 @@ export function issuerError(error: unknown): IssuerError {
   return new IssuerError('away', 'The issuer is unavailable.', { cause: error });
 }
 
-/** The reason of a failure, without texts that an issuer or a browser has sent. */
+/** The reason of a failure, without texts from an issuer or a browser. */
 export function describeFailure(error: IssuerError): string {
   const reasons: string[] = [error.message];
   for (let cause: unknown = error.cause; cause instanceof Error && reasons.length < 5; cause = cause.cause) {
@@ -46,7 +46,7 @@ export function describeFailure(error: IssuerError): string {
   return reasons.join(' < ');
 }
 
-/** Codes of the libraries for a token, or an answer that a browser brings, which fails a check. */
+/** Error codes of the libraries for a failed check of a token, or of an answer brought back by a browser. */
 const failedChecks: ReadonlySet<string> = new Set([
   ...['OAUTH_INVALID_RESPONSE', 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED', 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'],
   ...['ERR_JWT_CLAIM_VALIDATION_FAILED', 'ERR_JWT_EXPIRED', 'ERR_JWT_INVALID', 'ERR_JWS_INVALID'],
@@ -54,14 +54,14 @@ const failedChecks: ReadonlySet<string> = new Set([
   ...['ERR_JOSE_ALG_NOT_ALLOWED', 'ERR_JOSE_NOT_SUPPORTED'],
 ]);
 
-/** False for an error that is not known: it says nothing about the person. */
+/** False for an unknown error: it says nothing about the person. */
 function isFailedCheck(error: unknown): boolean {
   if (error instanceof AuthorizationResponseError) return true;
   if (error instanceof errors.JOSEError) return failedChecks.has(error.code);
   return error instanceof ClientError && failedChecks.has(error.code ?? '') && !isAboutBody(error);
 }
 
-/** Whether an error is about the body of an answer, such as one without tokens, rather than about a token. */
+/** Whether an error is about the body of an answer, like missing tokens, rather than about a token. */
 function isAboutBody({ cause }: ClientError): boolean {
   const details = cause instanceof Error ? cause.cause : undefined;
   return typeof details === 'object' && details !== null && 'body' in details;

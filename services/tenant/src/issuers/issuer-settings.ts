@@ -32,7 +32,7 @@ const mapping = z
   });
 export type Mapping = z.output<typeof mapping>;
 
-/** Microsoft's issuers of all directories: the issuer of their tokens is that of the directory of each person. */
+/** Microsoft's issuers of all directories: tokens have the issuer of each person's directory. */
 const anyDirectory = /^https:\/\/login\.microsoftonline\.com\/(?:common|organizations|consumers)\//;
 
 const issuer = z.strictObject({
@@ -76,7 +76,7 @@ const issuer = z.strictObject({
 
 const file = z.strictObject({ issuers: z.array(issuer).max(20) });
 
-/** An issuer, with the secret that its settings name. */
+/** An issuer, with the secret named in its settings. */
 export interface IssuerSettings extends z.output<typeof issuer> {
   clientSecret: string | undefined;
 }
@@ -99,7 +99,7 @@ export class IssuersError extends Error {
   }
 }
 
-/** Reads the file. Throws one {@link IssuersError} that names every problem, and no secret. */
+/** Reads the file. Throws one {@link IssuersError} with every problem, and no secret. */
 export function readIssuers({ text: yaml, environment, allowsHttp }: IssuersText): IssuerSettings[] {
   const parsed = file.safeParse(parsedYaml(yaml));
   if (!parsed.success)

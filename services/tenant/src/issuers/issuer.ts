@@ -16,7 +16,7 @@ import * as client from 'openid-client';
 import { guardedFetch, idTokenApart } from './guarded-fetch.ts';
 import type { IssuerSettings } from './issuer-settings.ts';
 
-/** The values that bind an answer of the issuer to the browser that asked. */
+/** Values that bind an answer of the issuer to the browser of the request. */
 export interface LoginChecks {
   state: string;
   nonce: string;
@@ -34,17 +34,17 @@ export interface ConfirmedLogin {
   refreshToken: string | null;
 }
 
-/** A refresh token, and the issuer that gave it. */
+/** A refresh token, and its issuer. */
 export interface IssuedToken {
   iss: string;
   refreshToken: string;
 }
 
-/** The tokens that an issuer gives for a refresh token. */
+/** The issuer's tokens for a refresh token. */
 export interface RenewedTokens {
   /** Null where the old one stays good. */
   refreshToken: string | null;
-  /** Null where the issuer confirms no more than that the login stands (OpenID Connect Core, 12.2). */
+  /** Null where the issuer confirms no more than the login itself (OpenID Connect Core, 12.2). */
   idToken: string | null;
 }
 
@@ -55,8 +55,8 @@ export interface IssuerOptions {
 }
 
 /**
- * For hosts that the operator has allowed; the guard rejects all others. The library marks it as deprecated to be
- * noticed, and keeps it.
+ * For hosts allowed by the operator; the guard rejects all others. The library marks it as deprecated to be noticed,
+ * and keeps it.
  */
 // oxlint-disable-next-line typescript/no-deprecated
 const overHttp = client.allowInsecureRequests;
@@ -69,7 +69,7 @@ interface DiscoveredIssuer {
 const timeoutSeconds = 10;
 /** By public keys alone: the client's secret signs nothing. */
 const algorithms = ['RS', 'PS', 'ES'].flatMap((kind) => [256, 384, 512].map((bits) => `${kind}${bits}`));
-/** Keys are fetched again for a token of an unknown key, but not for each of a flood of such tokens. */
+/** Keys are fetched again for a token of an unknown key, but not for each token of a flood. */
 const keys = { cooldownDuration: 1_000, cacheMaxAge: 10 * 60_000, timeoutDuration: 8_000 };
 
 /** One OpenID Connect issuer. Its metadata and keys are cached; an hour is short beside their life. */
@@ -102,7 +102,7 @@ export class Issuer {
     }).href;
   }
 
-  /** Exchanges the code of the answer that a browser brings back as a query. Throws {@link IssuerError}. */
+  /** Exchanges the code of the answer, brought back by a browser as a query. Throws {@link IssuerError}. */
   async finish(query: string, checks: LoginChecks): Promise<ConfirmedLogin> {
     const { config, findKey } = await this.#find();
     try {
@@ -133,7 +133,10 @@ export class Issuer {
     }
   }
 
-  /** Ends a refresh token at the issuer. False if it has no endpoint for that, or is another one. Throws {@link IssuerError}. */
+  /**
+   * Ends a refresh token at the issuer. False if it has no endpoint for revocations, or another issuer gave the token.
+   * Throws {@link IssuerError}.
+   */
   async revoke({ iss, refreshToken }: IssuedToken): Promise<boolean> {
     if (!this.#gave(iss)) return false;
     const { config } = await this.#find();
@@ -240,7 +243,7 @@ export class Issuer {
     return config;
   }
 
-  /** The members of a token that the issuer has signed for this client. */
+  /** The members of a token, if the issuer has signed it for this client. */
   async #verify(
     token: string,
     config: client.Configuration,
@@ -261,7 +264,7 @@ export class Issuer {
   }
 }
 
-/** The members of a token that was verified before. */
+/** The members of an already verified token. */
 export function claimsIn(token: string): Claims {
   return decodeJwt(token);
 }
@@ -282,7 +285,7 @@ function authenticationOf(secret: string | undefined, methods: readonly string[]
   return takesBasic ? client.ClientSecretBasic(secret) : client.ClientSecretPost(secret);
 }
 
-/** A logout that an issuer reports: of a session, of a person, or of a session of a person. */
+/** A logout reported by an issuer: of a session, of a person, or of a session of a person. */
 export interface IssuerLogout {
   iss: string;
   sub: string | null;
@@ -308,7 +311,7 @@ const shape = z
 
 /**
  * The logout in the members of a verified token (OpenID Connect Back-Channel Logout, 2.6). Throws {@link IssuerError}
- * for a token that is none.
+ * for any other token.
  */
 export function logoutOf(claims: Claims): IssuerLogout {
   const parsed = shape.safeParse(claims);

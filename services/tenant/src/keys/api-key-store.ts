@@ -30,7 +30,7 @@ export const apiKeyColumns = `
   tenant.api_key_status(api_keys) as status, api_keys.created_by as "createdBy", api_keys.created_at as "createdAt",
   api_keys.last_used_at as "lastUsedAt", api_keys.expires_at as "expiresAt", api_keys.revoked_at as "revokedAt"`;
 
-/** Whether the key of a session is active, and has the secret that the session was made with. */
+/** Whether the key of a session is active, and still has the session's secret. */
 export const hasItsKey = `
   tenant.api_key_status(api_keys) in ('active', 'expiring')
   and (api_keys.secret_sha256 = sessions.key_secret_sha256
@@ -51,14 +51,14 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
   );
 }
 
-/** The key, locked until the transaction ends. Null when the connection reaches no such key. */
+/** The key, locked until the transaction ends. Null when the connection doesn't reach it. */
 export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | null> {
   return db.first<ApiKey>(`select ${apiKeyColumns} from tenant.api_keys where id = $1 for update`, [id]);
 }
 
 /**
- * Revokes a key; a revoked one keeps its time of revocation. A trigger ends the keys of programs that its sessions
- * confirmed. Null when the connection reaches no such key.
+ * Revokes a key; a revoked one keeps its time of revocation. A trigger ends the program keys confirmed by its sessions.
+ * Null when the connection doesn't reach the key.
  */
 export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
   const before = await lockApiKey(db, id);
@@ -72,8 +72,8 @@ export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<A
 
 /**
  * Gives a key a new secret. The previous one stays valid for the overlap, and any older one becomes invalid now. A
- * trigger ends the keys of programs with the secret that the session which confirmed them was made with. Null
- * when the key is revoked or expired, belongs to the logins of a person, or the connection reaches no such key.
+ * trigger ends the program keys with the secret of their confirming session. Null when the key is revoked or expired,
+ * belongs to the logins of a person, or the connection doesn't reach it.
  */
 export async function replaceSecret(
   db: Queryable,
@@ -93,7 +93,7 @@ export async function replaceSecret(
   return after && { before, after };
 }
 
-/** The key that the logins of a person have in a tenant. */
+/** The key of a person's logins in a tenant. */
 export interface LoginKey extends Rights {
   id: string;
   secretSha256: Buffer;

@@ -64,8 +64,7 @@ export class ApiKeySystemStore extends Store {
   }
 
   /**
-   * Notes that the present secrets of keys are used. Returns those whose rows are locked, as by {@link touch} for the same
-   * request.
+   * Notes the use of keys' present secrets. Returns the ids of locked rows, as by {@link touch} for the same request.
    */
   async noteFirstUse(ids: readonly string[]): Promise<readonly string[]> {
     const rows = await this.pool.all<{ id: string }>(
@@ -80,8 +79,8 @@ export class ApiKeySystemStore extends Store {
   }
 
   /**
-   * Calls `raise` once for each active key of a tenant that expires within a week, for up to `limit` of them; those of
-   * command lines always do. Returns how many there were.
+   * Calls `raise` once for each active key of a tenant in its last week, for up to `limit` of them. Keys confirmed by
+   * another one, for programs or people, raise no alert. Returns how many there were.
    */
   async raiseExpiring(limit: number, raise: RaiseAlert): Promise<number> {
     return withTransaction(this.pool, async (db) => {
@@ -138,8 +137,8 @@ export async function insertFirstOwnerKey(
 }
 
 /**
- * Revokes any key. Throws `last_owner_key` for the last active owner key that never expires, and for the last active
- * owner key: without one, no other could be created. Null when there is no such key.
+ * Revokes any key. Throws `last_owner_key` for the last active owner key without an expiry, and for the last active
+ * owner key: without one, no other could be created. Null when there is no key with this id.
  */
 export async function revokeAnyApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
   assertNotLastOwnerKey(id, await lockActiveOwnerKeys(db));
@@ -161,7 +160,7 @@ function newestOf(filter: ApiKeyFilter, count: number): unknown[] {
   return [filter.roles, filter.tenantId, filter.before, count];
 }
 
-/** The id of the last key that a page reads; null when there are fewer keys. */
+/** The id of the last key read for a page; null when there are fewer keys. */
 async function findLookedTo(db: Queryable, filter: ApiKeyFilter): Promise<string | null> {
   return (
     (await db.first<{ id: string }>(`${newestOfRoles} offset $4 - 1 limit 1`, newestOf(filter, maxLooked)))

@@ -31,13 +31,13 @@ export interface NewApiKey {
   limits: Limits | null;
   budget: Budget | null;
   expiresAt: string | null;
-  /** The id of the key that created it, `bootstrap`, or `login` with the name of an issuer. */
+  /** The id of its creator's key, `bootstrap`, or `login` with the name of an issuer. */
   createdBy: string;
-  /** The person that it belongs to, if a login made it. */
+  /** The person of a key created by a login. */
   person?: Person;
 }
 
-/** The values of a new key and its text, which is never stored. A member that is left out sets no bound. */
+/** The values of a new key and its text, which is never stored. An omitted member sets no bound. */
 export function newApiKey(
   values: Pick<NewApiKey, 'tenantId' | 'name' | 'role' | 'scopes' | 'createdBy'> & Partial<NewApiKey>,
 ): { text: string; key: NewApiKey } {

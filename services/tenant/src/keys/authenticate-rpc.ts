@@ -49,7 +49,7 @@ function rejectionOf(verdict: Verdict): Rejection {
 
 function showKey(key: KeyToAuthenticate, end: Date | null) {
   return {
-    // A program acts for the key whose session confirmed it, so that both share limits, budgets and the audit log.
+    // A program acts for the key of its confirming session: both share limits, budgets and the audit log.
     id: key.confirmedBy ?? key.id,
     tenantId: key.tenantId ?? '',
     tenantSlug: key.tenantSlug ?? '',

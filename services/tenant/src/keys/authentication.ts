@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 
-/** The stored values that a key is verified against. The database compares the times. */
+/** The stored values for the verification of a key. The database compares the times. */
 export interface KeyHashes {
   secretSha256: Buffer;
   /** The secret before the last rotation, while it still works. */
@@ -23,7 +23,7 @@ export interface StoredKey extends KeyHashes {
   role: Role;
   scopes: readonly Scope[];
   userId: string | null;
-  /** The key whose session confirmed it, where it was made for a command line. */
+  /** The key of its confirming session, if it was made for a command line. */
   confirmedBy: string | null;
   /** Whether the last noted use is more than an hour ago. */
   lastUseIsStale: boolean;
@@ -33,7 +33,7 @@ export type Verdict = 'accepted' | 'unknown' | 'revoked' | 'expired';
 
 const sha256Bytes = 32;
 
-/** Unknown keys are compared with this, so that response times do not reveal which ids exist. */
+/** Unknown keys are compared with this: response times don't reveal which ids exist. */
 const noCredentials: KeyHashes = {
   secretSha256: randomBytes(sha256Bytes),
   previousSecretSha256: null,
@@ -43,7 +43,7 @@ const noCredentials: KeyHashes = {
   expired: false,
 };
 
-/** Verifies the hash of a secret. Only a caller with the right secret learns that a key is revoked or expired. */
+/** Verifies the hash of a secret. Only a caller with the right secret learns of a revoked or expired key. */
 export function judge(credentials: KeyHashes | null, secretSha256: Buffer): Verdict {
   const {
     secretSha256: current,
@@ -63,7 +63,7 @@ export function isCurrent({ secretSha256 }: Pick<KeyHashes, 'secretSha256'>, acc
   return matches(secretSha256, accepted);
 }
 
-/** The end of a secret that is accepted now: that of its key, or of the overlap for the secret before a rotation. */
+/** The end of a valid secret: the end of its key, or of the overlap for the secret before a rotation. */
 export function endOf(
   { secretSha256, previousValidUntil, expiresAt }: KeyHashes,
   accepted: Buffer,

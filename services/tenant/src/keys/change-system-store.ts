@@ -1,7 +1,7 @@
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 
-/** A caller that was silent for longer than a minute starts over. */
+/** A caller starts over after a silence of more than a minute. */
 export const oldChanges: OldRows = {
   ...{ table: 'tenant.changes', where: `at < now() - interval '10 minutes'` },
 };
@@ -11,7 +11,7 @@ export interface ChangesSince {
   /** The public half of a key's text, or the UUID of a tenant. */
   subjects: string[];
   snapshot: string;
-  /** Different after each start of the server, such as a failover to another one. */
+  /** Different after each start of the server, as in a failover to another one. */
   server: string;
   /** By the server's clock, in seconds. */
   at: number;
@@ -20,8 +20,8 @@ export interface ChangesSince {
 /** Changes of keys and tenants. `pool` acts as `tenant_system`. */
 export class ChangeSystemStore extends Store {
   /**
-   * For each snapshot, up to `limit` changes that were not visible in it, in the order of the snapshots; none for null. All
-   * of them as of the snapshot of this statement, so none is lost between two calls, in whatever order they commit.
+   * For each snapshot, up to `limit` changes invisible in it, in the order of the snapshots; no changes for null. All
+   * of them as of the snapshot of this statement: no change is lost between two calls, in whatever order they commit.
    */
   async since(snapshots: readonly (string | null)[], limit: number): Promise<ChangesSince[]> {
     return this.pool.all<ChangesSince>({

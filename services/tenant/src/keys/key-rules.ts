@@ -2,8 +2,8 @@ import { grants, scopes as allScopes, scopesOf, type Role, type Scope } from '@g
 import { AppError } from '@gatehouse/kit/errors';
 
 /**
- * The scopes of a new key: the requested ones, or by default all scopes of its role. Throws a 400 for a scope that the
- * role lacks. Returns each scope once, in the order of `packages/contract`.
+ * The scopes of a new key: the requested ones, or by default all scopes of its role. Throws a 400 for a scope outside
+ * its role. Returns each scope once, in the order of `packages/contract`.
  */
 export function scopesForNewKey(role: Role, requested: readonly Scope[] | undefined): readonly Scope[] {
   const allowed = scopesOf(role);
@@ -16,21 +16,19 @@ export function scopesForNewKey(role: Role, requested: readonly Scope[] | undefi
   return allScopes.filter((scope) => (requested ?? allowed).includes(scope));
 }
 
-/** The scopes that a key has now: its stored scopes without those that its role has lost since. */
+/** A key's scopes now: its stored scopes without those that its role has lost since. */
 export function effectiveScopes(role: Role, stored: readonly Scope[]): readonly Scope[] {
   return stored.filter((scope) => scopesOf(role).includes(scope));
 }
 
-/** The actions that a key permits. */
+/** The actions allowed to a key. */
 export interface Power {
   scopes: readonly Scope[];
   /** The user it is bound to; null reaches all users of the tenant. */
   userId: string | null;
 }
 
-/**
- * Checks that a key creates no key with more power than its own. Throws `scope_missing` or `user_mismatch`.
- */
+/** Checks that a key creates no key with more power than its own. Throws `scope_missing` or `user_mismatch`. */
 export function assertMayGive(giver: Power, requested: Power): void {
   const missing = requested.scopes.find((scope) => !grants(giver.scopes, scope));
   if (missing !== undefined) {

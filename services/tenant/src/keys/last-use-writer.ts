@@ -15,13 +15,12 @@ export interface LastUseWriterOptions {
   pauseMs?: number;
 }
 
-/** After a write, so that each replica has one small transaction a second, however many keys are used. */
+/** Pause after a write: each replica has one small transaction a second, however many keys are used. */
 const pauseMs = 1_000;
 
 /**
- * Records when keys are used, off the request path: at once if nothing was written lately, and else together with all
- * that are used until the next write. A failed write is repeated; of several failures in a row only the first
- * is logged.
+ * Records when keys are used, off the request path: at once after a pause without writes, and else together with all
+ * uses until the next write. A failed write is repeated; of several failures in a row only the first is logged.
  */
 export class LastUseWriter {
   readonly #options: LastUseWriterOptions;
@@ -64,7 +63,7 @@ export class LastUseWriter {
     return sleep(ms, this.#stopping.signal).catch(() => undefined);
   }
 
-  /** Returns the ids that are to be written again. */
+  /** Returns the ids to be written again. */
   async #write(ids: readonly string[]): Promise<readonly string[]> {
     try {
       const left = await this.#options.touch(ids);

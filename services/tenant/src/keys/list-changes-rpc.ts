@@ -11,7 +11,7 @@ interface Position {
   snapshot: string;
 }
 
-/** `ListChanges`: one statement for all callers that ask during the one before. */
+/** `ListChanges`: one statement for all calls that arrive during the one before. */
 export function listChanges(
   changes: Pick<ChangeSystemStore, 'since'>,
 ): Rpc<ListChangesRequest, ListChangesResponse> {
@@ -44,7 +44,7 @@ function isLost(position: Position, { server, at, subjects }: ChangesSince): boo
   );
 }
 
-/** Null for a text that is no position, such as that of a first call. */
+/** Null for an invalid position, like the text of a first call. */
 function parsePosition(text: string): Position | null {
   const [, server = '', at = '', snapshot = ''] = /^(\S+) ([\d.]+) (\d+:\d+:[\d,]*)$/.exec(text) ?? [];
   return snapshot === '' ? null : { server, at: Number(at), snapshot };

@@ -6,8 +6,8 @@ import { revokeApiKey, findLoginKeys } from './api-key-store.ts';
 import { keyRevoked } from './key-views.ts';
 
 /**
- * Revokes the keys of a person, in all tenants, that have rights which the person doesn't have now. Their sessions end. A
- * key with fewer scopes stays: a release that adds a scope to a role ends no session. `pool` acts as `tenant_system`;
+ * Revokes a person's keys, in all tenants, if they have rights beyond the person's present ones. Their sessions end. A
+ * key with fewer scopes stays: a release with a new scope for a role ends no session. `pool` acts as `tenant_system`;
  * people take turns at it.
  */
 export function keepOnlyRights(pool: Pool, record: RecordChange) {

@@ -6,8 +6,8 @@ export type Lookup<Value> = (key: string, known: boolean | undefined) => Promise
 type Find<Value> = (keys: readonly string[]) => Promise<readonly Value[]>;
 
 /**
- * Look-ups with one statement at a time for all that are wanted meanwhile. Those of known keys have statements and
- * connections of their own: they never wait for texts that any client can make up.
+ * Look-ups with one statement at a time for all that are wanted meanwhile. Look-ups of known keys have statements and
+ * connections of their own: they never wait for texts made up by clients.
  */
 export function createLookup<Value>(
   find: { known: Find<Value>; others: Find<Value> },

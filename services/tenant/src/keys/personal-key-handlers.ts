@@ -28,7 +28,7 @@ type Rotate = Call<z.output<typeof rotateApiKey>>;
 
 const what = 'own API key';
 
-/** `/v1/me/api-keys*`: people manage the keys that they have made, and end those of programs. */
+/** `/v1/me/api-keys*`: people manage their own keys, and end those of programs. */
 export function personalKeyHandlers({
   app,
   changes,

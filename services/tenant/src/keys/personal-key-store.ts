@@ -4,7 +4,7 @@ import { apiKeyColumns, hasItsKey } from './api-key-store.ts';
 import type { NewApiKey } from './api-key.ts';
 import type { PersonKey, UserKeys } from './personal-key.ts';
 
-/** Statements on keys that people make for themselves. The connection acts as `tenant_app`. */
+/** Statements on people's own keys. The connection acts as `tenant_app`. */
 
 const personKeyColumns = `${apiKeyColumns}, api_keys.is_own as "isOwn"`;
 
@@ -49,7 +49,10 @@ export async function lockOwnKey(
   );
 }
 
-/** The bounds of the tenant, and the number of valid keys that a user has made, whose creations wait for each other from now on. */
+/**
+ * The bounds of the tenant, and the number of valid keys created by a user. The user's creations wait for each other
+ * from now on.
+ */
 export async function findAllowance(
   db: Queryable,
   { tenantId, userId }: KeyOwner,
@@ -67,13 +70,13 @@ export async function findAllowance(
 }
 
 /**
- * Makes a key that ends with that of the caller: with the secret that its session was made with, or else with the oldest
- * one that is valid, since it isn't known by which of them the caller has come. Null if the key of the caller has ended,
- * or the session, or the secret that the session was made with: the edge may have cached the caller for seconds.
+ * Makes a key that ends with the caller's key: with its session's secret, or else with the oldest valid secret, since
+ * the caller's own one isn't known here. Null if the caller's key, the session or its secret has ended: the edge may
+ * have cached the caller for seconds.
  */
 export async function insertOwnKey(db: Queryable, key: NewPersonalKey): Promise<PersonKey | null> {
   const { id, tenantId, keyId, secretSha256, name, scopes, userId, expiresAt, parentId, sessionId } = key;
-  // A statement sees what was committed before it began: a rotation, or a logout that ends sessions and bounds own keys.
+  // A statement sees all earlier commits: a rotation, or a logout that ends sessions and bounds own keys.
   await db.query('select from tenant.api_keys where id = $1 and tenant_id = $2 for no key update', [
     parentId,
     tenantId,

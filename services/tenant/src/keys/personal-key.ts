@@ -7,19 +7,19 @@ import type { ApiKey } from './api-key.ts';
 import { assertInFuture, assertMayGive, scopesForNewKey } from './key-rules.ts';
 import { showApiKey } from './key-views.ts';
 
-/** The bounds that a tenant sets for its people: whether they make keys, how many each, and for how many days. */
+/** A tenant's bounds for its people: whether they make keys, how many each, and for how many days. */
 export interface UserKeys {
   enabled: boolean;
   max: number;
   maxDays: number;
 }
 
-/** A key that a person has made, or given to a program. */
+/** A person's own key, or one given to a program. */
 export interface PersonKey extends ApiKey {
   isOwn: boolean;
 }
 
-/** The user that the caller is bound to. Throws `acting_user_required` for an admin, who has the keys of the tenant. */
+/** The caller's bound user. Throws `acting_user_required` for an admin, who has the keys of the tenant. */
 export function boundUserOf({ boundUser }: TenantPrincipal): string {
   if (boundUser !== null) return boundUser;
   throw new AppError(
@@ -28,7 +28,7 @@ export function boundUserOf({ boundUser }: TenantPrincipal): string {
   );
 }
 
-/** The scopes of an own key. Throws `scope_missing` for those that the caller lacks. */
+/** The scopes of an own key. Throws `scope_missing` for scopes beyond the caller's. */
 export function scopesOfOwnKey(principal: TenantPrincipal, requested: readonly Scope[] | undefined) {
   const callerScopes = principal.scopes.filter((scope) => scopesOf('user').includes(scope));
   const scopes = scopesForNewKey('user', requested ?? callerScopes);
@@ -54,7 +54,7 @@ export function endOfOwnKey(
   );
 }
 
-/** Throws `limit_reached` if the tenant allows no further key, or none at all. */
+/** Throws `limit_reached` if the tenant allows no further key, or no keys at all. */
 export function assertAllowed({ enabled, max }: UserKeys, has: number): void {
   if (!enabled) throw new AppError('limit_reached', 'This tenant lets no users make keys.');
   if (has >= max)

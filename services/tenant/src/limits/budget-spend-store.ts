@@ -11,11 +11,11 @@ export const oldSpend: OldRows = {
 
 export interface Spend {
   used: bigint;
-  /** The highest threshold in percent that the audit log has for the window. */
+  /** The highest threshold in percent recorded for the window in the audit log. */
   publishedPercent: number;
 }
 
-/** The amount that each subject has spent in its window. Makes no query when `windows` is empty. */
+/** Each subject's spend in its window. Makes no query when `windows` is empty. */
 export async function findSpend(
   db: Queryable,
   windows: readonly { subjectId: string; window: Window }[],
@@ -44,17 +44,17 @@ export async function findSpend(
 export interface Charge {
   holderId: string;
   subjectId: string;
-  /** The name of the window that the run was reserved in. */
+  /** The name of the run's reservation window. */
   windowStart: number;
   /** Negative: a refund, because an exact cost replaces a higher estimate. */
   costPico: bigint;
 }
 
 /**
- * Charges budgets of a tenant. The cost goes to the current bucket. If the window that the run was reserved in has
- * ended, the cost goes to the last bucket of that window; if that window is older than the previous one, to its first
- * bucket. Costs in buckets of the counted window also add to its `used`, which is 0 while refunds that came before their
- * estimates exceed the costs: then the buckets are added up. The caller has locked the budgets' rows.
+ * Charges budgets of a tenant. The cost goes to the current bucket. If the window of the run's reservation has ended,
+ * the cost goes to the last bucket of that window; if that window is older than the previous one, to its first bucket.
+ * Costs in buckets of the counted window also add to its `used`, which is 0 while early refunds exceed the costs,
+ * before their estimates arrive: then the buckets are added up. The caller has locked the budgets' rows.
  */
 export async function chargeBudgets(
   db: Queryable,
@@ -98,7 +98,7 @@ export async function chargeBudgets(
   );
 }
 
-/** Lowers the holds of replicas, in the window of the reservation, by the amounts charged. A refund raises none. */
+/** Lowers the holds of replicas, in the window of the reservation, by the amounts charged. A refund raises no hold. */
 export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Promise<void> {
   await db.query(
     `with charges as (

@@ -40,18 +40,18 @@ export interface Granted {
   resetsInMs: number;
 }
 
-/** The costs of runs that one holder reserved for. */
+/** Costs of runs reserved for by one holder. */
 export interface Settlement {
   id: string;
   tenantId: string;
   holderId: string;
-  /** The budgets that the runs were reserved in. */
+  /** The budgets of the runs' reservations. */
   charges: readonly { subjectId: string; windowStart: number }[];
-  /** Negative where exact costs replace higher estimates that were charged before. */
+  /** Negative where exact costs replace higher estimates charged before. */
   costPico: bigint;
 }
 
-/** Settlements of a tenant that could not be charged. */
+/** Uncharged settlements of a tenant. */
 export interface Uncharged {
   tenantId: string;
   ids: string[];
@@ -59,9 +59,9 @@ export interface Uncharged {
 }
 
 export interface LeaseOptions {
-  /** Writes the heartbeat of a replica that leases or settles. */
+  /** Writes the heartbeat of a replica when it leases or settles. */
   touchHolder: (id: string) => Promise<void>;
-  /** These get the thresholds that a budget's use reaches. */
+  /** These get the thresholds reached by a budget's use. */
   recordChange: RecordChange;
   raise: RaiseAlert;
 }
@@ -95,7 +95,7 @@ export class LeaseSystemStore extends Store {
       return asks.every(isKnown) ? leaseRows(db, tenantId, { holder, asks, limitRows }) : null;
     });
     if (leased !== null) return leased;
-    // In a transaction that has locked no row before: two first leases would wait for each other.
+    // In a transaction without row locks: two first leases would wait for each other.
     return inTurn(this.pool, tenantId, async (db) => {
       await insertMissing(db, tenantId, asks);
       const limitRows = await findLimitRows(db, subjectIds, locked);
@@ -104,8 +104,8 @@ export class LeaseSystemStore extends Store {
   }
 
   /**
-   * Charges settlements that have not been charged yet, and records once in a window each threshold that a budget
-   * reaches. Each tenant has a transaction of its own, so that a failure affects no other tenant. Returns the failures.
+   * Charges new settlements, and records once in a window each threshold reached by a budget. Each tenant has a
+   * transaction of its own: a failure affects no other tenant. Returns the failures.
    */
   async settle(holderId: string, settlements: readonly Settlement[]): Promise<Uncharged[]> {
     await this.#options.touchHolder(holderId);
@@ -156,7 +156,7 @@ export class LeaseSystemStore extends Store {
   }
 }
 
-/** The entry in the audit log, and the alerts, of a budget whose use has reached a threshold. */
+/** The audit log entry and the alerts for a budget at a threshold. */
 function thresholdReached(
   tenantId: string,
   { subjectId, percent, limitUse }: { subjectId: string; percent: Threshold; limitUse: LimitUse },
@@ -213,7 +213,7 @@ interface LockedRows {
   limitRows: readonly LimitRow[];
 }
 
-/** Leases from rows that the transaction has locked: the holds of others are read after that. */
+/** Leases from locked rows: the holds of others are read after the lock. */
 async function leaseRows(
   db: Queryable,
   tenantId: string,
@@ -288,7 +288,7 @@ async function updateLimitRows(db: Queryable, leases: readonly RequestedLease[])
   );
 }
 
-/** Sets the amount of a hold instead of adding to it, so that the next call corrects a lost answer. */
+/** Sets the amount of a hold instead of adding to it: the next call corrects a lost answer. */
 async function upsertHolds(
   db: Queryable,
   {

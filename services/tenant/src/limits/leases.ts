@@ -3,11 +3,11 @@ import { cappedPico, picoOf } from '@gatehouse/kit/money';
 import { leaseMs } from '../bounds.ts';
 
 /**
- * Limits and budgets (ADR 13). The tenant service's database stores what is spent and held. Replicas of chat lease
- * slices of a limit and spend them without another call, so that all replicas together stay within the limit.
+ * Limits and budgets (ADR 13). The tenant service's database stores spent and held amounts. Replicas of chat lease
+ * slices of a limit and spend them without another call: all replicas together stay within the limit.
  */
 
-/** The resources that settings limit. */
+/** Resources limited by settings. */
 export const setResources = ['requests', 'tokens', 'concurrency', 'budget'] as const;
 /** Requests and tokens per minute, concurrent requests, and pico-USD per day or month. */
 export type SetResource = (typeof setResources)[number];
@@ -16,7 +16,7 @@ export type SetResource = (typeof setResources)[number];
 export const resources = [...setResources, 'counts'] as const;
 export type Resource = (typeof resources)[number];
 
-/** The limit that settings have of one resource; null without one. */
+/** A resource's limit in the settings; null without one. */
 export function limitOf(
   { limits, budget }: { limits: Limits | null; budget: Budget | null },
   resource: SetResource,
@@ -46,9 +46,9 @@ export interface Window {
   end: number | null;
 }
 
-/** The window that the row of a limit counts in. */
+/** The counted window in a limit's row. */
 export interface CountedWindow {
-  /** The name that replicas use for the window: its first start, or 0 when nothing was ever counted. */
+  /** The replicas' name for the window: its first start, or 0 before the first count. */
   name: number;
   /** Null when an earlier release wrote the row without them. */
   bounds: { start: number; end: number } | null;
@@ -58,33 +58,33 @@ export interface CountedWindow {
 export interface WindowMove {
   name: number;
   window: Window;
-  /** `kept`: the same window. `zero`: a new window. `recount`: a new window over time that already has spending. */
+  /** `kept`: the same window. `zero`: a new window. `recount`: a new window over time with earlier spending. */
   used: 'kept' | 'zero' | 'recount';
 }
 
 /** The current use of a limit. */
 export interface LimitUse {
   limit: bigint;
-  /** The current window; `name` is the name that replicas use for it. */
+  /** The current window; `name` is the replicas' name for it. */
   window: Window;
   name: number;
   /** The amount spent in the window. */
   used: bigint;
-  /** The amount that other live replicas hold in the window. */
+  /** The amount held by other live replicas in the window. */
   othersHold: bigint;
-  /** The part of it that requests under way hold. The rest is leased in advance. */
+  /** The part of it held by requests under way. The rest is leased in advance. */
   inUse: bigint;
 }
 
 /** The amounts that a replica returns, keeps and needs. */
 export interface Ask {
-  /** The window that `returned` and `holding` refer to. */
+  /** The window of `returned` and `holding`. */
   windowStart: number;
   /** For requests, tokens and counts: leased and not spent; negative when more was spent than leased. */
   returned: bigint;
   /** For concurrency and budgets: everything that the replica needs to keep. */
   holding: bigint;
-  /** The amount that each waiting request needs. */
+  /** The amount needed by each waiting request. */
   needs: readonly bigint[];
 }
 
@@ -92,13 +92,13 @@ export interface Lease {
   window: Window;
   name: number;
   granted: bigint;
-  /** The amount that is left. */
+  /** The remaining amount. */
   remaining: bigint;
   /** The amount spent so far. */
   used: bigint;
-  /** The amount that the replica now holds; 0 for requests, tokens and counts, which count as spent once leased. */
+  /** The replica's amount after the lease; 0 for requests, tokens and counts, which count as spent once leased. */
   hold: bigint;
-  /** The part of it that was leased in advance. */
+  /** The part of it leased in advance. */
   spare: bigint;
 }
 
@@ -110,7 +110,7 @@ const sliceOf = 8n;
 /** Each replica has a 64th of a large limit of requests at once without a lease. */
 const unleasedShare = 64n;
 
-/** Grants the needs that fit, and a slice in advance for later requests. */
+/** Grants the fitting needs, and a slice in advance for later requests. */
 export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas: number): Lease {
   const { window, name } = limitUse;
   const held = isHeld(resource);
@@ -133,16 +133,16 @@ export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas
   };
 }
 
-/** The amount that is spent, or held by requests under way, in the current window. */
+/** The amount spent, or held by requests under way, in the current window. */
 export function taken(limitUse: LimitUse): bigint {
   return limitUse.used + limitUse.inUse;
 }
 
 /**
- * The window to count in; `now` is the window that follows from the clock and the settings. With unchanged settings a
- * new window begins when the counted one ends, or later. An earlier window is ignored: a transaction that waited for a
- * lock may have read the clock before the one it waited for. A window that overlaps the counted one means that the
- * period or the time zone has changed. It keeps the name, so that what replicas hold and settle counts in it (ADR 13).
+ * The window to count in; `now` is the window by the clock and the settings. With unchanged settings a new window
+ * begins when the counted one ends, or later. An earlier window is ignored: after waiting for a lock, a transaction may
+ * have read the clock before the one it waited for. An overlap with the counted window means that the period or the
+ * time zone has changed. The new window keeps the name: replicas' holds and settlements count in it (ADR 13).
  */
 export function moveWindow(now: Window, counted: CountedWindow): WindowMove {
   const { name, bounds } = counted;
@@ -161,25 +161,25 @@ export function validForMs(window: Window, now: number): number {
   return window.end === null ? leaseMs : Math.max(0, Math.min(leaseMs, window.end - now));
 }
 
-/** Percentages of a budget that are recorded when its use reaches them, once per window. */
+/** Percentages of a budget, recorded when its use reaches them, once per window. */
 export const thresholds = [50, 80, 100] as const;
 export type Threshold = (typeof thresholds)[number];
 
-/** The thresholds in percent that `used` has reached, above the highest one recorded already (`published`). */
+/** The thresholds in percent reached by `used`, above the highest recorded one (`published`). */
 export function thresholdsReached(used: bigint, limit: bigint, published: number): Threshold[] {
   if (limit <= 0n) return [];
   return thresholds.filter((percent) => percent > published && used * 100n >= limit * BigInt(percent));
 }
 
 /**
- * Requests of a tenant that each replica admits at once without a lease, under a large limit: so the many tenants with few
+ * Requests of a tenant admitted by each replica at once without a lease, under a large limit: the many tenants with few
  * requests at a time cost no leases.
  */
 export function unleasedRequests(maxConcurrent: bigint | null): bigint {
   return maxConcurrent !== null && maxConcurrent > smallLimit ? maxConcurrent / unleasedShare : 0n;
 }
 
-/** The part of a tenant's limit that replicas have without leases, as far as they are known. */
+/** The replicas' unleased part of a tenant's limit, as far as they are known. */
 export function unleasedOf(resource: Resource, limit: bigint, replicas: number): bigint {
   return resource === 'concurrency' ? unleasedRequests(limit) * BigInt(Math.max(1, replicas)) : 0n;
 }

@@ -8,7 +8,7 @@ import type { MemoryAmounts } from './stored-limits.ts';
 import type { FindMemoryUsage } from './memory-usage-client.ts';
 import type { LimitStore, Limited } from './limit-store.ts';
 
-/** `GET /v1/limits`: the limits that apply to the calling key, and how much of each is used. */
+/** `GET /v1/limits`: the limits of the calling key, and how much of each is used. */
 export function limitHandlers(store: LimitStore, findMemoryUsage: FindMemoryUsage): Record<string, Handler> {
   return {
     'limits.get': async (call: Call) => {

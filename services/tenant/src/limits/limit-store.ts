@@ -17,7 +17,7 @@ import {
 } from './leases.ts';
 import { findSpend } from './budget-spend-store.ts';
 
-/** The limits of a key, and the zone whose days and months its budget counts. */
+/** The limits of a key, and the zone of its budget's days and months. */
 export interface LimitsOfKey extends LimitsNow {
   memoryLimits: MemoryAmounts;
   timezone: string;
@@ -49,7 +49,7 @@ async function findSettings(
   return rows[0] ?? { memoryLimits: {}, timezone: 'UTC' };
 }
 
-/** The queries that both stores of limits share. The connection's role and tenant decide which rows they reach. */
+/** The queries shared by both stores of limits. The connection's role and tenant decide which rows they reach. */
 
 /** A replica without a heartbeat for this long is dead, and its concurrency slots are free. */
 const deadAfter = `interval '20 seconds'`;
@@ -61,16 +61,16 @@ export interface Limited {
   /** Only for a budget. */
   period: Budget['period'] | null;
   limitUse: LimitUse;
-  /** The fate of the amount that the row has counted. */
+  /** The fate of the row's counted amount. */
   counted: WindowMove['used'];
-  /** For a budget: the highest threshold in percent that the audit log has for this window. */
+  /** For a budget: the highest threshold in percent recorded for this window in the audit log. */
   publishedPercent: number;
 }
 
 /** Limits at one moment of the database's clock, in milliseconds since the epoch. */
 export interface LimitsNow {
   now: number;
-  /** Null when there is no such tenant. */
+  /** Null without a tenant of this id. */
   tenantStatus: TenantStatus | null;
   /** The number of live replicas. */
   replicas: number;
@@ -103,7 +103,7 @@ export interface HeldRow {
   resource: Resource;
   windowStart: number;
   amount: bigint;
-  /** The part of it that requests under way hold. */
+  /** The part of it held by requests under way. */
   inUse: bigint;
 }
 

@@ -3,7 +3,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { touchEveryMs, maxTouched, maxOldHolders } from '../bounds.ts';
 
-/** Calls repeat none of them. */
+/** Calls don't repeat these settlements. */
 export const oldSettlements: OldRows = {
   ...{ table: 'tenant.settlements', key: 'id', where: `settled_at < now() - interval '7 days'` },
 };
@@ -26,7 +26,7 @@ export class LimitSystemStore {
     this.#system = system;
   }
 
-  /** Writes rarely, and once for all calls of the holder that need it: they would wait for this row. */
+  /** Writes rarely, and once for all concurrent calls of the holder: they would wait for this row. */
   async touchHolder(id: string): Promise<void> {
     const now = monotonicMs();
     const last = this.#touched.get(id);
@@ -48,7 +48,7 @@ export class LimitSystemStore {
     }
   }
 
-  /** Writes heartbeats of replicas that another one reports to be alive. Several report the same ones at once. */
+  /** Writes heartbeats of replicas reported alive by another one. Several report the same ones at once. */
   async touchHolders(holderIds: readonly string[]): Promise<void> {
     await this.#known.query(
       `update tenant.limit_holders set seen_at = now() where id = any (array (
@@ -59,15 +59,15 @@ export class LimitSystemStore {
   }
 
   /**
-   * Releases everything that dead replicas held, with one statement for each: a replica has a row for every limited key
-   * that used it, and finished replicas stay released when the call exceeds its deadline.
+   * Releases everything held by dead replicas, with one statement for each: a replica has a row for every limited key
+   * in its use, and finished replicas stay released when the call exceeds its deadline.
    */
   async releaseHolders(holderIds: readonly string[]): Promise<void> {
     for (const id of holderIds)
       await this.#system.query('delete from tenant.limit_holders where id = $1', [id]);
   }
 
-  /** Releases replicas that were never released, some at a time. Returns whether there may be more. */
+  /** Releases some never released replicas. Returns whether there may be more. */
   async releaseOldHolders(): Promise<boolean> {
     const old = await this.#system.all<{ id: string }>(
       `select id from tenant.limit_holders where seen_at < now() - interval '40 days' limit $1`,
@@ -77,7 +77,7 @@ export class LimitSystemStore {
     return old.length === maxOldHolders;
   }
 
-  /** Tenants, up to 10, whose zone of budgets PostgreSQL does not know: their budgets use UTC. */
+  /** Tenants, up to 10, with a zone of budgets unknown to PostgreSQL: their budgets use UTC. */
   async findUnknownTimezones(): Promise<{ id: string; timezone: string }[]> {
     return this.#system.all<{
       id: string;

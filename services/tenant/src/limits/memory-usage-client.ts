@@ -4,7 +4,7 @@ import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { memoryUsageMs } from '../bounds.ts';
 import type { MemoryAmounts } from './stored-limits.ts';
 
-/** Finds the use that a tenant makes of its limits of memory; null while memory does not answer. */
+/** Finds a tenant's use of its memory limits; null while memory does not answer. */
 export type FindMemoryUsage = (
   tenantId: string,
   caller: Pick<CallContext, 'requestId' | 'trace'> & { log: Logger },

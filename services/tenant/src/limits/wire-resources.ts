@@ -16,7 +16,7 @@ export function fromWire(resource: WireResource): Resource | null {
   return entry === undefined ? null : (entry[0] as Resource);
 }
 
-/** The resources that the limits and the budget restrict, under their names on the wire. */
+/** The resources restricted by the limits and the budget, under their names on the wire. */
 export function limitedOf(limits: Limits | null, budget: Budget | null): WireResource[] {
   const limited = setResources.filter((resource) => limitOf({ limits, budget }, resource) !== null);
   return limited.map((resource) => wire[resource]);

@@ -13,7 +13,7 @@ export interface KeyToCheck {
   models: readonly string[] | null;
 }
 
-/** Throws a 400 for a key that could not be used. */
+/** Throws a 400 for an unusable key. */
 export type CheckProviderKey = (call: Call, key: KeyToCheck) => Promise<void>;
 
 /** Checks keys with chat, which knows the providers. */

@@ -66,7 +66,7 @@ export function providerKeyHandlers({
   };
 }
 
-/** Throws `rate_limit_exceeded` for a tenant that gives keys too fast. */
+/** Throws `rate_limit_exceeded` if the tenant adds keys too fast. */
 async function countCheck(keys: ProviderKeyStore, tenantId: string): Promise<void> {
   const { count, endsInMs } = await keys.countCheck(tenantId);
   if (count > checksPerMinute)

@@ -53,7 +53,7 @@ export async function insertProviderKey(db: Queryable, key: NewProviderKey): Pro
   );
 }
 
-/** The number of keys of a tenant, whose other changes wait until the transaction ends. */
+/** The number of keys of a tenant. The tenant's other changes wait until the transaction ends. */
 export async function countProviderKeys(db: Queryable, tenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`provider keys ${tenantId}`]);
   return (
@@ -64,7 +64,7 @@ export async function countProviderKeys(db: Queryable, tenantId: string): Promis
   ).count;
 }
 
-/** Null when the connection reaches no such key. */
+/** Null when the connection doesn't reach the key. */
 export async function deleteProviderKey(db: Queryable, id: string): Promise<ProviderKey | null> {
   return db.first<ProviderKey>(
     `delete from tenant.provider_keys where id = $1 returning ${providerKeyColumns}`,

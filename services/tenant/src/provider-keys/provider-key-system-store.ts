@@ -32,7 +32,7 @@ export class ProviderKeySystemStore extends Store {
   }
 
   /**
-   * Notes that keys were used, once a minute at most unless the provider changed its mind. Calls `raise` once for each
+   * Notes uses of keys, once a minute at most unless the provider changed its mind. Calls `raise` once for each key
    * that begins to fail.
    */
   async note(uses: readonly ProviderKeyUse[], raise: RaiseAlert): Promise<void> {

@@ -21,7 +21,7 @@ export interface NewProviderKey extends Pick<
   sealed: Buffer;
 }
 
-/** The most that is shown of a key. */
+/** The length of a key's visible part. */
 const prefixChars = 8;
 
 /** The beginning of a key, of which three quarters stay hidden. */
