@@ -26,7 +26,7 @@ export interface IssuerLogoutDependencies {
   log: Logger;
 }
 
-/** Logouts at the gateway that go on at an issuer, and logouts at an issuer that end sessions here. */
+/** Logouts at the gateway, continued at an issuer, and logouts at an issuer, which end sessions here. */
 export class IssuerLogouts {
   readonly #options: IssuerLogoutDependencies;
 
@@ -34,7 +34,7 @@ export class IssuerLogouts {
     this.#options = options;
   }
 
-  /** The page for a session that has ended; null for one by a key, and where the issuer has none. */
+  /** The issuer's page for an ended session; null for a session by a key, and for an issuer without a page. */
   async pageOf({ loginId }: Pick<Session, 'loginId'>): Promise<IssuerPage | null> {
     const { logins, issuers, secrets, log } = this.#options;
     if (loginId === null) return null;
@@ -51,12 +51,12 @@ export class IssuerLogouts {
     }
   }
 
-  /** Revokes the refresh token of a session that has ended. Returns at once. */
+  /** Revokes the refresh token of an ended session. Returns at once. */
   forget({ loginId }: Pick<Session, 'loginId'>): void {
     if (loginId !== null) this.#options.revocations.forget(loginId);
   }
 
-  /** Ends the sessions that a logout token names, once. Throws {@link IssuerError}. */
+  /** Ends the sessions named in a logout token, once. Throws {@link IssuerError}. */
   async end(issuer: Issuer, token: string, from: From): Promise<void> {
     const { sessions, revocations } = this.#options;
     const closed = await sessions.endAtIssuer(await issuer.verifyLogout(token), from);
@@ -78,7 +78,7 @@ interface Problem {
   error_description: string;
 }
 
-/** Logouts that issuers report: OpenID Connect Back-Channel Logout 1.0. */
+/** Logouts reported by issuers: OpenID Connect Back-Channel Logout 1.0. */
 export function backchannelLogoutHandlers({
   issuers,
   issuerLogouts,
@@ -97,7 +97,7 @@ export function backchannelLogoutHandlers({
         const problem = problemOf(error);
         logProblem(log, { error, issuer, call });
         if (problem.error === 'invalid_request') await refusals.count('logout_token', clientIpOf(request));
-        // For an issuer that is away too: the standard has one status for all failures (2.8).
+        // For an unreachable issuer too: the standard has one status for all failures (2.8).
         sendJson(response, 400, problem, headers);
       }
     },
@@ -112,7 +112,7 @@ async function tokenIn(request: IncomingMessage): Promise<string> {
   return token;
 }
 
-/** Throws the errors that are not about the request. */
+/** Throws errors unrelated to the request. */
 function problemOf(error: unknown): Problem {
   if (error instanceof IssuerError && error.failure === 'away')
     return { error: 'temporarily_unavailable', error_description: 'The keys of the issuer are unavailable.' };

@@ -24,7 +24,7 @@ export interface BrowserSessionDependencies {
 
 export const afterLogin = '/login';
 
-/** The session that a browser has in its cookie. */
+/** The session in a browser's cookie. */
 export class BrowserSessions {
   readonly #options: BrowserSessionDependencies;
 
@@ -39,7 +39,7 @@ export class BrowserSessions {
     return hash === null ? null : findSession(hash.toString('hex'));
   }
 
-  /** Returns the session that it ended. */
+  /** Returns the ended session. */
   async end(request: IncomingMessage, call: RawCall): Promise<StoredSession | null> {
     const session = await this.find(request);
     if (session !== null) await this.#options.sessions.end(session, fromOf(request, call));
@@ -52,7 +52,7 @@ export class BrowserSessions {
     throw new AppError('cross_site_request', 'This request must come from a page of the gateway itself.');
   }
 
-  /** The cookie of a session that was opened. */
+  /** The cookie of an opened session. */
   cookieOf({ token }: OpenedSession): string {
     return this.#options.cookie.set(token, sessionLife.hours * 3_600);
   }
@@ -68,7 +68,7 @@ export function fromOf(request: IncomingMessage, { requestId }: RawCall): From {
   return { clientIp: clientIpOf(request), requestId };
 }
 
-/** The path that a browser goes to after a login. */
+/** The browser's path after a login. */
 export function targetOf(request: IncomingMessage): string {
   return returnTo(queryObject(queryOf(request))['return_to'], afterLogin);
 }

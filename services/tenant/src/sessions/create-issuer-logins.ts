@@ -35,7 +35,7 @@ export interface IssuerLoginsOptions {
   refusals: Refusals;
 }
 
-/** Too many logins of a person wait: others may send a cookie that was stolen from a browser of the person. */
+/** Too many logins of a person wait: others may send a cookie stolen from a browser of the person. */
 class PersonHasNoPlace extends Error {}
 
 /** Sessions of people who log in at OpenID Connect issuers. */
@@ -88,7 +88,7 @@ export function createIssuerLogins(
         reportUnread: unreadGroupsReport(system, raise),
         count: metrics.countLook,
       }),
-      // Each on its own: one that hangs delays no other.
+      // Each on its own: an issuer that hangs delays no other.
       ...[...issuers.values()].map((issuer) => {
         const round = (): Promise<boolean> => revocations.retry(issuer);
         return new PeriodicWork({ task: 'revoke refresh tokens again', log, everyMs: retryMs, round });
@@ -102,7 +102,7 @@ export function createIssuerLogins(
   };
 }
 
-/** Turns at each issuer, of networks and of people whose browsers are known; more of a person take those of networks. */
+/** Turns at each issuer, of networks and of people with known browsers; more of a person take those of networks. */
 function turnsOf(issuers: readonly string[]): IssuerLoginDependencies['inTurn'] {
   const { ofNetworks, ofPeople } = finishing;
   const tooMany = (): Error => new PersonHasNoPlace();

@@ -112,7 +112,7 @@ class BrowserIssuerLogin {
     await this.#answer(request, response, call, { issuer, end, target: targetOf(request) });
   }
 
-  /** The values of the login that this browser began at this issuer, if the answer is to it. */
+  /** The values of the login begun by this browser at this issuer, if the answer is to it. */
   #stateOf(request: IncomingMessage, { settings }: Issuer): LoginState | null {
     const state = this.#options.states.open(this.#cookieOf(request));
     const presentedState = queryObject(queryOf(request))['state'] ?? '';
@@ -120,7 +120,7 @@ class BrowserIssuerLogin {
     return isOwn ? state : null;
   }
 
-  /** Two cookies of the name are none: one of them is not of this gateway. */
+  /** Two cookies of the name count as no cookie: one of them is not of this gateway. */
   #cookieOf({ headers }: IncomingMessage): string {
     const [value = '', another] = this.#options.cookie.valuesIn(headers.cookie);
     return another === undefined ? value : '';
@@ -136,7 +136,7 @@ class BrowserIssuerLogin {
     const { name } = issuer.settings;
     switch (end.kind) {
       case 'opened': {
-        // A session that the browser has ends: no login continues one that another person may have set.
+        // The browser's session ends: no login continues a session that another person may have set.
         await browsers.end(request, call);
         const cookies = [browsers.cookieOf(end.opened), knownBrowsers.cookieOf(end.person), cookie.clear()];
         sendBrowserTo(response, call.requestId, { location: target, cookies });
@@ -186,12 +186,12 @@ class BrowserIssuerLogin {
   }
 }
 
-/** The end of a request of a browser that logs in by an issuer. */
+/** The end of a browser's request in a login by an issuer. */
 type LoginEnd =
   | { kind: 'opened'; opened: OpenedSession; person: Person }
   /** The person has several memberships; the browser keeps the token until it has chosen. */
   | { kind: 'choice'; memberships: readonly Membership[]; token: string }
-  /** The request is not the one that this browser began, or was used, or the person has logged out meanwhile. */
+  /** The browser began another request, this one was used, or the person has logged out meanwhile. */
   | { kind: 'over' }
   | { kind: 'refused'; error: IssuerError }
   | GrantProblem;
@@ -220,17 +220,17 @@ export class IssuerLogins {
     this.#options = options;
   }
 
-  /** The page of the issuer, and the values that the browser keeps meanwhile. Throws {@link IssuerError}. */
+  /** The page of the issuer, and the values for the browser to keep meanwhile. Throws {@link IssuerError}. */
   async begin(issuer: Issuer, returnTo: string): Promise<{ location: string; state: LoginState }> {
     const state = newLoginState(issuer.settings.name, returnTo, await this.#options.states.now());
     return { location: await issuer.authorizationUrl(state), state };
   }
 
   /**
-   * Finishes a login that this browser began, once. `query` is the answer of the issuer, `knownPerson` the hash of the
+   * Finishes a login begun by this browser, once. `query` is the answer of the issuer, `knownPerson` the hash of the
    * person who has logged in with this browser before. Throws {@link IssuerError} while the issuer is away,
-   * `rate_limit_exceeded` if too many logins of the network wait, and of a known person, and what
-   * {@link SessionChangeStore.openForPerson} throws.
+   * `rate_limit_exceeded` if too many logins of the network wait, and of a known person, and the errors of {@link
+   * SessionChangeStore.openForPerson}.
    */
   async finish(
     issuer: Issuer,
@@ -335,7 +335,7 @@ export class IssuerLogins {
   }
 }
 
-/** An issuer that is away says nothing about the person. */
+/** An unreachable issuer says nothing about the person. */
 function refusedOnly(error: unknown): IssuerError {
   if (error instanceof IssuerError && error.failure === 'refused') return error;
   throw error;

@@ -2,7 +2,7 @@ import { counter, type Registry } from '@gatehouse/kit/metrics';
 
 /** Failed: the issuer gave no answer about the person. */
 export type RevalidationOutcome = 'confirmed' | 'refused' | 'failed';
-/** Skipped: the issuer takes none. A failed one is tried again. */
+/** Skipped: the issuer takes no revocations. A failed one is tried again. */
 export type RevocationOutcome = 'revoked' | 'failed' | 'skipped';
 
 const lookOutcomes: readonly RevalidationOutcome[] = ['confirmed', 'refused', 'failed'];

@@ -6,7 +6,7 @@ import { judge, type StoredKey } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { From, NamedSession, NewSession, Session } from './session.ts';
 
-/** A valid key, with the hash of the secret that was given. */
+/** A valid key, with the hash of the presented secret. */
 export type AcceptedKey = StoredKey & { presentedSha256: Buffer };
 
 export interface OpenedSession {
@@ -29,15 +29,15 @@ export class KeyLogin {
     this.#options = options;
   }
 
-  /** Null for a text that is no valid key. */
+  /** Null for an invalid key. */
   async find(text: string): Promise<AcceptedKey | null> {
     const parsed = parseKeyText(text);
     return parsed === null ? null : this.accept(parsed.keyId, parsed.secretSha256);
   }
 
   /**
-   * Null for a key that is not valid or has another secret, and for that of a command line: with a session it could
-   * confirm further ones, which would outlive it. `keyId`: the public half of its text.
+   * Null for an invalid key or another secret, and for a key of a command line: with a session it could confirm further
+   * ones, which would outlive it. `keyId`: the public half of its text.
    */
   async accept(keyId: string, presentedSha256: Buffer): Promise<AcceptedKey | null> {
     const key = await this.#options.findKey(keyId);

@@ -8,9 +8,9 @@ import type { Person } from '../keys/api-key.ts';
 const context = 'tenant.known-browser';
 
 /**
- * Browsers in which a person has logged in at an issuer within 30 days. Each has a sealed cookie with the hash of the
- * person, which gives no right: logins by it have turns of their own, so that a network where others send answers of
- * issuers that prove nothing keeps no such browser out (OWASP: device cookies).
+ * Browsers with a login of a person at an issuer within 30 days. Each has a sealed cookie with the hash of the person,
+ * which gives no right. Logins by it have turns of their own: a network from which others send unproved answers of
+ * issuers keeps none of these browsers out (OWASP: device cookies).
  */
 export class KnownBrowsers {
   readonly #keyRing: KeyRing;
@@ -31,7 +31,7 @@ export class KnownBrowsers {
     );
   }
 
-  /** The hash of the person in a `Cookie` header; null without a cookie that was sealed here. */
+  /** The hash of the person in a `Cookie` header; null without a cookie sealed here. */
   personIn(header: string | undefined): string | null {
     const [value, another] = this.#cookie.valuesIn(header);
     if (value === undefined || another !== undefined) return null;

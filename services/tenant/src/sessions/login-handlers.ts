@@ -18,7 +18,7 @@ import { showCurrent } from './session.ts';
 
 export interface LoginDependencies {
   logins: KeyLogin;
-  /** The names of the issuers that people can log in at. */
+  /** The names of the issuers for logins. */
   issuers: readonly string[];
   issuerLogouts: IssuerLogouts;
   browsers: BrowserSessions;
@@ -99,7 +99,7 @@ class BrowserLogin {
     if (ended !== null) issuerLogouts.forget(ended);
   }
 
-  /** Null for a key that is not valid. A session that the browser has ends. */
+  /** Null for an invalid key. The browser's earlier session ends. */
   async #logIn(request: IncomingMessage, call: RawCall, text: string): Promise<OpenedSession | null> {
     const { logins, refusals, browsers } = this.#options;
     const key = await logins.find(text);

@@ -13,14 +13,14 @@ import { loginLinkPage } from './login-page.ts';
 import type { KeyOfTicket } from './login-ticket-system-store.ts';
 
 export interface LoginLinkDependencies {
-  /** Uses a ticket up, by its hexadecimal hash; null for one that was used or has expired. */
+  /** Uses a ticket up, by its hexadecimal hash; null for a used or expired one. */
   take: (ticketSha256: string) => Promise<KeyOfTicket | null>;
   logins: KeyLogin;
   browsers: BrowserSessions;
   refusals: Refusals;
 }
 
-/** `/login/link`: a link of the operator that logs in once. */
+/** `/login/link`: an operator's link for one login. */
 export function loginLinkHandlers(dependencies: LoginLinkDependencies): Record<string, RawHandler> {
   const { logins, browsers, refusals } = dependencies;
   return {
@@ -46,7 +46,7 @@ export function loginLinkHandlers(dependencies: LoginLinkDependencies): Record<s
   };
 }
 
-/** The key of the ticket in a form, which is used up; null for a ticket or a key that is no longer valid. */
+/** The key of the ticket in a form, which is used up; null for an invalid ticket or key. */
 async function keyOf(
   request: IncomingMessage,
   { take, logins }: Pick<LoginLinkDependencies, 'take' | 'logins'>,

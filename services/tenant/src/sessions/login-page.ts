@@ -13,7 +13,7 @@ export interface IssuerPage {
 
 export interface LoginPage {
   returnTo: string;
-  /** The names of the issuers that people can log in at. */
+  /** The names of the issuers for logins. */
   issuers: readonly string[];
   /** The reason why the last login was refused. */
   problem?: string;
@@ -36,7 +36,7 @@ export function loginPage({ returnTo, issuers, problem }: LoginPage): string {
   );
 }
 
-/** The page of a browser that has a session. */
+/** The page of a browser with a session. */
 export function loggedInPage({ name, tenantSlug, role }: NamedSession): string {
   const place = tenantSlug === null ? 'the platform' : `the tenant ${tenantSlug}`;
   return htmlPage(
@@ -54,7 +54,7 @@ export function loggedOutPage({ issuer, url }: IssuerPage): string {
   );
 }
 
-/** The page of a link: the button logs in, so that a preview of the link uses nothing up. */
+/** The page of a link: the button logs in, and a preview of the link uses nothing up. */
 export function loginLinkPage(ticket: string): string {
   return htmlPage(
     'Log in',

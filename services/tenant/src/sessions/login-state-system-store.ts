@@ -18,7 +18,7 @@ export class LoginStateSystemStore extends Store {
   });
   readonly #states = new Batched((states: readonly UsedState[]) => this.#useStates(states));
 
-  /** The login that waits for a choice, made within the last ten minutes. */
+  /** The login waiting for a choice, made within the last ten minutes. */
   async findByChoice(issuer: string, choiceSha256: Buffer): Promise<Login | null> {
     return this.pool.first<Login>(
       `select ${loginColumns} from tenant.logins

@@ -13,14 +13,14 @@ const shape = z.strictObject({
   expiresAt: z.number(),
 });
 
-/** The values that a browser keeps while its person logs in at an issuer. */
+/** The values in a browser while its person logs in at an issuer. */
 export type LoginState = z.output<typeof shape>;
 
 /** Browsers keep 4,096 bytes of a cookie with its name and attributes. */
 const maxBytes = 3_800;
 const context = 'tenant.login-state';
 
-/** Random values for a login that begins `now`. A verifier of PKCE has 43 characters at least (RFC 7636, 4.1). */
+/** Random values for a login begun `now`. A verifier of PKCE has 43 characters at least (RFC 7636, 4.1). */
 export function newLoginState(issuer: string, returnTo: string, now: Date): LoginState {
   const expiresAt = now.getTime() + loginMinutes * 60_000;
   return {
@@ -34,20 +34,20 @@ export function newLoginState(issuer: string, returnTo: string, now: Date): Logi
 }
 
 /**
- * Keeps the values of a login in a sealed cookie, so that a login costs no row before the issuer has confirmed it, and
- * any replica finishes it.
+ * Keeps the values of a login in a sealed cookie: a login costs no row before the issuer has confirmed it, and any
+ * replica finishes it.
  */
 export function loginStates(keyRing: KeyRing) {
   const sealed = (state: LoginState): string =>
     keyRing.seal(Buffer.from(JSON.stringify(state)), context).toString('base64url');
   return {
-    /** The value of the cookie. A path that is too long for it is replaced by `fallback`. */
+    /** The value of the cookie. A path too long for it is replaced by `fallback`. */
     seal(state: LoginState, fallback: string): string {
       const value = sealed(state);
       return value.length <= maxBytes ? value : sealed({ ...state, returnTo: fallback });
     },
 
-    /** Null for a text that was not sealed here. */
+    /** Null for a text not sealed here. */
     open(text: string): LoginState | null {
       try {
         const json = keyRing.open(Buffer.from(text, 'base64url'), context).toString();

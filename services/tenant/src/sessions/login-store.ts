@@ -5,7 +5,7 @@ import type { Person } from '../keys/api-key.ts';
 import type { ClosedLogin } from './login.ts';
 import { insertRevocations } from './token-revocation-system-store.ts';
 
-/** Statements that change several logins lock them in the order of their ids; those that delete them wait for none. */
+/** Changes of several logins lock them in the order of their ids; deletions wait for no lock. */
 
 /** Uses the id of a report up, for an hour. False if it was used, on whatever replica. */
 export async function useReport(db: Queryable, sha256: Buffer): Promise<boolean> {
@@ -17,8 +17,9 @@ export async function useReport(db: Queryable, sha256: Buffer): Promise<boolean>
 }
 
 /**
- * Ends the choices and looks of the logins that a logout names, and returns their people; a look under way is void. Some
- * issuers leave tokens for offline access in place (OpenID Connect Back-Channel Logout, 2.7), so these wait to be revoked.
+ * Ends the choices and revalidations of the logins named by a logout, and returns their people; a revalidation under
+ * way is void. Some issuers leave tokens for offline access in place (OpenID Connect Back-Channel Logout, 2.7), so
+ * these wait to be revoked.
  */
 export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<ClosedLogin[]> {
   const named = await (sid === null
@@ -47,15 +48,15 @@ export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout
 }
 
 /**
- * Whether the person of the key `parent` has a login that the issuer is asked about, or one without a refresh token that
- * has not expired: such a login is never looked at, so that only a logout counts its looks.
+ * Whether the person of the key `parent` has a login with revalidations, or an unexpired one without a refresh token:
+ * the latter is never revalidated, and only a logout counts its looks.
  */
 export const isLoggedIn = `exists (select from tenant.logins where iss = parent.iss and sub = parent.sub
   and case when refresh_token is null then looks = 0 and expires_at > now() else look_at is not null end)`;
 
 /**
- * Makes own keys of those people who have no login left end after so many seconds at most: no issuer is asked about
- * these people any more. Sessions of the logins end before that, so that none makes a key after it.
+ * Makes own keys of people without a login end after so many seconds at most: no issuer is asked about these people any
+ * more. Sessions of the logins end before, and make no key afterwards.
  */
 export async function boundPersonalKeys(
   db: Queryable,
@@ -63,7 +64,7 @@ export async function boundPersonalKeys(
   seconds: number,
 ): Promise<void> {
   if (people.length === 0) return;
-  // Creations of own keys lock these too. The next statement sees those keys, and logins that others have ended.
+  // Creations of own keys lock these too. The next statement sees those keys, and logins ended by others.
   const rows = await db.all<{ id: string }>(
     `select id from tenant.api_keys where id = any(array(
        select parent.id from unnest($1::text[], $2::text[]) as person (iss, sub)
@@ -82,7 +83,7 @@ export async function boundPersonalKeys(
   );
 }
 
-/** Statements on logouts that issuers have reported, and on logins that are under way meanwhile. */
+/** Statements on logouts reported by issuers, and on logins under way meanwhile. */
 
 /** A person in a session at an issuer. */
 export interface PersonAtIssuer {
@@ -92,9 +93,9 @@ export interface PersonAtIssuer {
 }
 
 /**
- * Makes logouts of the person, and of the session, wait until the transaction ends, or waits for one that came first:
- * either this transaction sees the logout, or the logout what this transaction has written. From then on, a transaction
- * of a tenant sees the logouts of this person.
+ * Makes logouts of the person, and of the session, wait until the transaction ends, or waits for an earlier one: either
+ * this transaction sees the logout, or the logout sees the writes of this transaction. From then on, a transaction of a
+ * tenant sees the logouts of this person.
  */
 export async function holdLogouts(db: Queryable, { iss, sub, sid }: PersonAtIssuer): Promise<void> {
   const names = [lockName(iss, { sub }), ...(sid === null ? [] : [lockName(iss, { sid })])];
@@ -109,7 +110,7 @@ export async function holdLogouts(db: Queryable, { iss, sub, sid }: PersonAtIssu
   );
 }
 
-/** Whether an issuer has reported a logout of the person, or of the session, after that time. */
+/** Whether an issuer has reported a logout of the person, or of the session, after `since`. */
 export async function hasLoggedOut(
   db: Queryable,
   { iss, sub, sid }: PersonAtIssuer,
@@ -124,12 +125,12 @@ export async function hasLoggedOut(
   );
 }
 
-/** Notes a logout, and waits for logins of the person or the session that are being written. */
+/** Notes a logout, and waits for unfinished logins of the person or the session. */
 export async function noteLogout(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
     sid === null ? lockName(iss, { sub }) : lockName(iss, { sid }),
   ]);
-  // The time of the transaction is that before it has waited.
+  // The transaction's time is from before the wait.
   await db.query(
     'insert into tenant.issuer_logouts (id, iss, sub, sid, ended_at) values ($1, $2, $3, $4, clock_timestamp())',
     [newId(), iss, sub, sid],

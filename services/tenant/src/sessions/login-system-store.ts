@@ -7,7 +7,10 @@ import { turnOfPerson, type Person } from '../keys/api-key.ts';
 import { hasLoggedOut, holdLogouts } from './login-store.ts';
 import { type Login, type NamedTenants, type NewLogin, type TenantOfLogin } from './login.ts';
 
-/** Logins that an issuer has confirmed, before and after their tenant is known. `pool` acts as `tenant_system`; people take turns at it. */
+/**
+ * Logins confirmed by an issuer, before and after their tenant is known. `pool` acts as `tenant_system`; people take
+ * turns at it.
+ */
 export class LoginSystemStore extends Store {
   /**
    * Inserts a login, and returns when. Null if the issuer has reported a logout of the person since it was begun. Throws
@@ -67,7 +70,7 @@ export class LoginSystemStore extends Store {
 export const loginColumns = `
   id, issuer, iss, sub, sid, id_token as "idToken", refresh_token as "refreshToken", created_at as "createdAt"`;
 
-/** Logins of a person wait for each other until the transaction ends, so that those at once don't pass their bound. */
+/** Logins of a person wait for each other until the transaction ends: concurrent ones don't pass their bound. */
 async function lockPerson(db: Queryable, { iss, sub }: Person): Promise<void> {
   const name = `logins ${JSON.stringify([iss, sub])}`;
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
@@ -87,7 +90,7 @@ async function assertFewLogins(db: Queryable, { iss, sub }: Person): Promise<voi
   );
 }
 
-/** Deletes the oldest logins of a person that no session, choice or look needs. */
+/** Deletes a person's oldest logins without a session, choice or revalidation that needs them. */
 async function deleteSurplus(db: Queryable, { iss, sub }: Person): Promise<void> {
   await db.query(
     `with surplus as (

@@ -8,7 +8,7 @@ export const oldLoginTickets: OldRows = {
   ...{ table: 'tenant.login_tickets', key: 'ticket_sha256', where: 'expires_at <= now()' },
 };
 
-/** The key that a link logs in with: the public half of its text, and the secret that it must still have. */
+/** The key of a link: the public half of its text, and its secret, which must be unchanged. */
 export interface KeyOfTicket {
   keyId: string;
   secretSha256: Buffer;
@@ -21,7 +21,7 @@ interface KeyOfLink {
   tenantId: string | null;
 }
 
-/** Inserts a ticket for an active key, by the public half of its text. False if there is no such key. */
+/** Inserts a ticket for an active key, by the public half of its text. False if there is no active key of this text. */
 export async function insertLoginTicket(
   db: Queryable,
   ticketSha256: Buffer,
@@ -35,7 +35,7 @@ export async function insertLoginTicket(
   );
 }
 
-/** The key that a link is for, by the public half of its text. */
+/** The key of a link, by the public half of its text. */
 export async function findKeyOfLink(db: Queryable, keyId: string): Promise<KeyOfLink | null> {
   return db.first<KeyOfLink>(
     'select id, name, tenant_id as "tenantId" from tenant.api_keys where key_id = $1',
@@ -49,9 +49,9 @@ export function linkCreated({ id, name, tenantId }: KeyOfLink): Change {
   return { action: 'login_link.created', id, tenantId: null, before: null, after };
 }
 
-/** Links that log in once, of all tenants and of owners. `pool` acts as `tenant_system`. */
+/** Links for one login each, of all tenants and of owners. `pool` acts as `tenant_system`. */
 export class LoginTicketSystemStore extends Store {
-  /** Uses tickets up, by their hexadecimal hashes. Null for those that were used or have expired. */
+  /** Uses tickets up, by their hexadecimal hashes. Null for used or expired ones. */
   async take(hashes: readonly string[]): Promise<(KeyOfTicket | null)[]> {
     const rows = await this.pool.all<KeyOfTicket & { ticketSha256: string }>(
       `delete from tenant.login_tickets where ticket_sha256 = any($1) and expires_at > now()

@@ -15,7 +15,7 @@ export interface Login {
   createdAt: Date;
 }
 
-/** A login that a logout has closed. */
+/** A login closed by a logout. */
 export type ClosedLogin = Pick<Login, 'id' | 'iss' | 'sub'>;
 
 export interface NewLogin extends Omit<Login, 'createdAt'> {
@@ -25,7 +25,7 @@ export interface NewLogin extends Omit<Login, 'createdAt'> {
   choiceSha256: Buffer | null;
 }
 
-/** A login whose person the issuer is asked about again. */
+/** A login with a person whom the issuer is asked about again. */
 export interface LoginToRevalidate extends Pick<Login, 'id' | 'iss' | 'sub'> {
   refreshToken: Buffer;
   /** The number of the look. */
@@ -34,11 +34,11 @@ export interface LoginToRevalidate extends Pick<Login, 'id' | 'iss' | 'sub'> {
   isInUse: boolean;
   /** Whether the issuer has not confirmed it for longer than the grace. */
   isOverdue: boolean;
-  /** Whether the groups that are known are too old to count on. */
+  /** Whether the known groups are too old to count on. */
   hasOldGroups: boolean;
 }
 
-/** A refresh token that its issuer has not revoked yet. It is sealed, as that of its login was. */
+/** An unrevoked refresh token, sealed as the one of its login was. */
 export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'> {
   id: string;
   loginId: string;
@@ -57,7 +57,7 @@ export interface TenantOfLogin {
   status: TenantStatus;
 }
 
-/** A token of a login, by the column that it is stored in. */
+/** A token of a login, by its column. */
 interface LoginToken {
   id: string;
   column: 'id_token' | 'refresh_token';

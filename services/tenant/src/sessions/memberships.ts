@@ -23,7 +23,7 @@ export interface Membership extends Grant {
 
 export interface MembershipDependencies {
   findTenants: (person: Person, names: NamedTenants) => Promise<TenantOfLogin[]>;
-  /** Revokes the keys of a person that have rights beyond these. */
+  /** Revokes the keys of a person with rights beyond these. */
   keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
 }
 

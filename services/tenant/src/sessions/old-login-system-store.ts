@@ -13,8 +13,8 @@ export const oldIssuerLogouts: OldRows = {
 };
 
 /**
- * Deletes up to `limit` logins that are over, have no session and are looked at no more, and returns their number. Own
- * keys of people without another login live for `deviceKeySeconds` from then on at most. `pool` acts as `tenant_system`.
+ * Deletes up to `limit` past logins without a session or further revalidations, and returns their number. Own keys of
+ * people without another login live for `deviceKeySeconds` from then on at most. `pool` acts as `tenant_system`.
  */
 export async function deleteOldLogins(pool: Pool, limit: number, deviceKeySeconds: number): Promise<number> {
   return withTransaction(pool, async (db) => {

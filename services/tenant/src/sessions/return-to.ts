@@ -1,6 +1,6 @@
 /**
- * The path that a browser goes to after a login: the given one if it is a path of the gateway, else `fallback`. Browsers
- * read some texts that begin with a slash as another host, so the URL as a browser would resolve it decides.
+ * The browser's path after a login: the given one if it is a path of the gateway, else `fallback`. Browsers read some
+ * texts that begin with a slash as another host, so the URL as a browser would resolve it decides.
  */
 export function returnTo(target: string | undefined, fallback: string): string {
   if (target?.startsWith('/') !== true) return fallback;
@@ -8,6 +8,6 @@ export function returnTo(target: string | undefined, fallback: string): string {
   const url = URL.parse(target, base);
   if (url === null || url.origin !== base) return fallback;
   const path = url.pathname + url.search + url.hash;
-  // `/.//host` resolves to a path that begins with two slashes, which the next reader takes for a host.
+  // `/.//host` resolves to a path with two slashes at its beginning: the next reader takes it for a host.
   return /^\/[/\\]/.test(path) ? fallback : path;
 }

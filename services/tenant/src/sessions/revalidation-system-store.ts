@@ -13,26 +13,26 @@ const programsNeedIt = `exists (
   where parent.iss = logins.iss and parent.sub = logins.sub and parent.revoked_at is null
     and program.revoked_at is null and program.expires_at > now())`;
 
-/** Keys of programs need one login of their person, the last one that is looked at. */
+/** Keys of programs need one login of their person, the last one with revalidations. */
 const isNeededByPrograms = `(${programsNeedIt} and not exists (select from tenant.logins later
   where later.iss = logins.iss and later.sub = logins.sub and later.id > logins.id
     and later.look_at is not null))`;
-/** Whether a session is open, whose key has not ended. */
+/** Whether a session is open, and its key has not ended. */
 const hasSession = `exists (
   select from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
   where sessions.login_id = logins.id and sessions.ends_at > now() and ${hasItsKey})`;
 
-/** Logins whose people the issuers are asked about again. A claim is a fence: a later one makes it void. */
+/** Logins for revalidation at their issuers. A claim is a fence: a later one makes it void. */
 export class RevalidationSystemStore extends Store {
   readonly #deviceKeySeconds: number;
 
-  /** `pool` acts as `tenant_system`. Own keys of a person live for `ownKeySeconds` after the last login at most. */
+  /** `pool` acts as `tenant_system`. Own keys of a person live for `deviceKeySeconds` after the last login at most. */
   constructor(pool: Pool, deviceKeySeconds: number) {
     super(pool);
     this.#deviceKeySeconds = deviceKeySeconds;
   }
 
-  /** Claims logins that are due. One that is not in use is due no more, and its token waits to be revoked. */
+  /** Claims due logins. An unused one is due no more, and its token waits to be revoked. */
   async claim(issuer: string, limit: number): Promise<LoginToRevalidate[]> {
     return this.pool.all<LoginToRevalidate>(
       `with claimed as (
@@ -54,8 +54,8 @@ export class RevalidationSystemStore extends Store {
   }
 
   /**
-   * Ends the looks at a login that is not in use, once; its token waits to be revoked. A look under way is void. Returns
-   * the name of the issuer.
+   * Ends the revalidations of an unused login, once; its token waits to be revoked. A revalidation under way is void.
+   * Returns the name of the issuer.
    */
   async drop(id: string): Promise<string | null> {
     return (
@@ -94,7 +94,7 @@ export class RevalidationSystemStore extends Store {
     return this.pool.exists('select from tenant.logins where id = $1 and looks = $2', [id, looks]);
   }
 
-  /** Notes that the issuer has confirmed the login, and that its groups were read if there is an ID token. */
+  /** Notes the issuer's confirmation of the login, and with an ID token also the reading of its groups. */
   async finish({ id, looks }: LoginToRevalidate, idToken: Buffer | null): Promise<void> {
     await this.pool.query(
       `update tenant.logins set id_token = coalesce($3, id_token), looked_at = now(),
@@ -130,8 +130,8 @@ export class RevalidationSystemStore extends Store {
   }
 
   /**
-   * Ends the looks at logins whose sessions have ended, and bounds the own keys of people who have no other login. A look
-   * under way is void. Tokens that the issuer still takes wait to be revoked.
+   * Ends the revalidations of logins after the end of their sessions, and bounds the own keys of people without another
+   * login. A revalidation under way is void. Tokens that the issuer still takes wait to be revoked.
    */
   async endRevalidations(ids: readonly string[], { revokes }: { revokes: boolean }): Promise<void> {
     await withTransaction(this.pool, async (db) => {

@@ -35,7 +35,7 @@ export interface SessionChangeOptions {
   record: RecordChange;
   /** How long own keys of a person live after the last login at most. */
   deviceKeySeconds: number;
-  /** Notes that a network has logged in with success. Returns at once. */
+  /** Notes a successful login of a network. Returns at once. */
   noteNetwork: (network: string) => void;
 }
 
@@ -58,8 +58,8 @@ export class SessionChangeStore {
   }
 
   /**
-   * Opens a session of a person with the key that the person has in the tenant, or with a new one of the rights that are
-   * given. Null if the issuer has reported a logout of the person since the login. Throws `rate_limit_exceeded` likewise.
+   * Opens a session of a person with the person's key in the tenant, or with a new one of the given rights. Null if the
+   * issuer has reported a logout of the person since the login. Throws `rate_limit_exceeded` likewise.
    */
   async openForPerson(
     { person, sid, loggedInAt, keyName, createdBy, ...login }: PersonSession,
@@ -94,8 +94,8 @@ export class SessionChangeStore {
   }
 
   /**
-   * Ends the sessions of a logout that an issuer reports, bounds the own keys of people who have no other login, and
-   * returns the logins that it has closed. Null for a report that was used, on whatever replica.
+   * Ends the sessions of a logout reported by an issuer, bounds the own keys of people without another login, and
+   * returns the closed logins. Null for a used report, on whatever replica.
    */
   async endAtIssuer(logout: IssuerLogout, from: From): Promise<ClosedLogin[] | null> {
     return inTurn(this.#options.proved, logout.iss, async (db) => {

@@ -22,7 +22,7 @@ export interface SessionDependencies {
   sessions: SessionStore;
   systemStore: SessionSystemStore;
   changes: Changes;
-  /** Revokes the refresh token of a session that has ended. Returns at once. */
+  /** Revokes the refresh token of an ended session. Returns at once. */
   forget: (session: Pick<Session, 'loginId'>) => void;
 }
 

@@ -28,7 +28,7 @@ export interface RevalidationDependencies {
   log: Logger;
 }
 
-/** Tokens that the issuer takes after a renewal. The ID token is null where it confirms no more than the login. */
+/** Tokens valid at the issuer after a renewal. The ID token is null where it confirms no more than the login. */
 interface Renewed {
   refreshToken: string;
   idToken: string | null;
@@ -112,7 +112,7 @@ export class SessionRevalidation {
     await sessions.endOfLogins([login.id], from);
     if (!(await logins.isConfirmedElsewhere(login)))
       await keepOnly({ iss: login.iss, sub: login.sub }, [], from);
-    // The issuer still takes a token that it has renewed: its ID token was refused here.
+    // The issuer still takes a renewed token: its ID token was refused here.
     await logins.endRevalidations([login.id], { revokes: renewed !== null });
     revocations.begin(issuer);
   }
@@ -134,7 +134,7 @@ export class SessionRevalidation {
     return { refreshToken: refreshToken ?? old, idToken };
   }
 
-  /** Gives the person what the new ID token says. One whose groups can't be read leaves the last ones, for a while. */
+  /** Gives the person the rights of the new ID token. Unreadable groups leave the last ones, for a while. */
   async #settle(issuer: Issuer, login: LoginToRevalidate, { idToken }: Renewed): Promise<void> {
     const { secrets, logins, settleMemberships } = this.#options;
     const { id, iss, sub } = login;
@@ -149,7 +149,7 @@ export class SessionRevalidation {
     await logins.finish(login, idToken === null ? null : secrets.seal({ id, column: 'id_token' }, idToken));
   }
 
-  /** Goes on with the groups that were read last, as long as they may count. */
+  /** Goes on with the last readable groups, as long as they may count. */
   async #keepLast(issuer: Issuer, login: LoginToRevalidate, problem: UnreadGroups): Promise<void> {
     const { logins, reportUnread, sessions, revocations, log } = this.#options;
     const { name } = issuer.settings;

@@ -7,7 +7,7 @@ import { type NewSession, type Session } from './session.ts';
 
 /** The open sessions of one tenant at a time. `pool` acts as `tenant_app`. */
 export class SessionStore extends Store {
-  /** Those that were opened with a key, newest first, one more than `limit` when there are more. */
+  /** Sessions opened with a key, newest first, one more than `limit` when there are more. */
   async listOfKey(tenantId: string, keyId: string, page: PageRequest): Promise<Session[]> {
     return withTenant(this.pool, tenantId, (db) => listSessionsOfKey(db, keyId, page));
   }
@@ -27,8 +27,8 @@ export class SessionStore extends Store {
 }
 
 /**
- * Statements on sessions. The role and the tenant of the connection decide which rows they reach. Those that change
- * several lock them in the order of their ids.
+ * Statements on sessions. The role and the tenant of the connection decide which rows they reach. Changes of several
+ * sessions lock them in the order of their ids.
  */
 
 export const sessionColumns = `
@@ -42,7 +42,7 @@ export async function lockSessions(db: Queryable, tenantId: string | null): Prom
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`sessions ${tenantId ?? ''}`]);
 }
 
-/** The sessions that a key opened within a minute and within an hour. Ended ones are kept for longer than that. */
+/** The sessions opened by a key within a minute and within an hour. Ended ones are kept for longer. */
 export async function countNewSessions(
   db: Queryable,
   keyId: string,
@@ -55,7 +55,7 @@ export async function countNewSessions(
   );
 }
 
-/** Makes room for one more session of a key and of its tenant. Returns the sessions that it ended. */
+/** Makes room for one more session of a key and of its tenant. Returns the ended sessions. */
 export async function endOldestSessions(
   db: Queryable,
   { keyId, tenantId }: Pick<NewSession, 'keyId' | 'tenantId'>,
@@ -110,7 +110,7 @@ export async function endSessionOfKey(db: Queryable, id: string, keyId: string):
   );
 }
 
-/** Ends a session. Null when it has ended, or the connection reaches no such session. */
+/** Ends a session. Null when it has ended, or the connection doesn't reach it. */
 export async function endSession(db: Queryable, id: string): Promise<Session | null> {
   return db.first<Session>(
     `update tenant.sessions set ends_at = now() where id = $1 and ends_at > now() returning ${sessionColumns}`,
@@ -118,7 +118,7 @@ export async function endSession(db: Queryable, id: string): Promise<Session | n
   );
 }
 
-/** Ends the open sessions of logins. Returns those that it ended. */
+/** Ends the open sessions of logins, and returns them. */
 export async function endSessionsOfLogins(db: Queryable, loginIds: readonly string[]): Promise<Session[]> {
   return db.all<Session>(
     `update tenant.sessions set ends_at = now() where id = any(array(

@@ -27,7 +27,10 @@ export type StoredSession = SessionToAuthenticate & { tokenSha256: string };
 
 /** Sessions of all tenants and of owners. `pool` acts as `tenant_system`. */
 export class SessionSystemStore extends Store {
-  /** The open sessions with tokens of these hexadecimal hashes. One whose key is revoked, expired or rotated has ended. */
+  /**
+   * The open sessions with tokens of these hexadecimal hashes. A session ends with the revocation, expiry or rotation
+   * of its key.
+   */
   async find(tokens: readonly string[]): Promise<StoredSession[]> {
     return this.#find(
       'token_sha256',
@@ -42,7 +45,7 @@ export class SessionSystemStore extends Store {
     return session;
   }
 
-  /** Those that were opened with a key, of whatever tenant or of an owner, newest first. */
+  /** Sessions opened with a key, of whatever tenant or of an owner, newest first. */
   async listOfKey(keyId: string, page: PageRequest): Promise<Session[]> {
     return listSessionsOfKey(this.pool, keyId, page);
   }

@@ -10,25 +10,25 @@ export interface NewSession {
   tenantId: string | null;
   tokenSha256: Buffer;
   keyId: string;
-  /** The hash of the secret that was given. */
+  /** The hash of the presented secret. */
   keySecretSha256: Buffer;
   name: string;
   role: Role;
   scopes: readonly Scope[];
   userId: string | null;
-  /** The login by an issuer that opened it; null for one by a key. */
+  /** Its login by an issuer; null for a session by a key. */
   loginId: string | null;
   openedBy: OpenedBy;
 }
 
-/** A new session of a person, whose key is not known yet. */
+/** A new session of a person, before its key is known. */
 export interface PersonSession extends Omit<NewSession, 'keyId' | 'keySecretSha256'> {
   person: Person;
   /** The session at the issuer. */
   sid: string | null;
   /** When the login was stored: the issuer may have reported its end since. */
   loggedInAt: Date;
-  /** For a key that is made for it. */
+  /** For a key created for it. */
   keyName: string;
   createdBy: string;
 }

@@ -3,7 +3,7 @@ import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { waitingRevocations } from '../bounds.ts';
 import type { WaitingRevocation } from './login.ts';
 
-/** Those that have had all attempts, which take a day, or have waited for a month. An index by their time finds both. */
+/** Revocations after all attempts, which take a day, or a month of waiting. An index by their time finds both. */
 export const oldRevocations: OldRows = {
   ...{ table: 'tenant.token_revocations', key: 'id', skipLocked: true },
   where: `created_at < now() - interval '${waitingRevocations.hours} hours'
@@ -11,9 +11,9 @@ export const oldRevocations: OldRows = {
 };
 
 /**
- * Inserts a revocation for each row of `logins`, as far as its issuer and its person have places. It is due at once. Rows of
- * the statement itself are not counted, so the end of all logins of a person may take the person beyond the limit: up to
- * the 200 logins that are kept of a person.
+ * Inserts a revocation for each row of `logins`, as far as its issuer and its person have places. It is due at once.
+ * Rows of the statement itself are not counted, so the end of all logins of a person may take the person beyond the
+ * limit: up to a person's 200 kept logins.
  */
 export function insertRevocations(logins: string): string {
   return `insert into tenant.token_revocations (id, issuer, login_id, iss, sub, refresh_token, next_at)
@@ -29,7 +29,7 @@ function hasPlace(condition: string, most: number): string {
     select from tenant.token_revocations as other where ${condition} limit ${most}) as waiting) < ${most}`;
 }
 
-/** Revocations at issuers that are to be made, or have failed and are tried again. `pool` acts as `tenant_system`. */
+/** Revocations to be made at issuers, new or failed before. `pool` acts as `tenant_system`. */
 export class TokenRevocationSystemStore extends Store {
   /** False if too many wait for the issuer, or for the person. */
   async add({ issuer, loginId, iss, sub, refreshToken }: Omit<WaitingRevocation, 'id'>): Promise<boolean> {
@@ -42,8 +42,8 @@ export class TokenRevocationSystemStore extends Store {
   }
 
   /**
-   * Claims those of an issuer that are due, until their next attempt: after 1 minute, 2, 4 and so on. Not those of people
-   * with a login that is looked at: some issuers revoke all tokens that a person gave to a client, by any of them.
+   * Claims an issuer's due revocations, until their next attempt: after 1 minute, 2, 4 and so on. Leaves out people
+   * with a revalidated login: some issuers revoke all of a person's tokens for a client, by any of them.
    */
   async claim(issuer: string, limit: number): Promise<WaitingRevocation[]> {
     return this.pool.all<WaitingRevocation>(

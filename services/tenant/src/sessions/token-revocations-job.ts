@@ -14,7 +14,7 @@ export interface TokenRevocationsDependencies {
   issuers: ReadonlyMap<string, Issuer>;
   secrets: LoginSecrets;
   revalidations: RevalidationSystemStore;
-  /** Revocations that are to be made, or have failed. */
+  /** Revocations to be made, new or failed before. */
   waiting: TokenRevocationSystemStore;
   count: (issuer: string, outcome: RevocationOutcome) => void;
   log: Logger;
@@ -23,8 +23,8 @@ export interface TokenRevocationsDependencies {
 type LoginOfPerson = Pick<Login, 'id' | 'iss' | 'sub'>;
 
 /**
- * Revokes refresh tokens of people who have logged out (RFC 7009), as far as their issuers take that. The statement that
- * ends the looks at a login stores its token for that, so that no replica that is lost loses one.
+ * Revokes refresh tokens of people after a logout (RFC 7009), as far as their issuers take revocations. The statement
+ * that ends a login's revalidations stores its token for the revocation: the loss of a replica loses no token.
  */
 export class TokenRevocations {
   readonly #options: TokenRevocationsDependencies;
@@ -44,12 +44,12 @@ export class TokenRevocations {
     });
   }
 
-  /** Makes revocations of an issuer that are due. Returns at once. */
+  /** Makes an issuer's due revocations. Returns at once. */
   begin(issuer: Issuer): void {
     this.#begin(() => this.retry(issuer));
   }
 
-  /** Revokes a token that no login has: its login was dropped while the issuer sent it. Returns at once. */
+  /** Revokes a token without a login: its login was dropped while the issuer sent it. Returns at once. */
   revokeLate(issuer: Issuer, login: LoginOfPerson, token: string): void {
     const { waiting, secrets, log } = this.#options;
     this.#begin(async () => {
@@ -62,7 +62,7 @@ export class TokenRevocations {
     });
   }
 
-  /** Makes revocations that are due. True if there may be more. */
+  /** Makes due revocations. True if there may be more. */
   async retry(issuer: Issuer): Promise<boolean> {
     const { waiting, revalidations, secrets, count } = this.#options;
     const { name } = issuer.settings;

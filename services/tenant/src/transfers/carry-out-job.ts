@@ -7,7 +7,7 @@ import { shiftMs, transferPauseMs, patienceS, maxFailures, quietS } from '../bou
 import type { TransferSystemStore } from './transfer-system-store.ts';
 import type { Phase, Transfer } from './transfer.ts';
 
-/** The services that have a part in transfers, in the order in which a transfer becomes effective in them. */
+/** Services with a part in transfers, in the order in which a transfer becomes effective in them. */
 export const transferServices = ['memory', 'agent', 'webhook'] as const;
 export type TransferService = (typeof transferServices)[number];
 
@@ -23,8 +23,8 @@ export interface CarryOutOptions {
 class UndoneError extends AppError {}
 
 /**
- * Takes a transfer through its phases. Each step is repeatable, and the phase is stored before the first step of it, so
- * that any replica goes on where another one stopped.
+ * Takes a transfer through its phases. Each step is repeatable, and the phase is stored before its first step: any
+ * replica goes on where another one stopped.
  */
 export function carryOut({
   transfers,
@@ -110,8 +110,8 @@ export function carryOut({
 }
 
 /**
- * Undoes a transfer in the service that is the first to make it effective. Returns false where that has been: then it
- * must go on. A commit that is late finds it undone.
+ * Undoes a transfer in the first service to make it effective. Returns false if it is effective there: then it must go
+ * on. A late commit finds it undone.
  */
 async function isUndone(runStep: CarryOutOptions['runStep'], transfer: Transfer): Promise<boolean> {
   const [first] = transferServices;

@@ -16,7 +16,7 @@ import type { DescribeTransfer } from './transfer-plan.ts';
 
 type Peers = Readonly<Record<TransferService, RpcClient<ParticipantServiceClient>>>;
 
-/** `Describe` of every service that has a part in transfers. The order of resources is that of the plan. */
+/** `Describe` of every service with a part in transfers. The order of resources is the plan's. */
 export function describeTransferAt({ agent, ...others }: Peers): DescribeTransfer {
   return async ({ include, resources, ...plan }) => {
     const request = {
@@ -70,7 +70,7 @@ function countsOf(all: DescribeResponse['counts'], id: string): Record<string, n
   return Object.fromEntries(own.map(([kind, count]) => [kind, Number(count)]));
 }
 
-/** `RunStep` of the services that have a part in transfers. */
+/** `RunStep` of the services with a part in transfers. */
 export function runStepAt(peers: Peers): CarryOutOptions['runStep'] {
   return async (service, transfer, step) => {
     const request = { transfer: messageOf(transfer), step };
@@ -79,7 +79,7 @@ export function runStepAt(peers: Peers): CarryOutOptions['runStep'] {
   };
 }
 
-/** Whether agents that move have runs under way. */
+/** Whether moving agents have runs under way. */
 export function isBusyAt(chat: RpcClient<ChatServiceClient>): CarryOutOptions['isBusy'] {
   return async ({ sourceTenantId: tenantId, items }) => {
     const moving = items.filter(({ type, action }) => type === 'agent' && action === 'move');

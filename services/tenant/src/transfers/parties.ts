@@ -12,7 +12,7 @@ import {
 export interface TransferPartiesOptions {
   findTenant: (id: string) => Promise<Tenant | null>;
   describe: DescribeTransfer;
-  /** The models, by the names of agents, that a tenant can't use. Throws while that can't be known. */
+  /** The models, by the names of agents, that a tenant can't use. Throws while they can't be known. */
   unusable: (tenantId: string, models: readonly string[]) => Promise<readonly string[]>;
 }
 
@@ -24,7 +24,7 @@ export class TransferParties {
     this.#options = options;
   }
 
-  /** Throws if there is no such tenant, or it is not active. */
+  /** Throws if the tenant is missing or not active. */
   async activeTenant(id: string, param: string): Promise<Tenant> {
     const tenant = await this.#options.findTenant(id);
     if (tenant === null)

@@ -57,7 +57,7 @@ export async function findPreview(
   return row && previewOf(row);
 }
 
-/** Previews of a source that can still be used. Others that add one wait until the transaction ends. */
+/** The usable previews of a source. Others that add one wait until the transaction ends. */
 export async function countOpenPreviews(db: Queryable, sourceTenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`previews of ${sourceTenantId}`]);
   const { count } = await db.one<{ count: number }>(

@@ -76,7 +76,7 @@ export function problemsOf(
   ];
 }
 
-/** The models that resources which the target takes need. */
+/** The models needed by resources that go to the target. */
 export function modelsOf(
   { onConflict }: TransferPlan,
   { resources }: Pick<SourceSide, 'resources'>,

@@ -28,13 +28,13 @@ export interface Dependency {
   needs: ResourceRef;
 }
 
-/** The state that a transfer finds in its source. */
+/** The source's state at a transfer. */
 export interface SourceSide {
   resources: readonly DescribedResource[];
   dependencies: readonly Dependency[];
 }
 
-/** The state that a transfer finds in its target. */
+/** The target's state at a transfer. */
 export interface TargetSide {
   conflicts: readonly (ResourceRef & { existingId: string; freeName: string })[];
   problems: readonly { code: string; message: string }[];
@@ -63,7 +63,7 @@ export function planOf(body: CreatePreview): TransferPlan {
   return plan;
 }
 
-/** Throws if a resource does not exist in the source, or needs one that is not part of the transfer. */
+/** Throws if a resource does not exist in the source, or needs one outside the transfer. */
 export function assertComplete(plan: TransferPlan, { resources, dependencies }: SourceSide): void {
   const byId = new Map(resources.map((resource) => [resource.id, resource]));
   for (const [index, { type, id }] of plan.resources.entries())

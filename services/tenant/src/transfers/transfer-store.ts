@@ -79,7 +79,7 @@ function transferOf({ content, ...row }: Row): Transfer {
   return { ...row, ...content };
 }
 
-/** Reads rows of transfers that a caller may see: all of them for an owner. */
+/** Reads a caller's visible rows of transfers: all of them for an owner. */
 export type ReadVisible = <Result>(
   caller: Principal,
   work: (db: Queryable) => Promise<Result>,

@@ -71,7 +71,7 @@ export class TransferSystemStore extends Store {
     return addTransferJob(this.pool, this.#options.jobs, transfer);
   }
 
-  /** Adds jobs for transfers that no job works on any more. Returns whether there may be more. */
+  /** Adds jobs for transfers without a job. Returns whether there may be more. */
   async resumeLost(): Promise<boolean> {
     return withTransaction(this.pool, async (db) => {
       const rows = await db.all<Pick<Transfer, 'id' | 'sourceTenantId'>>(
@@ -87,7 +87,7 @@ export class TransferSystemStore extends Store {
     });
   }
 
-  /** Seconds since the transfer that has been longest in its phase entered it, by phase. */
+  /** The longest time of a transfer in its present phase, in seconds, by phase. */
   async oldest(): Promise<Record<string, number>> {
     const rows = await this.pool.all<{
       phase: string;

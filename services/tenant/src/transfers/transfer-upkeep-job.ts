@@ -15,7 +15,7 @@ export interface TransferUpkeepOptions {
   everyMs?: number;
 }
 
-/** Keeps transfers going, and shows those that take long. */
+/** Keeps transfers going, and shows slow ones. */
 export function transferUpkeep({ transfers, log, registry, everyMs = minuteMs }: TransferUpkeepOptions) {
   const ages = gauge(registry, 'gatehouse_transfer_phase_seconds', help, ['phase']);
   const show = (seconds: Record<string, number>): void => {

@@ -21,7 +21,7 @@ export const openPhases = ['locking', 'copying', 'closing', 'committing', 'abort
  */
 export type Phase = (typeof openPhases)[number] | 'completed' | 'failed';
 
-/** The content of a transfer that services receive. */
+/** The content of a transfer for the services. */
 export interface TransferContent {
   includeMemory: boolean;
   includeKnowledgeGraph: boolean;
