@@ -21,7 +21,7 @@ export class AuditLogSystemStore extends Store {
     return readEntries(this.pool, filter);
   }
 
-  /** Stores entries from events, each once. If one fails, it stores no entry. */
+  /** Stores entries from events: all or nothing, and each once. */
   async takeIn(entries: readonly AuditEntry[]): Promise<void> {
     await withTransaction(this.pool, async (db) => {
       for (const entry of entries) await insertOnce(db, entry);

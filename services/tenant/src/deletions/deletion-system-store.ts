@@ -13,7 +13,7 @@ export const oldDeletions: OldRows = {
 interface OverdueDeletion {
   id: string;
   tenantId: string;
-  /** The incomplete services. */
+  /** The services still to complete. */
   services: Participant[];
 }
 
@@ -27,7 +27,7 @@ export class DeletionSystemStore extends Store {
     this.#jobs = jobs;
   }
 
-  /** Adds jobs for incomplete services without a recent receipt. Returns whether there may be more. */
+  /** Adds jobs for services still to complete, without a recent receipt. Returns whether there may be more. */
   async resume(): Promise<boolean> {
     return withTransaction(this.pool, async (db) => {
       const rows = await db.all<PartKey>(

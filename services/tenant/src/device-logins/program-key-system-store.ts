@@ -71,7 +71,7 @@ export class ProgramKeySystemStore extends Store {
   }
 
   /**
-   * Renews the key of a program that presents a present or earlier secret with the hash `presentedSha256`. Null when
+   * Renews the key of a program. `presentedSha256` is the hash of its present secret or of an earlier one. Null when
    * the key, or the key of its confirming session, has ended. An already renewed secret ends the key: the client or a
    * thief has a later one. Throws `tenant_suspended`, and `rate_limit_exceeded` for a recently renewed key.
    */

@@ -72,7 +72,7 @@ export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<A
 
 /**
  * Gives a key a new secret. The previous one stays valid for the overlap, and any older one becomes invalid now. A
- * trigger ends the program keys with the secret of their confirming session. Null when the key is revoked or expired,
+ * trigger ends each program key at the end of its confirming session's secret. Null when the key is revoked or expired,
  * belongs to the logins of a person, or the connection doesn't reach it.
  */
 export async function replaceSecret(

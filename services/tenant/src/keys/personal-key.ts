@@ -19,7 +19,7 @@ export interface PersonKey extends ApiKey {
   isOwn: boolean;
 }
 
-/** The caller's bound user. Throws `acting_user_required` for an admin, who has the keys of the tenant. */
+/** The user bound to the caller. Throws `acting_user_required` for an admin, who has the keys of the tenant. */
 export function boundUserOf({ boundUser }: TenantPrincipal): string {
   if (boundUser !== null) return boundUser;
   throw new AppError(

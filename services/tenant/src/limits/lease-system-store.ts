@@ -95,7 +95,7 @@ export class LeaseSystemStore extends Store {
       return asks.every(isKnown) ? leaseRows(db, tenantId, { holder, asks, limitRows }) : null;
     });
     if (leased !== null) return leased;
-    // In a transaction without row locks: two first leases would wait for each other.
+    // In a transaction without earlier row locks: two first leases would wait for each other.
     return inTurn(this.pool, tenantId, async (db) => {
       await insertMissing(db, tenantId, asks);
       const limitRows = await findLimitRows(db, subjectIds, locked);

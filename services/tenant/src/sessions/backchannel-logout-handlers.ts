@@ -97,7 +97,7 @@ export function backchannelLogoutHandlers({
         const problem = problemOf(error);
         logProblem(log, { error, issuer, call });
         if (problem.error === 'invalid_request') await refusals.count('logout_token', clientIpOf(request));
-        // For an unreachable issuer too: the standard has one status for all failures (2.8).
+        // For an unavailable issuer too: the standard has one status for all failures (2.8).
         sendJson(response, 400, problem, headers);
       }
     },

@@ -62,7 +62,7 @@ export function createSessions(shell: Shell, base: BaseDependencies) {
   const issuerLogins = createIssuerLogins(shell, base, { sessions, browsers, refusals });
   const { issuers, issuerLogouts } = issuerLogins;
   return {
-    /** For other rooms with pages for people in a session. */
+    /** For other features with pages for people in a session. */
     doors: { browsers, refusals },
     handlers: sessionHandlers({
       ...{ sessions: new SessionStore(app), systemStore, changes },

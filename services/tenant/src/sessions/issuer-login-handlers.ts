@@ -228,9 +228,9 @@ export class IssuerLogins {
 
   /**
    * Finishes a login begun by this browser, once. `query` is the answer of the issuer, `knownPerson` the hash of the
-   * person who has logged in with this browser before. Throws {@link IssuerError} while the issuer is away,
-   * `rate_limit_exceeded` if too many logins of the network wait, and of a known person, and the errors of {@link
-   * SessionChangeStore.openForPerson}.
+   * person who has logged in with this browser before. Throws the errors of {@link SessionChangeStore.openForPerson},
+   * {@link IssuerError} while the issuer is away, and `rate_limit_exceeded` if too many logins of the network wait, and
+   * of a known person.
    */
   async finish(
     issuer: Issuer,
@@ -335,7 +335,7 @@ export class IssuerLogins {
   }
 }
 
-/** An unreachable issuer says nothing about the person. */
+/** An unavailable issuer says nothing about the person. */
 function refusedOnly(error: unknown): IssuerError {
   if (error instanceof IssuerError && error.failure === 'refused') return error;
   throw error;

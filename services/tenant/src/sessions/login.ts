@@ -25,7 +25,7 @@ export interface NewLogin extends Omit<Login, 'createdAt'> {
   choiceSha256: Buffer | null;
 }
 
-/** A login with a person whom the issuer is asked about again. */
+/** A login due for revalidation. */
 export interface LoginToRevalidate extends Pick<Login, 'id' | 'iss' | 'sub'> {
   refreshToken: Buffer;
   /** The number of the look. */
@@ -38,7 +38,7 @@ export interface LoginToRevalidate extends Pick<Login, 'id' | 'iss' | 'sub'> {
   hasOldGroups: boolean;
 }
 
-/** An unrevoked refresh token, sealed as the one of its login was. */
+/** A refresh token, not yet revoked by its issuer. It is sealed, as its login's token was. */
 export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'> {
   id: string;
   loginId: string;

@@ -9,7 +9,7 @@ import { patchSettings } from './tenant.ts';
 
 const what = 'tenant';
 
-/** `/v1/tenant/settings`: admins read and change their own settings. */
+/** `/v1/tenant/settings`: admins read and change their part of the tenant's settings. */
 export function tenantSettingsHandlers(app: Pool, changes: Changes): Record<string, Handler> {
   return {
     'tenant.settings.get': async (call: Call) => {

@@ -71,7 +71,7 @@ export class TransferSystemStore extends Store {
     return addTransferJob(this.pool, this.#options.jobs, transfer);
   }
 
-  /** Adds jobs for transfers without a job. Returns whether there may be more. */
+  /** Adds jobs for transfers without a working job. Returns whether there may be more. */
   async resumeLost(): Promise<boolean> {
     return withTransaction(this.pool, async (db) => {
       const rows = await db.all<Pick<Transfer, 'id' | 'sourceTenantId'>>(
