@@ -19,6 +19,6 @@ export const budgets: {
     'services/memory': 2,
     'services/tenant': 27,
   },
-  words: { that: 150, whose: 14, none: 9, such: 6 },
+  words: { that: 120, whose: 12, none: 8, such: 5 },
   sharedTypeNames: [],
 };
