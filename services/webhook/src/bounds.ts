@@ -11,71 +11,73 @@ export const keptDays = 30;
 export const keysKeptDays = 7;
 /** An endpoint is disabled after so many days of failures only. */
 export const failingDays = 5;
-/** Older events of Zalo are replays, whose keys may no longer be known: it repeats one for a day or two. */
+/** Older events of Zalo are replays, possibly with unknown keys: Zalo repeats one for a day or two. */
 export const maxEventAgeMs = 3 * 86_400_000;
-/** Signatures and times of senders that differ by more from our clock don't count. */
+/** Signatures and times of senders count only within this difference from our clock. */
 export const clockSkewS = 300;
 
 /** Rows of one round or batch; more follow. */
 export const batchRows = 500;
-/** Rows of a user that one statement deletes during a transfer: 100,000 calls with their keys and deliveries took 2.3 s. */
+/**
+ * Rows of a user deleted by one statement during a transfer: 100,000 calls with their keys and deliveries took 2.3 s.
+ */
 export const deletedRows = 5_000;
 /** A call of a step of a transfer moves rows so long, and bytes at once; the next call continues. */
 export const moveMs = 2_000;
 export const moveBytes = 8_000_000;
-/** Resources that a preview shows beside those of a transfer. */
+/** Resources shown in a preview beside the transfer's own. */
 export const maxUses = 1_000;
 
-/** Work that a lost job left behind is queued again: a job that was added while another one of its target ended is missing. */
+/** Work of a lost job is queued again: a job added while another one of its target ended is missing. */
 export const overdueMs = 15_000;
-/** A receiver or a provider that takes longer fails the attempt. */
+/** A slower receiver or provider fails the attempt. */
 export const attemptMs = 15_000;
 /** Another attempt at a delivery or reply begins after it: longer than an attempt takes. */
 export const leaseS = 30;
-/** Before another attempt where none was made, or the provider does not say for how long it limits. */
+/** Pause if no attempt was made, or the provider limits for an unknown time. */
 export const pauseS = 5;
-/** Work of a tenant that is not active is looked at again. */
+/** Work of an inactive tenant is looked at again after it. */
 export const suspendedS = 300;
 /** Requests to one target at a time, of all replicas together. */
 export const maxInFlight = 8;
-/** Calls, messages, and events of a subscription that wait: 429 beyond it, or the event is dropped. */
+/** Waiting calls, messages, and events of a subscription: 429 beyond it, or the event is dropped. */
 export const maxQueued = 10_000;
 /** Results and replies may be written to endpoints and channels, which may lead back: refused beyond it. */
 export const maxHops = 8;
-/** Times that a result is sent, and deliveries that its call shows. */
+/** Sendings of a result, and deliveries shown for its call. */
 export const maxDeliveriesOfCall = 50;
-/** Larger events are not sent. Those that services raise have some hundred bytes. */
+/** Larger events are not sent. Events of services have some hundred bytes. */
 export const maxEventBytes = 64 * 1024;
 
-/** A call whose replica died can be taken over after it. */
+/** A dead replica's call can be taken over after it. */
 export const callLeaseS = 12;
 export const prolongMs = 3_000;
-/** A sender or a repeat looks for the answer, or for an endpoint that moves, so often. */
+/** A sender or a repeat looks for the answer, or for a moving endpoint, so often. */
 export const pollMs = 250;
-/** Senders that wait for an endpoint that is about to move get 503 after it, and beyond so many of a replica. */
+/** Senders waiting for an endpoint about to move get 503 after it, and beyond so many of a replica. */
 export const openWaitMs = 30_000;
 export const maxOpenWaits = 100;
-/** Chat's own limit of one run. A run that takes longer would take as long the next time. */
+/** Chat's own limit of one run. A longer run would take as long the next time. */
 export const longestRunMs = 10 * 60_000;
 /** A job asks again so long after a run of its call was still under way. */
 export const jobPollMs = 1_000;
 /** With less time left, chat is not asked. */
 export const leastCallMs = 500;
-/** After so many attempts a limit of chat is taken for one that lasts. */
+/** After so many attempts a limit of chat counts as a lasting one. */
 export const limitAttempts = 5;
 
-/** A refresh of tokens that could not be made is tried again, and another replica may begin one. */
+/** A failed refresh of tokens is tried again, and another replica may begin one. */
 export const refreshAgainS = 30;
 export const refreshLeaseS = 60;
-/** A younger access token that Zalo refuses is not replaced: a refresh would not help. */
+/** A younger access token is not replaced when Zalo refuses it: a refresh would not help. */
 export const youngTokenS = 300;
 
-/** Messages that wait in a conversation and are read at once, and earlier ones, however few tokens they have. */
+/** Waiting messages of a conversation read at once, and earlier ones, however few tokens they have. */
 export const maxWaitingMessages = 100;
 export const maxEarlierMessages = 200;
-/** Messages of an answer; the last one says that there is more. */
+/** Messages of an answer; the last one announces more. */
 export const maxPieces = 50;
-/** Providers show for about as long that an answer is being written. */
+/** Providers show an answer as being written for about as long. */
 export const typingMs = 4_500;
 /** Longer names of senders are cut, and longer ids of users replaced by a digest. */
 export const maxNameChars = 255;
@@ -88,7 +90,7 @@ export const maxChallengeChars = 1_000;
 export const maxFormFields = 1_000;
 /** More signatures than in a rotation would be work for nothing: 401. */
 export const maxSignatures = 8;
-/** Slack names one installation that an event is for. Each takes microseconds, and a body has room for 130,000. */
+/** Slack names one installation for an event. Each takes microseconds, and a body has room for 130,000. */
 export const maxAuthorizations = 10;
 
 /** Longer templates are refused, and longer prompts fail or are cut. UTF-16 units. */
@@ -101,7 +103,7 @@ export const maxListed = 50;
 /** Longer texts can't be filtered: most filters make a copy or a part for each character. */
 export const maxFilteredChars = 2 * 1024 * 1024;
 /**
- * The length of a text times that of what is looked for in it: the native search takes as many steps for some texts, and
- * can't be interrupted.
+ * The length of a text times the length of the text searched in it: the native search takes as many steps for some
+ * texts, and can't be interrupted.
  */
 export const maxSearchSteps = 2 ** 28;

@@ -20,7 +20,7 @@ const settings = z.object({
   AGENT_GRPC: addresses,
   CHAT_GRPC: addresses,
   TENANT_GRPC: addresses,
-  /** Whether endpoints may use the scheme `token`, for senders that can't sign. */
+  /** Whether endpoints may use the scheme `token`, for senders without signatures. */
   WEBHOOK_ALLOW_TOKEN: z
     .enum(['0', '1'])
     .default('0')
@@ -31,7 +31,7 @@ const settings = z.object({
 
 export type WebhookConfig = Readonly<z.output<typeof settings>>;
 
-/** Settings that a test may replace. */
+/** Settings replaceable by a test. */
 export interface WebhookOverrides extends ShellOverrides {
   /** The deadline of one call to chat in a job. */
   inJobMs?: number;

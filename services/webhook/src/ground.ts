@@ -21,10 +21,10 @@ import { webhookSecrets } from './secrets/webhook-secrets.ts';
 import { tasks } from './shared/tasks.ts';
 import { minuteMs } from '@gatehouse/kit/bounds';
 
-/** Things that features share; each uses some of them. */
+/** Shared by the features; each uses some of them. */
 export type Ground = Omit<ReturnType<typeof createGround>, 'parts'>;
 
-/** Pools, services that this one calls, jobs, secrets, and the guarded egress to URLs of tenants. */
+/** Pools, clients of other services, jobs, secrets, and the guarded egress to URLs of tenants. */
 export function createGround(shell: Shell, config: WebhookConfig, inJobMs: number | undefined) {
   const { log, registry } = shell;
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
@@ -60,9 +60,9 @@ export function createGround(shell: Shell, config: WebhookConfig, inJobMs: numbe
     tenants: new TenantClient(tenant, followTenants(shell, tenant)),
     ...createJobs(shell, tasks, system),
     secrets: webhookSecrets(keyRing),
-    /** For requests that are not verified yet. */
+    /** For unverified requests. */
     anonymousBudget: anonymousBudget(registry),
-    /** For verified bodies, by their tenants. An eighth, so that it takes more than a few tenants to fill it. */
+    /** For verified bodies, by their tenants. An eighth each: a few tenants can't fill it. */
     bodyBudget: new BodyBudget({
       perTenant: config.BODY_BYTES_PER_PROCESS / 8,
       perProcess: config.BODY_BYTES_PER_PROCESS,

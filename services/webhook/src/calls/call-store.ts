@@ -75,16 +75,16 @@ export class CallStore extends Store {
   }
 
   /**
-   * Stores a call, claimed if it is `sync`, and does `also` in the same transaction. Returns the earlier call instead if
-   * one of its keys is taken; a repeat that arrives at the same time waits for the first. `closed`: the endpoint has
-   * moved to another tenant, or takes only `async` calls because it is about to.
+   * Stores a call, claimed if it is `sync`, and does `also` in the same transaction. Returns the earlier call instead
+   * if one of its keys is taken; a simultaneous repeat waits for the first. `closed`: the endpoint has moved to another
+   * tenant, or takes only `async` calls because it is about to.
    */
   async add(
     call: NewCall,
     claim: CallClaim,
     also: (db: Queryable) => Promise<unknown>,
   ): Promise<StoredCall | 'closed' | null> {
-    // A key may be freed between the insertion that it stops and the look at its call.
+    // A taken key may be freed between the failed insertion and the look at its call.
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       try {
         await withTenant(this.pool, call.tenantId, async (db) => {
@@ -111,12 +111,12 @@ export class CallStore extends Store {
     );
   }
 
-  /** The earlier call that one of the keys belongs to. */
+  /** The earlier call with one of the keys. */
   findKnown(tenantId: string, keyed: Keyed): Promise<StoredCall | null> {
     return withTenant(this.pool, tenantId, (db) => knownCall(db, keyed));
   }
 
-  /** Deletes up to `limit` calls that were for a user, from before a time. Returns how many. */
+  /** Deletes up to `limit` calls for a user, from before a time. Returns how many. */
   forget(
     { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
     limit: number,
@@ -137,7 +137,7 @@ export class CallStore extends Store {
     });
   }
 
-  /** Takes over a call that no process works on any more. Returns its request; null if it is not free. */
+  /** Takes over an abandoned call. Returns its request; null if it is not free. */
   claim({ tenantId, id }: Ref, { claimId, seconds }: CallClaim): Promise<Buffer | null> {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
@@ -223,7 +223,7 @@ export async function countDeliveries(db: Queryable, callId: string): Promise<nu
   ).count;
 }
 
-/** The keys that repeats of a request have in common. */
+/** The keys by which repeats of a request are recognised. */
 type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {

@@ -2,7 +2,7 @@ import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Ref } from '../shared/ref.ts';
 
-/** Prolongs claims that this process holds. `pool` acts as `webhook_system`. */
+/** Prolongs this process's claims. `pool` acts as `webhook_system`. */
 export async function prolongClaims(pool: Pool, claimIds: readonly string[], seconds: number): Promise<void> {
   await pool.query(
     `update webhook.calls set claimed_until = now() + make_interval(secs => $2)
@@ -17,7 +17,7 @@ export const expiredCalls: OldRows = {
   order: 'expires_at',
 };
 
-/** Up to `limit` calls of any tenant that should have ended long ago: the last attempt for them was lost. */
+/** Up to `limit` long overdue calls of any tenant: the last attempt for them was lost. */
 export function findLostCalls(pool: Pool, limit: number): Promise<Ref[]> {
   return pool.all(
     `select tenant_id as "tenantId", id from webhook.calls

@@ -23,7 +23,7 @@ export function contextOfCall({ tenantId, id }: Ref, column: string): string {
   return `${tenantId}/webhook.calls/${column}/${id}`;
 }
 
-/** The body that reports how a call ended: the same at each attempt. Null while it has not. */
+/** The body of a call's result: the same at each attempt. Null before the end of the call. */
 function resultBody(call: StoredCall, texts: CallTexts): string | null {
   const { id: call_id, agentId: agent_id, finishedAt, result, error } = call;
   if (finishedAt === null) return null;
@@ -34,7 +34,7 @@ function resultBody(call: StoredCall, texts: CallTexts): string | null {
   return JSON.stringify({ type: 'call.completed', timestamp, data });
 }
 
-/** Reads the body of a call's result, and how often what the call is about was sent on; null while there is none. */
+/** Reads the body of a call's result, and how often the call's content was sent on; null without a result. */
 export function resultReader(
   find: (tenantId: string, callId: string) => Promise<StoredCall | null>,
   texts: CallTexts,

@@ -1,7 +1,7 @@
 import type { CallStatus, WebhookCall } from '@gatehouse/contract/webhook-calls';
 import type { ErrorCode } from '@gatehouse/kit/errors';
 
-/** A property that a repeat has in common with a request. */
+/** A property by which a repeat of a request is recognised. */
 export interface CallKey {
   kind: 'id' | 'body';
   /** SHA-256. */
@@ -38,7 +38,7 @@ export interface StoredCall {
   finishedAt: Date | null;
 }
 
-/** A request that has proved to be genuine. */
+/** A request proved to be genuine. */
 export interface NewCall extends Omit<
   StoredCall,
   'status' | 'request' | 'result' | 'error' | 'createdAt' | 'finishedAt'

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { callLeaseS, prolongMs } from '../bounds.ts';
 
-/** The calls that this process works on: it prolongs their claims for as long as it does. */
+/** This process's calls in work: it prolongs their claims for as long. */
 export class Claims {
   readonly #held = new Set<string>();
   readonly #prolonging: PeriodicWork;

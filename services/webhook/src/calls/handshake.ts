@@ -2,15 +2,15 @@ import type { WebhookChallenge, WebhookIgnored } from '@gatehouse/contract/webho
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';
 import { maxChallengeChars } from '../bounds.ts';
 
-/** The response to a request that only checks the endpoint. */
+/** The response to a mere check of the endpoint. */
 export type HandshakeAnswer = WebhookIgnored | WebhookChallenge;
 
 const ignored: WebhookIgnored = { call_id: null, status: 'ignored' };
 
 /**
- * The answer to a payload by which a sender only checks the endpoint, null for any other: senders do that by themselves,
- * and there is nothing to ask an agent. A test that a person sends, such as `pagey.ping` of PagerDuty, is answered like an
- * event.
+ * The answer to a payload by which a sender only checks the endpoint, null for any other: senders do this by
+ * themselves, and there is nothing to ask an agent. A person's test, like `pagey.ping` of PagerDuty, is answered like
+ * an event.
  */
 export function answerToHandshake(
   { scheme, template }: Pick<SealedEndpoint, 'scheme' | 'template'>,

@@ -45,7 +45,7 @@ export interface LlmDependencies extends Pick<
   /** Runs the call in the background, once the transaction commits. */
   queue: (db: Queryable, call: Ref) => Promise<void>;
   room: QueueRoom;
-  /** For endpoints that are about to move. */
+  /** For endpoints about to move. */
   patience: EndpointWait;
   templates: Templates;
 }
@@ -68,7 +68,7 @@ export function llmHandlers(dependencies: LlmDependencies): Record<string, RawHa
   };
 }
 
-/** A request that is stored, and how its answer is awaited: by then its body is no longer in memory. */
+/** A stored request, and how its answer is awaited: by then its body is no longer in memory. */
 interface Stored {
   replayed: boolean;
   answer: () => Promise<Answer>;
@@ -123,7 +123,7 @@ async function receive(
   return (await accept(dependencies, { ...again, ...sent }, false)) ?? refuseClosed();
 }
 
-/** Null while the endpoint takes no such calls: it is about to move to another tenant. */
+/** Null while the endpoint takes no calls of this mode: it is about to move to another tenant. */
 async function accept(
   dependencies: LlmDependencies,
   { endpoint, ...sent }: VerifiedRequest,
@@ -171,7 +171,7 @@ async function accept(
   return runSync(dependencies, call, claim.claimId, context);
 }
 
-/** A request that asks nothing is not stored. */
+/** A request without a question is not stored. */
 function shaken(body: HandshakeAnswer): Stored {
   return { replayed: false, answer: () => Promise.resolve({ status: 200, body }) };
 }
@@ -241,7 +241,7 @@ async function newCall(
   return { call };
 }
 
-/** The keys by which repeats are known. An id that is not signed is not enough: a forger could send another one. */
+/** The keys by which repeats are known. An unsigned id is not enough: a forger could send another one. */
 function keysOf(
   { scheme }: SealedEndpoint,
   { id, idIsSigned, bodySha256 }: { id: string | null; idIsSigned: boolean; bodySha256: Buffer },

@@ -9,10 +9,10 @@ import type { SealedEndpoint } from '../endpoints/endpoint.ts';
 import { answerToHandshake, type HandshakeAnswer } from './handshake.ts';
 import { maxFormFields } from '../bounds.ts';
 
-/** Schemes whose senders may send forms, which then have the JSON in the field `payload`, or are the payload. */
+/** Schemes in which senders may send forms. A form has the JSON in the field `payload`, or is the payload. */
 const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
 
-/** Headers that name the event of a payload which does not. No signature covers them. */
+/** Headers with the event's name, for payloads without it. No signature covers them. */
 const eventHeaders = ['x-github-event', 'sentry-hook-resource', 'x-gitlab-event'] as const;
 
 /**

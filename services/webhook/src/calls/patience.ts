@@ -2,11 +2,13 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { maxOpenWaits, openWaitMs, pollMs } from '../bounds.ts';
 
-/** Senders that wait for the answer of an endpoint that is about to move to another tenant. */
+/** Senders waiting for the answer of an endpoint about to move to another tenant. */
 export class EndpointWait {
   #waiting = 0;
 
-  /** Resolves with the endpoint when it is open; null if it was deleted. Throws `service_unavailable` when that takes long. */
+  /**
+   * Resolves with the endpoint when it is open; null if it was deleted. Throws `service_unavailable` after a long wait.
+   */
   async untilOpen<State extends { closed: boolean }>(
     find: () => Promise<State | null>,
   ): Promise<State | null> {

@@ -11,8 +11,8 @@ import { isTemporary } from '../clients/completion.ts';
 import { batchRows, longestRunMs } from '../bounds.ts';
 
 /**
- * Asks the agent for an `async` call and stores its answer. An attempt that was interrupted is repeated by the same id,
- * so that chat's stored answer counts if there is one.
+ * Asks the agent for an `async` call and stores its answer. An interrupted attempt is repeated by the same id: chat's
+ * stored answer counts if there is one.
  */
 export function runCall({
   calls,
@@ -27,7 +27,7 @@ export function runCall({
 }): JobHandler<{ callId: string }> {
   return async ({ callId }, { tenantId, lastAttempt, signal, log }) => {
     const call = await calls.find(tenantId, callId);
-    // It was deleted with its endpoint, or an attempt that was taken for lost has finished it.
+    // It was deleted with its endpoint, or an attempt regarded as lost has finished it.
     if (call === null || call.request === null) return;
     await calls.assertOpen(call);
     const startedAt = monotonicMs();
@@ -50,7 +50,10 @@ export function runCall({
   };
 }
 
-/** Ends calls whose last attempt was lost with its process, and sends that as their result. Returns whether there may be more. */
+/**
+ * Ends calls after the loss of their last attempt with its process, and sends an error as their result. Returns whether
+ * there may be more.
+ */
 export async function failLost({
   system,
   calls,

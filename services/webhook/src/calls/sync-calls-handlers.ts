@@ -21,7 +21,7 @@ export interface SyncCallsOptions {
 
 type Ref = Pick<StoredCall, 'id' | 'tenantId' | 'agentId' | 'userId' | 'sessionId'>;
 
-/** Calls whose senders wait for the answer. */
+/** Calls with senders waiting for the answer. */
 export class SyncCalls {
   readonly #options: SyncCallsOptions;
   /** By call: what `run` does. Apart from the waits, as a repeat may begin to wait before its call runs. */
@@ -33,7 +33,7 @@ export class SyncCalls {
     this.#options = options;
   }
 
-  /** Asks the agent, with a claim that the call was stored with. Once for each call. */
+  /** Asks the agent, with the stored claim of the call. Once for each call. */
   async run(call: NewCall, claimId: string, context: RequestContext): Promise<Result> {
     const until = monotonicMs() + minuteMs;
     return this.#runs.get(call.id, () => this.#work(call, call.request, { claimId, context, until }));
@@ -47,7 +47,7 @@ export class SyncCalls {
         const run = this.#runs.inFlight(call.id);
         return await (run ?? this.#waits.get(call.id, () => this.#await(call, { context, until })));
       } catch (error) {
-        // The time of another sender, that came earlier, is over.
+        // The time of another, earlier sender is over.
         if (!(error instanceof TooLate) || monotonicMs() + leastCallMs >= until) throw error;
       }
     }
@@ -107,7 +107,7 @@ export class SyncCalls {
 
 const errorOf = ({ code, message }: AppError): CallError => ({ code, message });
 
-/** Whether the call to chat broke off, so that its run may have ended well. */
+/** Whether the call to chat broke off: its run may have ended well. */
 function isUnknownOutcome(error: unknown): boolean {
   if (!(error instanceof AppError) || isOutage(error)) return true;
   return error.code === 'client_closed_request' || error.code === 'internal';

@@ -15,7 +15,7 @@ export interface InboundMessage {
   keys: readonly string[];
   conversation: { externalId: string; group: boolean };
   sender: { id: string; name: string | null };
-  /** Null if it has only what can't be read, such as an image. */
+  /** Null if it has only unreadable content, like an image. */
   text: string | null;
   /** Whether it has an attachment, which can't be read. */
   hasAttachment: boolean;
@@ -30,7 +30,7 @@ export type Inbound =
    * clock, where a signature is accepted for longer than a deleted channel's messages are known.
    */
   | { kind: 'message'; message: InboundMessage; account?: string; sentAtMs?: number }
-  /** An event that needs no answer, such as the bot's own message. */
+  /** Needs no answer, like the bot's own message. */
   | { kind: 'ignored' }
   /** A conversation of a group has another id from now on. */
   | Moved
@@ -50,7 +50,7 @@ export interface Reply {
   id: string;
   /** The provider's id of the conversation. */
   conversation: string;
-  /** The provider's ids of the messages that are answered. */
+  /** The provider's ids of the answered messages. */
   inReplyTo: readonly string[];
   /** How often what it answers was sent on by a gateway. */
   hops: number;
@@ -81,11 +81,11 @@ export interface OpenChannel<Type extends ChannelType = ChannelType> {
   credentials: ChannelCredentials<Type>;
   /** Those before the last change, while they sign replies too; null otherwise. */
   previousCredentials: ChannelCredentials<Type> | null;
-  /** The token that a provider with consents has given; null before. */
+  /** The provider's token after a consent; null before. */
   accessToken: string | null;
 }
 
-/** Egresses: to URLs of tenants, and to the providers that the operator names. */
+/** Egresses: to URLs of tenants, and to the providers named by the operator. */
 export interface Egresses {
   tenant: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
   provider: (request: Omit<EgressRequest, 'tenantId'>) => Promise<EgressResponse>;
@@ -104,28 +104,28 @@ export interface ChannelAdapter<Type extends ChannelType> {
   /** Whether a request is from the provider; computes `hmacs` HMACs over the body, or hashes of it. */
   verify: (request: VerifiableRequest, channel: OpenChannel<Type>, nowS: number) => boolean;
   /**
-   * Reads a genuine request. `body` is any JSON. Events that are no message are ignored, also those that the provider may
-   * add one day. Throws a 400 for what is no event of the provider at all.
+   * Reads a genuine request. `body` is any JSON. Events other than messages are ignored, also future ones of the
+   * provider. Throws a 400 for anything but an event of the provider.
    */
   parse: (body: unknown) => Inbound;
   hmacs: 0 | 1;
-  /** The credentials, with those that the gateway makes. Creation shows all of them then, and they sign replies too. */
+  /** The credentials, with the gateway's own ones. Creation shows all of them then, and they sign replies too. */
   completed?: (credentials: ChannelCredentials<Type>) => ChannelCredentials<Type>;
-  /** A credential that no sender knows. By default 32 random bytes in base64url. */
+  /** A credential unknown to all senders. By default 32 random bytes in base64url. */
   unusable?: () => string;
-  /** The URL of the tenant that replies are sent to. */
+  /** The tenant's URL for replies. */
   callbackUrlOf?: (config: NonNullable<PatchChannelInstance['config']>) => string | undefined;
-  /** For providers whose apps have one URL for the messages of several accounts. */
+  /** For providers with one URL per app for the messages of several accounts. */
   accounts?: ChannelAccounts<Type>;
   /** Whether only a consent in a browser connects it. */
   needsConsent?: true;
-  /** The status that acknowledges a new message. */
+  /** The status by which a new message is acknowledged. */
   acceptedStatus: 200 | 202;
   /** How answers are written, and how long one message may be. */
   style: ReplyStyle;
   maxChars: number;
   send: (reply: Reply, channel: OpenChannel<Type>, egresses: Egresses) => Promise<Sent>;
-  /** Shows that an answer is being written, where the provider can. */
+  /** Shows an answer as being written, where the provider can. */
   typing?: (conversation: string, channel: OpenChannel<Type>, egresses: Egresses) => Promise<void>;
   /** Whether the provider accepts the credentials; without it there is nothing to ask. */
   check?: (channel: OpenChannel<Type>, egresses: Egresses) => Promise<Checked>;

@@ -24,18 +24,18 @@ export function channelAdapters(urls: ProviderUrls, hops: Hops): ChannelAdapters
   };
 }
 
-/** The hosts that the operator's settings name. */
+/** The hosts in the operator's settings. */
 export function providerHosts(urls: ProviderUrls): string[] {
   const names = Object.keys(providerSettings) as (keyof ProviderUrls)[];
   return names.map((name) => new URL(urls[name]).hostname);
 }
 
-/** The adapter of a type, for a channel of that type. */
+/** The adapter of a type, for a channel of the same type. */
 export function adapterOf(adapters: ChannelAdapters, type: ChannelType): ChannelAdapter<ChannelType> {
   return adapters[type];
 }
 
-/** The status of a channel whose credentials are new. */
+/** The status of a channel with new credentials. */
 export function firstStatus(adapters: ChannelAdapters, type: ChannelType): ChannelState['status'] {
   const { needsConsent, check } = adapterOf(adapters, type);
   return needsConsent === true || check !== undefined ? 'pending' : 'connected';

@@ -16,13 +16,13 @@ export interface ChannelGateOptions {
   log: Logger;
 }
 
-/** The parts of a channel that prove that a message is from its provider. */
+/** The parts of a channel for the proof of a message's origin. */
 type Provable = Pick<SealedChannel, 'id' | 'tenantId' | 'type' | 'config' | 'credentials'>;
 
 /** Decides whether messages are from the provider of their channel. */
 export class ChannelGate {
   readonly #options: ChannelGateOptions;
-  /** Stands for a channel that does not exist, so that its messages are as much work as those of others. */
+  /** Stands for a missing channel: its messages are as much work as those of others. */
   readonly #unknown: Provable;
 
   constructor(options: ChannelGateOptions) {
@@ -44,7 +44,7 @@ export class ChannelGate {
 
   /**
    * The channel of a genuine message. Throws `signature_invalid`, for whatever reason, and `rate_limit_exceeded` for an
-   * address that has sent too many of those.
+   * address with too many of these failures.
    */
   async check(
     request: VerifiableRequest,

@@ -121,13 +121,13 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
   };
 }
 
-/** The credentials as the type needs them, with those that the gateway makes. Throws a 400. */
+/** The credentials as the type needs them, with the gateway's own ones. Throws a 400. */
 function credentialsOf(adapters: ChannelAdapters, type: ChannelType, fields: object): object {
   const credentials = shaped(type, 'credentials', fields) as ChannelCredentials;
   return adapterOf(adapters, type).completed?.(credentials) ?? credentials;
 }
 
-/** The credentials after a patch: members that it lacks are kept. Throws a 400 for others than the type has. */
+/** The credentials after a patch: omitted members are kept. Throws a 400 for members unknown to the type. */
 function merged(before: SealedChannel, fields: object, { adapters, secrets }: ChannelDependencies): string {
   const stored = JSON.parse(secrets.open(placeOf(before), before.credentials)) as object;
   return JSON.stringify(credentialsOf(adapters, before.type, { ...stored, ...fields }));

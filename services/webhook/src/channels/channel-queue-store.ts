@@ -20,7 +20,7 @@ export class ChannelQueue {
     await this.#jobs.add(db, refreshOf(channel));
   }
 
-  /** The same for a channel whose refresh is due. A refresh that is tried again counts. */
+  /** The same for a channel with a due refresh. A repeated refresh counts. */
   async refreshDue(db: Queryable, channel: Ref): Promise<void> {
     await this.#jobs.add(db, { ...refreshOf(channel), unlessTried: true });
   }

@@ -72,8 +72,8 @@ export class ChannelStore extends Store {
   }
 
   /**
-   * Notes what is known of the connection by the credentials and the token that `channel` has, and does `also` in the
-   * same transaction if that is new. States of others, which were replaced meanwhile, are ignored.
+   * Notes the state of the connection by `channel`'s credentials and token, and does `also` in the same transaction if
+   * the state is new. States of credentials or tokens replaced meanwhile are ignored.
    */
   async setState(
     { tenantId, id, credentials, accessToken }: ConnectedChannel,

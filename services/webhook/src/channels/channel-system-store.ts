@@ -9,7 +9,7 @@ export const removableChannels: Removable = {
   parts: ['webhook.channel_messages', 'webhook.channel_message_keys', 'webhook.conversations'],
 };
 
-/** Those of these channels that there are, of whatever tenants. `pool` acts as `webhook_system`. */
+/** These channels, as far as they exist, of whatever tenants. `pool` acts as `webhook_system`. */
 export function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<InboundChannel[]> {
   return pool.all(
     `select id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason, credentials,
@@ -21,7 +21,7 @@ export function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<
   );
 }
 
-/** Channels of any tenant whose tokens are to be refreshed. */
+/** Channels of any tenant with tokens due for a refresh. */
 export function findDueRefreshes(pool: Pool, limit: number): Promise<Ref[]> {
   return pool.all(
     `select tenant_id as "tenantId", id from webhook.channel_instances

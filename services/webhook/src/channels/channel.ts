@@ -14,7 +14,7 @@ import type { SecretPlace } from '../secrets/webhook-secrets.ts';
 import type { Ref } from '../shared/ref.ts';
 import { maxNameChars } from '../bounds.ts';
 
-/** Settings that are also the names of their columns. */
+/** Settings, named like their columns. */
 export const settingNames = ['name', 'agent_id', 'enabled', 'history_tokens', 'replies', 'config'] as const;
 export type ChannelSettings = Pick<ChannelInstance, (typeof settingNames)[number]>;
 
@@ -50,7 +50,7 @@ export interface InboundChannel extends SealedChannel {
 
 /** A channel by which something is sent. */
 export interface ConnectedChannel extends SealedChannel {
-  /** Encrypted; null where the provider gives none, or has not yet. */
+  /** Encrypted; null where the provider gives no tokens, or has not yet. */
   accessToken: Buffer | null;
   /** Encrypted: those before the last change, while they sign replies too; null otherwise. */
   previousCredentials: Buffer | null;
@@ -64,7 +64,7 @@ export function placeOf(
   return { tenantId, table: 'channel_instances', column, id };
 }
 
-/** Throws a 400 for a config that the type does not have. */
+/** Throws a 400 for a config unknown to the type. */
 export function newSettings({
   type,
   credentials: _credentials,
@@ -74,7 +74,7 @@ export function newSettings({
   return { ...settings, config: shaped(type, 'config', config) as ChannelConfig };
 }
 
-/** The settings after a patch: what it lacks is kept. Throws a 400 for members that the type does not have. */
+/** The settings after a patch: omitted ones are kept. Throws a 400 for members unknown to the type. */
 export function patchedSettings(before: Channel, patch: PatchChannelInstance): ChannelSettings {
   const { config, replies, credentials: _credentials, overlap_seconds: _overlap, ...simple } = patch;
   return {
@@ -85,13 +85,13 @@ export function patchedSettings(before: Channel, patch: PatchChannelInstance): C
   };
 }
 
-/** `value` as the config or the credentials of a type. Throws a 400 that names the member. */
+/** `value` as the config or the credentials of a type. Throws a 400 with the name of the member. */
 export function shaped(type: ChannelType, field: 'config' | 'credentials', value: object): object {
   const shape: z.ZodObject = channelShapes[type][field];
   return validate(z.object({ [field]: shape }), { [field]: value }, 'body')[field] as object;
 }
 
-/** As clients see it. Members are named, since a channel that was read for a change has its credentials too. */
+/** As clients see it. Members are named, since a channel read for a change has its credentials too. */
 export function showChannel(channel: Channel, publicUrl: string): ChannelInstance {
   const { id, type, name, agent_id, enabled, history_tokens, replies, config } = channel;
   return {
@@ -106,8 +106,8 @@ export function showChannel(channel: Channel, publicUrl: string): ChannelInstanc
 }
 
 /**
- * The acting user of a person who writes in a channel: at most 255 printable ASCII characters. An id that would be
- * longer is replaced by its digest.
+ * The acting user of a person who writes in a channel: at most 255 printable ASCII characters. A longer id is replaced
+ * by its digest.
  */
 export function actingUserOf({ type, id }: Pick<Channel, 'type' | 'id'>, senderId: string): string {
   const user = `${type}:${id}:${encodeURIComponent(senderId.toWellFormed())}`;

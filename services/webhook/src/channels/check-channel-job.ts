@@ -6,7 +6,7 @@ import type { Ref } from '../shared/ref.ts';
 import type { ChannelHealth } from './channel-health-store.ts';
 import type { OpenChannels, UsableChannel } from './open-channels.ts';
 
-/** Asks the provider of a channel that was created or changed whether it accepts the credentials. */
+/** Asks the provider of a new or changed channel whether it accepts the credentials. */
 export function checkChannel({
   channels,
   health,

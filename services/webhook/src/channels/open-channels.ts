@@ -3,7 +3,7 @@ import type { ChannelAdapter, OpenChannel, Egresses, EgressesOf } from './adapte
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
 import { placeOf, type Channel, type ConnectedChannel } from './channel.ts';
 
-/** A channel that can be used now. */
+/** A channel ready for use. */
 export interface UsableChannel<Type extends Channel['type'] = Channel['type']> {
   channel: ConnectedChannel;
   adapter: ChannelAdapter<Type>;
@@ -35,7 +35,7 @@ export class OpenChannels {
     return adapterOf(this.#options.adapters, type);
   }
 
-  /** Null if there is no such channel. */
+  /** Null if the channel is missing. */
   async open(tenantId: string, id: string): Promise<UsableChannel | null> {
     const { findConnected, secrets, egressesOf } = this.#options;
     const channel = await findConnected(tenantId, id);

@@ -5,7 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 
-/** Agents that a caller may see. */
+/** The agents visible to a caller. */
 export class AgentClient {
   readonly #peer: RpcClient<AgentServiceClient>;
 
@@ -13,7 +13,7 @@ export class AgentClient {
     this.#peer = peer;
   }
 
-  /** Throws a 400 for `agent_id` if the caller sees no such agent. */
+  /** Throws a 400 for `agent_id` if the caller doesn't see the agent. */
   async assertVisible({ assertion, requestId, trace }: Call, agentId: string): Promise<void> {
     try {
       await this.#peer

@@ -10,7 +10,7 @@ import { readCompletion, type AgentResponse, type Question } from './completion.
 import { minuteMs } from '@gatehouse/kit/bounds';
 import { jobPollMs, leastCallMs, longestRunMs } from '../bounds.ts';
 
-/** The most that one attempt of a job may take: chat reports its limit before. */
+/** The longest attempt of a job: chat reports its limit before. */
 const longestAttemptMs = longestRunMs + 30_000;
 
 /** Asks agents through chat. */
@@ -29,8 +29,8 @@ export class CompletionClient {
   }
 
   /**
-   * Asks until there is an answer: an earlier call with the id may still be under way, or the replica that has this one
-   * be gone. `deadlineMs` is called before each call, and may throw.
+   * Asks until there is an answer: an earlier call with the id may still be under way, or its replica be gone.
+   * `deadlineMs` is called before each call, and may throw.
    */
   async askPatiently(
     delegation: Delegation,
@@ -47,7 +47,7 @@ export class CompletionClient {
         return await this.#ask(delegation, question, attempt);
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
-        // It took all of its time. A repeat gets the answer, or takes over from a replica that died.
+        // It took all of its time. A repeat gets the answer, or takes over from a dead replica.
         if (isUnanswered(error)) continue;
         if (error.code !== 'idempotency_in_progress') throw error;
         await sleep(pollMs);
@@ -56,8 +56,8 @@ export class CompletionClient {
   }
 
   /**
-   * Asks from a job, as long as a run may take. A call that was interrupted, or that has no answer after a minute, is
-   * repeated by the same call id, so that chat's stored answer counts if there is one.
+   * Asks from a job, as long as a run may take. An interrupted call, or one without an answer after a minute, is
+   * repeated by the same call id: chat's stored answer counts if there is one.
    */
   askInJob(delegation: Delegation, question: Question, signal: AbortSignal): Promise<AgentResponse> {
     const until = monotonicMs() + longestAttemptMs;

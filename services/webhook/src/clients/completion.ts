@@ -4,7 +4,7 @@ import { z } from 'zod';
 export interface Question {
   /** The id of the call: a repeat gets the stored answer. */
   callId: string;
-  /** The way that it came in, such as `webhook`. */
+  /** The question's way in, like `webhook`. */
   channel: string;
   /** Whether several people read the answer: memory of the agent counts, memory of the user does not. */
   group?: boolean;
@@ -56,8 +56,8 @@ export function readCompletion(json: string): z.output<typeof completion> {
 }
 
 /**
- * Whether a later attempt may succeed: outages, calls that were cut, limits, suspension, and trouble of the provider. An
- * answer that can't be read stays as it is.
+ * Whether a later attempt may succeed: outages, interrupted calls, limits, suspension, and trouble of the provider. An
+ * unreadable answer stays as it is.
  */
 export function isTemporary(error: AppError): boolean {
   const { status, code } = error;

@@ -5,7 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { platformId } from '../shared/ref.ts';
 
-/** The settings of a tenant that webhook reads. */
+/** The settings of a tenant for webhook. */
 export interface WebhookSettings {
   retentionDays: number;
 }
@@ -25,7 +25,7 @@ export class TenantClient {
     });
   }
 
-  /** Whether a tenant, or the platform, is active. Throws `service_unavailable` while that is not known. */
+  /** Whether a tenant, or the platform, is active. Throws `service_unavailable` while this is not known. */
   async isActive(tenantId: string): Promise<boolean> {
     if (tenantId === platformId) return true;
     try {

@@ -22,7 +22,7 @@ export interface EndpointGateOptions {
 /** Decides whether requests to endpoints are genuine. */
 export class EndpointGate {
   readonly #options: EndpointGateOptions;
-  /** Stands for an endpoint that does not exist, so that its requests are as much work as those of others. */
+  /** Stands for a missing endpoint: its requests are as much work as those of others. */
   readonly #unknown: SealedEndpoint;
   /** Stands for the previous secret of the endpoints without one: no sender knows it. */
   readonly #spare: { place: Ref; sealed: Buffer };
@@ -54,8 +54,8 @@ export class EndpointGate {
   }
 
   /**
-   * Returns what a genuine request says of itself, and its endpoint. Throws `signature_invalid`, for whatever reason, and
-   * `rate_limit_exceeded` for an address that has sent too many of those.
+   * Returns the id of a genuine request, and its endpoint. Throws `signature_invalid`, for whatever reason, and
+   * `rate_limit_exceeded` for an address with too many of these failures.
    */
   async check(
     request: VerifiableRequest,
@@ -71,7 +71,7 @@ export class EndpointGate {
     return { ...genuine, endpoint };
   }
 
-  /** The secret; none if its key is no longer in the ring, so that the other secret still counts. */
+  /** The secret; nothing if its key is no longer in the ring: the other secret still counts. */
   #openOrNone(endpoint: Ref, sealed: Buffer): string[] {
     const { secrets, log } = this.#options;
     try {

@@ -15,7 +15,7 @@ const columns = `id, scheme, ${settingNames.join(', ')},
     as "previousCallbackSecretExpiresAt",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** The parameter of an update that has the callback URL. */
+/** The parameter of the callback URL in an update. */
 const callbackUrl = `$${settingNames.indexOf('callback_url') + 2}`;
 
 const rotatingCallbackSecret = rotating(
@@ -108,7 +108,7 @@ export async function updateEndpoint(
   );
 }
 
-/** Replaces the secret; the old one is accepted for `overlapSeconds`. Null when there is no such endpoint. */
+/** Replaces the secret; the old one is accepted for `overlapSeconds`. Null if the endpoint is missing. */
 export async function replaceSecret(
   db: Queryable,
   { id, secret, overlapSeconds }: { id: string; secret: Buffer; overlapSeconds: number },
@@ -125,7 +125,7 @@ export async function replaceSecret(
   return { before, after };
 }
 
-/** Hides an endpoint with its calls, which are removed later, and sends none of their results any more. */
+/** Hides an endpoint with its calls, for a later removal, and sends no more of their results. */
 export async function deleteEndpoint(db: Queryable, id: string): Promise<void> {
   await db.query('update webhook.endpoints set deleted_at = now() where id = $1', [id]);
   await db.query(

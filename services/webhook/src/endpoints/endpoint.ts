@@ -55,7 +55,7 @@ export function newSettings({
   return settings;
 }
 
-/** The settings after a patch: fields that it lacks are kept. */
+/** The settings after a patch: omitted fields are kept. */
 export function patchedSettings(
   before: Endpoint,
   { callback_secret: _secret, overlap_seconds: _overlap, ...patch }: PatchWebhookEndpoint,

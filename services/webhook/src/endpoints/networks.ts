@@ -2,7 +2,7 @@ import { rangeOf } from '@gatehouse/egress/allow-list';
 import { addressOf, isWithin } from '@gatehouse/egress/special-ranges';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** Throws a 400 that names the first text that is not a network in CIDR notation. */
+/** Throws a 400 with the first text other than a network in CIDR notation. */
 export function assertNetworks(networks: readonly string[]): void {
   networks.forEach((network, index) => {
     try {

@@ -6,7 +6,7 @@ import { maxSignatures } from '../bounds.ts';
 export interface SignatureClaim {
   /** Decoded. */
   signatures: readonly Buffer[];
-  /** The bytes that were signed. */
+  /** The signed bytes. */
   signed: readonly (string | Buffer)[];
   /** Unix seconds; null for schemes without a time. */
   timestamp: number | null;
@@ -17,7 +17,7 @@ export interface SignatureClaim {
 }
 
 interface Scheme {
-  /** Whether senders make their own secrets, so that one must be given. */
+  /** Whether senders make their own secrets, and the tenant must provide one. */
   takesSecret: boolean;
   /** The key of the HMAC. Throws for a malformed secret. */
   keyOf: (secret: string) => Buffer;
@@ -41,7 +41,7 @@ function isId(text: string): boolean {
   return /^[\x21-\x7e]{1,255}$/.test(text);
 }
 
-/** The value of a header that was sent once. */
+/** The value of a header sent once. */
 function single(request: VerifiableRequest, name: string): string | null {
   const values = request.header(name);
   return values.length === 1 ? (values[0] ?? null) : null;
@@ -59,13 +59,13 @@ function seconds(text: string | undefined | null): number | null {
   return typeof text === 'string' && /^[1-9]\d{0,11}$/.test(text) ? Number(text) : null;
 }
 
-/** The signatures of a header, without a prefix that each has; others in the header don't count. */
+/** The signatures of a header, without their common prefix; others in the header don't count. */
 function listed(text: string | null, separator: ',' | ' ', prefix: string): string[] {
   const parts = (text ?? '').split(separator).map((part) => part.trim());
   return parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
 }
 
-/** Null without a signature that can be read, and for too many. */
+/** Null without a readable signature, and for too many. */
 function claimOf(
   signatures: readonly (Buffer | null)[],
   signed: SignatureClaim['signed'],
@@ -163,9 +163,9 @@ export const schemes: Readonly<Record<Exclude<WebhookScheme, 'token'>, Scheme>> 
   sentry: { ...bodyScheme('sentry-hook-signature', { id: 'request-id' }), takesSecret: true },
 };
 
-/** The parts of a request that prove that it is genuine. */
+/** The parts of a request for the proof of its origin. */
 export interface VerifiableRequest {
-  /** All values of a header, in lower case, as they were sent; none if it was not. */
+  /** All values of a header, in lower case, as sent; empty without the header. */
   header(name: string): readonly string[];
   /** As they came. */
   body: Buffer;

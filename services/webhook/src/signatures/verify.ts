@@ -11,7 +11,7 @@ export interface Genuine {
   idIsSigned: boolean;
 }
 
-/** Stands for the signatures that a request lacks, so that it costs as much work as one that has them. */
+/** Stands for missing signatures: a request without them costs as much work as others. */
 const noSignature = Buffer.alloc(32);
 
 /**

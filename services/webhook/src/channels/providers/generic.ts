@@ -6,7 +6,7 @@ import { newStandardSecret, secretFor, standardHeaders } from '../../signatures/
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter } from '../adapter.ts';
 
-/** Any system that sends and receives Standard Webhooks. */
+/** Any sender and receiver of Standard Webhooks. */
 export function generic(hops: Hops): ChannelAdapter<'generic'> {
   return {
     verify: (request, { credentials: { secret } }, nowS) =>

@@ -35,7 +35,7 @@ export function parseOrNull(body: Buffer): unknown {
   }
 }
 
-/** How long a provider that limits wants to be left alone. */
+/** How long to leave a limiting provider alone. */
 export function pausedBy({ headers }: EgressResponse, seconds?: number): Extract<Sent, { kind: 'paused' }> {
   return {
     kind: 'paused',
@@ -44,8 +44,8 @@ export function pausedBy({ headers }: EgressResponse, seconds?: number): Extract
 }
 
 /**
- * A member of an event that may be absent or of any other kind: providers send many events by one URL, whose members of
- * the same name differ. Read as undefined unless it has the shape.
+ * A member of an event, possibly absent or of any other kind: providers send many events by one URL, with different
+ * members of the same name. Read as undefined unless it has the shape.
  */
 export function lenient<Shape extends z.ZodType>(shape: Shape) {
   return shape.optional().catch(undefined);

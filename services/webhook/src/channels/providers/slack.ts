@@ -9,7 +9,7 @@ import { maxAuthorizations } from '../../bounds.ts';
 
 const time = lenient(z.string().regex(/^\d{1,12}\.\d{1,9}$/));
 const id = lenient(z.string().min(1).max(64));
-/** The members of a message that are read. Other events have members of the same names: `team_join` has an object as `user`. */
+/** The used members of a message. Other events have members of the same names: `team_join` has an object as `user`. */
 const event = z.object({
   type: z.string(),
   subtype: lenient(z.string()),
@@ -36,7 +36,7 @@ const answerShape = z.object({
   ts: z.string().max(64).optional(),
 });
 
-/** Kinds of messages that people write; others are edits, deletions and news. */
+/** Kinds of messages written by people; others are edits, deletions and news. */
 const written = new Set([undefined, 'file_share', 'thread_broadcast', 'me_message']);
 
 const unauthorized = new Set([
@@ -113,7 +113,7 @@ function parse(body: unknown): Inbound {
     const { challenge } = validate(verification, body, 'body');
     return { kind: 'challenge', challenge };
   }
-  // Others are news, such as that Slack limits events.
+  // Others are news, like a limit of Slack on events.
   if (kind !== 'event_callback') return { kind: 'ignored' };
   const request = validate(callback, body, 'body');
   if (request.event === undefined) return { kind: 'ignored' };

@@ -5,7 +5,7 @@ import { lenient } from './provider-call.ts';
 
 /** https://core.telegram.org/bots/api#update */
 
-/** Members of a message that are content without text. */
+/** Members of a message with content other than text. */
 const attachments = [
   'animation',
   'audio',
@@ -27,7 +27,7 @@ const attachmentShapes = Object.fromEntries(
   attachments.map((name) => [name, z.unknown().optional()]),
 ) as Record<Attachment, z.ZodOptional<z.ZodUnknown>>;
 
-/** The members of an Update that are read. */
+/** The used members of an Update. */
 const update = z.object({
   update_id: z.int(),
   message: lenient(
@@ -50,7 +50,7 @@ const update = z.object({
 });
 type Message = NonNullable<z.output<typeof update>['message']>;
 
-/** Reads an Update. Everything in it but messages of people, and news of a group that has a new id, is ignored. */
+/** Reads an Update. Everything in it but messages of people, and news of a group's new id, is ignored. */
 export function readUpdate(body: unknown): Inbound {
   const { update_id: id, message } = validate(update, body, 'body');
   if (message === undefined) return { kind: 'ignored' };
@@ -60,7 +60,7 @@ export function readUpdate(body: unknown): Inbound {
   const sender = senderOf(message);
   const text = message.text ?? message.caption ?? null;
   const hasAttachment = attachments.some((name) => (message[name] ?? null) !== null);
-  // Such as the news that somebody has joined a group.
+  // For example, the news of a new member of a group.
   if (sender === null || (text === null && !hasAttachment)) return { kind: 'ignored' };
   return {
     kind: 'message',
@@ -77,24 +77,24 @@ export function readUpdate(body: unknown): Inbound {
 }
 
 /**
- * The part of a chat that a message belongs to, as it stands in the id of a conversation. Each person who writes to a
- * channel directly has a topic of the same chat, which the administrators of the channel read.
+ * The message's part of a chat, as it stands in the id of a conversation. Each person who writes to a channel directly
+ * has a topic of the same chat, which the administrators of the channel read.
  */
 function topicOf({ is_topic_message: isTopic, message_thread_id: thread, ...message }: Message): string {
   if (message.direct_messages_topic !== undefined) return `:d${message.direct_messages_topic.topic_id}`;
   return isTopic === true ? `:${thread ?? ''}` : '';
 }
 
-/** The account of Telegram that forwards the posts of a linked channel to its group. */
+/** Telegram's account for forwarding the posts of a linked channel to its group. */
 const forwarderId = 777_000;
-/** The bot of Telegram in whose name people write as a channel. */
+/** Telegram's bot for people who write as a channel. */
 const channelBotId = 136_817_688;
 
 /**
- * The sender of a message that a person has written; null for bots, and for posts of a linked channel, which Telegram
- * forwards to its group by itself. People may write as the group (administrators who stay anonymous) or as a channel, by
- * bots of Telegram that all groups share: the group or the channel is the sender then, and has nothing in common with
- * others. A channel that writes among its direct messages answers them itself.
+ * The sender of a person's message; null for bots, and for posts of a linked channel, which Telegram forwards to its
+ * group by itself. People may write as the group (administrators who stay anonymous) or as a channel, by bots of
+ * Telegram shared by all groups: the group or the channel is the sender then, and has nothing in common with others. A
+ * channel that writes among its direct messages answers them itself.
  */
 function senderOf(message: Message): { id: string; name: string | null } | null {
   const { from, sender_chat: as, chat, is_automatic_forward: isForward, author_signature: title } = message;

@@ -56,7 +56,7 @@ export function zaloConsentHandlers(dependencies: ConsentDependencies): {
   };
 }
 
-/** The channel that a request names. Throws a 404, and a 400 for one of another type. */
+/** The channel of a request. Throws a 404, and a 400 for one of another type. */
 async function channelOf({ channels, publicUrl }: ConsentDependencies, call: Asking): Promise<Channel> {
   const id = resourceId(call.params, 'channel');
   const channel = orNotFound(await channels.find(tenantOf(call).tenantId, id), 'channel');

@@ -89,16 +89,16 @@ export class ZaloConsents implements ConsentKind<Channel, End> {
   }
 
   /**
-   * Exchanges the code, with which Zalo says which account the tokens are for, and stores both tokens in one
-   * transaction. The first of several consents by one link that succeeds counts; while one is under way no other is
-   * exchanged, because each ends the tokens of the one before.
+   * Exchanges the code, with which Zalo names the account of the tokens, and stores both tokens in one transaction. The
+   * first successful consent by a link counts; while one is under way no other is exchanged, because each ends the
+   * tokens of the one before.
    */
   async finish(
     ticket: OpenTicket,
     { code, verifier, query, circumstances }: ProviderAnswer,
   ): Promise<End | 'over'> {
     const { oauth, tickets, log } = this.#options;
-    // The account that was chosen, as the browser says.
+    // The chosen account, as the browser says.
     const named = query['oa_id'];
     const open = await this.#open(ticket);
     if (open === null) return 'over';

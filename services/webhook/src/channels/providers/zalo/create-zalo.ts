@@ -28,7 +28,7 @@ export interface ZaloOptions extends Ground {
   resumeChannel: (channel: Ref) => Promise<void>;
 }
 
-/** Consents that connect channels of Zalo, and the tokens that they bring. */
+/** Consents for channels of Zalo, and their tokens. */
 export function createZalo({ log }: Shell, options: ZaloOptions) {
   const { config, app, system, unauthenticatedPool, keyRing, queue, store, provider } = options;
   const { PUBLIC_URL: publicUrl } = config;
@@ -47,7 +47,7 @@ export function createZalo({ log }: Shell, options: ZaloOptions) {
         add: (db, channel) => queue.refreshDue(db, channel),
       }),
     ],
-    /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
+    /** Gets a new access token for one refused by the provider. Returns false where a new one can't help. */
     renew: async (channel: ConnectedChannel): Promise<boolean> => {
       if (channel.accessToken === null) return false;
       const verdict = await tokens.refused(channel, channel.accessToken);

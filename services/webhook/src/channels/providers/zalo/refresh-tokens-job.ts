@@ -19,7 +19,7 @@ export interface RefreshDependencies extends Pick<Ground, 'secrets' | 'tenants'>
 }
 
 /**
- * Refreshes the tokens of a channel, if that is due. A refresh token is good for one refresh, so one replica at a time
+ * Refreshes the tokens of a channel, if they are due. A refresh token is good for one refresh: one replica at a time
  * asks, and its answer counts while no consent has come meanwhile.
  */
 export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ channelId: string }> {

@@ -13,8 +13,8 @@ const name = Buffer.from('timestamp');
 
 /**
  * The digits of the member `timestamp` of an event, a text or a number; empty for any other. The last one counts, as in
- * `JSON.parse`. It is needed before anything proves that the body is Zalo's, so the body is walked through and not
- * parsed, which takes 0.5 s for 256 KiB of brackets. The result is meaningless for text that is not JSON.
+ * `JSON.parse`. It is needed before anything proves the body to be Zalo's: the body is walked through and not parsed,
+ * which takes 0.5 s for 256 KiB of brackets. The result is meaningless for other text than JSON.
  */
 export function timestampOf(body: Buffer): string {
   let value: number | null = null;

@@ -25,9 +25,9 @@ export function sealedTokens(
   };
 }
 
-/** Tokens that providers give for a time, of one tenant at a time. */
+/** Providers' tokens with an expiry, of one tenant at a time. */
 export class TokenStore extends Store {
-  /** Claims a refresh that is due. Null if none is, or another replica is at it. */
+  /** Claims a due refresh. Null if it isn't due, or another replica is at it. */
   claimRefresh({ tenantId, id }: Ref, claim: string): Promise<Buffer | null> {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
@@ -56,7 +56,7 @@ export class TokenStore extends Store {
     );
   }
 
-  /** Gives a claim up, so that another attempt may follow in `afterS`. */
+  /** Gives a claim up: another attempt may follow in `afterS`. */
   async release({ tenantId, id }: Ref, claim: string, afterS: number): Promise<void> {
     await this.tenant(tenantId).query(
       `update webhook.channel_instances set refresh_claimed_until = now() + make_interval(secs => $3)
@@ -66,8 +66,8 @@ export class TokenStore extends Store {
   }
 
   /**
-   * Decides about an access token that the provider refuses: it was replaced meanwhile, it is to be refreshed, which
-   * is due now, or nothing helps.
+   * Decides about an access token refused by the provider: it was replaced meanwhile, it is to be refreshed, which is
+   * due now, or nothing helps.
    */
   async refused({ tenantId, id }: Ref, refused: Buffer): Promise<'replaced' | 'refresh' | 'lost'> {
     return withTenant(this.pool, tenantId, async (db) => {
@@ -91,7 +91,7 @@ export class TokenStore extends Store {
 const refreshAfter = 0.9;
 const dueInS = ({ expiresInS }: SealedTokens): number => Math.floor(expiresInS * refreshAfter);
 
-/** Stores the tokens of a consent, with the account that it is for, in a transaction that has locked the channel. */
+/** Stores the tokens of a consent, with their account, in a transaction with a lock on the channel. */
 export async function storeConsent(
   db: Queryable,
   id: string,

@@ -15,7 +15,7 @@ export const zaloSettings = {
 };
 export type ZaloUrls = Record<keyof typeof zaloSettings, string>;
 
-/** Tokens that Zalo gives for a time. */
+/** Zalo's tokens with an expiry. */
 export interface Tokens {
   accessToken: string;
   refreshToken: string;
@@ -62,7 +62,7 @@ export class ZaloOAuth {
     return new URL(this.#urls.ZALO_OAUTH_URL).origin;
   }
 
-  /** The page that the browser opens to consent. */
+  /** The browser's page for the consent. */
   authorizationUrl(
     { config }: Pick<App, 'config'>,
     { redirectUri, state, verifier }: { redirectUri: string; state: string; verifier: string },
@@ -76,7 +76,7 @@ export class ZaloOAuth {
     return `${this.#urls.ZALO_OAUTH_URL}/v4/oa/permission?${query.toString()}`;
   }
 
-  /** The first tokens, and the account that they are for, as Zalo says: the callback's `oa_id` is not signed. */
+  /** The first tokens, and their account, as Zalo says: the callback's `oa_id` is not signed. */
   async exchange(
     app: App,
     { code, verifier }: { code: string; verifier: string },

@@ -13,7 +13,7 @@ import { maxEventAgeMs } from '../../../bounds.ts';
 const signatureHeader = 'x-zevent-signature';
 
 const party = lenient(z.object({ id: z.string().min(1).max(64) }));
-/** The members of a message that are read. Other events have members of the same names: that of `user_seen_message` has `msg_ids`. */
+/** The used members of a message. Other events have members of the same names: `user_seen_message` has `msg_ids`. */
 const event = z.object({
   event_name: z.string(),
   sender: party,
