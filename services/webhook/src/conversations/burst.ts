@@ -1,4 +1,4 @@
-/** A message that waits for an answer. */
+/** A message waiting for an answer. */
 export interface WaitingMessage {
   id: string;
   /** The acting user. */
@@ -12,12 +12,12 @@ export interface WaitingMessage {
   ageS: number;
 }
 
-/** Messages of one sender that arrive within this time of the first are one turn, up to these bounds. */
+/** A sender's messages within this time of the first are one turn, up to these bounds. */
 export const burst = { seconds: 2, messages: 20, bytes: 32_000 };
 
 /**
- * The messages of the next turn, of those that wait in the order of their conversation: what the sender of the first one
- * has written within the time of a burst. More may arrive for `readyInS`.
+ * The messages of the next turn, from the waiting ones in the order of their conversation: those written by the sender
+ * of the first one within the time of a burst. More may arrive for `readyInS`.
  */
 export function nextBurst(waiting: readonly WaitingMessage[]): {
   messages: WaitingMessage[];
@@ -33,7 +33,7 @@ export function nextBurst(waiting: readonly WaitingMessage[]): {
     const isLate = began - message.ageS > burst.seconds;
     const isFull = messages.length >= burst.messages || bytes + message.textBytes > burst.bytes;
     if (messages.length > 0 && (isLate || isFull)) {
-      // A message that does not fit ends the burst; one that came late is of the next.
+      // A message beyond the bounds ends the burst; a late one is of the next.
       if (isFull) return { messages, readyInS: 0 };
       continue;
     }

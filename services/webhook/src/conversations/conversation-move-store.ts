@@ -4,7 +4,7 @@ import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { Ref } from '../shared/ref.ts';
 
-/** A group's conversation that has another id at its provider from now on. */
+/** A group's conversation with another id at its provider from now on. */
 export interface ConversationMove {
   tenantId: string;
   instanceId: string;
@@ -19,15 +19,15 @@ interface Row {
 }
 
 /**
- * Conversations of groups that get another id. Work on a conversation locks its row before it stores messages, a turn or
- * replies, and follows `moved_to`: so a move waits for what is being stored, and what is stored later goes to where the
- * conversation goes on.
+ * Conversations of groups with a new id. Work on a conversation locks its row before it stores messages, a turn or
+ * replies, and follows `moved_to`: a move waits for unfinished stores, and later ones go to where the conversation goes
+ * on.
  */
 export class ConversationMoveStore extends Store {
   /**
-   * Lets a conversation go on under its new id, and does `also` in the same transaction, with the id of the conversation
-   * that it goes on in. If messages were stored under the new id before, both become one: the older one goes on. Returns
-   * false if there is nothing to move, or all of it was moved before.
+   * Lets a conversation go on under its new id, and does `also` in the same transaction, with the id of the
+   * conversation in which it goes on. If messages were stored under the new id before, both become one: the older one
+   * goes on. Returns false if there is nothing to move, or all of it was moved before.
    */
   async move(
     move: ConversationMove,
@@ -49,7 +49,7 @@ export class ConversationMoveStore extends Store {
   }
 
   /**
-   * Gives what is left in a conversation that has moved, such as by a replica of an earlier release, to where that goes on,
+   * Moves the remains of a moved conversation, for example from a replica of an earlier release, to where it goes on,
    * and does `also` in the same transaction.
    */
   async continueMoved(
@@ -65,7 +65,7 @@ export class ConversationMoveStore extends Store {
 
 async function moveOrJoin(db: Queryable, move: ConversationMove): Promise<string | null> {
   const { instanceId, from, to } = move;
-  // One move of a channel at a time, and the old id first, as messages that follow a move lock both.
+  // One move of a channel at a time, and the old id first, as messages lock both when they follow a move.
   await db.query('select from webhook.channel_instances where id = $1 for no key update', [instanceId]);
   const { rows } = await db.query<Row>(
     `select id, external_id as "externalId", moved_to as "movedTo" from webhook.conversations

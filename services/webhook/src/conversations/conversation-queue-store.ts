@@ -23,21 +23,21 @@ export class ConversationQueue {
 
   /** Goes on with conversations of a tenant. */
   async resume(db: Queryable, waiting: readonly Ref[]): Promise<void> {
-    // In one order in every transaction, because each job that waits is locked.
+    // In one order in every transaction, because each waiting job is locked.
     for (const conversation of waiting.toSorted((a, b) => a.id.localeCompare(b.id))) {
       await this.answer(db, conversation);
       await this.send(db, conversation);
     }
   }
 
-  /** Sends the replies that wait: now, or in some seconds. */
+  /** Sends the waiting replies: now, or in some seconds. */
   async send(db: Queryable, { tenantId, id }: Ref, afterS = 0): Promise<void> {
     const ids = { conversationId: id };
     await this.#jobs.add(db, { task: 'send_replies', tenantId, ids, key: id, afterS });
   }
 }
 
-/** Queues work on conversations that waits for longer than it should: a job was lost, or a tenant was not active. */
+/** Queues overdue work on conversations: a job was lost, or a tenant was not active. */
 export async function wakeConversations({
   app,
   system,

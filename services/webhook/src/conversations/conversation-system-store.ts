@@ -5,8 +5,8 @@ import type { Ref } from '../shared/ref.ts';
 import { batchRows } from '../bounds.ts';
 
 /**
- * Conversations with messages that should have been worked on `seconds` ago, of any tenant; each once a minute, and
- * those first that were not woken for the longest time, so that none keeps others from being found.
+ * Conversations with messages overdue for `seconds`, of any tenant; each once a minute, and those first that were not
+ * woken for the longest time: no conversation keeps others from being found.
  */
 export function findOverdueConversations(
   pool: Pool,

@@ -38,8 +38,8 @@ function isInUse(channel: Channel | null): channel is Channel {
 }
 
 /**
- * Answers the messages of a conversation that wait, one turn after the other. Jobs of one conversation run one at a time, so
- * no turn overtakes another; a turn that was begun is finished first, by the same call id.
+ * Answers the waiting messages of a conversation, one turn after the other. Jobs of one conversation run one at a time:
+ * no turn overtakes another; a begun turn is finished first, by the same call id.
  */
 export function converse(dependencies: ConverseDependencies): JobHandler<{ conversationId: string }> {
   const { turns, channels, tenants, texts, requeue, continueInMovedConversation } = dependencies;
@@ -49,7 +49,7 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       signal.throwIfAborted();
       const conversation = await turns.findConversation(tenantId, conversationId);
       const channel = conversation === null ? null : await channels.find(tenantId, conversation.instanceId);
-      // Messages of a channel that is disabled or closed, or of a tenant that is not active, wait.
+      // Messages of a disabled or closed channel, or of an inactive tenant, wait.
       if (conversation === null || !isInUse(channel) || !(await tenants.isActive(tenantId))) return;
       const { turn, waiting } = await turns.open(conversation);
       if (turn !== null) {
@@ -81,7 +81,7 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
         direction === 'in' ? texts.messages.open(row, text) : texts.openPiece(row, text).plainText;
       return [{ direction, senderName, text: plainText }];
     };
-    // A text of the history whose key is gone must not end the conversation.
+    // A text of the history without its key must not end the conversation.
     const readEarlier = (message: EarlierMessage): HistoryMessage[] => {
       try {
         return read(message);

@@ -32,7 +32,7 @@ export interface ConversationsOptions extends Ground {
   channels: OpenChannels;
   channelGate: ChannelGate;
   health: ChannelHealth;
-  /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
+  /** Gets a new access token for one refused by the provider. Returns false where a new one can't help. */
   renew: (channel: ConnectedChannel) => Promise<boolean>;
 }
 

@@ -35,7 +35,7 @@ export interface MessageDependencies extends Pick<Ground, 'tenants' | 'anonymous
   hops: Hops;
   room: QueueRoom;
   moves: ConversationMoveStore;
-  /** Goes on with a conversation that has moved, once the transaction commits. */
+  /** Goes on with a moved conversation, once the transaction commits. */
   resume: (db: Queryable, conversation: Ref) => Promise<void>;
   /** Answers the conversation, once the transaction commits. */
   queue: (db: Queryable, conversation: Ref) => Promise<void>;
@@ -110,7 +110,7 @@ async function receive(
   };
 }
 
-/** Stores a message whose channel has moved to another tenant meanwhile. */
+/** Stores a message for a channel that has moved to another tenant meanwhile. */
 async function takeMoved(
   dependencies: MessageDependencies,
   channel: Channel,
@@ -139,7 +139,7 @@ async function addressedChannel(
   return other?.enabled === true ? other : null;
 }
 
-/** Whether a message was sent before there was the channel: one that an earlier channel of the account may have had. */
+/** Whether a message was sent before the channel existed: an earlier channel of the account may have had it. */
 function isOlder(sentAtMs: number | undefined, { createdAt }: Channel): boolean {
   return sentAtMs !== undefined && sentAtMs < createdAt.getTime() - clockSkewS * 1_000;
 }

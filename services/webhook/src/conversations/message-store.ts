@@ -6,7 +6,7 @@ import { burst } from './burst.ts';
 import type { Ref } from '../shared/ref.ts';
 import { keysKeptDays } from '../bounds.ts';
 
-/** A message that a provider has sent. */
+/** A provider's message. */
 export interface NewMessage {
   id: string;
   tenantId: string;
@@ -46,7 +46,7 @@ export interface StoredMessage {
   createdAt: Date;
 }
 
-/** Aborts the transaction of a message that another one has stored meanwhile, or whose conversation is gone. */
+/** Aborts the transaction of a message stored meanwhile by another one, or without its conversation. */
 class MessageTaken extends Error {}
 
 /** Conversations and their messages, of one tenant at a time. */
@@ -212,7 +212,7 @@ async function upsertConversation(db: Queryable, message: NewMessage): Promise<C
   );
 }
 
-/** The conversation that one with an old id goes on in. It can't move on until the transaction ends. */
+/** The conversation in which one with an old id goes on. It can't move on until the transaction ends. */
 async function whereItGoesOn(db: Queryable, { id, movedTo }: ConversationRow): Promise<string> {
   if (movedTo === null) return id;
   const { rows } = await db.query<ConversationRow>(
@@ -262,16 +262,16 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
   return rowCount === message.keys.length;
 }
 
-/** Notes that work on what is overdue in a conversation is queued. */
+/** Notes the queueing of overdue work in a conversation. */
 export async function noteWoken(db: Queryable, conversationId: string): Promise<void> {
   await db.query('update webhook.conversations set woken_at = clock_timestamp() where id = $1', [
     conversationId,
   ]);
 }
 
-/** Deletes those of these conversations that have no messages; returns how many. */
+/** Deletes those of these conversations without messages; returns how many. */
 export async function deleteEmpty(db: Queryable, conversationIds: readonly string[]): Promise<number> {
-  // A message that is being stored holds its conversation: only a later statement sees it.
+  // A message holds its conversation while it is stored: only a later statement sees it.
   await db.query('select from webhook.conversations where id = any ($1) order by id for update', [
     conversationIds,
   ]);

@@ -1,4 +1,4 @@
-/** A message that an agent reads. */
+/** A message for an agent. */
 interface PromptMessage {
   role: 'user' | 'assistant';
   content: string;

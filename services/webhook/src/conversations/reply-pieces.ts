@@ -20,14 +20,14 @@ export interface Piece {
 /** Markdown is longer than what is written of it, but seldom twice as long. */
 const charsPerWritten = 2;
 
-/** An answer without what is too much to be sent, so that it is not parsed either. */
+/** An answer without its unsendable rest, which is then not parsed either. */
 export function sendable(answer: MarkdownReply): MarkdownReply {
   const most = maxPieces * answer.maxChars * charsPerWritten;
   if (answer.markdown.length <= most) return answer;
   return { ...answer, markdown: `${answer.markdown.slice(0, most).toWellFormed()}\n\n…` };
 }
 
-/** Splits an answer into messages that are short enough: between blocks, else at ends of sentences. */
+/** Splits an answer into short enough messages: between blocks, else at ends of sentences. */
 export function piecesOf({ markdown, style, maxChars }: MarkdownReply): Piece[] {
   const text = markdown.trim();
   const write = (source: string): string =>
@@ -46,7 +46,7 @@ export function piecesOf({ markdown, style, maxChars }: MarkdownReply): Piece[] 
     .flatMap((piece) =>
       isShort(piece, maxChars) ? [piece] : unformatted(piece.plainText, { style, maxChars }),
     );
-  // Nothing is left of Markdown such as an empty block of code.
+  // Nothing is left of Markdown like an empty block of code.
   return bounded(pieces.length > 0 ? pieces : unformatted(text, { style, maxChars }));
 }
 
@@ -78,7 +78,7 @@ function joined(sources: readonly string[], fits: (source: string) => boolean): 
   for (let from = 0; from < sources.length;) {
     const together = (count: number): string => sources.slice(from, from + count).join('');
     const left = sources.length - from;
-    // `fitting` blocks fit, or one that can't be made shorter; `beyond` do not.
+    // `fitting` blocks fit, or one of minimal length; `beyond` do not.
     let [fitting, beyond] = [1, left + 1];
     for (let step = 1; fitting < left && beyond > left; step *= 2) {
       const next = Math.min(fitting + step, left);
@@ -96,7 +96,7 @@ function joined(sources: readonly string[], fits: (source: string) => boolean): 
   return pieces;
 }
 
-/** The Markdown of a block, in parts that fit. */
+/** The Markdown of a block, in fitting parts. */
 function parts(token: Token, { fits, maxChars }: Room): string[] {
   const { raw } = token;
   if (fits(raw)) return [raw];

@@ -3,7 +3,7 @@ import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { attemptMs, leaseS } from '../bounds.ts';
 
-/** A reply that waits to be sent. */
+/** A reply waiting to be sent. */
 export interface QueuedReply {
   id: string;
   tenantId: string;
@@ -11,7 +11,7 @@ export interface QueuedReply {
   conversationId: string;
   /** The provider's id of the conversation. */
   conversation: string;
-  /** The provider's ids of the messages that it answers. */
+  /** The provider's ids of the answered messages. */
   inReplyTo: string[];
   /** How often what it answers was sent on by a gateway. */
   hops: number;
@@ -24,7 +24,7 @@ export interface QueuedReply {
   waitS: number;
 }
 
-/** A reply that one attempt may send. */
+/** A reply for one attempt to send. */
 export interface ClaimedReply extends QueuedReply {
   /** Names the claim: when it ends, as PostgreSQL writes it. */
   claim: string;
@@ -32,9 +32,9 @@ export interface ClaimedReply extends QueuedReply {
   sendBeforeMs: number;
 }
 
-/** Replies that are not sent yet, of one tenant at a time. */
+/** Unsent replies, of one tenant at a time. */
 export class ReplyStore extends Store {
-  /** The first reply of a conversation that is not sent; null without one. Later ones wait for it. */
+  /** The first unsent reply of a conversation; null without one. Later ones wait for it. */
   next(tenantId: string, conversationId: string): Promise<QueuedReply | null> {
     return this.tenant(tenantId).first(
       `select r.id, r.tenant_id as "tenantId", r.instance_id as "instanceId",
@@ -51,8 +51,8 @@ export class ReplyStore extends Store {
   }
 
   /**
-   * Claims a reply that is due, so that no other attempt to send it begins meanwhile: a job that was taken for lost, because
-   * its process stood still, runs beside its successor. Null if another attempt has it, or it is sent.
+   * Claims a due reply against other attempts meanwhile: a job regarded as lost, because its process stood still, runs
+   * beside its successor. Null if another attempt has it, or it is sent.
    */
   claim(reply: QueuedReply): Promise<ClaimedReply | null> {
     const sendBeforeMs = monotonicMs() + leaseS * 1_000 - attemptMs;
@@ -71,7 +71,7 @@ export class ReplyStore extends Store {
     await this.#update(reply.tenantId, (db) => releaseClaim(db, reply));
   }
 
-  /** Notes that it was sent, also by an attempt whose claim is over. */
+  /** Notes a reply as sent, also by an attempt after the end of its claim. */
   async sent({ tenantId, id }: QueuedReply, externalId: string | null): Promise<void> {
     await this.#update(tenantId, (db) =>
       db.query(

@@ -1,7 +1,7 @@
 import { lexer, type Token, type Tokens } from 'marked';
 import type { ReplyStyle } from '../channels/adapter.ts';
 
-/** How a provider writes what Markdown can say. Every text that it gets is escaped. */
+/** A provider's notation for Markdown. It gets only escaped texts. */
 interface Markup {
   escape: (text: string) => string;
   strong: (text: string) => string;
@@ -59,7 +59,7 @@ const markups: Record<Exclude<ReplyStyle, 'markdown'>, Markup> = {
   },
 };
 
-/** Markdown that was parsed, as a provider writes it. */
+/** Parsed Markdown, in a provider's notation. */
 export function written(tokens: readonly Token[], style: Exclude<ReplyStyle, 'markdown'>): string {
   return blocks(tokens, markups[style]);
 }
@@ -72,9 +72,9 @@ export function escaped(text: string, style: ReplyStyle): string {
 const maxRounds = 3;
 
 /**
- * Markdown whose links all lead to the web or to a mailbox: other links are their text, and HTML is text. A model may
- * repeat what a stranger wrote, and clients act on addresses such as `javascript:` and `tg://user?id=1`. The text
- * in a link's place can make a link of the text around it, so all is parsed again; what stays unsafe has no markup at all.
+ * Markdown with links only to the web or to a mailbox: other links are their text, and HTML is text. A model may repeat
+ * a stranger's text, and clients act on addresses like `javascript:` and `tg://user?id=1`. The text in a link's place
+ * can make a link of the text around it, so all is parsed again; a text that stays unsafe has no markup at all.
  */
 export function safeMarkdown(source: string): string {
   let safe = source.trim();
@@ -94,7 +94,7 @@ function safeBlock(token: Token): string {
   let from = 0;
   for (const { raw: unsafe, text } of unsafeIn(token)) {
     const at = raw.indexOf(unsafe, from);
-    // Such as a link over two lines of a quotation, whose marks are not in the link's own source.
+    // For example, a link over two lines of a quotation: its marks are not in the link's own source.
     if (at < 0) return `${markdownText(written([token], 'plain'))}\n\n`;
     safe += raw.slice(from, at) + text;
     from = at + unsafe.length;
@@ -102,7 +102,7 @@ function safeBlock(token: Token): string {
   return safe + raw.slice(from);
 }
 
-/** Finds the sources that must not stay as they are, in their order, and the Markdown that takes their place. */
+/** Finds the unsafe sources, in their order, and the Markdown to take their place. */
 function* unsafeIn(token: Token): Generator<{ raw: string; text: string }> {
   const { type, raw } = token;
   const isUnsafeLink = (type === 'link' || type === 'image' || type === 'def') && !isWebLink(hrefOf(token));

@@ -21,7 +21,7 @@ export interface SendDependencies extends Pick<Ground, 'tenants'> {
   metrics: Pick<ChannelMetrics, 'attempted'>;
   /** Lets the conversation of a reply go on under another id, where the reply is due at once. Returns false if it does already. */
   move: (reply: ClaimedReply, to: Moved) => Promise<boolean>;
-  /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
+  /** Gets a new access token for one refused by the provider. Returns false where a new one can't help. */
   renew: (channel: ConnectedChannel) => Promise<boolean>;
   /** Goes on with a conversation in some seconds. */
   later: (conversation: Ref, afterS: number) => Promise<void>;
@@ -31,8 +31,8 @@ export interface SendDependencies extends Pick<Ground, 'tenants'> {
 const scheduleS = [1, 2, 5, 10, 20, 30, 60];
 
 /**
- * Sends the replies of a conversation in order: one that can't be sent holds up those after it. A reply whose outcome is
- * not known is sent again, once the claim of its attempt is over.
+ * Sends the replies of a conversation in order: a failing one holds up those after it. A reply with an unknown outcome
+ * is sent again, once the claim of its attempt is over.
  */
 export function sendReplies(dependencies: SendDependencies): JobHandler<{ conversationId: string }> {
   const { channels, health, replies, texts, tenants, metrics, renew, later, move } = dependencies;
@@ -102,12 +102,12 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
   }
 }
 
-/** Seconds until the next attempt, after one that failed. */
+/** Seconds until the next attempt, after a failed one. */
 function nextS({ attempts }: ClaimedReply): number {
   return scheduleS[attempts] ?? scheduleS.at(-1) ?? 0;
 }
 
-/** Without the consent that it needs, a channel sends nothing. */
+/** Without the needed consent, a channel sends nothing. */
 function isUsable({ channel, adapter }: UsableChannel): boolean {
   const isConnected = adapter.needsConsent !== true || channel.accessToken !== null;
   return channel.enabled && !channel.closed && channel.status !== 'needs_reauth' && isConnected;

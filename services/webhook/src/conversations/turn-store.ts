@@ -3,25 +3,25 @@ import { Store } from '@gatehouse/pg/store';
 import type { WaitingMessage } from './burst.ts';
 import { maxEarlierMessages, maxWaitingMessages } from '../bounds.ts';
 
-/** A conversation that is worked on. */
+/** A conversation in work. */
 export interface Conversation {
   id: string;
   tenantId: string;
   instanceId: string;
   externalId: string;
   isGroup: boolean;
-  /** The conversation that this one goes on in, once its group has got another id; null otherwise. */
+  /** The conversation in which this one goes on, once its group has got another id; null otherwise. */
   movedTo: string | null;
 }
 
 type Ref = Pick<Conversation, 'tenantId' | 'id'>;
 
-/** A turn that is not answered yet. */
+/** An unanswered turn. */
 export interface PendingTurn {
   id: string;
   tenantId: string;
   conversationId: string;
-  /** The user that the agent acts for. */
+  /** The agent's acting user. */
   userId: string;
   agentId: string;
   /** Encrypted; null if nothing in the messages can be read. */
@@ -70,7 +70,7 @@ export class TurnStore extends Store {
     );
   }
 
-  /** The turn of a conversation that is not answered yet, or what waits for the next one, in order. */
+  /** The unanswered turn of a conversation, or the waiting messages for the next one, in order. */
   open({ tenantId, id }: Ref): Promise<{ turn: PendingTurn | null; waiting: WaitingMessage[] }> {
     return withTenant(this.pool, tenantId, async (db) => {
       const turn = await findTurn(db, id);
@@ -130,8 +130,8 @@ export class TurnStore extends Store {
   }
 
   /**
-   * Ends a turn with what is said, and does `also` in the same transaction, with the id of the conversation that the
-   * replies are in. The first end counts.
+   * Ends a turn with its replies, and does `also` in the same transaction, with the id of the conversation of the
+   * replies. The first end counts.
    */
   async end(
     { id, tenantId, conversationId, userId, hops }: PendingTurn,
@@ -173,7 +173,7 @@ export class TurnStore extends Store {
     });
   }
 
-  /** Whether it may be said again in a conversation that a limit is reached: once an hour at most. */
+  /** Whether a limit may be reported again in a conversation: once an hour at most. */
   mayRefuse({ tenantId, id }: Ref): Promise<boolean> {
     return this.tenant(tenantId).exists(
       `update webhook.conversations set refused_at = now()
@@ -183,7 +183,7 @@ export class TurnStore extends Store {
   }
 }
 
-/** The conversation that this one goes on in, which can't move until the transaction ends. */
+/** The conversation in which this one goes on, which can't move until the transaction ends. */
 async function lockPlace(db: Queryable, conversationId: string): Promise<string> {
   return (
     (

@@ -3,7 +3,7 @@ import type { Channel } from '../channels/channel.ts';
 import type { OpenChannels } from '../channels/open-channels.ts';
 import { typingMs } from '../bounds.ts';
 
-/** Shows that an answer is being written until it is stopped, where the provider can. A failure of that is logged. */
+/** Shows an answer as being written until it is stopped, where the provider can. A failure is logged. */
 export async function showTyping(
   channels: OpenChannels,
   channel: Channel,

@@ -16,7 +16,7 @@ export interface DeliveriesOptions extends Ground {
   raise: RaiseEvent;
 }
 
-/** Results and events that are sent to URLs of tenants. */
+/** Results and events for URLs of tenants. */
 export function createDeliveries({ log, registry }: Shell, options: DeliveriesOptions) {
   const { app, system, jobs, keyRing, tenants } = options;
   const queue = new DeliveryQueue(jobs);

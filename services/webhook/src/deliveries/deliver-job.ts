@@ -25,13 +25,13 @@ export interface DeliverDependencies extends Pick<Ground, 'egress'> {
   metrics: DeliveryMetrics;
   /** Whether the tenant is active. Throws during an outage of the tenant service. */
   isActive: (tenantId: string) => Promise<boolean>;
-  /** Runs `work` in a transaction that sees the rows of a tenant. */
+  /** Runs `work` in a transaction with access to the rows of a tenant. */
   within: (tenantId: string, work: (db: Queryable) => Promise<void>) => Promise<void>;
 }
 
 /**
- * Sends what is due to one target of a tenant, as many at a time as the target may have in flight. Further jobs for a
- * target that this process sends to add to the running one, so that a target that hangs holds one job.
+ * Sends due deliveries to one target of a tenant, as many at a time as the target may have in flight. Further jobs in
+ * this process for the same target add to the running one: a target that hangs holds one job.
  */
 export function deliver(dependencies: DeliverDependencies): JobHandler<{ target: string }> {
   const { deliveries, messages, hops, egress, queue, raise, metrics, within, isActive } = dependencies;
@@ -98,12 +98,12 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
     log.warn({ resource_type: type, resource_id: id }, 'disabled a webhook whose receiver fails');
     const reason = verdict.kind === 'failed' && verdict.because === 'gone' ? 'gone' : 'failing';
     const data = { resource_type: type, resource_id: id, url, reason } as const;
-    // The owner gets no event: no type of the platform's is about that.
+    // The owner gets no event: no type of the platform's is about this.
     if (tenantId !== platformId) await raise(db, tenantId, { id: newId(), type: 'endpoint.disabled', data });
   }
 }
 
-/** Takes what is due and sends it, several at a time. Each that is taken lets another one be looked for. */
+/** Takes due deliveries and sends them, several at a time. Each one taken lets another one be looked for. */
 class Draining<Due> {
   readonly #take: () => Promise<Due | null>;
   readonly #send: (due: Due) => Promise<void>;
@@ -126,7 +126,7 @@ class Draining<Due> {
     this.#active.add(drain);
   }
 
-  /** Resolves when all that was taken is sent and nothing more is due. Throws the first failure then. */
+  /** Resolves when all taken deliveries are sent and nothing more is due. Throws the first failure then. */
   async ended(): Promise<void> {
     while (this.#active.size > 0) await Promise.all(this.#active);
     if (this.#failures.length > 0) throw this.#failures[0];

@@ -4,7 +4,7 @@ import { targetOf, type OriginTarget } from './delivery.ts';
 import { giveUpPending, insertDelivery, redirectPending, type DeliveryOrigin } from './delivery-store.ts';
 import type { WebhookJobs } from '../shared/tasks.ts';
 
-/** A subscription that receives an event. */
+/** A subscription to an event. */
 export interface Subscriber {
   id: string;
   url: string;
@@ -18,7 +18,7 @@ export class DeliveryQueue {
     this.#jobs = jobs;
   }
 
-  /** The result of a call for its callback URL; nothing if it has none. Returns the id of the delivery. */
+  /** The result of a call for its callback URL; nothing without a URL. Returns the id of the delivery. */
   async addResult(
     db: Queryable,
     call: { id: string; tenantId: string; endpointId: string; callbackUrl: string | null },
@@ -61,7 +61,7 @@ export class DeliveryQueue {
     await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key, ...(at && { runAt: at }) });
   }
 
-  /** The same for a target whose job was lost. One that waits for its next attempt was not. */
+  /** The same for a target after the loss of its job. A job before its next attempt is not lost. */
   async wakeLost(db: Queryable, { tenantId, target }: OriginTarget): Promise<void> {
     await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key: target, unlessTried: true });
   }

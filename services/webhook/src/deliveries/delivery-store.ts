@@ -76,7 +76,7 @@ export async function giveUpPending(db: Queryable, subscriptionId: string): Prom
 
 /** Deliveries of one tenant at a time. */
 export class DeliveryStore extends Store {
-  /** Claims the delivery of a target that has been due longest, unless `maxInFlight` of the target are in flight. */
+  /** Claims the longest due delivery of a target, unless `maxInFlight` of the target are in flight. */
   claimDue(target: OriginTarget): Promise<DueDelivery | null> {
     const sendBeforeMs = monotonicMs() + leaseS * 1_000 - attemptMs;
     return withTenant(this.pool, target.tenantId, async (db) => {
@@ -109,7 +109,9 @@ export class DeliveryStore extends Store {
     });
   }
 
-  /** When a delivery of a target can be claimed next; null if none waits, but for those of an endpoint that is closed. */
+  /**
+   * When a delivery of a target can be claimed next; null without a waiting one, but for those of a closed endpoint.
+   */
   nextDue({ tenantId, target }: OriginTarget): Promise<Date | null> {
     return withTenant(this.pool, tenantId, async (db) => {
       return (
@@ -137,7 +139,7 @@ export class DeliveryStore extends Store {
   }
 
   /**
-   * Records an attempt and what follows. The failure of one whose claim another process has by now counts for nothing: that
+   * Records an attempt and its consequences. A failure counts for nothing if another process has the claim by now: that
    * one may succeed. `onDisabled` runs in the transaction that has disabled the source.
    */
   async record(

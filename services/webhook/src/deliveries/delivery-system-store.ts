@@ -1,7 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { OriginTarget } from './delivery.ts';
 
-/** Up to `limit` targets of any tenant with deliveries that no process has taken although they are due. */
+/** Up to `limit` targets of any tenant with due deliveries not taken by any process. */
 export function findOverdueTargets(pool: Pool, limit: number): Promise<OriginTarget[]> {
   return pool.all(
     `select distinct tenant_id as "tenantId", target from (

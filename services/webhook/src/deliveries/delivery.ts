@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { WebhookDelivery } from '@gatehouse/contract/webhook-calls';
 import { dayS } from '../bounds.ts';
 
-/** The content of a delivery, and the object whose secret signs it. */
+/** The content of a delivery, and the object with its signing secret. */
 export type DeliverySource =
   /** The result of a call. */
   | { kind: 'result'; callId: string; endpointId: string }
@@ -19,7 +19,7 @@ export interface Delivery {
   attempts: number;
 }
 
-/** A delivery with the encrypted secrets that sign it: the second one during an overlap. */
+/** A delivery with its encrypted signing secrets: the second one during an overlap. */
 export interface DueDelivery extends Delivery {
   secret: Buffer;
   previousSecret: Buffer | null;
@@ -62,7 +62,7 @@ export interface Attempt {
   error: string | null;
   /** How long the receiver asks to wait. */
   retryAfterS: number | null;
-  /** Whether the receiver is a gateway that refuses it because it was sent on too often. */
+  /** Whether the receiver is a gateway that refuses the delivery because it was sent on too often. */
   exceedsHops: boolean;
 }
 
@@ -75,12 +75,12 @@ export type Verdict =
 
 /** Seconds after each failed attempt until the next one: Svix's schedule, together 27.6 hours. */
 const scheduleS = [5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 10 * 3_600];
-/** The random share of a delay, so that receivers that were down don't get everything at once. */
+/** The random share of a delay: receivers don't get everything at once after an outage. */
 const jitter = 0.2;
 
 /**
- * Decides by the response: 2xx is delivered, 410 means that nothing more should come, beyond the hops
- * another attempt gets the same answer, and everything else is tried again.
+ * Decides by the response: 2xx is delivered, 410 asks for no more deliveries, beyond the hops another attempt gets the
+ * same answer, and everything else is tried again.
  */
 export function verdictOf(
   attempt: Attempt,

@@ -2,10 +2,10 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { maxHops } from '../bounds.ts';
 
-/** The header in which a result or reply states how often it was sent on. Sealed, so that no receiver can lower it. */
+/** The header of a result or reply for how often it was sent on. Sealed: no receiver can lower it. */
 export const hopsHeader = 'gatehouse-hops';
 
-/** The header's value in the response to a request that was sent on too often: its sender need not try again. */
+/** The header's value in the response to a request sent on too often: its sender need not try again. */
 const exceeded = 'exceeded';
 
 const context = 'webhook.hops';
@@ -24,7 +24,7 @@ export class Hops {
   }
 
   /**
-   * How often a delivery was sent on, by the values of its header; 0 for one that no gateway with these keys has sent.
+   * How often a delivery was sent on, by the values of its header; 0 unless a gateway with these keys has sent it.
    * Throws `limit_reached` beyond 8.
    */
   read(values: readonly string[]): number {

@@ -13,8 +13,7 @@ export interface DeliveryMessage {
 }
 
 /**
- * The body that reports how a call ended, and how often what it is about was sent on by then; null if the call was
- * deleted meanwhile.
+ * The body of a call's result, and how often its content was sent on by then; null if the call was deleted meanwhile.
  */
 export type ResultOf = (tenantId: string, callId: string) => Promise<{ body: string; hops: number } | null>;
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { deletedRows, keptDays } from '../bounds.ts';
 
-/** Notes that what this user did up to a time is deleted, if a transfer may bring it to another tenant meanwhile. */
+/** Notes the deletion of a user's data up to a time, if a transfer may bring the data to another tenant meanwhile. */
 export async function noteDeletedUser(
   db: Queryable,
   { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
@@ -23,13 +23,13 @@ export async function noteDeletedUser(
   );
 }
 
-/** A user whose data were deleted. */
+/** A user with deleted data. */
 export interface DeletedUser {
   hash: Buffer;
   requestedAt: Date;
 }
 
-/** Users whose data were deleted in the tenant of the transaction since a transfer began. */
+/** Users with a deletion of their data in the tenant of the transaction since a transfer began. */
 export function usersDeletedSince(db: Queryable, transferId: string): Promise<DeletedUser[]> {
   return db.all(
     `select d.user_hash as hash, d.requested_at as "requestedAt"

@@ -6,8 +6,8 @@ import { noteDeletedUser } from './deleted-user-store.ts';
 import { batchRows } from '../bounds.ts';
 
 /**
- * Removes the calls that were for a user, and the messages of a user of a channel with the replies to them. `app`: a pool
- * of `webhook_app`.
+ * Removes the calls for a user, and the messages of a user of a channel with the replies to them. `app`: a pool of
+ * `webhook_app`.
  */
 export function forgetUser(app: Pool): DeletionInboxOptions['forgetUser'] {
   const [calls, messages] = [new CallStore(app), new MessageStore(app)];

@@ -22,8 +22,8 @@ interface Columns {
 }
 
 /**
- * Assignments that replace a secret by the parameter `sealed`, and keep the old one for `seconds`; without a new one
- * they shorten the time of the old one. Both may be null.
+ * Assignments for replacing a secret by the parameter `sealed`, and keeping the old one for `seconds`; without a new
+ * one they shorten the time of the old one. Both may be null.
  */
 export function rotating(
   { secret, previous, expires }: Columns,
@@ -55,7 +55,7 @@ export function hasExpired(table: Table): string {
   return replaced[table].map(([, expires]) => `${expires} <= now()`).join(' or ');
 }
 
-/** Deletes replaced secrets of a row that are no longer used. */
+/** Deletes a row's replaced secrets after their time. */
 export async function forgetExpired(db: Queryable, table: Table, id: string): Promise<void> {
   const columns = replaced[table].flatMap(([secret, expires]) =>
     [secret, expires].map((column) => `${column} = case when ${expires} > now() then ${column} end`),

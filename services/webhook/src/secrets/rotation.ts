@@ -3,16 +3,13 @@ import { dayS } from '../bounds.ts';
 
 /** How a secret is replaced. */
 export interface Rotation {
-  /** The new one, encrypted; null for none. */
+  /** The new one, encrypted; null without one. */
   sealed: Buffer | null;
   /** How long the old one is used beside it. Without a new one, it ends earlier than it would; null leaves it. */
   overlapS: number | null;
 }
 
-/**
- * The rotation that a patch asks for. A secret that is sent again is no new one, so that a repeat of a request ends no
- * overlap.
- */
+/** The rotation in a patch. A repeated secret is no new one: a repeat of a request ends no overlap. */
 export function rotationOf(
   secrets: WebhookSecrets,
   place: SecretPlace,

@@ -3,10 +3,7 @@ import { forgetExpired, hasExpired, replacedTables } from './rotation-store.ts';
 import type { SecretPlace } from './webhook-secrets.ts';
 import { batchRows } from '../bounds.ts';
 
-/**
- * Deletes secrets that were replaced, once they are no longer used beside the new ones. Returns whether there may be
- * more.
- */
+/** Deletes replaced secrets after their time beside the new ones. Returns whether there may be more. */
 export async function forgetSecrets({ app, system }: { app: Pool; system: Pool }): Promise<boolean> {
   const { rows: expired } = await system.query<Pick<SecretPlace, 'tenantId' | 'table' | 'id'>>(
     replacedTables

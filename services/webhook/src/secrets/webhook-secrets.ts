@@ -15,7 +15,7 @@ export type WebhookSecrets = ReturnType<typeof webhookSecrets>;
 /** Encrypts and decrypts the secrets of webhooks, each for its place only. */
 export function webhookSecrets(keyRing: KeyRing) {
   const texts = sealedTexts(keyRing, contextOfSecret);
-  /** A secret that may be out of use; null without one, and if its key is no longer in the ring. */
+  /** A possibly expired secret; null without one, and if its key is no longer in the ring. */
   const openOld = (place: SecretPlace, sealed: Buffer | null): string | null => {
     try {
       return sealed === null ? null : texts.open(place, sealed);
@@ -26,7 +26,7 @@ export function webhookSecrets(keyRing: KeyRing) {
   return {
     ...texts,
     openOld,
-    /** Whether a secret is the one that is stored. */
+    /** Whether a secret equals the stored one. */
     isSame: (place: SecretPlace, sealed: Buffer, secret: string): boolean => {
       const stored = openOld(place, sealed);
       return stored !== null && sameText(stored, secret);

@@ -1,6 +1,6 @@
 /**
- * The value of a JSON text, with integers that JavaScript can't hold as strings of the same digits: the id that was sent
- * is shown, not the nearest number. Null for any other text.
+ * The value of a JSON text. Integers beyond the range of JavaScript become strings of the same digits: clients see the
+ * id as sent, not the nearest number. Null for any other text.
  */
 export function parseExact(json: string): unknown {
   try {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isUuid } from '@gatehouse/kit/ids';
 
-/** The endpoint that a request names, by its query or a header; null without one, and for two. */
+/** The endpoint of a request, by its query or a header; null without one, and for two. */
 export function endpointIdOf(request: IncomingMessage): string | null {
   return onlyId([...queryOf(request, 'endpoint'), ...(request.headersDistinct['x-webhook-endpoint'] ?? [])]);
 }

@@ -4,7 +4,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { cleanUpMs } from '@gatehouse/kit/bounds';
 import { batchRows } from '../bounds.ts';
 
-/** Rows that are hidden when they are deleted, and the parts that they are removed with, in their order. */
+/** Rows hidden by their deletion, and their parts to remove, in their order. */
 export interface Removable {
   owners: string;
   /** The column of parts with the id of their owner. */
@@ -13,8 +13,8 @@ export interface Removable {
 }
 
 /**
- * Removes up to `limit` parts of each kind of what was deleted, and up to `limit` owners that have none left. Returns
- * the most that it has removed of a kind.
+ * Removes up to `limit` parts of each kind of deleted owners, and up to `limit` of these owners once they have no
+ * parts. Returns the highest number removed of a kind.
  */
 export async function removeDeleted(
   pool: Pool,

@@ -14,7 +14,7 @@ export const tasks = {
     concurrency: 128,
     perTenant: 8,
   }),
-  /** Answers the messages of a conversation. Retries last for half an hour; then a sentence says that it failed. */
+  /** Answers the messages of a conversation. Retries last for half an hour; then a sentence reports the failure. */
   converse: defineTask<{ conversationId: string }>({
     retryAfterS: [1, 2, 5, 10, 30, ...times(29, minute)],
     deadlineMs: 12 * minute * 1_000,
@@ -38,7 +38,7 @@ export const tasks = {
     concurrency: 16,
     perTenant: 4,
   }),
-  /** Refreshes the tokens of a channel. Upkeep adds another job while that is due. */
+  /** Refreshes the tokens of a channel. Upkeep adds another job while they are due. */
   refresh_tokens: defineTask<{ channelId: string }>({
     retryAfterS: [31, minute, minute],
     deadlineMs: 45_000,

@@ -13,7 +13,7 @@ interface Overdue<Row> {
   add: (db: Queryable, row: Row) => Promise<void>;
 }
 
-/** Queues work that waits for longer than it should, because its job was lost. */
+/** Queues work that is overdue because its job was lost. */
 export function queueOverdue<Row extends { tenantId: string }>(options: Overdue<Row>): PeriodicWork {
   const { what, app, log, find, add } = options;
   const round = async (): Promise<boolean> => {

@@ -12,7 +12,7 @@ import { insertDeadLetter, oldEvents } from './event-system-store.ts';
 import { subscriptionHandlers } from './subscription-handlers.ts';
 import { SubscriptionStore } from './subscription-store.ts';
 
-/** Subscriptions of tenants and of the owner, and the events that they receive. */
+/** Subscriptions of tenants and of the owner, and their events. */
 export function createSubscriptions(shell: Shell, options: Ground & { deliveryQueue: DeliveryQueue }) {
   const { config, app, system, deliveryQueue: deliveries } = options;
   const { log, registry } = shell;

@@ -24,7 +24,7 @@ export class EventQueue {
     this.#log = log;
   }
 
-  /** Queues events for their subscribers, each in a transaction. Those that are queued already change nothing. */
+  /** Queues events for their subscribers, each in a transaction. Already queued ones change nothing. */
   async take(events: readonly RaisedEvent[]): Promise<void> {
     for (const event of events) {
       const tenantId = event.tenant_id ?? platformId;
@@ -38,7 +38,7 @@ export class EventQueue {
   }
 
   /**
-   * Queues a test for one subscription, in a transaction that sees it. Returns the id of the delivery. Throws
+   * Queues a test for one subscription, in a transaction with access to it. Returns the id of the delivery. Throws
    * `limit_reached` where too many events wait.
    */
   async test(db: Queryable, tenantId: string, subscriber: Subscriber): Promise<string> {
@@ -96,7 +96,7 @@ function insertEvent(db: Queryable, { id, tenantId, type, body }: NewEvent): Pro
   );
 }
 
-/** Marks that an event is sent now; false if the last one about the same subject is less than `everyS` ago. */
+/** Marks an event as sent now; false if the last one about the same subject is less than `everyS` ago. */
 function markSent(
   db: Queryable,
   { tenantId, subject, everyS }: { tenantId: string; subject: string; everyS: number },

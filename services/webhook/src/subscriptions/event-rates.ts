@@ -1,8 +1,8 @@
-/** How often an event is sent of the types that are sent once in a while at most. */
+/** How often an event is sent, for types with a limit. */
 
 interface Rate {
   everyS: number;
-  /** The members of the data that say what the event is about; events about different things don't count together. */
+  /** The members of the data with the event's subject; events about different subjects don't count together. */
   about: readonly string[];
 }
 

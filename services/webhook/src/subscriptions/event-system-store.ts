@@ -2,7 +2,7 @@ import type { DeadLetter } from '@gatehouse/events/dead-letters';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** Events with their deliveries, marks that no longer hold any event back, and dead letters. */
+/** Events with their deliveries, expired marks, and dead letters. */
 export const oldEvents: readonly OldRows[] = [
   {
     table: 'webhook.events',
@@ -13,7 +13,7 @@ export const oldEvents: readonly OldRows[] = [
   { table: 'webhook.dead_letters', where: `received_at < now() - interval '30 days'` },
 ];
 
-/** Keeps an event that can't be read or stored, once. */
+/** Keeps an unreadable or unstorable event, once. */
 export async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<void> {
   await pool.query(
     `insert into webhook.dead_letters (id, origin, reason, payload) values ($1, $2, $3, $4) on conflict do nothing`,

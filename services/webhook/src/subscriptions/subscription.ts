@@ -5,7 +5,7 @@ import type {
 
 type EventType = WebhookSubscription['event_types'][number];
 
-/** The fields that a client can set. */
+/** The fields set by a client. */
 export interface SubscriptionSettings {
   url: string;
   event_types: readonly EventType[];
@@ -22,7 +22,7 @@ export interface Subscription extends SubscriptionSettings {
   updatedAt: Date;
 }
 
-/** The settings after a patch: fields that it lacks are kept, and types count once. */
+/** The settings after a patch: omitted fields are kept, and types count once. */
 export function patched(before: SubscriptionSettings, patch: PatchWebhookSubscription): SubscriptionSettings {
   const { url = before.url, event_types: types = before.event_types, enabled = before.enabled } = patch;
   return { url, event_types: [...new Set<EventType>(types)], enabled };

@@ -18,7 +18,7 @@ const details: readonly Detail[] = [
   { depth: 2, items: 1, chars: 100, isShort: true },
 ];
 
-/** Links that people follow; a repository of GitHub has 45 others. */
+/** Links for people; a repository of GitHub has 45 others. */
 const links = new Set(['html_url', 'web_url', 'target_url', 'details_url', 'environment_url', 'log_url']);
 
 /**

@@ -6,17 +6,17 @@ type Name = (typeof readyTemplates)[number];
 const pairs = (name: string): string =>
   `{% for pair in ${name} %}{{ pair[0] }}={{ pair[1] | json }}{% unless forloop.last %}, {% endunless %}{% endfor %}`;
 
-/** The part for an event that a template does not know. */
+/** The part for an event unknown to a template. */
 const general = '{{ payload | json_excerpt }}';
 
 const listOf = (names: readonly string[]): string => `"${names.join(',')}" | split: ","`;
 
-/** Kinds of GitLab whose attributes are what people have written. */
+/** Kinds of GitLab with attributes written by people. */
 const writtenInGitLab = ['issue', 'work_item', 'incident', 'merge_request', 'note', 'wiki_page'];
 
 /**
- * Templates for the payloads that these systems document. Each ends with a general one, since there are more kinds of
- * events than it knows, and new ones. `event_name` is the one that a header has.
+ * Templates for the payloads documented by these systems. Each ends with a general one, since there are more kinds of
+ * events than it knows, and new ones. `event_name` is the event's name from a header.
  */
 const templates: Readonly<Record<Name, string>> = {
   // Version 4: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config

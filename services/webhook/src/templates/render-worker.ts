@@ -3,10 +3,10 @@ import { parseExact } from '../shared/exact-numbers.ts';
 import { cut, jsonExcerpt } from './json-excerpt.ts';
 import { maxFilteredChars, maxOutputChars, maxSearchSteps, maxTemplateChars } from '../bounds.ts';
 
-/** A template, and the JSON that it reads; null only checks the template. */
+/** A template, and its JSON; null only checks the template. */
 export interface Rendering {
   template: string;
-  /** Whether an output that is too long is cut, and does not fail. */
+  /** Whether too long an output is cut, and does not fail. */
   isCut: boolean;
   json: string | null;
   /** The name of the event, by a header; null without one. */
@@ -15,7 +15,7 @@ export interface Rendering {
 
 export type Rendered = { text: string } | { problem: string; line: number | null };
 
-/** `memoryLimit` counts the characters and elements that a template makes; a range has 8 bytes an element. */
+/** `memoryLimit` counts the characters and elements made by a template; a range has 8 bytes an element. */
 const limits = { parseLimit: maxTemplateChars, renderLimit: 1_000, memoryLimit: 4_000_000 };
 
 /** Throws if a filter or an operator would take too long for texts as long as these. */
@@ -28,7 +28,7 @@ function assertShort(name: string, values: readonly unknown[]): void {
   if (longest * second > maxSearchSteps) throw new Error(`the texts for ${name} are too long together`);
 }
 
-/** Reads two values; the library's type allows for operators that read one. */
+/** Reads two values; the library's type also allows for operators with one. */
 const contains = defaultOperators['contains'] as (
   left: unknown,
   right: unknown,

@@ -10,7 +10,7 @@ import { Moves } from './moves-store.ts';
 import { WebhookTransferStore } from './transfer-store.ts';
 import { WebhookSteps } from './webhook-steps-rpc.ts';
 
-/** Endpoints and channels that go to another tenant. */
+/** Endpoints and channels moving to another tenant. */
 export function createTransfers({ log }: Shell, options: Ground & { adapters: ChannelAdapters }) {
   const { app, system, jobs, keyRing, secrets, adapters } = options;
   const moves = new Moves({ keyRing, jobs, conversations: new ConversationQueue(jobs), log });

@@ -17,7 +17,7 @@ export function describeTransfer(
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs }) => {
       const ids = { endpoints: idsOf(refs, 'webhook_endpoint'), channels: idsOf(refs, 'channel_instance') };
       const transferables = await store.find(sourceTenantId, ids);
-      // Resources that stay miss their agent only if that moves.
+      // Resources left behind miss their agent only if it moves.
       const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf(refs, 'agent')) : [];
       const shared = mode === 'move' ? await store.findShared(sourceTenantId, ids.channels, sharedTypes) : [];
       const known = new Set(transferables.map(({ id }) => id));
@@ -28,7 +28,7 @@ export function describeTransfer(
         resources: transferables.map(({ type, id, name, revision }) => ({
           ...{ ref: { type, id }, name, revision, hasSecrets: true, models: [] },
         })),
-        // Calls and conversations are of the tenant that they were made with: a copy begins without.
+        // Calls and conversations stay with their tenant: a copy begins without any.
         counts:
           mode === 'move' ? transferables.map(({ type, id, counts }) => countsOf({ type, id }, counts)) : [],
         dependencies: [

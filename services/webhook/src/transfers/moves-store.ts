@@ -30,7 +30,7 @@ export interface MovesOptions {
 
 const firstId = '00000000-0000-0000-0000-000000000000';
 
-/** The rows of an endpoint or channel that have texts, and the column of their order. */
+/** The rows with texts of an endpoint or channel, and the column of their order. */
 const parts = {
   calls: { from: 'webhook.calls as t where t.endpoint_id = $1', order: 'id', first: firstId },
   channel_messages: {
@@ -73,13 +73,13 @@ export class Moves {
     this.#options = options;
   }
 
-  /** Begins no more work. Returns whether none is under way. */
+  /** Begins no more work. Returns whether all work is over. */
   async close(db: Queryable, transfer: Transfer): Promise<boolean> {
     const isNew = [
       await closeLocked(db, 'webhook.endpoints', transfer.id),
       await closeLocked(db, 'webhook.channel_instances', transfer.id),
     ];
-    // Work that still saw it open is seen once this has been committed.
+    // Work begun before the closure is seen once this has been committed.
     return !isNew.includes(true) && !(await this.#isInUse(db, transfer));
   }
 
@@ -124,7 +124,7 @@ export class Moves {
     for (const id of endpoints) await this.#moveOwner(db, transfer, 'endpoints', id);
     for (const id of channels) await this.#moveOwner(db, transfer, 'channel_instances', id);
     await db.query('set local role webhook_app');
-    // Those that were requested since the call began.
+    // Those requested since the call began.
     await this.#forgetDeleted(db, transfer, Infinity);
     await inTarget(db, transfer, async () => {
       for (const { id, targetId } of skippedOf(transfer, 'agent'))
@@ -135,8 +135,8 @@ export class Moves {
   }
 
   /**
-   * Deletes what users did whose data were deleted in the source meanwhile, in either tenant. Returns whether all of it
-   * is deleted.
+   * Deletes the rows of users with a deletion in the source meanwhile, in either tenant. Returns whether all of them
+   * are deleted.
    */
   async #forgetDeleted(db: Queryable, transfer: Transfer, until: number): Promise<boolean> {
     const { sourceTenantId: tenantId } = transfer;
@@ -172,7 +172,7 @@ export class Moves {
     return inUse.includes(true);
   }
 
-  /** Queues the work that waits, for the tenant that has it now. The upkeep queues what else is overdue. */
+  /** Queues the waiting work for its present tenant. The upkeep queues other overdue work. */
   async #resume(db: Queryable, transfer: Transfer, tenantId: string): Promise<void> {
     const { jobs, conversations } = this.#options;
     const [endpoints, channels] = owners(transfer);
@@ -187,7 +187,10 @@ export class Moves {
     );
   }
 
-  /** Moves rows with their texts, encrypted for the target. Without `until`, to the end. Returns whether that is reached. */
+  /**
+   * Moves rows with their texts, encrypted for the target. Without `until`, to the end. Returns whether the end is
+   * reached.
+   */
   async #moveRows(
     db: Queryable,
     transfer: Transfer,
@@ -216,7 +219,7 @@ export class Moves {
     }
   }
 
-  /** A text encrypted again. One that can't be decrypted stays as it is: it would hold up the move for ever. */
+  /** A text encrypted again. An undecryptable one stays as it is: it would hold up the move for ever. */
   #again(
     sealed: Buffer | null,
     row: Pick<MovingRow, 'id' | 'also'>,
@@ -270,7 +273,7 @@ export class Moves {
 
 type Sides = Pick<Transfer, 'sourceTenantId' | 'targetTenantId'>;
 
-/** The next rows of an endpoint or channel that the source still has. */
+/** The next rows of an endpoint or channel still in the source. */
 async function readRows(
   db: Queryable,
   { sourceTenantId }: Sides,

@@ -31,7 +31,7 @@ export const revisionOf = {
   ),
 } as const;
 
-/** A channel, and another one whose messages may arrive at its URL. */
+/** A channel, and another one with messages possibly arriving at its URL. */
 export interface SharedApp {
   id: string;
   name: string;
@@ -39,7 +39,7 @@ export interface SharedApp {
 }
 
 export class WebhookTransferStore extends Store {
-  /** Those of these endpoints and channels that the tenant has. */
+  /** These endpoints and channels, as far as the tenant has them. */
   find(tenantId: string, { endpoints, channels }: Ids): Promise<Transferable[]> {
     return this.tenant(tenantId).all(
       `select 'webhook_endpoint' as type, id, name, agent_id as "agentId",
@@ -59,7 +59,7 @@ export class WebhookTransferStore extends Store {
     );
   }
 
-  /** The other endpoints and channels that use these agents. */
+  /** The other endpoints and channels with these agents. */
   findUses(
     tenantId: string,
     agents: readonly string[],
@@ -76,8 +76,8 @@ export class WebhookTransferStore extends Store {
   }
 
   /**
-   * Pairs of these channels and others of the same app that take each other's messages: an app of these types has one
-   * URL, and its messages name their account.
+   * Pairs of these channels and others of the same app with each other's messages: an app of these types has one URL,
+   * and its messages name their account.
    */
   findShared(
     tenantId: string,

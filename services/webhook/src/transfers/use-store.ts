@@ -29,7 +29,7 @@ export function endpointsInUse(db: Queryable, ids: readonly string[]): Promise<b
   );
 }
 
-/** The `async` calls of endpoints that have not finished; at most as many as a tenant may have. */
+/** The unfinished `async` calls of endpoints; at most as many as a tenant may have. */
 export async function queuedCalls(db: Queryable, ids: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select id from webhook.calls where endpoint_id = any ($1) and status = 'queued' order by id`,
@@ -49,8 +49,8 @@ export async function waitingConversations(db: Queryable, ids: readonly string[]
 }
 
 /**
- * Gives endpoints and channels that move an agent of the target, in place of one that stays, and so the calls and
- * turns that are still open. Earlier calls keep the agent that has answered them.
+ * Gives moving endpoints and channels, with their open calls and turns, an agent of the target in place of one that
+ * stays. Earlier calls keep the agent of their answer.
  */
 export async function useAgent(
   db: Queryable,

@@ -70,7 +70,7 @@ export class WebhookSteps {
       if (items.length === 0) continue;
       await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
       const { most, count } = tables[table];
-      // Secrets that can't be decrypted are found before anything is effective.
+      // Finds undecryptable secrets before anything is effective.
       for (const item of items)
         if (transfer.mode === 'move') await this.#moves.assertReadable(db, transfer, tableOf[table], item.id);
         else this.#othersOf(table, await readRow(db, table, item.id), { transfer, item });
