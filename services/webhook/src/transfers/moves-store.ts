@@ -282,17 +282,20 @@ async function readRows(
   const { from, order } = parts[table];
   const columns = columnsOf(table);
   const also = columns.find((column) => column.also !== undefined)?.also;
-  const texts = columns.map(({ column }) => `t.${column}`);
-  const size = texts.map((text) => `coalesce(octet_length(${text}), 0)`).join(' + ');
-  return db.all(
-    `select id, sized.at::text as at, also, texts from (
-       select id, at, also, texts, sum(size) over (order by at) as bytes, row_number() over (order by at) as place from (
+  const size = columns.map(({ column }) => `coalesce(octet_length(t.${column}), 0)`).join(' + ');
+  // Column by column: pg parses an array of bytea a character at a time.
+  const texts = columns.map((_, index) => `text${index}` as const);
+  const named = columns.map(({ column }, index) => `t.${column} as ${texts[index]}`);
+  const rows = await db.all<Omit<MovingRow, 'texts'> & Record<`text${number}`, Buffer | null>>(
+    `select id, sized.at::text as at, also, ${texts.join(', ')} from (
+       select next.*, sum(size) over (order by at) as bytes, row_number() over (order by at) as place from (
          select t.id, t.${order} as at, ${also === undefined ? 'null' : `t.${also}`} as also, ${size} as size,
-           array[${texts.join(', ')}] as texts
+           ${named.join(', ')}
          from ${from} and t.tenant_id = $2 and t.${order} > $3 order by t.${order} limit ${batchRows}) as next) as sized
      where place = 1 or bytes <= ${moveBytes} order by sized.at`,
     [ownerId, sourceTenantId, after],
   );
+  return rows.map((row) => ({ ...row, texts: texts.map((text) => row[text] ?? null) }));
 }
 
 /** Moves the deliveries of the results of calls. */
