@@ -111,7 +111,9 @@ export class TaskRunner {
       return jittered(restPolls * pollMs);
     } catch (error) {
       log.warn({ err: error, task: name }, 'failed to look for jobs; retrying');
-      return pollMs;
+      // A wake does not shorten it: each job that ends would ask a database that is down.
+      await sleep(pollMs, this.#loop.signal).catch(() => undefined);
+      return 0;
     }
   }
 

@@ -81,3 +81,13 @@ it('takes the other events of a batch when one fails, and throws at the end', as
   await expect(inbox.take(Array.from({ length: 10 }, () => userEvent()))).rejects.toThrow('outage');
   expect(store.add).toHaveBeenCalledTimes(4);
 });
+
+it('pauses after an outage however many events arrive, and stops at once', async () => {
+  const { inbox, store } = makeInbox({});
+  const claim = jest.spyOn(store, 'claim').mockRejectedValue(new Error('down'));
+  inbox.start();
+  await eventually(() => expect(claim).toHaveBeenCalledTimes(1));
+  for (let n = 0; n < 20; n += 1) await inbox.take([userEvent()], 'tenant');
+  await inbox.stop();
+  expect(claim).toHaveBeenCalledTimes(1);
+});

@@ -7,6 +7,7 @@ import {
   type DeletionEvent,
 } from '@gatehouse/events/deletion-event';
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
@@ -125,7 +126,9 @@ export class DeletionInbox {
       return Math.max(0, Math.min(dueMs, idleMs));
     } catch (error) {
       log.warn({ err: error }, 'failed to look for deletions of users');
-      return retryMs;
+      // A wake does not shorten it: each event that arrives would ask a database that is down.
+      await sleep(retryMs, this.#loop.signal).catch(() => undefined);
+      return 0;
     }
   }
 
