@@ -1,5 +1,5 @@
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
-import { cleanUpMs, cleanUpRows } from '@gatehouse/kit/bounds';
+import { cleanUpMs, cleanUpRows, minuteMs } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool, Queryable } from './pool.ts';
 
@@ -42,6 +42,8 @@ export function cleanUp(log: Logger, system: Pool, tables: readonly OldRows[]): 
   return tables.map((rows) => {
     const { table, everyMs = cleanUpMs } = rows;
     const round = inBatches(cleanUpRows, (limit) => deleteOldRows(system, rows, limit));
-    return new PeriodicWork({ task: `delete old rows of ${table}`, log, everyMs, round });
+    // Soon after the start: a replica may not live for ten minutes.
+    const firstMs = Math.min(everyMs, minuteMs);
+    return new PeriodicWork({ task: `delete old rows of ${table}`, log, everyMs, firstMs, round });
   });
 }
