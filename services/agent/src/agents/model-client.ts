@@ -3,7 +3,7 @@ import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
+import { workDeadlineMs } from '@gatehouse/kit/bounds';
 
 export type ModelCaller = Pick<Call, 'assertion' | 'requestId' | 'trace'>;
 
@@ -23,8 +23,9 @@ export class ModelClient {
     if (models.length === 0) return;
     const { assertion, requestId, trace } = caller;
     const request = { ids: [...new Set(models.map(({ model }) => model))] };
+    // Longer than a look-up: chat asks tenant itself, and goes on with known settings when that hangs.
     const { unknownIds } = await this.#peer
-      .call('checkModels', request, { deadlineMs: lookupDeadlineMs, assertion, requestId, trace })
+      .call('checkModels', request, { deadlineMs: workDeadlineMs, assertion, requestId, trace })
       .catch(hangIsOutage);
     const unknown = models.find(({ model }) => unknownIds.includes(model));
     if (unknown === undefined) return;
