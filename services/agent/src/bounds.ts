@@ -9,12 +9,16 @@ export const batchRows = 500;
 export const maxPageAgents = 1_000;
 /** Uses by agents beside those of a transfer that a preview shows. */
 export const maxUses = 1_000;
-/**
- * Parameters and metadata of an agent are refused beyond it: patches could let them grow without end. A server's error is
- * dropped, a tool with a larger schema unusable (to sort one of 830 kB for its digest took 140 ms), and further cookies
- * are left out of a header. So many characters of definitions are judged, sorted and hashed at once, in about 20 ms.
- */
-export const smallBytes = 64 * 1024;
+/** Parameters and metadata of an agent are refused beyond it: patches could let them grow without end. */
+export const maxFieldBytes = 64 * 1024;
+/** A tool with a larger schema is unusable: to sort one of 830 kB for its digest took 140 ms. */
+export const maxSchemaBytes = 64 * 1024;
+/** So many characters of definitions are judged, sorted and hashed at once, in about 20 ms. */
+export const judgedAtOnce = 64 * 1024;
+/** A server's error with a longer body is dropped. */
+export const maxErrorBytes = 64 * 1024;
+/** Further cookies are left out of a header. */
+export const maxCookieHeaderBytes = 64 * 1024;
 
 /** Cookies of a user for all agents together, as many as browsers keep: refused beyond it, and deleted after so many days. */
 export const maxCookies = 3_000;

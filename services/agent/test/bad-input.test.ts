@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Agent } from '@gatehouse/contract/agents';
-import { smallBytes } from '../src/bounds.ts';
+import { maxFieldBytes } from '../src/bounds.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
@@ -65,7 +65,7 @@ const wrongFields: [fields: Record<string, unknown>, code: string, param: string
   [{ parameters: { messages: [] } }, 'invalid_value', 'parameters.messages'],
   [{ parameters: { stream: true } }, 'invalid_value', 'parameters.stream'],
   [{ parameters: { '': 1 } }, 'invalid_value', 'parameters.'],
-  [{ parameters: { a: 'x'.repeat(smallBytes) } }, 'invalid_value', 'parameters'],
+  [{ parameters: { a: 'x'.repeat(maxFieldBytes) } }, 'invalid_value', 'parameters'],
   [{ tools: null }, 'invalid_type', 'tools'],
   [{ tools: { builtin: ['shell'] } }, 'invalid_value', 'tools.builtin[0]'],
   [{ tools: { mcp_servers: ['Not a slug'] } }, 'invalid_value', 'tools.mcp_servers[0]'],
@@ -83,7 +83,7 @@ const wrongFields: [fields: Record<string, unknown>, code: string, param: string
   [{ metadata: null }, 'invalid_type', 'metadata'],
   [{ metadata: 'x' }, 'invalid_type', 'metadata'],
   [{ metadata: { 'a\u0000': 1 } }, 'invalid_value', 'metadata.a\u0000'],
-  [{ metadata: { a: 'ä'.repeat(smallBytes / 2) } }, 'invalid_value', 'metadata'],
+  [{ metadata: { a: 'ä'.repeat(maxFieldBytes / 2) } }, 'invalid_value', 'metadata'],
   [{ metadata: { a: nested(101) } }, 'invalid_value', 'metadata.a'],
 ];
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Agent } from '@gatehouse/contract/agents';
-import { smallBytes } from '../src/bounds.ts';
+import { maxFieldBytes } from '../src/bounds.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;
@@ -81,7 +81,7 @@ describe('a merge patch', () => {
   });
 
   it('bounds what many of them may pile up', async () => {
-    const big = 'x'.repeat(smallBytes / 2);
+    const big = 'x'.repeat(maxFieldBytes / 2);
     for (const field of ['parameters', 'metadata']) {
       expect((await patch({ [field]: { one: big } })).status).toBe(200);
       const answer = await patch({ [field]: { two: big } });

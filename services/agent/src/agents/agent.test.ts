@@ -2,7 +2,7 @@ import { createAgent, patchAgent } from '@gatehouse/contract/agents';
 import { newId } from '@gatehouse/kit/ids';
 import { describe, expect, it } from '@jest/globals';
 import { isAgentRef, modelsOf, newSettings, patchedSettings } from './agent.ts';
-import { smallBytes } from '../bounds.ts';
+import { maxFieldBytes } from '../bounds.ts';
 
 const made = (fields: Record<string, unknown> = {}, userId: string | null = null) =>
   newSettings(createAgent.parse({ key: 'support', model: 'small', ...fields }), userId);
@@ -25,7 +25,7 @@ describe('the settings of a new agent', () => {
   });
 
   it('may be as large as the bound and no larger', () => {
-    const fits = 'x'.repeat(smallBytes - '{"a":""}'.length);
+    const fits = 'x'.repeat(maxFieldBytes - '{"a":""}'.length);
     expect(made({ metadata: { a: fits } }).metadata).toEqual({ a: fits });
     expect(() => made({ metadata: { a: `${fits}x` } })).toThrow('metadata');
     // Bytes count, not characters.

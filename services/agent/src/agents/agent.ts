@@ -4,7 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { mergePatch } from '../shared/merge-patch.ts';
-import { smallBytes } from '../bounds.ts';
+import { maxFieldBytes } from '../bounds.ts';
 
 /** The settings of an agent: the wire shape without the fields that the gateway writes. */
 const settings = agent.omit({ id: true, created_at: true, updated_at: true });
@@ -65,8 +65,8 @@ export function modelsOf(
 
 function checked(settings: AgentSettings, userId: string | null): AgentSettings {
   for (const field of ['parameters', 'metadata'] as const) {
-    if (Buffer.byteLength(JSON.stringify(settings[field])) > smallBytes) {
-      throw new AppError('invalid_value', `${field} must not be larger than ${smallBytes} bytes of JSON.`, {
+    if (Buffer.byteLength(JSON.stringify(settings[field])) > maxFieldBytes) {
+      throw new AppError('invalid_value', `${field} must not be larger than ${maxFieldBytes} bytes of JSON.`, {
         param: field,
       });
     }

@@ -1,7 +1,7 @@
 import { bareHost } from '@gatehouse/egress/bare-host';
 import { Cookie as ToughCookie, CookieJar, getPublicSuffix, MemoryCookieStore } from 'tough-cookie';
 import type { Cookie } from './cookie.ts';
-import { smallBytes } from '../bounds.ts';
+import { maxCookieHeaderBytes } from '../bounds.ts';
 
 /** A cookie with its value. */
 export interface OpenCookie extends Cookie {
@@ -38,7 +38,7 @@ export class FetchCookies {
       // A header of bytes: values may be UTF-8.
       const pair = Buffer.from(`${key}=${value}`).toString('latin1');
       bytes += pair.length + 2;
-      if (bytes > smallBytes) break;
+      if (bytes > maxCookieHeaderBytes) break;
       pairs.push(pair);
     }
     return pairs.length === 0 ? null : pairs.join('; ');

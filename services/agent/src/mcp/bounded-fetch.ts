@@ -6,7 +6,7 @@ import { EventLines, eventText, type StreamEvent } from './event-lines.ts';
 import { McpFailure } from './failure.ts';
 import type { MessageReader } from './message-reader.ts';
 import type { RpcMessage } from './rpc-message.ts';
-import { maxTokenChars, smallBytes } from '../bounds.ts';
+import { maxTokenChars, maxErrorBytes } from '../bounds.ts';
 
 type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -107,7 +107,7 @@ class MessageGate {
   /** An error of the protocol; of any other text nothing is left. */
   async #errorText(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<string> {
     const { reader, tenantId } = this.#options;
-    const start = await readStart(body, smallBytes);
+    const start = await readStart(body, maxErrorBytes);
     const messages = start === null ? null : await reader.read(tenantId, start, signal).catch(() => null);
     const [first] = messages ?? [];
     return first?.kind === 'response' && messages?.length === 1 ? JSON.stringify(first.content) : '';

@@ -24,7 +24,7 @@ import { pageBytesKey, reasonKey, schemaKey } from './rpc-message.ts';
 import type { ServerAccess } from './server-access.ts';
 import { digestOf } from './tool-review.ts';
 import { judgedSchema } from './tool-schema.ts';
-import { maxAnswerBytes, maxListBytes, maxNameChars, maxPages, maxTools, smallBytes } from '../bounds.ts';
+import { maxAnswerBytes, maxListBytes, maxNameChars, maxPages, maxTools, judgedAtOnce } from '../bounds.ts';
 
 export interface ConnectionOptions {
   egress: Egress;
@@ -226,7 +226,7 @@ async function judged(list: ToolList): Promise<ToolList> {
   let chars = 0;
   for (const tool of list.tools) {
     const size = JSON.stringify(tool).length;
-    if (chars > 0 && chars + size > smallBytes) {
+    if (chars > 0 && chars + size > judgedAtOnce) {
       await turnOfTheLoop();
       chars = 0;
     }

@@ -10,7 +10,7 @@ import {
   maxTokenChars,
   maxTools,
   maxWrongTools,
-  smallBytes,
+  maxSchemaBytes,
 } from '../bounds.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -150,7 +150,7 @@ function schemaOf(schema: unknown): Fields {
   if (schema === undefined || schema === null || schema === true) return { [schemaKey]: '{}' };
   if (!isFields(schema)) return { [schemaKey]: fitsNothing, [reasonKey]: 'input_schema is not a schema.' };
   const text = JSON.stringify(schema);
-  if (Buffer.byteLength(text) <= smallBytes) return { [schemaKey]: text };
+  if (Buffer.byteLength(text) <= maxSchemaBytes) return { [schemaKey]: text };
   return { [schemaKey]: fitsNothing, [reasonKey]: 'input_schema is larger than 64 KiB.' };
 }
 
