@@ -7,7 +7,7 @@ let agents: AgentServiceUnderTest;
 let tenant: TestTenant;
 
 beforeAll(async () => {
-  agents = await AgentServiceUnderTest.start();
+  agents = await AgentServiceUnderTest.start({ settings: { DATABASE_POOL: '10' } });
   tenant = agents.makeTenant();
 });
 afterAll(() => agents.stop());
