@@ -39,8 +39,8 @@ export function usersDeletedSince(db: Queryable, transferId: string): Promise<De
 }
 
 /**
- * Deletes a deletedRows of what users of `tenantId` did in these endpoints and channels, which the tenant of the transaction
- * has. Returns whether there is more.
+ * Deletes a batch of what users of `tenantId` did in these endpoints and channels of the transaction's tenant. Returns
+ * whether there is more.
  */
 export async function deleteOf(
   db: Queryable,
