@@ -25,8 +25,9 @@ beforeAll(async () => {
   const keys = services.map(
     ({ name }) => [`ASSERTION_PRIVATE_KEY_${name.toUpperCase()}`, identity.privateKey(name)] as const,
   );
+  const { DATABASE_POOL: _, ...settings } = serviceEnvironment('edge', { databaseUrl, identity });
   environment = {
-    ...serviceEnvironment('edge', { databaseUrl, identity }),
+    ...settings,
     ...Object.fromEntries(keys),
     GATEHOUSE_MODELS: models,
     SIMULATOR_KEY: 'provider-key',
