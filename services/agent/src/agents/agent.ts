@@ -66,9 +66,13 @@ export function modelsOf(
 function checked(settings: AgentSettings, userId: string | null): AgentSettings {
   for (const field of ['parameters', 'metadata'] as const) {
     if (Buffer.byteLength(JSON.stringify(settings[field])) > maxFieldBytes) {
-      throw new AppError('invalid_value', `${field} must not be larger than ${maxFieldBytes} bytes of JSON.`, {
-        param: field,
-      });
+      throw new AppError(
+        'invalid_value',
+        `${field} must not be larger than ${maxFieldBytes} bytes of JSON.`,
+        {
+          param: field,
+        },
+      );
     }
   }
   if (settings.visibility === 'tenant') return settings;
