@@ -7,8 +7,8 @@ const dist = path.join(here, 'dist');
 const assets = path.join(dist, 'assets');
 
 /**
- * Builds the pages into `dist/`: `index.html`, and one script and one style sheet whose names have the hash of their
- * content. Files are replaced one by one, the document last, so that gateways may start meanwhile.
+ * Builds the pages into `dist/`: `index.html`, and one script and one style sheet, each with the hash of its content in
+ * its name. Files are replaced one by one, the document last, so gateways may start meanwhile.
  */
 export async function buildPages(): Promise<void> {
   const { outputFiles } = await build({

@@ -5,7 +5,7 @@ const root = document.getElementById('app');
 if (root === null) throw new Error('the document has no element for the pages');
 render(<App />, root);
 
-// A browser that goes back can show a page as it was left, also after a logout. Loaded again, it leads to the login.
+// A browser going back can show a page as it was left, also after a logout. Loaded again, it leads to the login.
 addEventListener('pageshow', ({ persisted }) => {
   if (!persisted) return;
   render(null, root);

@@ -1,4 +1,4 @@
-/** An answer of the API that is an error, or none at all. */
+/** An error response of the API, or no response at all. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** 0 without an answer. */
@@ -50,7 +50,7 @@ function parsed(text: string): ErrorBody {
   }
 }
 
-/** Whether an error says that nothing was done. Others may hide an effect, also those of proxies. */
+/** Whether an error says nothing was done. Others may hide an effect, also those of proxies. */
 export function isRefusal({ status, code }: ApiError): boolean {
   return status >= 400 && status < 500 && code !== 'idempotency_in_progress';
 }

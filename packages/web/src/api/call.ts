@@ -4,7 +4,7 @@ import type { AnswerOf, EndpointName, FileName, InputOf } from './endpoints.ts';
 
 /** Calls of the API with the session of the browser. */
 
-/** The type compares it with the contract, whose code would bring its shapes into the page. */
+/** The type compares it with the contract: an import of its code would bring its shapes into the page. */
 const page: typeof pageHeader = { name: 'x-gatehouse-page', value: '1' };
 
 export interface CallOptions {
@@ -27,7 +27,7 @@ export async function call<Name extends EndpointName>(
   return (text === '' ? undefined : JSON.parse(text)) as AnswerOf<Name>;
 }
 
-/** A file that an endpoint has answered with. */
+/** A file in the response of an endpoint. */
 export interface Download {
   content: Blob;
   name: string;
@@ -40,7 +40,7 @@ export async function download<Name extends FileName>(name: Name, input: InputOf
   return downloadOf(await send(urlOf(path, { ...params }, { ...query }), { method }));
 }
 
-/** Reads a response that is a file. Throws an `ApiError` where it is cut. */
+/** Reads a file from a response. Throws an `ApiError` where it is cut. */
 export async function downloadOf(response: Response): Promise<Download> {
   const [, named] = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
   try {
@@ -55,7 +55,7 @@ export async function downloadOf(response: Response): Promise<Download> {
 export interface Sent extends CallOptions {
   method: string;
   body?: unknown;
-  /** The type that the response shall have, if it may have several. */
+  /** The wanted type of the response, if it has several. */
   accept?: string;
 }
 

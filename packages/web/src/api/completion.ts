@@ -8,7 +8,7 @@ export interface Message {
   content: string;
 }
 
-/** A call of a tool that the model wants, as far as it has arrived. */
+/** A call of a tool by the model, as far as it has arrived. */
 export interface ToolCall {
   name: string;
   arguments: string;

@@ -70,7 +70,7 @@ interface List<Item> {
 
 type Paged = 'limit' | 'cursor';
 
-/** The parameters that choose the runs of a summary and of an export. */
+/** Parameters with the runs of a summary and of an export. */
 type Selected =
   // The period and its groups.
   | ('from' | 'to' | 'timezone' | 'group_by')
@@ -188,24 +188,24 @@ export interface Endpoints {
 
 export type EndpointName = keyof Endpoints;
 
-/** An endpoint that answers with a file. */
+/** An endpoint with a file as response. */
 export type FileName = {
   [Name in EndpointName]: Endpoints[Name]['answer'] extends Blob ? Name : never;
 }[EndpointName];
 
-/** An endpoint that lists resources page by page. */
+/** An endpoint listing resources page by page. */
 export type ListName = {
   [Name in EndpointName]: Endpoints[Name]['answer'] extends List<unknown> ? Name : never;
 }[EndpointName];
 
-/** An endpoint that has its pages as CSV, too. */
+/** An endpoint with its pages as CSV, too. */
 export type CsvName = ListName | 'GET /v1/traces/follow';
 
 export type ItemOf<Name extends ListName> = Endpoints[Name]['answer']['data'][number];
 
 export type AnswerOf<Name extends EndpointName> = Endpoints[Name]['answer'];
 
-/** A name that ends in `+` stands for several segments of the path. */
+/** A name with `+` at its end stands for several segments of the path. */
 type ParameterOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? (Name extends `${infer Segments}+` ? Segments : Name) | ParameterOf<Rest>
   : never;

@@ -26,13 +26,13 @@ export async function listAsCsv<Name extends CsvName>(
   return joinPages(first, (url) => send(url, { method, accept: 'text/csv', signal }), { onRows });
 }
 
-/** A file that a spreadsheet opens. */
+/** The bounds of a file for spreadsheets. */
 const mostHeld = { rows: 100_000, bytes: 50 * 2 ** 20 };
 
-/** Bytes that have the names of all columns, which are ASCII. */
+/** Bytes enough for the names of all columns, which are ASCII. */
 const longestNames = 16 * 1024;
 
-/** Joins the pages that links lead to (RFC 8288) into one file with one line of names. */
+/** Joins pages along their links (RFC 8288) into one file with one line of names. */
 export async function joinPages(
   first: string,
   read: (url: string) => Promise<Response>,

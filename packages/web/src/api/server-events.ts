@@ -8,7 +8,7 @@ export async function* dataOf(body: ReadableStream<Uint8Array>): AsyncGenerator<
       const { done, value } = await reader.read();
       rest += decoder.decode(value, { stream: !done });
       const events = rest.split(/\r?\n\r?\n/);
-      // An event that the end of the stream cuts is not complete.
+      // An event cut by the end of the stream is not complete.
       rest = events.pop() ?? '';
       for (const event of events) {
         const data = dataIn(event);

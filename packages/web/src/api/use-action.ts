@@ -4,7 +4,7 @@ import { call } from './call.ts';
 import type { AnswerOf, EndpointName, InputOf } from './endpoints.ts';
 import { knownError } from './use-answer.ts';
 
-/** A change that a person asks for. */
+/** A change requested by a person. */
 export interface Action<Name extends EndpointName> {
   /** Resolves to the answer, or to null after an error, which `error` then is. */
   run: (input: InputOf<Name>) => Promise<AnswerOf<Name> | null>;
@@ -13,8 +13,8 @@ export interface Action<Name extends EndpointName> {
 }
 
 /**
- * Calls an endpoint on demand, once at a time. After a call that may have taken effect the next one has the same
- * idempotency key, so that nothing is created twice.
+ * Calls an endpoint on demand, once at a time. After a call with a possible effect the next one has the same
+ * idempotency key, so nothing is created twice.
  */
 export function useAction<Name extends EndpointName>(name: Name): Action<Name> {
   const [isRunning, setRunning] = useState(false);

@@ -43,7 +43,7 @@ export function useAnswer<Name extends EndpointName>(
   return { answer, error, isLoading, reload };
 }
 
-/** Faults of the page itself are shown too, so that people can report them. */
+/** Faults of the page itself are shown too, for people to report them. */
 export function knownError(problem: unknown): ApiError {
   return problem instanceof ApiError ? problem : new ApiError(String(problem), { code: 'page_fault' });
 }

@@ -1,4 +1,4 @@
-/** Amounts as the API returned them, written for people. None is rounded: each digit is the API's. */
+/** Amounts as the API returned them, written for people. They are never rounded: each digit is the API's. */
 
 /** Decimal text in USD with at least two decimals: `12.340500000000` is `$12.3405`. */
 export function usd(amount: string): string {

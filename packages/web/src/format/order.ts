@@ -5,7 +5,7 @@ export function byText<Row>(text: (row: Row) => string): Compare<Row> {
   return (one, other) => text(one).localeCompare(text(other));
 }
 
-/** Largest first; figures that are not known come last. */
+/** Largest first; unknown figures come last. */
 export function byFigure<Row>(figure: (row: Row) => number | null): Compare<Row> {
   return (one, other) => {
     const [a, b] = [figure(one) ?? -Infinity, figure(other) ?? -Infinity];

@@ -37,7 +37,7 @@ export function dayIn(at: Date, zone: string): string {
   return `${year}-${month}-${day}`;
 }
 
-/** The day that is `days` after another one. */
+/** The day `days` after another one. */
 export function dayAfter(day: string, days = 1): string {
   const at = new Date(`${day}T00:00:00Z`);
   at.setUTCDate(at.getUTCDate() + days);

@@ -114,7 +114,7 @@ function modelOptions(models: readonly string[], chosen: string): Record<string,
   return Object.fromEntries([...all].map((id) => [id, id === '' ? 'choose one' : id]));
 }
 
-/** The members that differ: others may have changed meanwhile. */
+/** The differing members: others may have changed meanwhile. */
 function changesOf(agent: AgentData, draft: Draft): Partial<Draft> {
   const changed = Object.entries(draft).filter(
     ([name, value]) => JSON.stringify(agent[name as keyof Draft]) !== JSON.stringify(value),

@@ -9,7 +9,7 @@ import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 
-/** MCP servers whose tools agents use. */
+/** MCP servers with tools for agents. */
 export function McpServers() {
   return (
     <Creation
@@ -84,7 +84,7 @@ interface ToolsProps {
   onDone: () => void;
 }
 
-/** The tools of a server, with those that need a review. */
+/** The tools of a server, with those in need of a review. */
 function Tools({ server: { id, name: server, tools }, onDone }: ToolsProps) {
   return (
     <details>

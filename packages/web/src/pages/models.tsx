@@ -7,7 +7,7 @@ import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 
 type Row = OwnerModel['deployments'][number] & { model: OwnerModel };
 
-/** The models of the catalogue, each deployment with the price that its calls have now. */
+/** The models of the catalogue, each deployment with its current price. */
 export function Models() {
   const known = useAnswer('GET /internal/v1/owner/models', {});
   return (

@@ -6,7 +6,7 @@ import { Time } from '../parts/time.tsx';
 import { may } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
 
-/** The data that a person has given to agents: logins, cookies of sites that agents visit for them, and all of it. */
+/** The data a person has given to agents: logins, cookies of sites visited by agents for them, and all of it. */
 export function MyData() {
   const person = usePerson();
   const { user_id: user } = person;

@@ -20,10 +20,10 @@ export interface PageProps {
 
 const idSuffix = '/:id';
 
-/** Persons who don't have the overview begin with the first page that they have. */
+/** Persons without the overview begin with their first page. */
 const firstPath = '/app/';
 
-/** The page at a path, if there is one that the person may see. */
+/** The page at a path, if the person may see it. */
 export function pageAt(
   pages: readonly Page[],
   path: string,
@@ -40,7 +40,7 @@ export function pageAt(
   return page === undefined || id === '' ? null : { page, id: decodeURIComponent(id) };
 }
 
-/** The pages that the navigation of a person lists. */
+/** The pages in a person's navigation. */
 export function listed(pages: readonly Page[], person: Rights): Page[] {
   return pages.filter(({ path, needs }) => !path.endsWith(idSuffix) && may(person, needs));
 }

@@ -10,7 +10,7 @@ import type { Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { usePerson } from '../shell/session.tsx';
 
-/** The keys that a person has made or given to programs, and the browsers in which they are logged in. */
+/** The keys made by a person or given to programs, and the browsers with a login of theirs. */
 export function PersonalAccess() {
   return (
     <>

@@ -88,7 +88,7 @@ export function Playground() {
   );
 }
 
-/** A turn that failed is no part of the conversation. */
+/** A failed turn is no part of the conversation. */
 function messagesOf({ question, answer, error }: PlaygroundTurn): Message[] {
   if (error !== null) return [];
   return [

@@ -65,7 +65,7 @@ const columns: readonly OrderedColumn<ProviderDeployment>[] = [
       Object.entries(errors)
         .map(([code, calls]) => `${code} ${calls}`)
         .join('; '),
-    // A figure that no page shows.
+    // A figure shown on no page.
     compare: byFigure(({ errors }) => Object.values(errors).reduce((all, calls) => all + calls, 0)),
   },
   durationColumn('First byte p50', ({ first_byte_ms: { p50 } }) => p50),

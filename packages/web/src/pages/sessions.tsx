@@ -4,7 +4,7 @@ import { ResourceList } from '../parts/resource-list.tsx';
 import type { Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 
-/** The browsers that are logged in to the tenant. */
+/** The browsers with a login to the tenant. */
 export function Sessions() {
   return (
     <ResourceList

@@ -8,7 +8,7 @@ import { useFields } from '../parts/use-fields.ts';
 
 const onOff = { on: 'on', off: 'off' };
 
-/** The settings of the tenant that its admins change. */
+/** The settings of the tenant for its admins. */
 export function Settings() {
   const known = useAnswer('GET /v1/tenant/settings', {});
   return <KnownAnswer known={known}>{(settings) => <SettingsForm settings={settings} />}</KnownAnswer>;
@@ -28,7 +28,7 @@ function draftOf({ timezone, previews, user_keys: keys }: AdminTenantSettings) {
   };
 }
 
-/** The members that the person has changed: others may have been changed elsewhere. */
+/** The members changed by the person: others may have been changed elsewhere. */
 function changesOf(before: Draft, draft: Draft): PatchOwnSettings {
   const isChanged = (name: keyof Draft): boolean => draft[name] !== before[name];
   const { timezone, previews, chars, keys, keysEach, days } = draft;
@@ -53,7 +53,7 @@ function SettingsForm({ settings }: { settings: AdminTenantSettings }) {
   const done = (settingsNow: AdminTenantSettings): void => {
     setStored(draftOf(settingsNow));
     set(draftOf(settingsNow));
-    // All pages show times in the zone that they were loaded with.
+    // All pages show times in the zone they were loaded with.
     if (settingsNow.timezone !== stored.timezone) location.reload();
     setNote('Saved.');
   };

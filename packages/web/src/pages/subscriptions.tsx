@@ -8,7 +8,7 @@ import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 
-/** Addresses that get events of the tenant. */
+/** Addresses for events of the tenant. */
 export function Subscriptions() {
   return (
     <Creation

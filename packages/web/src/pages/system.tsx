@@ -9,7 +9,7 @@ import { Status } from '../parts/status.tsx';
 type Outbox = NonNullable<SystemService['outboxes']>[number] & { service: string };
 type Queue = NonNullable<SystemService['queues']>[number] & { service: string };
 
-/** The services: their replicas, and what waits in them. A figure that is not known is no zero. */
+/** The services: their replicas, and their waiting work. An unknown figure is no zero. */
 export function System() {
   const known = useAnswer('GET /internal/v1/owner/system', {});
   return (

@@ -10,7 +10,7 @@ import { AsOf } from '../parts/time.tsx';
 
 type Group = CostSummary['groups'][number];
 
-/** End users that runs were for, with their costs. */
+/** End users with runs, and their costs. */
 export function Users() {
   const period = usePeriod();
   const known = useAnswer('GET /v1/costs/summary', { query: { ...period.range, group_by: 'user' } });

@@ -11,7 +11,7 @@ interface ActionButtonProps<Name extends EndpointName> {
   onDone: (answer: AnswerOf<Name>) => void;
 }
 
-/** A button whose action needs no question first. */
+/** A button for an action without a question first. */
 export function ActionButton<Name extends EndpointName>(props: ActionButtonProps<Name>) {
   const action = useAction(props.name);
   const start = async (): Promise<void> => {

@@ -3,7 +3,7 @@ import { Choice } from './fields.tsx';
 import { KnownAnswer } from './known-answer.tsx';
 
 interface AgentChoiceProps {
-  /** Its id; empty for none yet. */
+  /** Its id; empty before a choice. */
   value: string;
   onChange: (id: string) => void;
 }

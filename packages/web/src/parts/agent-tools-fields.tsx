@@ -23,7 +23,7 @@ interface FieldsProps<Value> {
   onChange: (change: Partial<Value>) => void;
 }
 
-/** The tools that an agent may call. */
+/** The tools of an agent. */
 export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
   return (
     <>
@@ -62,7 +62,7 @@ export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
   );
 }
 
-/** The memory that an agent has in its turns. */
+/** The memory of an agent in its turns. */
 export function AgentMemoryFields({ value, onChange }: FieldsProps<Memory>) {
   const chosen = memoryOptions.flatMap(([name]) => (value[name] ? [name] : []));
   return (

@@ -18,7 +18,7 @@ export function timeColumn<Row>(
   return { header, cell, value: time, compare: byText((row) => time(row) ?? '') };
 }
 
-/** A column of figures, or of nulls for those that are not known. */
+/** A column of figures, or of nulls for unknown ones. */
 export function figureColumn<Row>(
   header: string,
   figure: (row: Row) => number | null,
@@ -36,7 +36,7 @@ export function durationColumn<Row>(
   return { ...figureColumn(header, duration, milliseconds), unit: 'ms' };
 }
 
-/** A column of amounts in USD, largest first, or of nulls for those that are not known. */
+/** A column of amounts in USD, largest first, or of nulls for unknown ones. */
 export function amountColumn<Row>(header: string, amountOf: (row: Row) => string | null): OrderedColumn<Row> {
   const cell = (row: Row): string => {
     const amount = amountOf(row);

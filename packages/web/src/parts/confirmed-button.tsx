@@ -8,7 +8,7 @@ import { Problem } from './problem.tsx';
 interface ConfirmedProps<Name extends EndpointName> {
   /** The verb, on the button and in the dialog. */
   label: string;
-  /** The thing, for people who hear the page: a list has many such buttons. */
+  /** The thing, for people listening to the page: a list has many of these buttons. */
   subject: string;
   /** The effect, in a sentence; or fields. */
   children: ComponentChildren;
@@ -19,7 +19,7 @@ interface ConfirmedProps<Name extends EndpointName> {
   isSafe?: true;
 }
 
-/** A button whose action is not undone: a dialog says what happens first. */
+/** A button for an action without undo: a dialog says what happens first. */
 export function ConfirmedButton<Name extends EndpointName>(props: ConfirmedProps<Name>) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -6,17 +6,17 @@ interface CreationProps<Made> {
   /** The verb on the button. */
   label: string;
   title: string;
-  /** The title of the dialog that shows secrets, for what has some. */
+  /** The title of the dialog with secrets, if there are any. */
   createdTitle?: string;
   /** The form in the dialog, which hands over the secrets of what it has created; null for nothing secret. */
   form: (onCreated: (made: Made | null) => void) => ComponentChildren;
   /** The text around the secrets. `close` ends showing them. */
   showMade?: (made: Made, close: () => void) => ComponentChildren;
-  /** The list, with a function that shows secrets and reads the list again. */
+  /** The list, with a function to show secrets and read the list again. */
   children: (show: (made: Made) => void, round: number) => ComponentChildren;
 }
 
-/** A button that creates something, whose secrets are shown once, above the list that then has it. */
+/** A button to create something, above its list. Its secrets are shown once. */
 export function Creation<Made = string>(props: CreationProps<Made>) {
   const { label, title, createdTitle, form, showMade: showMade, children } = props;
   const [isNew, setNew] = useState(false);

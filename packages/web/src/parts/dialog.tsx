@@ -14,7 +14,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   useEffect(() => {
     const opened = element.current;
     opened?.showModal();
-    // Gives the focus back to the button that opened it.
+    // Gives the focus back to its button.
     return () => opened?.close();
   }, []);
   return (

@@ -2,7 +2,7 @@ import type { EndpointName } from '../api/endpoints.ts';
 import { ActionButton } from './action-button.tsx';
 import { ConfirmedButton } from './confirmed-button.tsx';
 
-/** Resources that can be disabled and deleted. */
+/** Resources with the actions disable and delete. */
 type Path =
   | '/v1/webhooks/endpoints/{id}'
   | '/v1/webhooks/subscriptions/{id}'
@@ -22,7 +22,7 @@ interface EnabledButtonsProps<Resource extends Path> {
   onDone: () => void;
 }
 
-/** Buttons that disable, enable and delete a resource. */
+/** Buttons to disable, enable and delete a resource. */
 export function EnabledButtons<Resource extends Path>(props: EnabledButtonsProps<Resource>) {
   const { path, id, subject: of, enabled, effect, onDone } = props;
   const change: Changes = `PATCH ${path}`;

@@ -8,7 +8,7 @@ interface Point {
   y: number;
 }
 
-/** Entities in rings around those that were asked for, by their distance, with their relations as lines. */
+/** Entities in rings around the requested ones, by their distance, with their relations as lines. */
 export function GraphDrawing({ graph }: { graph: Subgraph }) {
   const nodes = graph.nodes.slice(0, mostDrawn);
   const places = placesOf(nodes);
@@ -56,7 +56,7 @@ function Entity({ node: { name, type, distance }, place: { x, y } }: { node: Gra
   );
 }
 
-/** The places of nodes by their ids: one that stands alone in the middle, others evenly on their rings. */
+/** The places of nodes by their ids: a single one in the middle, others evenly on their rings. */
 function placesOf(nodes: readonly GraphNode[]): Map<string, Point> {
   const rings = Map.groupBy(nodes, ({ distance }) => distance);
   const first = rings.get(0)?.length === 1 ? 0 : 1;
@@ -66,7 +66,7 @@ function placesOf(nodes: readonly GraphNode[]): Map<string, Point> {
   const places = new Map<string, Point>();
   for (const [distance, ring] of rings)
     ring.forEach(({ id }, index) => {
-      // Each ring begins a little later, so that names do not stand in one line.
+      // Each ring begins a little later, so names do not stand in one line.
       const angle = (index / ring.length) * 2 * Math.PI + distance * 0.5;
       const ringNumber = distance + first;
       places.set(id, {

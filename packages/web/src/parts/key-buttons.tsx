@@ -9,11 +9,11 @@ interface KeyButtonsProps {
   apiKey: Pick<ApiKey, 'id' | 'name' | 'status'>;
   path: '/v1/api-keys' | '/v1/me/api-keys' | '/internal/v1/owner/api-keys';
   onRevoked: () => void;
-  /** Called with the new secret; absent for keys that are not rotated here. */
+  /** Called with the new secret; absent for keys without rotation here. */
   onRotated?: ((key: string) => void) | undefined;
 }
 
-/** Buttons that rotate and revoke a key that is still valid. */
+/** Buttons to rotate and revoke a still valid key. */
 export function KeyButtons({ apiKey: { id, name, status }, path, onRevoked, onRotated }: KeyButtonsProps) {
   const [overlap, setOverlap] = useState<keyof typeof overlaps>('3600');
   if (status === 'revoked' || status === 'expired') return null;

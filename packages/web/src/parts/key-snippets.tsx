@@ -1,6 +1,6 @@
 import { Snippet } from './new-secret.tsx';
 
-/** A new key, ready to paste into the programs that most people use. */
+/** A new key, ready to paste into the most common programs. */
 export function KeySnippets({ secret }: { secret: string }) {
   const { origin } = location;
   const body = '{"model": "MODEL", "messages": [{"role": "user", "content": "Say hello."}]}';

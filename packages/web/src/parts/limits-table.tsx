@@ -30,7 +30,7 @@ function amountColumn(
   return { header, cell: (state) => amount(figureOf(state)), value: figureOf, isNumber: true };
 }
 
-/** The limits of the key, each the one that stops it first: the tenant's or its own. */
+/** The limits of the key, each the first one to stop it: the tenant's or its own. */
 export function LimitsTable({ limits }: { limits: readonly LimitState[] }) {
   return (
     <OrderedTable

@@ -19,7 +19,7 @@ interface ChannelField {
 }
 type Members = Readonly<Record<string, ChannelField>>;
 
-/** The members that each type asks for. */
+/** The members of each type. */
 const members: Record<ChannelType, { config: Members; credentials: Members }> = {
   generic: {
     config: { callback_url: { label: 'Replies go to' } },

@@ -14,7 +14,7 @@ const schemes: Record<WebhookScheme, string> = {
   sentry: 'Sentry',
   token: 'a token',
 };
-/** Senders that make the secret themselves. */
+/** Senders with a secret made by themselves. */
 const theirs: readonly string[] = ['stripe', 'slack', 'pagerduty', 'sentry'] satisfies WebhookScheme[];
 
 const templates = {

@@ -13,7 +13,7 @@ const logins: Record<Exclude<McpAuth['type'], 'headers'> | 'oauth_per_user', str
 
 const trusts = { pin: 'wait for a review', follow: 'are offered at once' };
 
-/** Registers a server whose tools agents may use. */
+/** Registers a server with tools for agents. */
 export function NewMcpServerForm({ onCreated }: { onCreated: (secret: null) => void }) {
   const { values, field } = useFields({
     ...{ name: '', url: '', client: '', secret: '' },

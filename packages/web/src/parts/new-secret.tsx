@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-/** A secret that no one can see again. */
+/** A secret, visible this once. */
 export function NewSecret({ label, secret }: { label: string; secret: string }) {
   return (
     <div class="secret">

@@ -17,18 +17,18 @@ export interface OrderedColumn<Row> extends Column<Row> {
 
 interface OrderedTableProps<Row> extends TableProps<Row> {
   columns: readonly OrderedColumn<Row>[];
-  /** The name of the file that the table is saved to. */
+  /** The name of the saved file of the table. */
   file: string;
-  /** The parameter of the address that names the order; the only table of a page needs none of its own. */
+  /** The parameter of the address with the order; the only table of a page needs no name of its own. */
   parameter?: string;
   label?: string;
   /** Whether the API left rows out. */
   isTruncated?: boolean;
-  /** Exports of the API, in place of a file of the rows that the page has. */
+  /** Exports of the API, in place of a file of the page's rows. */
   exports?: ComponentChildren;
 }
 
-/** All rows of an answer, in an order that the address names: the first 200 shown, all of them in the file. */
+/** All rows of an answer, in the order of the address: the first 200 shown, all of them in the file. */
 export function OrderedTable<Row>({
   file,
   parameter = 'sort',

@@ -1,6 +1,6 @@
 import type { ApiError } from '../api/api-error.ts';
 
-/** An error in the API's words, with the id that leads to its log lines. */
+/** An error in the API's words, with the id of its log lines. */
 export function Problem({ error }: { error: ApiError | null }) {
   if (error === null) return null;
   return (

@@ -7,7 +7,7 @@ interface ReloadedAnswerProps<Answer> {
   children: (answer: Answer) => ComponentChildren;
 }
 
-/** An answer about a moment, with a button that asks again. */
+/** An answer about a moment, with a button to ask again. */
 export function ReloadedAnswer<Answer>({ known, children }: ReloadedAnswerProps<Answer>) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** The states that need attention, and those that are as they should be; all others are neutral. */
+/** States in need of attention, and states as they should be; all others are neutral. */
 const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
   ...{
     ok: 'good',

@@ -13,7 +13,7 @@ interface TenantLimitsProps {
   onDone: () => void;
 }
 
-/** A button that opens the limits of a tenant. */
+/** A button to open the limits of a tenant. */
 export function TenantLimitsButton(props: TenantLimitsProps) {
   const [isOpen, setOpen] = useState(false);
   const { name } = props.tenant;

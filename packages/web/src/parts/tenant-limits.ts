@@ -21,7 +21,7 @@ export function draftOf({ limits, budget, allowed_models: models }: Tenant): Dra
   };
 }
 
-/** The members that the person has changed: others may have been changed elsewhere. */
+/** The members changed by the person: others may have been changed elsewhere. */
 export function changesOf(before: Draft, { usd, period, models, ...limits }: Draft): PatchTenant {
   const changed = (Object.keys(rates) as Rate[]).filter((name) => limits[name] !== before[name]);
   const isBudget = usd !== before.usd || period !== before.period;

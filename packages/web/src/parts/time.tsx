@@ -12,7 +12,7 @@ export function Time({ at, otherwise = '–' }: { at: string | null; otherwise?:
   );
 }
 
-/** Until when runs are counted in the figures of a page, and whose days they are. */
+/** The time until which a page's figures count runs, and the time zone of its days. */
 export function AsOf({ at }: { at: string }) {
   const { timezone } = usePerson();
   return (

@@ -4,7 +4,7 @@ import { ViewProvider } from './location.tsx';
 import { PersonProvider } from './session.tsx';
 import { Shell } from './shell.tsx';
 
-/** All pages, for the person whose session the browser has. Without one, the first call leads to the login. */
+/** All pages, for the person of the browser's session. Without a session, the first call leads to the login. */
 export function App() {
   const session = useAnswer('GET /v1/session', {});
   const limits = useAnswer('GET /v1/limits', session.answer === null ? null : {});

@@ -1,7 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
 
-/** The view that the address names. Every view is a URL: state that is worth a link is in its query. */
+/** The view in the address. Every view is a URL: state worth a link is in its query. */
 export interface View {
   path: string;
   query: URLSearchParams;
@@ -42,7 +42,7 @@ export function ViewProvider({ children }: { children: ComponentChildren }) {
   return <ViewContext.Provider value={view}>{children}</ViewContext.Provider>;
 }
 
-/** The target of a plain click on a link to a view; null for all that the browser handles itself. */
+/** The target of a plain click on a link to a view; null for everything handled by the browser itself. */
 function ownTarget(event: MouseEvent): string | null {
   if (event.defaultPrevented || event.button !== 0) return null;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return null;

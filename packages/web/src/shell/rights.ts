@@ -1,6 +1,6 @@
 import { grants, type Role, type Scope } from '@gatehouse/contract/scopes';
 
-/** Rights that a view or a button needs. The API decides; what it would refuse is not offered. */
+/** Rights for a view or a button. The API decides; what it would refuse is not offered. */
 export type Needs =
   // Any open session.
   'session' | { role: 'owner' | 'admin' } | { scope: Scope } | { anyScope: readonly Scope[] };
