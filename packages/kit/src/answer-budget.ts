@@ -21,14 +21,14 @@ interface TenantRooms {
 }
 
 /**
- * Limits the memory that large answers take together. Past a limit, answers are not read on until others are delivered,
- * except for the one that began first. A tenant may take as much as it leaves free, but for the first of its answers: the
- * more tenants take, the less each of them may, and there is room for one that begins. A client that reads too slowly
- * while others wait is disconnected. One answer has a bound of its own, so the memory is at most the limit and one answer.
+ * Limits the memory of large answers together. Past a limit, answers are not read on until others are delivered, except
+ * for the one begun first. A tenant may take as much as it leaves free, but for the first of its answers: the more
+ * tenants take, the less each of them may, and there is room for a new one. A client reading too slowly while others
+ * wait is disconnected. One answer has a bound of its own, so the memory is at most the limit and one answer.
  */
 export class AnswerBudget {
   readonly #options: AnswerBudgetOptions;
-  /** Rooms that hold bytes, in the order in which they began; the same for each tenant. */
+  /** Rooms with bytes, in the order in which they began; the same for each tenant. */
   readonly #rooms = new Set<AnswerRoom>();
   readonly #tenants = new Map<string, TenantRooms>();
   readonly #waiting = new Set<AnswerRoom>();
@@ -46,7 +46,7 @@ export class AnswerBudget {
     return this.#bytes;
   }
 
-  /** Answers that wait for others to be delivered. */
+  /** Answers waiting for the delivery of others. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -59,7 +59,7 @@ export class AnswerBudget {
     return (this.#options.now ?? monotonicMs)();
   }
 
-  /** Called by rooms when the bytes that `room` holds change. Returns whether its answer may be read on. */
+  /** Called by rooms when the bytes held by `room` change. Returns whether its answer may be read on. */
   changed(room: AnswerRoom, difference: number): boolean {
     const tenant = this.#tenants.get(room.tenantId) ?? { bytes: 0, rooms: new Set() };
     this.#tenants.set(room.tenantId, tenant);
@@ -86,7 +86,7 @@ export class AnswerBudget {
     return admitted;
   }
 
-  /** Disconnects peers that were waited for for ten seconds, as long as answers wait for memory. */
+  /** Disconnects peers after waiting ten seconds for them, as long as answers wait for memory. */
   cutSlowClients(): void {
     const now = this.now();
     for (const room of this.#rooms) {
@@ -131,7 +131,7 @@ export class AnswerBudget {
 
 /** Reads an answer. */
 export interface AnswerReader {
-  /** Called when an answer that had to wait may be read on. */
+  /** Called when a waiting answer may be read on. */
   onRoom(): void;
 }
 
@@ -157,7 +157,7 @@ export class AnswerRoom {
     this.#budget = budget;
   }
 
-  /** Bytes that count. */
+  /** Held bytes, as the budget counts them. */
   get held(): number {
     return this.#held;
   }

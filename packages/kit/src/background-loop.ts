@@ -16,7 +16,7 @@ export class BackgroundLoop {
     this.#round = round;
   }
 
-  /** Aborted when `stop` is called, so that a long round can stop waiting. */
+  /** Aborted when `stop` is called, to end the waits of a long round. */
   get signal(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -48,7 +48,7 @@ export class BackgroundLoop {
   }
 }
 
-/** A random delay from half of `ms` up to `ms`, so that replicas started together do not work at the same moments. */
+/** A random delay from half of `ms` up to `ms`, so replicas started together do not work at the same moments. */
 export function jittered(ms: number): number {
   return ms * (0.5 + Math.random() / 2);
 }
@@ -57,21 +57,21 @@ export interface PeriodicWorkOptions {
   /** The task as the log names its failure: `failed to <task>`. */
   task: string;
   log: Logger;
-  /** At most this long after the start, and after each round; half of it at least, so that replicas spread. */
+  /** At most this long after the start, and after each round; half of it at least, to spread replicas. */
   everyMs: number;
   /** Default: `everyMs`. */
   firstMs?: number;
-  /** The same after a round that failed. Default: `everyMs`. */
+  /** The same after a failed round. Default: `everyMs`. */
   retryMs?: number;
   /**
    * One round. Resolves with true when there is more to do at once, and with `retry` when a part is left for `retryMs`.
-   * Errors that it throws are logged, except after `signal` has aborted, when the work stops.
+   * Its errors are logged, except after `signal` has aborted, when the work stops.
    */
   round: (signal: AbortSignal) => Promise<boolean | 'retry'>;
 }
 
 /**
- * A round that deletes rows, or changes them, `batch` at a time. `some` returns how many it had: after a full batch there
+ * A round for deleting or changing rows, `batch` at a time. `some` returns how many it had: after a full batch there
  * may be more.
  */
 export function inBatches(batch: number, some: (limit: number) => Promise<number>): () => Promise<boolean> {
@@ -81,7 +81,7 @@ export function inBatches(batch: number, some: (limit: number) => Promise<number
 /** Between two rounds when there is more to do. */
 const pauseMs = 100;
 
-/** Housekeeping of a service, such as deleting expired rows in batches. Every replica does it. */
+/** Housekeeping of a service, like deleting expired rows in batches. Every replica does it. */
 export class PeriodicWork {
   readonly #loop: BackgroundLoop;
   readonly #firstMs: number;

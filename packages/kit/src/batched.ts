@@ -5,8 +5,8 @@ interface WaitingInput<Item, Result> {
 }
 
 /**
- * Handles items together: those that come while some are being handled share the next call. So many callers take one
- * connection, and wait for two calls at most, however many more arrive.
+ * Handles items together: items arriving during a call share the next one. So many callers take one connection, and
+ * wait for two calls at most, however many more arrive.
  */
 export class Batched<Item, Result> {
   readonly #handle: (items: readonly Item[]) => Promise<readonly Result[]>;
@@ -41,7 +41,7 @@ export class Batched<Item, Result> {
   }
 }
 
-/** Finds things by their key, with one call for all that are wanted meanwhile. */
+/** Finds things by their key, with one call for all keys requested meanwhile. */
 export function batchedFinder<Value>(
   find: (keys: readonly string[]) => Promise<readonly Value[]>,
   keyOf: (value: Value) => string,

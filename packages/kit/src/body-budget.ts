@@ -26,8 +26,8 @@ export interface TenantShare extends BodyShare {
   /** Releases all but so many bytes: the rest of the body is no longer in memory. */
   shrink(bytes: number): void;
   /**
-   * Sets how many bytes of copies of the body are in memory. They count against both limits and exceed none of them, since
-   * the body has begun: larger bodies of others wait until they are gone.
+   * Sets the number of bytes of the body's copies in memory. They count against both limits but are never refused,
+   * since the body has begun: larger bodies of others wait until they are gone.
    */
   copied(bytes: number): void;
   /**
@@ -45,8 +45,7 @@ const defaultArrivalMs = 10_000;
 const smallBytes = 64 * 1024;
 
 /**
- * Bodies that wait. Each has a piece in Node's buffers that is not charged. A tenant has no more of these places than are
- * free.
+ * Waiting bodies. Each has an uncharged piece in Node's buffers. A tenant has no more of these places than are free.
  */
 const maxWaiting = { perTenant: 100, perProcess: 400 };
 
@@ -57,11 +56,11 @@ interface Wait {
 
 interface Body {
   tenantId: string;
-  /** Bytes that are charged. */
+  /** Charged bytes. */
   bytes: number;
   /** Bytes of its copies. */
   copies: number;
-  /** Bytes that are announced and have not come. */
+  /** Announced bytes still to come. */
   announced: number;
   announcementTimer: NodeJS.Timeout | undefined;
   isOpen: boolean;
@@ -77,16 +76,16 @@ interface HeldBytes {
 }
 
 /**
- * Limits the bytes of request bodies in memory, per tenant and per process. A tenant never gets more of the process than
- * is free, so that there is room for one that has little beside any that have much. A body that is announced waits before
- * it is read until it fits, and next comes the one with which its tenant has least. Then all of it counts, so that bodies
- * which have begun never wait for each other; after `arrivalMs` only what has come counts, so that a body which is never
- * sent takes nothing for long. A body always fits when no other body counts against the same limit, so a limit below the
- * largest body of a route admits such bodies one at a time.
+ * Limits the bytes of request bodies in memory, per tenant and per process. A tenant never gets more of the process
+ * than is free, which leaves room for one with little beside any with much. An announced body waits before it is read
+ * until it fits, and next comes the one with which its tenant has least. Then all of it counts, so begun bodies never
+ * wait for each other; after `arrivalMs` only the arrived bytes count, so a body never sent takes nothing for long. A
+ * body always fits when no other body counts against the same limit, so a limit below the largest body of a route
+ * admits these bodies one at a time.
  */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions;
-  /** Has no entry for a tenant without bytes, announcements and bodies that wait. */
+  /** Has no entry for a tenant without bytes, announcements and waiting bodies. */
   readonly #tenants = new Map<string, HeldBytes>();
   /** In the order in which they came. */
   readonly #waiting = new Set<Body>();
@@ -96,15 +95,17 @@ export class BodyBudget {
     this.#options = options;
   }
 
-  /** Bytes charged in total with those of copies, and the number of tenants that have bytes, announcements or waiting bodies. */
+  /**
+   * Bytes charged in total with those of copies, and the number of tenants with bytes, announcements or waiting bodies.
+   */
   get inUse(): { bytes: number; tenants: number } {
     return { bytes: this.#all.bytes + this.#all.copies, tenants: this.#tenants.size };
   }
 
   /**
-   * Opens the share of one body. `bytes`: what it has already, or null. Throws `rate_limit_exceeded` when that exceeds the
-   * free part of the tenant limit, and `service_unavailable` when its tenant would have more than is free of the process
-   * limit.
+   * Opens the share of one body. `bytes`: the bytes it has already, or null. Throws `rate_limit_exceeded` when they
+   * exceed the free part of the tenant limit, and `service_unavailable` when its tenant would have more than is free of
+   * the process limit.
    */
   open(tenantId: string, bytes: number | null): TenantShare {
     const body: Body = {
@@ -192,7 +193,7 @@ export class BodyBudget {
     }, this.#options.arrivalMs ?? defaultArrivalMs).unref();
   }
 
-  /** Lets bodies that wait go on as far as they fit. */
+  /** Lets waiting bodies go on as far as they fit. */
   #admitWaiting(): void {
     for (let next = this.#next(); next !== null; next = this.#next()) {
       this.#announce(next.body, next.wait.bytes);
@@ -200,7 +201,9 @@ export class BodyBudget {
     }
   }
 
-  /** The body with which its tenant has least, of those that fit. A tenant's own keep their order, but for small ones. */
+  /**
+   * The body with which its tenant has least, of the fitting ones. A tenant's own keep their order, but for small ones.
+   */
   #next(): { body: Body; wait: Wait } | null {
     let next: { body: Body; wait: Wait } | null = null;
     let least = Infinity;
@@ -267,12 +270,12 @@ export class BodyBudget {
 
 type Level = Omit<HeldBytes, 'waiting'>;
 
-/** Bytes that count against limits. */
+/** Bytes counted against limits. */
 function chargedBytes({ bytes, copies, announced }: Level): number {
   return bytes + copies + announced;
 }
 
-/** Bytes that count against limits for a small body. */
+/** Bytes counted against limits for a small body. */
 function chargedWithoutCopies({ bytes, announced }: Level): number {
   return bytes + announced;
 }

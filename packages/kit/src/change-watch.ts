@@ -8,7 +8,7 @@ export interface ListedChanges {
   position: string;
   /** Whether changes may be missing, as after the first call. */
   startsOver: boolean;
-  /** The names of the things that have changed. */
+  /** The names of the changed things. */
   subjects: readonly string[];
 }
 
@@ -24,17 +24,17 @@ const defaultEveryMs = 500;
 const longestSilenceMs = 2_000;
 /** Without use for longer, the source is not called. */
 const idleMs = 10_000;
-/** The newest changes are remembered. Nothing is known of values that are older than the others. */
+/** The newest changes are remembered. Nothing is known of values older than the others. */
 const maxChanges = 10_000;
 
 /**
- * Follows the changes of a source, so that values of it stay in use for minutes and yet end within seconds of a change.
- * While the source doesn't answer, nothing is known to be current, and values are used as long as without a watch.
+ * Follows the changes of a source: its values stay in use for minutes and yet end within seconds of a change. While the
+ * source doesn't answer, nothing is known to be current, and values are used as long as without a watch.
  */
 export class ChangeWatch {
   readonly #list: ChangeWatchOptions['list'];
   readonly #loop: BackgroundLoop;
-  /** When a change was heard of last, by the name of the thing, in that order. */
+  /** The time of the last known change, by the name of the thing, in this order. */
   readonly #changedAt = new LRUCache<string, number>({
     max: maxChanges,
     dispose: (changedAt, _subject, reason) => {
@@ -44,7 +44,7 @@ export class ChangeWatch {
   #position = '';
   /** All changes after this time are known. */
   #incompleteUntil = Infinity;
-  /** The start of the last call that succeeded. */
+  /** The start of the last successful call. */
   #heardAt = -Infinity;
   #usedAt = -Infinity;
 
@@ -65,8 +65,8 @@ export class ChangeWatch {
   }
 
   /**
-   * The state of a value whose loading began at `loadedAt`, and which depends on `subjects`: it has changed since, it is
-   * current, or neither is known.
+   * The state of a value depending on `subjects`, with its loading begun at `loadedAt`: changed since, current, or
+   * unknown.
    */
   stateOf(subjects: readonly string[], loadedAt: number): 'changed' | 'current' | 'unknown' {
     const now = monotonicMs();
@@ -81,19 +81,19 @@ export class ChangeWatch {
       : 'unknown';
   }
 
-  /** The start of the last call that succeeded: what was current then is so since. */
+  /** The start of the last successful call: everything current then is so since. */
   get heardAt(): number {
     return this.#heardAt;
   }
 
   async #hear(): Promise<void> {
     const calledAt = monotonicMs();
-    // A source that doesn't answer is seen in the age of what it last said, and in the metrics of its calls.
+    // A silent source shows in the age of its last answer, and in the metrics of its calls.
     const listed = await this.#list(this.#position).catch(() => null);
     if (listed === null) return;
     const { position, startsOver, subjects } = listed;
     const now = monotonicMs();
-    // A value whose loading has begun may have been read before the change.
+    // A value being loaded may have been read before the change.
     for (const subject of subjects) this.#changedAt.set(subject, now);
     if (startsOver) this.#incompleteUntil = now;
     this.#position = position;

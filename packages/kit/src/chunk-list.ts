@@ -12,7 +12,7 @@ const announcedBytes = 256 * 1024;
 
 /**
  * Collects the chunks of a body in about as much memory as the body has bytes. A Buffer has about 200 bytes of
- * overhead, so a list of one-byte chunks would take 200 times the size of the body. A large body whose size is announced is
+ * overhead, so a list of one-byte chunks would take 200 times the size of the body. A large body of announced size is
  * in memory once: otherwise its chunks stay beside the whole until V8 collects old garbage.
  */
 export class ChunkList {
@@ -22,7 +22,7 @@ export class ChunkList {
   #filled = 0;
   #size = 0;
 
-  /** `expected`: the bytes that are announced. They take no memory until they come. */
+  /** `expected`: the announced bytes. They take no memory until they come. */
   constructor(expected = 0) {
     this.#expected = expected >= announcedBytes ? expected : 0;
   }

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 
 /**
- * The network by which clients are counted: an IPv6 host has all addresses of its /64; any other text is itself. An IPv4
- * address that is written as one of IPv6 is that IPv4 address, or all of them would be one network.
+ * The network by which clients are counted: an IPv6 host has all addresses of its /64; any other text is itself. An
+ * IPv4 address written as one of IPv6 is the IPv4 address, or all of them would be one network.
  */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;

@@ -10,7 +10,7 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
-/** Resolves when `work` settles, or after `ms` if that comes first. Never rejects. */
+/** Resolves when `work` settles, or after `ms`, whichever comes first. Never rejects. */
 export async function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
   const early = new AbortController();
   const late = sleep(ms, early.signal).catch(() => undefined);

@@ -5,7 +5,7 @@ export class ConfigError extends Error {}
 
 /**
  * Parses settings from the environment. Reports all problems at once, and returns a frozen object. An empty or blank
- * variable counts as unset, because that is what `NAME= command` and empty chart values mean.
+ * variable counts as unset: `NAME= command` and empty chart values mean this.
  */
 export function parseConfig<Shape extends z.ZodType>(
   shape: Shape,
@@ -17,7 +17,7 @@ export function parseConfig<Shape extends z.ZodType>(
   throw wrongSettings(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`));
 }
 
-/** The error that names every problem of the settings, a line each. */
+/** The error with every problem of the settings, a line each. */
 export function wrongSettings(problems: readonly string[], options?: ErrorOptions): ConfigError {
   return new ConfigError(`Settings are wrong:\n${problems.map((line) => `  ${line}`).join('\n')}`, options);
 }
@@ -33,7 +33,7 @@ function secondsOf(text: string): number | null {
   return unit === undefined ? null : Number(count) * unitSeconds[unit as keyof typeof unitSeconds];
 }
 
-/** Minutes, hours or days as a text such as `12h`, within bounds; in seconds. */
+/** Minutes, hours or days as a text like `12h`, within bounds; in seconds. */
 export function duration({ from, to }: { from: string; to: string }) {
   return z
     .string()

@@ -2,7 +2,9 @@ import { monotonicMs } from './clock.ts';
 import { smallBytes } from './json-bytes.ts';
 import { runCooperatively } from './cooperative.ts';
 
-/** Work that gives way to other work wherever it yields. A step takes a few milliseconds at most, and in no case over 50. */
+/**
+ * Work giving way to other work wherever it yields. A step takes a few milliseconds at most, and in no case over 50.
+ */
 export type Steps<Result> = Generator<unknown, Result>;
 
 /** Runs a piece of work, in a turn at the event loop if it is large. */
@@ -16,7 +18,7 @@ export function cooperativeFor({ length }: { length: number }, tenantId: string 
   return async (piece) => (length <= smallBytes ? piece() : runCooperatively(tenantId, piece));
 }
 
-/** The result of steps that are all taken at once. */
+/** The result of steps, taken all at once. */
 export function atOnce<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const step = steps.next();
@@ -24,7 +26,7 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Runs steps in as many turns as they need. An error that keeps them from a turn is also thrown where they yielded. */
+/** Runs steps in as many turns as they need. A failure to get a turn is also thrown where they yielded. */
 export async function runSteps<Result>(steps: Steps<Result>, inTurn: InTurn): Promise<Result> {
   try {
     for (;;) {

@@ -12,14 +12,14 @@ const turns = new FairQueue({ perKey: 1, slots: 1, maxWaiting: 1_000 });
  */
 const share = 0.25;
 /**
- * Time that pieces may take at once when there were none before: in 800 ms it is saved up again. They owe no more either:
- * a process that was stopped in a piece goes on soon.
+ * Time for pieces at once after a time without any: in 800 ms it is saved up again. They owe no more either: a process
+ * stopped in a piece goes on soon.
  */
 const savedMs = 200;
 
-/** Work whose pieces have turns of their own. */
+/** Work with separate turns for its pieces. */
 export interface SchedulingKey {
-  /** The key in place of that of each piece; undefined while they have none of their own. */
+  /** The key in place of each piece's; undefined while the pieces have no turns of their own. */
   readonly key: string | undefined;
 }
 
@@ -37,9 +37,9 @@ let leftMs = savedMs;
 let countedAt = monotonicMs();
 
 /**
- * Runs a piece of synchronous work that may take tens of milliseconds when its turn has come. Between two pieces the
- * event loop does everything else that waits, for three times as long as pieces take. Throws what `piece` throws, 429
- * when too many pieces of `key` wait, and the reason of `signal` (by default that of the caller, see `forCaller`) if it
+ * Runs a piece of synchronous work, up to tens of milliseconds, when its turn has come. Between two pieces the
+ * event loop does everything else waiting, for three times as long as pieces take. Throws the errors of `piece`, 429
+ * when too many pieces of `key` wait, and the reason of `signal` (by default the caller's, see `forCaller`) if it
  * aborts before the turn has come.
  */
 export function runCooperatively<Result>(

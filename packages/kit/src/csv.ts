@@ -7,7 +7,7 @@ export type Cell = string | number | null;
  */
 const formulaStart = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
-/** A line of CSV (RFC 4180). Text that looks like a formula gets an apostrophe. */
+/** A line of CSV (RFC 4180). Text looking like a formula gets an apostrophe. */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(field).join(',')}\r\n`;
 }

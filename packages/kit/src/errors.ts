@@ -107,7 +107,7 @@ export type ErrorType =
   | 'timeout_error';
 
 export interface AppErrorOptions {
-  /** The field that caused the error, spelled as in the request: `messages[0].role`. */
+  /** The field with the error, spelled as in the request: `messages[0].role`. */
   param?: string | undefined;
   /** Extra response headers, lower-case (`allow`). */
   headers?: Record<string, string> | undefined;
@@ -117,12 +117,12 @@ export interface AppErrorOptions {
    * The provider's own error code, shown instead of `code`, because clients branch on it (`context_length_exceeded`).
    */
   publicCode?: string | undefined;
-  /** JSON that the client gets in place of ours: a provider's own, for clients that speak its API. */
+  /** JSON for the client in place of ours: a provider's own, for clients of its API. */
   body?: Buffer | undefined;
   cause?: unknown;
 }
 
-/** The only error that callers see. Any other becomes `internal`, with its text hidden. */
+/** The only error visible to callers. Any other becomes `internal`, with its text hidden. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly param: string | null;
@@ -185,12 +185,12 @@ export function errorBody(error: AppError, requestId: string): ErrorBody {
   };
 }
 
-/** The 403 for a request with a key of a tenant that is not active. */
+/** The 403 for a request with a key of an inactive tenant. */
 export function tenantNotActive(status: string): AppError {
   return new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
 }
 
-/** Throws that for a tenant that is not active; `status` is null for what belongs to no tenant. */
+/** Throws `tenantNotActive` for an inactive tenant; `status` is null for anything without a tenant. */
 export function assertTenantActive(status: string | null): void {
   if (status !== null && status !== 'active') throw tenantNotActive(status);
 }

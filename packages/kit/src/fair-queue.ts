@@ -3,20 +3,20 @@ import { monotonicMs } from './clock.ts';
 import { AppError } from './errors.ts';
 
 export interface FairQueueOptions {
-  /** Work of one key that runs at the same time. */
+  /** Work of one key running at the same time. */
   perKey: number;
-  /** Work of all keys that runs at the same time. No limit if absent. */
+  /** Work of all keys running at the same time. No limit if absent. */
   slots?: number;
-  /** Work of one key that waits; more is refused. */
+  /** Waiting work of one key; more is refused. */
   maxWaiting: number;
-  /** Work of all keys that waits; beyond it the last work of the key with most is refused. No limit if absent. */
+  /** Waiting work of all keys; beyond it the last work of the key with most is refused. No limit if absent. */
   maxWaitingOfAll?: number;
   /**
    * The error of refused work; if absent, 429 `rate_limit_exceeded`. `isKeys` says whether the key has reached a limit of
    * its own, or else all keys together.
    */
   tooMany?: (isKeys: boolean) => Error;
-  /** Work that has waited for `ms` fails with `error()`. If absent, work waits until its turn comes. */
+  /** Work fails with `error()` after a wait of `ms`. If absent, work waits until its turn comes. */
   longestWait?: { ms: number; error: () => Error };
 }
 
@@ -27,7 +27,7 @@ interface Line {
   running: number;
   /** The sum of the times at which running work began. */
   begunAt: number;
-  /** Time that ended work has taken, in ms, beyond what all keys with work have had. */
+  /** Time taken by ended work, in ms, beyond the time all keys with work have had. */
   usedMs: number;
   /** In order of arrival. */
   waiting: WaitingPiece[];
@@ -38,14 +38,14 @@ interface WaitingPiece {
   refuse: (error: Error) => void;
 }
 
-/** Keys without work whose used time is remembered. The one that was longest without work is forgotten first. */
+/** Keys without work but with a remembered used time. The one longest without work is forgotten first. */
 const maxRemembered = 1_000;
 
 /**
- * Limits the work of each key that runs at the same time, and lets keys take turns at slots they share: work that
- * waits begins in the order of its key, and next comes the key whose work has used the slots for the shortest time. So a
- * tenant with many or long pieces of work has the same share of the slots as one with few and short ones, and keys that
- * fill all places to wait leave room for a key that has less.
+ * Limits the running work of each key, and lets keys take turns at slots they share: waiting work begins in the order
+ * of its key, and next comes the key with the shortest time of its work on the slots. So a tenant with many or long
+ * pieces of work has the same share of the slots as one with few and short ones, and keys filling all places to wait
+ * leave room for a key with less.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;
@@ -53,7 +53,7 @@ export class FairQueue {
   readonly #now: () => number;
   /** Keys with work, in order of arrival. */
   readonly #lines = new Map<Key, Line>();
-  /** Used time of keys that have no work at the moment, while others have. */
+  /** Used time of keys without work at the moment, while others have some. */
   readonly #remembered = new Map<Key, number>();
   #running = 0;
   #waiting = 0;
@@ -69,14 +69,14 @@ export class FairQueue {
     return this.#lines.size;
   }
 
-  /** Work that waits, of all keys. */
+  /** Waiting work of all keys. */
   get waiting(): number {
     return this.#waiting;
   }
 
   /**
-   * Runs `work` when its turn has come. Throws what the options say when too much work of the key waits, and the reason
-   * of `signal` (by default that of the caller, see `forCaller`) if it aborts before the turn has come.
+   * Runs `work` when its turn has come. Throws the error of the options when too much work of the key waits, and the
+   * reason of `signal` (by default the caller's, see `forCaller`) if it aborts before the turn has come.
    */
   async run<Result>(
     key: Key,
@@ -101,7 +101,7 @@ export class FairQueue {
     }
   }
 
-  /** A key that gets work starts level with the one that has used least, or with what is remembered of it. */
+  /** A new key starts level with the one with the least used time, or with the time remembered of it. */
   #join(key: Key): Line {
     const remembered = this.#remembered.get(key) ?? 0;
     this.#remembered.delete(key);
@@ -111,7 +111,7 @@ export class FairQueue {
     return line;
   }
 
-  /** Removes a key without work. Remembers its used time while that matters to others. */
+  /** Removes a key without work. Remembers its used time while it matters to others. */
   #leave(key: Key, line: Line): void {
     if (line.running > 0 || line.waiting.length > 0) return;
     this.#lines.delete(key);
@@ -180,7 +180,7 @@ export class FairQueue {
     });
   }
 
-  /** Refuses the last work of the key with the most that waits. False if no key has more than this one would have. */
+  /** Refuses the last work of the key with most waiting. False if no key has more than this one would have. */
   #makeRoom(line: Line): boolean {
     const { tooMany = tooManyInFlight } = this.#options;
     let longest = line.waiting;
@@ -196,7 +196,7 @@ export class FairQueue {
       line.waiting.shift()?.begin();
   }
 
-  /** The key that has used least, of those whose work may begin. The first of equals wins. */
+  /** The key with the least used time, of those with work free to begin. The first of equals wins. */
   #nextLine(): Line | undefined {
     if (this.#waiting === 0 || this.#running >= this.#slots) return undefined;
     const now = this.#now();
@@ -213,7 +213,7 @@ export class FairQueue {
   }
 }
 
-/** Time that the work of a key has used, with the work that runs. */
+/** Time used by the work of a key, running work included. */
 function usedBy({ usedMs, running, begunAt }: Line, now: number): number {
   return usedMs + running * now - begunAt;
 }

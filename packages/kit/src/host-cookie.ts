@@ -1,6 +1,6 @@
 /**
- * A cookie a browser sends to the origin that set it, and to no other host (RFC 6265bis §4.1.3.2). Over http, which
- * is for this machine only, browsers keep it without prefix and `Secure` alone.
+ * A cookie for one origin: browsers send it to no other host (RFC 6265bis §4.1.3.2). Over http, which is for this
+ * machine only, browsers keep it without prefix and `Secure` alone.
  */
 export class HostCookie {
   readonly name: string;
@@ -29,7 +29,7 @@ export class HostCookie {
     return `${this.name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; ${this.#attributes}`;
   }
 
-  /** The value of a `Set-Cookie` header that removes it. */
+  /** The value of a `Set-Cookie` header to remove it. */
   clear(): string {
     return this.set('', 0);
   }

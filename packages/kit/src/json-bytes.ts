@@ -1,7 +1,7 @@
 /** `indexOf` takes as long as so many bytes one by one. */
 export const shortBytes = 16;
 
-/** Bytes of JSON's punctuation, for readers that look at a text without parsing it. */
+/** Bytes of JSON's punctuation, for readers of unparsed text. */
 export const quote = 0x22;
 export const backslash = 0x5c;
 export const comma = 0x2c;
@@ -15,7 +15,7 @@ const letterD = 0x64;
 
 export const byteOrderMark = Buffer.from('\ufeff');
 
-/** The first byte at or after `from` that is no white space. */
+/** The place of the first byte at or after `from` other than white space. */
 export function skipSpace(json: Buffer, from: number): number {
   let at = from;
   while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at += 1;
@@ -61,7 +61,7 @@ export function noteTextEnds(json: Buffer, ends: ReadonlyMap<number, number>): v
   if (ends.size > 0) knownEnds.set(json, ends);
 }
 
-/** The place of the quote that ends the text which begins at `from`, or the end of the bytes. */
+/** The place of the closing quote of the text at `from`, or the end of the bytes. */
 export function textEnd(json: Buffer, from: number): number {
   let at = from + 1;
   for (; at < from + shortBytes; at += 1) {

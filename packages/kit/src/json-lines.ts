@@ -12,23 +12,23 @@ export interface Line {
 
 /** With blank ones: 64 MiB of these alone would take seconds. */
 const maxLines = 1_000_000;
-/** After so much work on lines that were there already, the event loop does what else waits. */
+/** After so much work on already present lines, the event loop does its other waiting work. */
 const workMs = 10;
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /**
- * The lines of a stream, without blank ones. For a line longer than `maxBytes`, calls `onTooLong` once it has passed, or
- * throws `invalid_value` before it is complete. Throws for too many lines, too. Lines that come at once do not hold the
- * event loop, with all that the reader does for them.
+ * The lines of a stream, without blank ones. For a line longer than `maxBytes`, calls `onTooLong` once it has passed,
+ * or throws `invalid_value` before it is complete. Throws for too many lines, too. Lines arriving at once do not hold
+ * the event loop, with all of the reader's work for them.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Buffer>,
   maxBytes: number,
   onTooLong?: () => void,
 ): AsyncGenerator<Line, void> {
-  /** The beginning of a line, from earlier chunks; nothing of one that is too long. */
+  /** The beginning of a line, from earlier chunks; nothing of a too long one. */
   let open: ChunkList | 'too long' | null = null;
   let number = 1;
   const join = (part: Buffer): ChunkList | 'too long' => {

@@ -14,9 +14,9 @@ export interface JsonReader {
 }
 
 /**
- * Parses JSON whose long texts are parsed by themselves, so that they are in memory once beside its bytes: `JSON.parse` alone
- * needs all of the JSON as a text, too, of twice as many bytes if one character is outside of Latin-1. `reader`: of the rest,
- * and of small parts.
+ * Parses JSON with its long texts apart, so they are in memory once beside its bytes: `JSON.parse` alone needs all of
+ * the JSON as a text, too, of twice as many bytes if one character is outside of Latin-1. `reader`: of the rest, and of
+ * small parts.
  */
 export function* parsedByTexts(
   json: Buffer,
@@ -45,7 +45,7 @@ export function* parsedByTexts(
 }
 
 function* longText(json: Buffer, text: TextPlace, reader: JsonReader): Steps<string> {
-  // Joined here, so that the pieces and their UTF-8 are garbage once the text is there.
+  // Joined here, so the pieces and their UTF-8 are garbage once the text is there.
   return (yield* textPieces(json, text, reader)).join('');
 }
 
@@ -86,7 +86,7 @@ function* partEnds(json: Buffer, { from, until }: TextPlace): Generator<number, 
       if (slash < at) slash = indexOrEnd(text, backslash, at);
       at = slash < least ? slash + escapeBytes(json, slash) : least;
     }
-    // Bytes that are no UTF-8 may be inside without an end.
+    // Bytes outside UTF-8 may be inside without an end.
     for (let more = 0; more < 3 && isInside(json[at]); more += 1) at += 1;
     yield Math.min(at, until);
   }

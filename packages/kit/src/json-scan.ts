@@ -11,16 +11,16 @@ import {
   shortBytes,
 } from './json-bytes.ts';
 
-/** The place of a text: of the quotes that begin and end it. */
+/** The place of a text: of its opening and closing quotes. */
 export interface TextPlace {
   from: number;
   until: number;
 }
 
-/** The most of each that is counted. */
+/** Maximum counts. */
 export type JsonLimits = Readonly<Record<'values' | 'texts' | 'escapes' | 'bare' | 'depth', number>>;
 
-/** Limits on JSON that is parsed at once, so that it takes up to 50 ms; without them 20 MiB would take 1.5 s and 500 MiB. */
+/** Limits of JSON parsed at once, to take up to 50 ms; without them 20 MiB would take 1.5 s and 500 MiB. */
 export const parsedAtOnce: JsonLimits = {
   // A parsed value takes up to 40 bytes.
   values: 500_000,
@@ -33,15 +33,15 @@ export const parsedAtOnce: JsonLimits = {
   depth: 200,
 };
 
-/** A piece that is scanned in 5 ms. */
+/** A piece, scanned in 5 ms. */
 const pieceBytes = 1024 * 1024;
 
 /** The end of a text with so many is found soon. */
 const fewEscapes = 8;
 
 /**
- * Counts what makes JSON expensive to parse, without parsing it, in pieces: a mebibyte takes about 2 ms. The result is
- * meaningless for text that is not JSON.
+ * Counts the expensive parts of JSON, without parsing it, in pieces: a mebibyte takes about 2 ms. The result is
+ * meaningless for text other than JSON.
  */
 export class JsonScan {
   /** Commas and opening brackets: at least the number of values minus one, one more for each empty array and object. */
@@ -59,14 +59,14 @@ export class JsonScan {
   /** Long texts and names. */
   readonly longTexts: TextPlace[] = [];
   readonly #longBytes: number;
-  /** The text that is being counted: its beginning, and the escapes before it. */
+  /** The current text: its beginning, and the escapes before it. */
   #text = { from: 0, escapes: 0 };
-  /** The place of the bytes that are being counted. */
+  /** The place of the current bytes. */
   #place = 0;
   #open = 0;
   #inText = false;
   #isEscaped = false;
-  /** The next backslash of the bytes that are being counted. */
+  /** The next backslash of the current bytes. */
   #slash = -1;
 
   /** `longBytes`: longer texts are noted. */
@@ -75,8 +75,8 @@ export class JsonScan {
   }
 
   /**
-   * Counts the bytes from `from` to `until`, which follow the ones that were counted before. `place`: where they begin in the
-   * document, if that is in pieces.
+   * Counts the bytes from `from` to `until`, which follow the bytes counted before. `place`: where they begin in the
+   * document, if the document is in pieces.
    */
   add(json: Buffer, from = 0, until = json.length, place = from): this {
     const part = json.subarray(from, until);
@@ -86,7 +86,7 @@ export class JsonScan {
     return this;
   }
 
-  /** The first of `limits` that the JSON exceeds; scans no further. */
+  /** The first of `limits` exceeded by the JSON; scans no further. */
   static exceeds(json: Buffer, limits: JsonLimits): keyof JsonLimits | undefined {
     const scan = new JsonScan();
     let exceeded: keyof JsonLimits | undefined;
@@ -95,7 +95,7 @@ export class JsonScan {
     return exceeded;
   }
 
-  /** The first of `limits` that is exceeded so far. */
+  /** The first of `limits` exceeded so far. */
   exceeds({ values, texts, escapes, bare, depth }: JsonLimits): keyof JsonLimits | undefined {
     if (this.values > values) return 'values';
     if (this.texts > texts) return 'texts';
@@ -156,13 +156,13 @@ export class JsonScan {
 
   /** The next quote or backslash after `at`, or the end. */
   #plainEnd(part: Buffer, at: number): number {
-    // Kept, so that texts without one are not searched for it again and again.
+    // Kept, so texts without one are not searched for it again and again.
     if (this.#slash <= at) this.#slash = indexOrEnd(part, backslash, at + 1);
     return Math.min(this.#slash, indexOrEnd(part, quote, at + 1));
   }
 }
 
-/** Longer texts of documents that are scanned in pieces are noted. */
+/** Longer texts are noted, in documents scanned in pieces. */
 const longBytes = 4 * 1024;
 
 /**

@@ -3,8 +3,8 @@ import { JsonScan } from './json-scan.ts';
 const unlimited = { texts: Infinity, escapes: Infinity, bare: Infinity };
 
 /**
- * Whether a JSON text has more values, which commas and opening brackets show, or more objects and arrays inside one
- * another. The result is meaningless for text that is not JSON.
+ * Whether a JSON text has more values, counted by commas and opening brackets, or more objects and arrays inside one
+ * another. The result is meaningless for text other than JSON.
  */
 export function isLarger(json: Buffer, most: { values: number; depth: number }): boolean {
   return JsonScan.exceeds(json, { ...unlimited, ...most }) !== undefined;

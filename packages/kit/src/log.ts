@@ -3,14 +3,16 @@ import { toAppError } from './errors.ts';
 
 export type { Logger } from 'pino';
 
-/** A logger that writes nothing needs no destination, whose timer would flush it for as long as the process runs. */
+/**
+ * A logger without output needs no destination: the destination's timer would flush it for as long as the process runs.
+ */
 const nowhere: DestinationStream = { write: () => undefined };
 
 /**
- * A logger that writes JSON lines to standard output. Never pass it bodies, keys, cookies or prompts.
+ * A logger of JSON lines on standard output. Never pass it bodies, keys, cookies or prompts.
  *
- * Lines are buffered for 100 ms or 4 kB, because one write per request would cost the hot path a system call.
- * `run` of `@gatehouse/shell` flushes the buffer before the process ends. Lines are not searched for secrets: that would
+ * Lines are buffered for 100 ms or 4 kB, because one write per request would cost the hot path a system call. `run` of
+ * `@gatehouse/shell` flushes the buffer before the process ends. Lines are not searched for secrets: the search would
  * cost 16 µs each.
  */
 export function createLogger(
@@ -29,7 +31,7 @@ export function createLogger(
   );
 }
 
-/** Standard output. Loggers of one process share it, so that their lines do not mix. */
+/** Standard output. Loggers of one process share it, so their lines do not mix. */
 export function logDestination(): DestinationStream {
   return pino.destination({ fd: 1, sync: false, minLength: 4_096, periodicFlush: 100 });
 }

@@ -14,7 +14,7 @@ export interface HistogramOptions {
 
 /**
  * Metrics defined by the semantic conventions of OpenTelemetry, exported by OTLP. All other metrics are in the
- * Prometheus registry of `metrics.ts`. Code that measures takes `Meter | undefined`, as with `Tracer`.
+ * Prometheus registry of `metrics.ts`. Measuring code takes `Meter | undefined`, as with `Tracer`.
  */
 export interface Meter {
   /** Recording never throws. */

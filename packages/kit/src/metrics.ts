@@ -10,7 +10,7 @@ export { Counter, Gauge, Histogram, Registry } from 'prom-client';
 const loopSamplingMs = 50;
 
 /**
- * A separate registry for each service, so that several services can share a process. Labels must be low-cardinality.
+ * A separate registry for each service: several services can share a process. Labels must be low-cardinality.
  * `withProcess`: whether it has the metrics of the process too (the default).
  */
 export function createRegistry(service: string, { ofProcess: withProcess = true } = {}): Registry {
@@ -33,7 +33,7 @@ function registryOf(service: string): Registry {
   return registry;
 }
 
-/** The metrics of registries in one text: each name once, with the samples of all registries that have it. */
+/** The metrics of registries in one text: each name once, with the samples of all its registries. */
 export async function expositionOf(
   registries: readonly Registry[],
 ): Promise<{ contentType: string; text: string }> {
@@ -59,7 +59,7 @@ export function counter<Label extends string = never>(
   return new Counter({ name, help, labelNames, registers: [registry] });
 }
 
-/** Creates a gauge in a registry. One that is computed when it is collected: `new Gauge`. */
+/** Creates a gauge in a registry. For one computed at collection: `new Gauge`. */
 export function gauge<Label extends string = never>(
   registry: Registry,
   name: string,

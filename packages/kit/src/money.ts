@@ -2,7 +2,7 @@
 
 const decimals = 12;
 
-/** The most that 64 bits hold, which columns and RPCs have for money: nine million dollars. */
+/** The maximum of 64 bits, the money type of columns and RPCs: nine million dollars. */
 export const maxPico = 2n ** 63n - 1n;
 
 /** The nearest amount the database and the RPCs hold. */
@@ -17,7 +17,7 @@ export function usdOf(pico: bigint): string {
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
-/** Parses a USD amount with at most twelve decimals, such as "12.50". */
+/** Parses a USD amount with at most twelve decimals, like "12.50". */
 export function picoOf(usd: string): bigint {
   const [whole = '', fraction = ''] = usd.split('.');
   return BigInt(whole + fraction.padEnd(decimals, '0'));

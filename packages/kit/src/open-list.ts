@@ -11,7 +11,7 @@ export class OpenList<Entry> implements Iterable<Entry> {
     return this.#entries.length === 0;
   }
 
-  /** Returns what removes the entry. Call that once. */
+  /** Returns a function to remove the entry. Call it once. */
   add(entry: Entry): () => void {
     this.#entries.push(entry);
     const node = this.#entries.tail;

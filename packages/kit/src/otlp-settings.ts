@@ -6,7 +6,7 @@ import { version } from './version.ts';
 const receiver = z.url({ protocol: /^https?$/ });
 
 /**
- * Settings of the OpenTelemetry SDK that traces and metrics support
+ * Settings of the OpenTelemetry SDK supported by traces and metrics
  * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
  */
 export const otlpSettings = {
@@ -16,7 +16,7 @@ export const otlpSettings = {
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: receiver.optional(),
   /** Full URL for metrics; overrides the base URL. */
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: receiver.optional(),
-  /** `name=value,…` with percent-encoded values, such as the receiver's API key. */
+  /** `name=value,…` with percent-encoded values, like the receiver's API key. */
   OTEL_EXPORTER_OTLP_HEADERS: keyValueList.optional(),
   /** `none` disables the export of traces. */
   OTEL_TRACES_EXPORTER: z.string().optional(),

@@ -9,12 +9,12 @@ import type { SpanRecord, Tracer } from './tracing.ts';
 import { version } from './version.ts';
 
 const batchEveryMs = 2_000;
-/** Spans that wait while a batch is sent; further spans are dropped. A span takes about 1 kB. */
+/** Spans waiting while a batch is sent; further spans are dropped. A span takes about 1 kB. */
 const maxQueued = 8_192;
 /** How long `stop` waits for the last spans. */
 const longestStopMs = 3_000;
 const logEveryMs = 60_000;
-/** Smaller corrections of the wall clock are ignored, so that spans keep their order. */
+/** Smaller corrections of the wall clock are ignored, to keep spans in order. */
 const clockToleranceMs = 50;
 
 const sampled = 1;

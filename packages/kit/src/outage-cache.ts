@@ -6,19 +6,19 @@ import { SharedCalls } from './shared-calls.ts';
 export interface OutageCacheOptions<Value> {
   /** Maximum number of entries; the least recently used is evicted first. */
   max: number;
-  /** Maximum bytes of all entries, for values whose size callers decide. Default: only `max` applies. */
+  /** Maximum bytes of all entries, for values of a size decided by callers. Default: only `max` applies. */
   size?: { maxBytes: number; bytesOf: (value: Value) => number };
   /** How long a value is used without asking the source again. */
   freshMs: number;
   /** How long a value is used while the source is unavailable. */
   outageMs: number;
-  /** Whether an error means that the source is unavailable. Other errors are passed to the caller. */
+  /** Whether an error means an outage of the source. Other errors are passed to the caller. */
   isOutage: (error: unknown) => boolean;
-  /** Reports changes of the source, so that values which may be used during an outage stay fresh until they change. */
+  /** Reports changes of the source: values usable during an outage stay fresh until they change. */
   watch?: WatchOptions<Value>;
   /**
-   * Whether a value may be used during an outage (default: yes). Values that may not, such as "no such key", are kept
-   * apart and never evict those that may.
+   * Whether a value may be used during an outage (default: yes). Values unusable then, like "no such key", are kept
+   * apart and never evict usable ones.
    */
   survivesOutage?: (value: Value) => boolean;
 }
@@ -27,13 +27,13 @@ export interface WatchOptions<Value> {
   changes: ChangeWatch;
   /** How long a value is used, without a change, before the source is asked again. */
   longestMs: number;
-  /** The things a value depends on, by their names in the watch; null for a value that none covers. */
+  /** The things a value depends on, by their names in the watch; null for a value outside the watch. */
   subjectsOf: (value: Value, key: string) => readonly string[] | null;
 }
 
 interface Entry<Value> {
   value: Value;
-  /** The start of the call that returned it. */
+  /** The start of the call with this answer. */
   loadedAt: number;
   /** When it was known to be current: since then it may be used during an outage. */
   currentAt: number;
@@ -43,17 +43,17 @@ interface Entry<Value> {
   graceUntil: number;
 }
 
-/** Delay before the next refresh after a failed one, so that an outage does not cost each request a timeout. */
+/** Delay before the next refresh after a failed one, so an outage does not cost each request a timeout. */
 const retryAfterMs = 1_000;
 
 /**
- * Caches values of another service: fresh for seconds, and usable for minutes while that service is unavailable.
+ * Caches values of another service: fresh for seconds, and usable for minutes during an outage of the service.
  * Concurrent look-ups of one key share one call.
  */
 export class OutageCache<Value> {
   readonly #options: OutageCacheOptions<Value>;
   readonly #entries: LRUCache<string, Entry<Value>>;
-  /** Entries that may not be used during an outage. Separate, so that guessed keys do not evict known ones. */
+  /** Entries unusable during an outage. Separate, so guessed keys do not evict known ones. */
   readonly #passing: LRUCache<string, Entry<Value>>;
   readonly #calls = new SharedCalls<Value>();
 
@@ -87,7 +87,7 @@ export class OutageCache<Value> {
     return changes === undefined || subjects === null ? 'unknown' : changes.stateOf(subjects, loadedAt);
   }
 
-  /** Whether an entry may be used during an outage: not one whose change was heard of, such as a revoked key. */
+  /** Whether an entry may be used during an outage: not after a known change of it, like a revoked key. */
   #coversOutage(entry: Entry<Value>): boolean {
     const isRecent = monotonicMs() - entry.currentAt < this.#options.outageMs;
     return isRecent && this.#stateOf(entry) !== 'changed';
@@ -104,7 +104,7 @@ export class OutageCache<Value> {
     return this.#calls.get(key, () => this.#load(key, load));
   }
 
-  /** Whether the last answer for the key was one that may be used during an outage, however old it is. */
+  /** Whether the last answer for the key is usable during an outage, however old it is. */
   knows(key: string): boolean {
     return this.#entries.has(key);
   }

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 
-/** Texts that prove something by being known: of cookies, links and codes. Stores keep their hashes alone. */
+/** Secret texts of cookies, links and codes: knowing one is the proof. Stores keep their hashes alone. */
 
 /** 256 random bits, in 43 characters of a URL. */
 export function newRandomToken(): string {
@@ -11,7 +11,7 @@ export function tokenSha256(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
-/** The hash of a token; null for a text that can be none. */
+/** The hash of a token; null for an impossible one. */
 export function tokenSha256Of(text: string | undefined): Buffer | null {
   return text !== undefined && /^[\w-]{43}$/.test(text) ? tokenSha256(text) : null;
 }

@@ -12,7 +12,7 @@ export class SharedCalls<Value> {
     return call;
   }
 
-  /** The call that runs for a key. */
+  /** The running call for a key. */
   inFlight(key: string): Promise<Value> | undefined {
     return this.#calls.get(key);
   }

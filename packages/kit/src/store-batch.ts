@@ -1,15 +1,15 @@
 export interface TogetherOrAlone<Item> {
-  /** Stores items, all or none. */
+  /** Stores items atomically. */
   store: (items: readonly Item[]) => Promise<void>;
-  /** Whether an error of `store` means that an item is to blame, so that it would fail again. */
+  /** Whether an error of `store` blames an item, so it would fail again. */
   isRefusal: (error: unknown) => boolean;
-  /** Called with an item that is refused alone. */
+  /** Called with an item refused alone. */
   refuse: (item: Item, error: unknown) => Promise<void>;
 }
 
 /**
- * Stores all items at once, or each alone when one of them is refused, so that a bad item harms no other. Throws what
- * is no refusal: it may pass when all of it is tried again.
+ * Stores all items at once, or each alone when one of them is refused, so a bad item harms no other. Throws other
+ * errors: they may pass when all of it is tried again.
  */
 export async function storeBatchThenEach<Item>(
   items: readonly Item[],

@@ -18,7 +18,7 @@ export interface SpanRecord {
 
 /**
  * Collects spans and exports them later, in batches. Traced code takes `Tracer | undefined` and calls `tracer?.record({
- * … })`, so that without a tracer the record is not even created.
+ * … })`, so without a tracer the record is not even created.
  */
 export interface Tracer {
   /** Drops spans of traces the caller did not sample. Never throws. */

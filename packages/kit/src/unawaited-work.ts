@@ -1,10 +1,10 @@
 import { forEveryone } from './caller-signal.ts';
 import { settledWithin } from './clock.ts';
 
-/** A service that stops waits for the work so long. */
+/** Time a stopping service waits for the work. */
 const longestStopMs = 5_000;
 
-/** Work that no request waits for, and that a service which stops lets end. */
+/** Work without a waiting request. A stopping service lets it end. */
 export class UnawaitedWork {
   readonly #idle = Promise.withResolvers<undefined>();
   #underWay = 0;

@@ -80,7 +80,7 @@ function lowerFirst(text: string): string {
  * Query parameters as an object. Throws when one is repeated, because components could disagree on which value counts.
  */
 export function queryObject(query: string): Record<string, string> {
-  // No prototype, so that a parameter named `__proto__` is kept.
+  // No prototype, to keep a parameter named `__proto__`.
   const fields = Object.create(null) as Record<string, string>;
   for (const [name, value] of new URLSearchParams(query)) {
     if (Object.hasOwn(fields, name)) {
