@@ -44,7 +44,7 @@ export async function release({ boss, system, schema }: Jobs<Tasks>, claim: Clai
   try {
     await releaseClaim(system, schema, claim);
   } catch (error) {
-    // A newer job with its key waits: that one does its work.
+    // A newer job with its key waits, and will do its work.
     if (!isUniqueViolation(error, 'job_common_i1') && !isUniqueViolation(error, 'job_common_i13'))
       throw error;
     await boss.deleteJob(claim.task, attemptOf(claim));

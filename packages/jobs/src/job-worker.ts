@@ -24,9 +24,9 @@ export interface JobWorkerOptions<Known extends Tasks> {
 }
 
 export interface JobTiming {
-  /** How often to look for tasks with jobs other replicas have added or whose time has come. */
+  /** Interval of looking for tasks with jobs added by other replicas or now due. */
   pollMs: number;
-  /** How often a replica shows that it still runs its jobs, and looks for those of lost replicas. */
+  /** Interval of a replica's heartbeat for its running jobs, and of looking for those of lost replicas. */
   heartbeatMs: number;
   /** After this time without a heartbeat a job runs again. */
   lostAfterMs: number;
@@ -44,8 +44,8 @@ const mostCounted = 100_000;
 const dead = { queue: deadQueue, days: 30, most: 1_000 };
 
 /**
- * Runs the jobs of a service: a part of it that starts before its servers. Every replica has one. It uses the
- * connections of the system pool, each for a few milliseconds.
+ * Runs the jobs of a service: a part of it, started before its servers. Every replica has one. It uses the connections
+ * of the system pool, each for a few milliseconds.
  */
 export class JobWorker<Known extends Tasks> {
   readonly #options: JobWorkerOptions<Known>;
@@ -60,7 +60,7 @@ export class JobWorker<Known extends Tasks> {
   #polls = 0;
   /** When a job was last added, run or found here. At first the start: jobs may have waited for a replica. */
   #activeAt = monotonicMs();
-  /** When the database last failed: the heartbeats of all replicas may be late because of that. */
+  /** When the database last failed: the heartbeats of all replicas may be late because of it. */
   #troubleAt = -Infinity;
 
   constructor(options: JobWorkerOptions<Known>) {
@@ -74,7 +74,7 @@ export class JobWorker<Known extends Tasks> {
       if (handler === undefined) throw new Error(`the task ${name} has no handler`);
       const { pollMs } = this.#timing;
       const metrics = this.#metrics;
-      // From 0, so that the first one counts as an increase.
+      // From 0, so the first one counts as an increase.
       for (const each of [metrics.done, metrics.failed, metrics.dead, metrics.running, metrics.waiting])
         each.inc({ task: name }, 0);
       this.#runners.set(

@@ -8,7 +8,7 @@ import { addJob, anyActive, deleteWaiting } from './store/job-store.ts';
 import { jobsSchema } from './store/schema-store.ts';
 
 export interface JobsOptions<Known extends Tasks> {
-  /** The service whose jobs these are; `jobs: true` in the list of services. */
+  /** The service of these jobs; `jobs: true` in the list of services. */
   service: string;
   tasks: Known;
   /** A pool of `<service>_system`. */
@@ -27,13 +27,13 @@ export interface NewJob<Known extends Tasks, Name extends keyof Known> {
   afterS?: number;
   /**
    * At most one job of the tenant and task with this key waits for its first attempt; adding another one changes
-   * nothing. One that is running or was tried does not count, because it may have read what has changed since. Tasks
-   * `inOrder` need a key: there one that was tried counts too, and one that waits runs at the earlier of both times.
+   * nothing. A running or tried one does not count, because it may have read what has changed since. Tasks `inOrder`
+   * need a key: there a tried one counts too, and a waiting one runs at the earlier of both times.
    */
   key?: string;
   /**
-   * Adds nothing either if a job with the key waits for a later attempt. Meant for periodic searches that find the same
-   * work again.
+   * Adds nothing either if a job with the key waits for a later attempt. Meant for periodic searches, which find the
+   * same work again.
    */
   unlessTried?: true;
   /** Higher ones run before others of the same task and tenant. Tenants take turns whatever theirs are. Default: 0. */
@@ -63,7 +63,7 @@ export class Jobs<Known extends Tasks> {
   }
 
   /**
-   * Adds a job in the caller's transaction: it runs if that commits. `db` is the client of a transaction of
+   * Adds a job in the caller's transaction: it runs if the transaction commits. `db` is the client of a transaction of
    * `withTenant`, which can add jobs of its tenant only, or acts as `<service>_system`. Returns the job's id; undefined
    * if a job with the same key waits.
    */
@@ -86,8 +86,8 @@ export class Jobs<Known extends Tasks> {
   }
 
   /**
-   * Deletes the job with this key if it does not run yet or waits for its next attempt. Returns how many that were: a
-   * job of this key may wait for its next attempt beside a newer one.
+   * Deletes the job with this key if it does not run yet or waits for its next attempt. Returns the number of deleted
+   * jobs: a job of this key may wait for its next attempt beside a newer one.
    */
   cancel<Name extends keyof Known & string>(
     db: Queryable,
@@ -97,8 +97,8 @@ export class Jobs<Known extends Tasks> {
   }
 
   /**
-   * Whether one of these jobs of a tenant runs: those of `tasks` whose id `member` is one of `ids`. A job of a lost
-   * replica counts until it is taken for lost.
+   * Whether one of these jobs of a tenant runs: jobs of `tasks` with one of `ids` as `member`. A job of a lost replica
+   * counts until it is taken for lost.
    */
   anyRunning<Name extends keyof Known & string>(
     db: Queryable,

@@ -4,8 +4,8 @@ import { PgBoss, type Db } from 'pg-boss';
 import { jobsSchema } from './store/schema-store.ts';
 
 /**
- * The library without anything that runs by itself: no connections, timers or migrations of its own. `JobWorker` does
- * that work with the pool and the metrics of the service.
+ * The library without background work of its own: no connections, timers or migrations. `JobWorker` does this work with
+ * the pool and the metrics of the service.
  */
 export function createBoss(service: string, system: Pool, log: Logger): PgBoss {
   const boss = new PgBoss({

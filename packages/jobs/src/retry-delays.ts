@@ -4,8 +4,8 @@ const firstS = [1, 2, 5, 15, 60, 120];
 const laterS = 300;
 
 /**
- * `retryAfterS` for work that must be done however long another service is down: soon at first, then every five
- * minutes, for as long as jobs are kept.
+ * `retryAfterS` for work to be done however long another service is down: soon at first, then every five minutes, for
+ * as long as jobs are kept.
  */
 export const whileOthersAreDown: readonly number[] = [
   ...firstS,
@@ -14,7 +14,7 @@ export const whileOthersAreDown: readonly number[] = [
 
 const urgentS = 15;
 
-/** The same for work that somebody waits for: every 15 seconds. */
+/** The same for work somebody waits for: every 15 seconds. */
 export const whileAwaited: readonly number[] = [
   ...firstS.filter((seconds) => seconds < urgentS),
   ...Array<number>((days * dayS) / urgentS).fill(urgentS),

@@ -12,15 +12,15 @@ import {
 } from './store/schema-store.ts';
 
 /**
- * `version` is the schema of the library's pinned release, and `usableFrom` the oldest one whose releases work on it.
- * Both are decided when the library is upgraded: see ADR 27.
+ * `version` is the schema of the library's pinned release, and `usableFrom` the oldest version with releases able to
+ * work on it. Both are decided when the library is upgraded: see ADR 27.
  */
 export const thisRelease: SchemaVersions = { version: 46, usableFrom: 46 };
 
 /**
- * The part of a service's migration step that creates and migrates its schema of jobs. Runs as the owner, under the
- * lock of the step and after the service's own migrations. Safe to repeat. Leaves a schema that a newer release has
- * migrated unchanged.
+ * The part of a service's migration step to create and migrate its schema of jobs. Runs as the owner, under the lock of
+ * the step and after the service's own migrations. Safe to repeat. Leaves a schema migrated by a newer release
+ * unchanged.
  */
 export async function migrateJobs(owner: BareClient, service: string): Promise<void> {
   const schema = jobsSchema(service);
@@ -46,7 +46,7 @@ function upgradeOf(schema: string, from: number): string {
     .replaceAll(' CONCURRENTLY', '');
 }
 
-/** Throws if this release can't use the schema of jobs; logs that a newer release has migrated it. */
+/** Throws if this release can't use the schema of jobs; logs a migration by a newer release. */
 export async function assertJobsSchema(db: BareClient, service: string, log: Logger): Promise<void> {
   const schema = jobsSchema(service);
   const versions = await readVersions(db, schema);

@@ -15,16 +15,16 @@ export interface TaskRunnerOptions {
   handler: JobHandler;
   log: Logger;
   metrics: JobMetrics;
-  /** How often the worker looks for jobs other replicas have added or whose time has come, and wakes the runner. */
+  /** Interval at which the worker looks for jobs added by other replicas or now due, and wakes the runner. */
   pollMs: number;
 }
 
-/** Time that a handler has to end after its signal has aborted; then its job goes on without it. */
+/** Time for a handler to end after its signal has aborted; then its job goes on without it. */
 export const graceMs = 1_000;
 const settleRetryMs = 1_000;
 /** Comes before the id of every tenant. */
 const beforeAll = '';
-/** A runner that nothing wakes looks for jobs by itself, after so many polls of its worker. */
+/** Without being woken, a runner looks for jobs by itself after so many polls of its worker. */
 const restPolls = 15;
 
 interface Running {
@@ -45,7 +45,6 @@ export class TaskRunner {
   readonly #loop = new BackgroundLoop(() => this.#round());
   /** After an empty answer: asking again for the same tenants is useless for a while. */
   #empty: { full: readonly string[]; until: number } | undefined;
-  /** The tenant of the last job that was begun. */
   #lastTenant = beforeAll;
   /** Set at the end of a drain: what can't be settled now is left to other replicas. */
   #isGivenUp = false;
@@ -74,12 +73,12 @@ export class TaskRunner {
     this.#loop.wake();
   }
 
-  /** The attempts that run now. */
+  /** The running attempts. */
   claims(): Claim[] {
     return [...this.#running].filter(({ lost }) => !lost).map(({ claim }) => claim);
   }
 
-  /** Ends attempts whose jobs other replicas have taken over. */
+  /** Ends attempts of jobs taken over by other replicas. */
   lose(claims: readonly Claim[]): void {
     for (const running of this.#running) {
       if (!claims.includes(running.claim) || running.lost) continue;
@@ -118,8 +117,8 @@ export class TaskRunner {
   }
 
   /**
-   * One statement for each job, so that each sees which tenants have no slot left. One that finds nothing has looked at
-   * every tenant, so it is not repeated until something has changed.
+   * One statement for each job, so each sees the tenants without a slot left. One without a result has looked at every
+   * tenant, so it is not repeated until something has changed.
    */
   async #fill(): Promise<void> {
     const { jobs, task, pollMs } = this.#options;
@@ -138,7 +137,7 @@ export class TaskRunner {
     }
   }
 
-  /** The next job: tenants take turns, after the one that had the last. Null if none may run. */
+  /** The next job: tenants take turns, after the tenant of the last one. Null if no job may run. */
   async #take(full: readonly string[]): Promise<TakenJob | null> {
     const { jobs, name: task, task: options } = this.#options;
     const { system, schema } = jobs;
@@ -164,7 +163,7 @@ export class TaskRunner {
   }
 
   #begin(claim: Claim, ids: JobIds): void {
-    // An earlier attempt that was taken for lost may still run here.
+    // An earlier attempt, taken for lost, may still run here.
     this.lose(this.claims().filter(({ id }) => id === claim.id));
     const { tenantId } = claim;
     const controller = new AbortController();
@@ -267,7 +266,7 @@ export async function recordFailure(
   log.error(fields, 'a job failed for the last time; moved it to the dead jobs');
 }
 
-/** Rejects with the reason of the signal some time after it has aborted; before that, the handler may end by itself. */
+/** Rejects with the reason of the signal some time after it has aborted; before then, the handler may end by itself. */
 async function rejectedAfter(signal: AbortSignal): Promise<never> {
   await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   await sleep(graceMs);

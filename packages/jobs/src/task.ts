@@ -1,11 +1,11 @@
 import type { Logger } from '@gatehouse/kit/log';
 
-/** The subject of a job: ids by name, such as `{ documentId }`. Never content: a handler reads that when it runs. */
+/** The subject of a job: ids by name, like `{ documentId }`. Never content: a handler reads it when it runs. */
 export type JobIds = Readonly<Record<string, string>>;
 
 export interface TaskOptions {
   /**
-   * Seconds between a failed attempt and the next one. A job whose process was lost runs again at once. After one more
+   * Seconds between a failed attempt and the next one. A job of a lost process runs again at once. After one more
    * attempt than there are delays, the job is dead.
    */
   retryAfterS: readonly number[];
@@ -13,16 +13,16 @@ export interface TaskOptions {
   deadlineMs: number;
   /** How many jobs of the task a replica runs at a time. */
   concurrency: number;
-  /** How many of them may belong to one tenant; less than `concurrency`, so that no tenant takes all. */
+  /** Maximum of them for one tenant; less than `concurrency`, so no tenant takes all. */
   perTenant: number;
   /**
-   * Whether jobs with the same key run one after the other. One that waits for its next attempt does the work of those
-   * that were added since. Default: false. A task can't change this: use a new name.
+   * Whether jobs with the same key run one after the other. One waiting for its next attempt does the work of those
+   * added since. Default: false. A task can't change this: use a new name.
    */
   inOrder?: boolean;
 }
 
-/** A task whose jobs have these ids. Made by `defineTask`. */
+/** A task with these ids in its jobs. Made by `defineTask`. */
 export interface Task<Ids extends JobIds = JobIds> extends TaskOptions {
   /** Only its type matters. */
   readonly ids?: Ids;
@@ -47,8 +47,8 @@ export interface JobContext {
 }
 
 /**
- * Does the work of one job. It may run more than once, also beside an attempt that was taken for lost, so what it does
- * must be repeatable. A rejection is a failed attempt.
+ * Does the work of one job. It may run more than once, also beside an attempt taken for lost, so its effects must be
+ * repeatable. A rejection is a failed attempt.
  */
 export type JobHandler<Ids extends JobIds = JobIds> = (ids: Ids, context: JobContext) => Promise<void>;
 

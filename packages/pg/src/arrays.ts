@@ -1,6 +1,6 @@
 /*
- * Encodes arrays for `unnest($1::uuid[], $2::text[])` at little cost. In the array literals that pg makes, each text is
- * quoted here and parsed by PostgreSQL.
+ * Encodes arrays for `unnest($1::uuid[], $2::text[])` at little cost. In pg's own array literals, each text is quoted
+ * here and parsed by PostgreSQL.
  */
 
 /** The OID of `text`, the same in every PostgreSQL. */
@@ -38,7 +38,7 @@ export function plainArray(values: readonly (string | number | boolean | null)[]
   return `{${values.map((value) => value ?? 'NULL').join()}}`;
 }
 
-/** Encodes an array of texts as an array literal, for a text that is itself in an array. */
+/** Encodes an array of texts as an array literal, to be a text in an array itself. */
 export function arrayLiteral(texts: readonly string[]): string {
   return `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join()}}`;
 }

@@ -3,11 +3,11 @@ import { cleanUpMs, cleanUpRows, minuteMs } from '@gatehouse/kit/bounds';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool, Queryable } from './pool.ts';
 
-/** Rows of a table that are deleted once a condition holds. */
+/** Rows of a table to be deleted once a condition holds. */
 export interface OldRows {
   /** With its schema. */
   table: string;
-  /** SQL that an index serves, such as `expires_at <= now()`. */
+  /** SQL served by an index, like `expires_at <= now()`. */
   where: string;
   /** A unique column. Default: the physical place of a row, which a role without `select` on the table can't read. */
   key?: string;
@@ -20,7 +20,7 @@ export interface OldRows {
 }
 
 /**
- * Deletes up to `limit` of such rows, and returns their number. The condition is repeated, because a row may be renewed
+ * Deletes up to `limit` old rows, and returns their number. The condition is repeated, because a row may be renewed
  * while the statement waits for its lock.
  */
 export function deleteOldRows(

@@ -1,9 +1,9 @@
 import type { Queryable } from './pool.ts';
 
 export interface ConnectionLimit {
-  /** Connections that the server gives to logins without superuser rights. */
+  /** Connections for logins without superuser rights at the server. */
   allowed: number;
-  /** Those that are open now, of everybody. */
+  /** Open connections at the moment, of all clients. */
   open: number;
 }
 

@@ -2,9 +2,9 @@ import { settledWithin } from '@gatehouse/kit/clock';
 import { createPool, type Pool, type PoolOptions } from './pool.ts';
 
 export interface DatabaseCheckOptions extends Omit<PoolOptions, 'max' | 'name' | 'idleTimeoutMs'> {
-  /** The service whose readiness it is. */
+  /** The service to check the readiness of. */
   service: string;
-  /** Default: 1,500 ms, shorter than the 2 s that a platform should wait for the readiness probe. */
+  /** Default: 1,500 ms, shorter than the 2 s for a platform to wait for the readiness probe. */
   answerTimeoutMs?: number;
 }
 
@@ -26,7 +26,7 @@ export class DatabaseCheck {
     this.#answerTimeoutMs = answerTimeoutMs;
   }
 
-  /** Concurrent calls share one statement, so at most one waits on a database that hangs. */
+  /** Concurrent calls share one statement, so at most one waits on a hanging database. */
   async answers(): Promise<boolean> {
     let answered = false;
     this.#pending ??= this.#ask();

@@ -2,8 +2,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { DatabaseError } from 'pg';
 
 /**
- * SQLSTATE classes that mean an outage: connection exceptions, insufficient resources, shutdown and start-up, I/O
- * errors, statement and transaction timeouts, and a read-only standby
+ * SQLSTATE classes of an outage: connection exceptions, insufficient resources, shutdown and start-up, I/O errors,
+ * statement and transaction timeouts, and a read-only standby
  * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 const outageStates = /^(08|53|57014|57P0[1-5]|58|25006|25P03)/;
@@ -20,11 +20,11 @@ const outageSystemErrors = new Set([
 const outageMessages =
   /connection terminated|timeout exceeded when trying to connect|query read timeout|client has encountered a connection error|not queryable/i;
 
-/** Sessions that the server has ended: shutdown, termination, and time-outs of idle sessions and transactions. */
+/** Sessions ended by the server: shutdown, termination, and time-outs of idle sessions and transactions. */
 const endedStates = /^(57P0[1-5]|25P0[34])/;
 const lostMessages = /connection terminated|connection error|not queryable/i;
 
-/** Whether a statement failed because its connection is gone, so that it was not executed by a server that still is there. */
+/** Whether a statement failed because its connection is gone, so no server still there has executed it. */
 export function isConnectionLost(error: unknown): boolean {
   const { code, message } = Object(error) as { code?: unknown; message?: unknown };
   const state = String(code);
@@ -33,7 +33,7 @@ export function isConnectionLost(error: unknown): boolean {
   );
 }
 
-/** Whether the database has undone a statement that can be tried again at once: deadlocks and serialization failures. */
+/** Whether the database has undone a statement, to be tried again at once: deadlocks and serialization failures. */
 export function isRolledBack(error: unknown): boolean {
   return error instanceof DatabaseError && error.code?.startsWith('40') === true;
 }
@@ -41,7 +41,7 @@ export function isRolledBack(error: unknown): boolean {
 /** The SQLSTATE when `statement_timeout` cancels a statement. */
 const statementTimeout = '57014';
 
-/** Whether an error means that the database is unavailable, rather than that it rejected the statement. */
+/** Whether an error means an outage of the database, rather than a rejected statement. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (error instanceof AppError)
     return error.code === 'database_unavailable' || error.code === 'query_timeout';
@@ -81,7 +81,7 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '55P03';
 }
 
-/** The 503 for a statement that took too long. */
+/** The 503 for a statement over its time. */
 export function queryTimedOut(cause: unknown): AppError {
   return new AppError(
     'query_timeout',
@@ -90,7 +90,7 @@ export function queryTimedOut(cause: unknown): AppError {
   );
 }
 
-/** The 503 for work that has waited too long for a connection. */
+/** The 503 for work after too long a wait for a connection. */
 export function databaseBusy(): AppError {
   return new AppError('database_unavailable', 'The database is busy. Try again shortly.', {
     headers: { 'retry-after': '1' },
@@ -105,12 +105,11 @@ function databaseUnavailable(cause: unknown): AppError {
 }
 
 /**
- * SQLSTATE classes that mean the values themselves were rejected: data exceptions, constraint violations, program
- * limits exceeded.
+ * SQLSTATE classes of values rejected for themselves: data exceptions, constraint violations, program limits exceeded.
  */
 const refusals = /^(22|23|54)/;
 
-/** Whether the database rejected the values themselves, so that a retry would fail too. */
+/** Whether the database rejected the values themselves, so a retry would fail too. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError && refusals.test(error.code ?? '');
 }

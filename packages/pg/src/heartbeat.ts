@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '@gatehouse/kit/log';
 
-/** A statement that shows that this process lives. Its values are copied to the thread. */
+/** A statement as a sign of life of this process. Its values are copied to the thread. */
 export interface Beat {
   text: string;
   values: readonly unknown[];
@@ -24,7 +24,7 @@ export interface HeartbeatOptions<Row> {
   stuckAfterMs?: number;
 }
 
-/** The data that the thread starts with. */
+/** The data of the thread at its start. */
 export interface ThreadData extends Required<
   Pick<HeartbeatOptions<never>, 'url' | 'role' | 'service' | 'everyMs' | 'retryMs' | 'stuckAfterMs'>
 > {
@@ -33,7 +33,7 @@ export interface ThreadData extends Required<
   pulse: SharedArrayBuffer;
 }
 
-/** To the thread: the statement from now on, with a number; or that it should end. */
+/** To the thread: the statement from now on, with a number; or the end. */
 export type ToThread = { number: number; beat: Beat | null } | 'stop';
 /** From the thread: the rows of the statement with this number. */
 export interface FromThread {
@@ -42,7 +42,7 @@ export interface FromThread {
 }
 
 /**
- * A loop that stands still for longer is stuck for good: no bound of the gateway allows a stall of a tenth of that, and
+ * A loop standing still for longer is stuck for good: no bound of the gateway allows a stall of a tenth of it, and
  * Kubernetes restarts the container by then (`livenessProbe`). Then its work is better done elsewhere (ADR 46).
  */
 const stuckAfterMs = 60_000;
@@ -54,8 +54,8 @@ const maxHeapMiB = 64;
 const file = path.join(import.meta.dirname, `heartbeat-thread${path.extname(import.meta.filename)}`);
 
 /**
- * Sends a statement every few seconds from a thread with its own connection, so that a busy event loop does not look like
- * a dead process to other replicas. The thread goes silent when the loop is stuck.
+ * Sends a statement every few seconds from a thread with its own connection, so a busy event loop does not look like a
+ * dead process to other replicas. The thread goes silent when the loop is stuck.
  */
 export class Heartbeat<Row> {
   readonly #options: HeartbeatOptions<Row>;
@@ -77,7 +77,7 @@ export class Heartbeat<Row> {
     this.#begin();
   }
 
-  /** Replaces the statement; null for none. Rows of the one before are not reported any more. */
+  /** Replaces the statement; null for no statement. Rows of the one before are not reported any more. */
   set(beat: Beat | null): void {
     this.#message = { number: this.#message.number + 1, beat };
     this.#thread?.postMessage(this.#message satisfies ToThread);

@@ -21,7 +21,7 @@ export interface MigrateOptions {
   service: string;
   /** URL of the schema owner, which must be able to create roles. */
   adminUrl: string;
-  /** URL that the service uses; its user becomes the login role. */
+  /** URL for the service; its user becomes the login role. */
   serviceUrl: string;
   /** Folder of `NNNN_*.sql`, and of `repeatable/*.sql`, which run in each step: they must be safe to repeat. */
   directory: string;
@@ -31,8 +31,8 @@ export interface MigrateOptions {
 
 /**
  * Applies pending migrations, each file in its own transaction, and creates the roles. Safe to repeat and to run
- * concurrently. Leaves a schema that a newer release has migrated unchanged. Throws `FormerSchemaError`, and an error
- * that names a migration that was changed after it was applied.
+ * concurrently. Leaves a schema migrated by a newer release unchanged. Throws `FormerSchemaError`, and an error with
+ * the name of a migration changed after it was applied.
  */
 export async function migrate(options: MigrateOptions): Promise<void> {
   const known = await migrationsIn(options.directory);
@@ -60,14 +60,14 @@ export async function migrate(options: MigrateOptions): Promise<void> {
 
 /**
  * While a statement waits for a table lock, later statements on the table queue behind it. The statement timeout of
- * services is 5 s, so a migration gives up before that.
+ * services is 5 s, so a migration gives up earlier.
  */
 const lockTimeoutMs = 3_000;
 const lockNotAvailable = '55P03';
 
 /**
- * Takes the advisory lock that node-pg-migrate uses. Waiting for another migration has no timeout, so `lock_timeout` is
- * set afterwards.
+ * Takes the advisory lock of node-pg-migrate. Waiting for another migration has no timeout, so `lock_timeout` is set
+ * afterwards.
  */
 async function takeMigrationLock(owner: Client): Promise<void> {
   await owner.query('select pg_advisory_lock($1)', [PG_MIGRATE_LOCK_ID]);
@@ -91,7 +91,7 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
 }
 
 /**
- * Runs scripts that depend on the database and not on the release, such as on an extension an operator installs
+ * Runs scripts depending on the database and not on the release, for example on an extension an operator installs
  * later.
  */
 async function runRepeatable(

@@ -15,19 +15,19 @@ export interface Migration {
 /** A migration a database has. */
 export interface AppliedMigration {
   name: string;
-  /** Null until the step that applied it has ended. */
+  /** Null until its migration step has ended. */
   checksum: string | null;
-  /** The version of Gatehouse that applied it; null as `checksum`. */
+  /** The version of Gatehouse at its application; null as `checksum`. */
   version: string | null;
 }
 
 /** The table of node-pg-migrate, with two columns more. */
 export const migrationsTable = 'migrations';
 
-/** The first version whose migrations are kept: schemas of earlier ones can't be upgraded. */
+/** The first version with kept migrations: schemas of earlier ones can't be upgraded. */
 const firstKeptVersion = '0.3.0';
 
-/** Thrown, before anything is changed, for a schema whose record lacks the first migration of this release. */
+/** Thrown, before anything is changed, for a schema without the first migration of this release in its record. */
 export class FormerSchemaError extends Error {
   constructor(service: string) {
     super(
@@ -82,8 +82,8 @@ export async function appliedIn(db: BareClient, service: string): Promise<Applie
 }
 
 /**
- * Throws `FormerSchemaError` for a schema of a version before the first migration, and an error that names a migration
- * whose file is not the one that was applied.
+ * Throws `FormerSchemaError` for a schema of a version before the first migration, and an error with the name of a
+ * migration if its file differs from the applied one.
  */
 export function assertKept(
   service: string,
@@ -91,7 +91,7 @@ export function assertKept(
   applied: readonly AppliedMigration[],
 ): void {
   const [first] = known;
-  // Migrations run in order, so a record that lacks the first one is not of this release or a later one.
+  // Migrations run in order, so a record without the first one is not of this release or a later one.
   if (first !== undefined && applied.length > 0 && !applied.some(({ name }) => name === first.name))
     throw new FormerSchemaError(service);
   for (const { name, checksum, version: by } of applied) {

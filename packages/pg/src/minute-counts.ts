@@ -5,7 +5,7 @@ import { only } from './rows.ts';
 /** Requests of a tenant by which the gateway calls another server, each by itself. */
 const callsPerMinute = 60;
 
-/** Counts such requests of each tenant by the minute, over all replicas. */
+/** Counts these requests of each tenant by the minute, over all replicas. */
 export class MinuteCounts {
   readonly #pool: Pool;
   readonly #table: string;

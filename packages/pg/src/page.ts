@@ -5,9 +5,9 @@ export interface PageQuery {
   columns: string;
   /** The table and the `where` clause. */
   from: string;
-  /** The `order by` list, with names that exist both in the table and in `columns`. */
+  /** The `order by` list, with names both of the table and of `columns`. */
   order: string;
-  /** SQL expression for the size of a row in bytes, over the columns that may be large: `sizeOf`. */
+  /** SQL expression for the size of a row in bytes, over the possibly large columns: `sizeOf`. */
   size: string;
   limit: number;
   values: readonly unknown[];
@@ -28,7 +28,7 @@ interface PageColumns {
 }
 
 /**
- * Reads at most `limit` rows, and stops after the row that reaches `pageBytes`, so the first row is always returned.
+ * Reads at most `limit` rows, and stops after the row reaching `pageBytes`, so the first row is always returned.
  * PostgreSQL applies the limit, so the service never holds more.
  */
 export async function readPage<Row extends object>(db: Queryable, query: PageQuery): Promise<PageRows<Row>> {

@@ -1,7 +1,7 @@
 import { Client, type QueryConfig, type QueryResult } from 'pg';
 import { verbsOf, type Verbs } from './rows.ts';
 
-/** Longer than the `statement_timeout` in `pool.ts`: this one covers a server that does not answer at all. */
+/** Longer than the `statement_timeout` in `pool.ts`: this one covers a server without any answer. */
 const longestAnswerMs = 6_000;
 
 /** A statement with its own client-side timeout. */
@@ -13,7 +13,7 @@ type Callback = (error: Error | null | undefined, result?: QueryResult) => void;
 
 /**
  * A pg client with its own promises and timeouts. pg stores functions in a property of each query, which V8 moves to
- * the old generation; that kept every query, with its values and rows, until a full garbage collection (ADR 21).
+ * the old generation; every query was kept there, with its values and rows, until a full garbage collection (ADR 21).
  */
 export class PatientClient extends Client implements Verbs {
   readonly #verbs = verbsOf((...input) => this.query(...input) as Promise<QueryResult>);

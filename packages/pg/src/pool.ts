@@ -11,7 +11,7 @@ export type PoolClient = PgClient & Verbs;
 
 /** Runs statements: a pool, or the client of a transaction. */
 export type Queryable = Pick<PoolClient, 'query' | keyof Verbs>;
-/** The same of any client, such as the one of a migration step. */
+/** The same of any client, like the one of a migration step. */
 export type BareClient = Pick<PgClient, 'query'>;
 
 export interface PoolOptions {
@@ -23,11 +23,11 @@ export interface PoolOptions {
   /** The role of the sessions: `<svc>_app` (one tenant at a time) or `<svc>_system` (spans tenants). */
   role: string;
   max: number;
-  /** Connections that one tenant may have at a time. Default: all but one, where there are three or more. */
+  /** Connections of one tenant at a time. Default: all but one, where there are three or more. */
   perTenant?: number;
   /** Whether tenants take turns at it: `query`, which names no tenant, throws. */
   inTurns?: boolean;
-  /** Connections that it shares with other pools, in turns. Default: it has `max` by itself. */
+  /** Connections shared with other pools, in turns. Default: it has `max` by itself. */
   shared?: SharedConnections | undefined;
   log: Logger;
   /** The name of its sessions at the server. Default: `gatehouse <role>`. */
@@ -55,7 +55,7 @@ const deadPeerSettings = {
 };
 
 /**
- * Creates a pool whose sessions start as `role`, which does not own the tables and is subject to row-level security.
+ * Creates a pool with sessions as `role`, which does not own the tables and is subject to row-level security.
  * `RESET ROLE` returns to `role` too, because it is a start-up setting. Statements and transactions throw
  * `database_unavailable` in an outage and `query_timeout` when they take too long.
  */
@@ -83,7 +83,7 @@ export function createPool(options: PoolOptions): Pool {
   const pool = Object.assign(pgPool, verbs) as Pool;
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => options.log.warn({ err: error }, 'lost an idle database connection'));
-  // A connection in use: its statement fails too, and the caller handles that.
+  // A connection in use: its statement fails too, and the caller handles its error.
   pool.on('connect', (client) => client.on('error', () => undefined));
   if (options.inTurns === true || options.shared !== undefined) refuseQueries(pool);
   else wrapQueryErrors(pool);
@@ -110,8 +110,8 @@ function startUp(settings: Readonly<Record<string, string | number>>): string {
 }
 
 /**
- * Wraps the errors of `pool.query`, as `transaction` does for its own, so that stores need not. Sends a `select` again
- * over the next connection where the server has closed this one (see `begun`); what a write has done is not known.
+ * Wraps the errors of `pool.query`, as `transaction` does for its own, so stores need not. Sends a `select` again over
+ * the next connection where the server has closed this one (see `begun`); the effect of a write is not known.
  */
 function wrapQueryErrors(pool: PgPool): void {
   const query = pool.query.bind(pool) as (...input: unknown[]) => Promise<unknown>;
@@ -154,14 +154,14 @@ export async function withTransaction<Result>(
   return transaction(pool, 'begin', work);
 }
 
-/** How long work of tenants waits for a connection: longer than a statement may take that it waits for. */
+/** How long work of tenants waits for a connection: longer than the time limit of an awaited statement. */
 const longestWait = { ms: statementTimeoutMs + 2_000, error: databaseBusy };
 const queuesOfPools = new WeakMap<Pool, FairQueue>();
 const sharedByPools = new WeakMap<Pool, SharedConnections>();
 
 /**
- * The turns of tenants at the connections of a pool. A tenant never has all connections of a pool that has more than
- * two, or no more than its `perTenant`.
+ * The turns of tenants at the connections of a pool. A tenant never has all connections of a pool with more than two,
+ * or no more than its `perTenant`.
  */
 function queueOf(pool: Pool): FairQueue {
   const known = queuesOfPools.get(pool);
@@ -172,12 +172,14 @@ function queueOf(pool: Pool): FairQueue {
   return made;
 }
 
-/** Work that waits for a connection of a pool. */
+/** Work waiting for a connection of a pool. */
 export function waitingFor(pool: Pool): number {
   return pool.waitingCount + queueOf(pool).waiting + (sharedByPools.get(pool)?.waitingOf(pool) ?? 0);
 }
 
-/** Runs work of a tenant when its turn has come, at the connections of a pool and then at those that pools share. */
+/**
+ * Runs work of a tenant when its turn has come, at the connections of a pool and then at connections shared by pools.
+ */
 function turnOf<Result>(
   pool: Pool,
   tenantId: string,
@@ -194,8 +196,8 @@ function queueFor(slots: number, perKey: number): FairQueue {
 }
 
 /**
- * Runs `work` in one transaction that sees only the rows of `tenantId`, when the turn of that tenant has come. `begin`
- * and the tenant setting are one message: measured 329 µs, 441 µs as two.
+ * Runs `work` in one transaction limited to the rows of `tenantId`, when the turn of this tenant has come. `begin` and
+ * the tenant setting are one message: measured 329 µs, 441 µs as two.
  */
 export async function withTenant<Result>(
   pool: Pool,
@@ -206,7 +208,7 @@ export async function withTenant<Result>(
   return turnOf(pool, tenantId, () => transaction(pool, begin, work));
 }
 
-/** The same for a role that sees rows of all tenants: `work` names the tenant. */
+/** The same for a role with access to rows of all tenants: `work` names the tenant. */
 export async function inTurn<Result>(
   pool: Pool,
   tenantId: string,
@@ -215,7 +217,7 @@ export async function inTurn<Result>(
   return turnOf(pool, tenantId, () => transaction(pool, 'begin', work));
 }
 
-/** The same for reads whose statements must all see the state at one moment. */
+/** The same for reads with several statements, to see the state at one moment in all of them. */
 export async function withTenantSnapshot<Result>(
   pool: Pool,
   tenantId: string,
@@ -234,8 +236,8 @@ interface HeldRead<Opened, Result> {
 }
 
 /**
- * The same for a result that is read while a client takes it. The server keeps the rows, so that no transaction lasts;
- * the connection is occupied until `read` ends.
+ * The same for a result read while a client takes it. The server keeps the rows, so no transaction lasts; the
+ * connection is occupied until `read` ends.
  */
 export async function withHeldRows<Opened, Result>(
   pool: Pool,
@@ -291,12 +293,12 @@ function settingOf(tenantId: string): string {
   return `select set_config('gatehouse.tenant_id', '${tenantId}', true)`;
 }
 
-/** Work to do once the transaction of a client is committed. Empty but for the few transactions that add jobs. */
+/** Work to do once the transaction of a client is committed. Empty but for the few transactions with added jobs. */
 const afterCommits = new WeakMap<object, (() => void)[]>();
 
 /**
- * Calls `work` when the transaction of `db` has been committed, and never if it is rolled back; if `db` is a pool, whose
- * statements commit by themselves, calls it at once.
+ * Calls `work` when the transaction of `db` has been committed, and never if it is rolled back. If `db` is a pool, its
+ * statements commit by themselves: calls it at once.
  */
 export function afterCommit(db: Queryable, work: () => void): void {
   if (db instanceof PgPool) {
@@ -309,8 +311,8 @@ export function afterCommit(db: Queryable, work: () => void): void {
 }
 
 /**
- * A client that has begun a transaction. Connections that the server has closed are thrown away: the pool learns of that
- * when the event loop gets to it, which is late after a stall, and after a restart of the server all of them are closed.
+ * A client with a begun transaction. Connections closed by the server are thrown away: the pool learns of the loss when
+ * the event loop gets to it, which is late after a stall, and after a restart of the server all of them are closed.
  */
 async function begun(pool: Pool, begin: string): Promise<PoolClient> {
   for (let idle = pool.idleCount; ; idle -= 1) {

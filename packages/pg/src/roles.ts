@@ -3,7 +3,7 @@ import { scramVerifier } from './scram-verifier.ts';
 
 /** The database roles of a service. */
 export interface Roles {
-  /** `<service>_app` and `<service>_system`: the roles that sessions use. */
+  /** `<service>_app` and `<service>_system`, the roles of sessions. */
   acting: readonly [string, string];
   /** The login role, a member of both. */
   login: string;
@@ -23,7 +23,7 @@ export function rolesOf(service: string, url: string): Roles {
 }
 
 /**
- * Creates the two session roles, and the login role that is a member of both and inherits nothing. Roles belong to the
+ * Creates the two session roles, and the login role, a member of both without inherited rights. Roles belong to the
  * whole cluster, so the migration of another database may create them at the same moment.
  */
 export async function makeRoles(owner: ClientBase, { acting, login, password }: Roles): Promise<void> {
@@ -34,7 +34,7 @@ export async function makeRoles(owner: ClientBase, { acting, login, password }: 
   await unlessMadeMeanwhile(owner.query(`grant ${app}, ${system} to ${member}`));
 }
 
-/** Checks first, because PostgreSQL logs the full text of a statement that fails. */
+/** Checks first, because PostgreSQL logs the full text of a failed statement. */
 async function makeRole(owner: ClientBase, role: string, attributes: string): Promise<void> {
   const { rows } = await owner.query('select 1 from pg_roles where rolname = $1', [role]);
   if (rows.length > 0) return;
@@ -96,7 +96,7 @@ async function letsIn({ url, login }: Roles): Promise<boolean> {
 }
 
 /**
- * Whether a login has exactly the rights that `makeRoles` grants, so it is not an administrator or the login of another
+ * Whether a login has exactly the rights granted by `makeRoles`, so it is not an administrator or the login of another
  * service.
  */
 async function isOwn(owner: ClientBase, { acting, login }: Roles): Promise<boolean> {

@@ -12,8 +12,8 @@ export interface SchemaCheckOptions {
 }
 
 /**
- * A part of a service whose start succeeds only on a schema that this release can use. While the database can't be
- * reached, it waits: a process that exits instead would be restarted over and over.
+ * A part of a service. Its start succeeds only on a schema usable by this release. While the database can't be reached,
+ * it waits: a process exiting instead would be restarted over and over.
  */
 export function schemaCheck(options: SchemaCheckOptions): { start: () => Promise<void>; stop: () => void } {
   const { pool, service, directory, log } = options;

@@ -9,21 +9,21 @@ const longestCloseMs = 1_000;
 
 interface PoolMember {
   waiting: number;
-  /** Work that has a connection, or is about to get one. */
+  /** Work with a connection, or about to get one. */
   running: number;
 }
 
 /**
- * A number of connections that several pools share: together they have no more. Work of tenants takes turns at them, and
- * a tenant has half of them at most. A pool that needs one more connection closes an idle one of the pool that was used
- * longest ago.
+ * A number of connections shared by several pools: together they have no more. Work of tenants takes turns at them, and
+ * a tenant has half of them at most. A pool in need of one more connection closes an idle one of the least recently
+ * used pool.
  */
 export class SharedConnections {
   readonly slots: number;
   readonly #queue: FairQueue;
-  /** Work of each pool. The pool that was used last comes last. */
+  /** Work of each pool. The most recently used pool comes last. */
   readonly #members = new Map<Pool, PoolMember>();
-  /** Connections that have left their pool, and may be open at the server. */
+  /** Connections outside of their pool, but possibly open at the server. */
   #closing = 0;
 
   constructor(slots: number) {
@@ -31,7 +31,7 @@ export class SharedConnections {
     this.#queue = new FairQueue({ slots, perKey: Math.ceil(slots / 2), maxWaiting: 1_000, longestWait });
   }
 
-  /** Work of a pool that waits for its turn. */
+  /** Work of a pool waiting for its turn. */
   waitingOf(pool: Pool): number {
     return this.#members.get(pool)?.waiting ?? 0;
   }

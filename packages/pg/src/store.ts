@@ -16,7 +16,7 @@ export abstract class Store {
   }
 }
 
-/** Runs each statement in a transaction of its own that sees only the rows of the tenant (`withTenant`). */
+/** Runs each statement in a transaction of its own, limited to the rows of the tenant (`withTenant`). */
 export function tenantDb(pool: Pool, tenantId: string): Queryable {
   const query = (...input: unknown[]): Promise<QueryResult> =>
     withTenant(pool, tenantId, (db) => db.query(...(input as [string])));

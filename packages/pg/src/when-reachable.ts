@@ -5,8 +5,8 @@ import { isDatabaseOutage } from './errors.ts';
 const retryMs = 500;
 
 /**
- * Repeats `work` while it fails because the database can't be reached. Throws its other errors, and the signal's reason
- * when that aborts.
+ * Repeats `work` while it fails because the database can't be reached. Throws its other errors, and the reason of an
+ * aborted signal.
  */
 export async function whenReachable<Result>(
   work: () => Promise<Result>,

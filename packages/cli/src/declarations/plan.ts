@@ -16,7 +16,6 @@ export interface Step {
   id?: string;
   /** To send; an `agent` by its key instead of `agent_id`. */
   members: Members;
-  /** The differing members. */
   differing: readonly string[];
 }
 
@@ -44,7 +43,6 @@ export function setsOfKinds(operations: readonly Operation[]): SetsOfKinds {
 /** The existing things, by kind and identity. */
 export type Present = ReadonlyMap<Kind, ReadonlyMap<string, ExistingResource>>;
 
-/** An existing thing. */
 type ExistingResource = Members & { [ambiguous]?: true };
 
 /** Asks for all things of the declared kinds, and of agents always, since others refer to them. */

@@ -16,10 +16,10 @@ export interface JobRow {
 }
 
 /**
- * Adds a job unless one with its key waits for its first attempt. With `unlessTried`, one that waits for a later
- * attempt counts as well. With `inOrder`, the job that waits runs at the earlier of both times, and no sooner than the
- * caller's transaction ends, so that it sees what that has changed. Returns whether it was added. `db` acts as
- * `<service>_app` or `<service>_system`.
+ * Adds a job unless one with its key waits for its first attempt. With `unlessTried`, one waiting for a later attempt
+ * counts as well. With `inOrder`, the waiting job runs at the earlier of both times, and no sooner than the caller's
+ * transaction ends, to see its changes. Returns whether it was added. `db` acts as `<service>_app` or
+ * `<service>_system`.
  */
 export async function addJob(
   db: Queryable,
@@ -60,7 +60,7 @@ export async function addJob(
   return rows[0]?.added === true;
 }
 
-/** Deletes jobs with this key that do not run; as `<service>_app` only those of its tenant. */
+/** Deletes jobs with this key unless they run; as `<service>_app` only those of its tenant. */
 export function deleteWaiting(
   db: Queryable,
   schema: string,
@@ -72,7 +72,7 @@ export function deleteWaiting(
   );
 }
 
-/** Whether a job of the tenant runs whose `member` is one of these ids. */
+/** Whether a job of the tenant with one of these ids as `member` runs. */
 export function anyActive(
   db: Queryable,
   schema: string,

@@ -11,17 +11,17 @@ export interface Claim {
   retryLimit: number;
 }
 
-/** A job that an attempt has begun of. */
+/** A job with a begun attempt. */
 export interface TakenJob extends Claim {
   ids: Readonly<Record<string, string>>;
 }
 
-/** Turns that one statement looks at: a tenant has one for each priority of its jobs. */
+/** Turns examined by one statement: a tenant has one for each priority of its jobs. */
 export const mostTurns = 200;
 
 /**
- * Statistics lag behind a table whose rows come and go: while they say that it is empty, reading and sorting all that
- * waits looks as cheap as a step in the index.
+ * Statistics lag behind a table with rows coming and going: while they show it empty, reading and sorting everything
+ * waiting looks as cheap as a step in the index.
  */
 const indexOnly = ['sort', 'incremental_sort', 'bitmapscan', 'seqscan']
   .map((plan) => `set local enable_${plan} = off`)
@@ -31,7 +31,7 @@ const inOrderOfIndex = 'order by group_id, (-priority), start_after';
 
 /**
  * The turns after the tenant `$2`, each with the time of its first job: one row is read for each, however many jobs
- * wait. A plain scan in the order of jobs would pass over all that wait of tenants without a free slot.
+ * wait. A plain scan in the order of jobs would pass over all waiting jobs of tenants without a free slot.
  */
 function turnsOf(schema: string): string {
   const from = `from ${schema}.${jobTable} where name = $1 and state < 'active' and not blocked`;
@@ -48,7 +48,7 @@ function turnsOf(schema: string): string {
 /** The statement of {@link takeNext}. */
 export function takeNextText(schema: string, inOrder: boolean): string {
   const table = `${schema}.${jobTable}`;
-  // A subquery, which the planner does not turn into a join with all jobs that run.
+  // A subquery, which the planner does not turn into a join with all running jobs.
   const isFree = inOrder
     ? `and (select true from ${table} as other
            where other.name = job.name and other.singleton_key = job.singleton_key and other.id <> job.id
@@ -71,8 +71,8 @@ export function takeNextText(schema: string, inOrder: boolean): string {
 }
 
 /**
- * Begins an attempt of a job: of the next tenant after `after` that has one which may run and is not among `full`. Null
- * if none of the next {@link mostTurns} turns has one. As the library's `fetch`, it counts an attempt unless the one
+ * Begins an attempt of a job: of the next tenant after `after` with a runnable one and not among `full`. Null if the
+ * next {@link mostTurns} turns have no runnable job. As the library's `fetch`, it counts an attempt unless the one
  * before was released.
  */
 export async function takeNext(
@@ -89,7 +89,7 @@ export async function takeNext(
   });
 }
 
-/** Runs `work` in a transaction whose statements step through indexes. */
+/** Runs `work` in a transaction with statements stepping through indexes. */
 export function inSteps<Result>(pool: Pool, work: (db: Queryable) => Promise<Result>): Promise<Result> {
   return withTransaction(pool, async (db) => {
     await db.query(indexOnly);
@@ -97,7 +97,7 @@ export function inSteps<Result>(pool: Pool, work: (db: Queryable) => Promise<Res
   });
 }
 
-/** The tenant of the last turn that {@link takeNext} looks at; null if no further ones follow. */
+/** The tenant of the last turn examined by {@link takeNext}; null if no further ones follow. */
 export async function lastOfTurns(
   pool: Pool,
   schema: string,
@@ -113,8 +113,8 @@ export async function lastOfTurns(
 }
 
 /**
- * Deletes the job that waits behind one that is tried again, if its task is in order: the next attempt does its work. So
- * each key has one job that waits.
+ * Deletes the job waiting behind a retried one, if its task is in order: the next attempt does its work. So each key
+ * has one waiting job.
  */
 export async function mergeWaiting(
   db: Queryable,
@@ -129,7 +129,7 @@ export async function mergeWaiting(
   );
 }
 
-/** Attempts of these tasks whose process has not shown for `lostAfterMs` that it still runs them. */
+/** Attempts of these tasks without a heartbeat of their process for `lostAfterMs`. */
 export function readLost(
   db: Queryable,
   schema: string,
@@ -144,7 +144,7 @@ export function readLost(
   );
 }
 
-/** Those of these tasks that have a job which could run now. */
+/** The ones of these tasks with a job able to run now. */
 export async function readDue(db: Queryable, schema: string, tasks: readonly string[]): Promise<string[]> {
   const rows = await db.all<{ task: string }>({
     name: `read_due ${schema}`,
@@ -170,7 +170,7 @@ export async function releaseClaim(db: Queryable, schema: string, claim: Claim):
 
 export interface WaitingJobs {
   task: string;
-  /** Jobs that could run now; counts up to `most`. */
+  /** Jobs able to run now; counts up to `most`. */
   waiting: number;
   /** How long the oldest of them could have run already; 0 without one. */
   oldestSeconds: number;
@@ -191,7 +191,7 @@ export async function countWaiting(db: Queryable, schema: string, most: number):
   );
 }
 
-/** Deletes jobs of a queue that were added more than `days` days ago, or are not among its newest `most`. */
+/** Deletes jobs of a queue added more than `days` days ago, or not among its newest `most`. */
 export function deleteOldest(
   db: Queryable,
   schema: string,
@@ -208,7 +208,7 @@ export function deleteOldest(
   );
 }
 
-/** Deletes up to 1,000 jobs that waited longer than they are kept; returns how many of which task. */
+/** Deletes up to 1,000 jobs waiting longer than jobs are kept; returns their numbers by task. */
 export function deleteExpired(db: Queryable, schema: string): Promise<{ task: string; jobs: number }[]> {
   return db.all<{ task: string; jobs: number }>(`with expired as (
        delete from ${schema}.${jobTable} where ctid = any (array(

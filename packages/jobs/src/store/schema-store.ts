@@ -4,7 +4,7 @@ import type { BareClient } from '@gatehouse/pg/pool';
 export interface SchemaVersions {
   /** The version the library gave its schema. */
   version: number;
-  /** The oldest such version whose releases can use the schema; 0 while the migration step is unfinished. */
+  /** The oldest version with releases able to use the schema; 0 while the migration step is unfinished. */
   usableFrom: number;
 }
 
@@ -32,7 +32,7 @@ export async function readVersions(db: BareClient, schema: string): Promise<Sche
   }
 }
 
-/** Creates the schema, and its table that states which releases can use it. The library adds its own tables. */
+/** Creates the schema, and its table of the releases able to use it. The library adds its own tables. */
 export async function createSchema(owner: BareClient, schema: string): Promise<void> {
   await owner.query(`create schema if not exists ${schema}`);
   await owner.query(
@@ -55,13 +55,13 @@ export async function recordRelease(
   );
 }
 
-/** The table of the library that holds the jobs, and the partitioned table above it. */
+/** The library's table of jobs, and the partitioned table above it. */
 export const jobTable = 'job_common';
 
 /**
  * Lets `<service>_system` do everything with jobs, and `<service>_app` add, see and cancel the jobs of its tenant: the
- * group of a job is its tenant. All tables get row-level security, including those that a migration of the library
- * adds. It applies to the owner too, whose policy lets the library's migrations see all rows.
+ * group of a job is its tenant. All tables get row-level security, including tables added by a migration of the
+ * library. It applies to the owner too, with a policy for the library's migrations to see all rows.
  */
 export async function grantAccess(owner: BareClient, schema: string, service: string): Promise<void> {
   const [app, system] = [`${service}_app`, `${service}_system`];
@@ -98,8 +98,8 @@ export async function grantAccess(owner: BareClient, schema: string, service: st
 }
 
 /**
- * Adds what our own statements need of the library's table: an index in which each tenant's next job is found without
- * reading the others, and the right of `<service>_app` to make a job that waits run earlier. Safe to repeat.
+ * Extends the library's table for our own statements: an index to find each tenant's next job without reading
+ * the others, and the right of `<service>_app` to make a waiting job run earlier. Safe to repeat.
  */
 export async function addTurns(owner: BareClient, schema: string, service: string): Promise<void> {
   const jobs = `${schema}.${jobTable}`;
