@@ -10,7 +10,7 @@ import { sendBrowserTo, sendPage } from './page.ts';
 import type { Refusals } from './refusals.ts';
 import { sameText } from './same-text.ts';
 
-/** The answer that the browser brings back from the provider, and the client that brings it. */
+/** The provider's answer, brought back by the browser, and the client with it. */
 export interface ProviderAnswer {
   code: string;
   verifier: string;
@@ -18,10 +18,10 @@ export interface ProviderAnswer {
   circumstances: { clientIp: string | null; requestId: string };
 }
 
-/** Status, title and text of the page that says how a consent ended. */
+/** Status, title and text of the page at the end of a consent. */
 export type EndPage = readonly [status: number, title: string, text: string];
 
-/** A kind of consent: what it is for, and the provider that gives it. */
+/** A kind of consent: its subject, and its provider. */
 export interface ConsentKind<Subject extends { id: string }, End extends string> {
   /** The provider sends the browser here. */
   callbackPath: string;
@@ -94,7 +94,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     const { kind, tickets, refusals } = this.#options;
     const query = queryOf(request);
     const { code, state = '' } = query;
-    // A state in other hands is of no use without the cookie of the browser that began.
+    // A state in other hands is of no use without the cookie of the first browser.
     const isOwn = state !== '' && sameText(this.#cookie.valuesIn(request.headers.cookie)[0] ?? '', state);
     const ticket = isOwn ? await tickets.findOfState(state) : null;
     if (ticket === null) {
@@ -119,8 +119,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
   };
 
   /**
-   * The page that the browser goes to, and the state that it keeps; null if the ticket was used too often or has no
-   * subject.
+   * The page for the browser, and the state for its cookie; null if the ticket was used too often or has no subject.
    */
   async #beginning(ticket: OpenTicket): Promise<{ location: string; state: string } | null> {
     const { kind, tickets, publicUrl } = this.#options;
@@ -149,7 +148,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
   }
 }
 
-/** The key and the user that ask for a consent. */
+/** The key and the user behind a request for a consent. */
 export function requesterOf(call: Pick<Call, 'principal'>): AskedBy {
   const { tenantSlug, keyId, userId, role } = tenantOf(call);
   return { tenant: tenantSlug, key_id: keyId, user_id: userId, role };

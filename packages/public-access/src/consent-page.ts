@@ -22,7 +22,7 @@ ${list.join('\n')}
   );
 }
 
-/** A page that says how it ended. */
+/** The page at the end, with the result. */
 export function endPage(title: string, text: string): string {
   return htmlPage(title, `<p>${escaped(text)}</p>`);
 }

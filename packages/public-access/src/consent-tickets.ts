@@ -28,12 +28,12 @@ const maxStates = 20;
 export interface ConsentLink {
   /** In the URL of the page. Shown once: its digest is stored. */
   ticket: string;
-  /** That the first browser gets. */
+  /** For the first browser. */
   state: string;
   expiresAt: Date;
 }
 
-/** The subject of a consent, and the key and user that ask for it. */
+/** The subject of a consent, and the key and user asking for it. */
 export interface ConsentOf {
   tenantId: string;
   subjectId: string;
@@ -42,7 +42,7 @@ export interface ConsentOf {
   details?: string;
 }
 
-/** A ticket that can still be used. */
+/** A still usable ticket. */
 export interface OpenTicket extends Omit<StoredTicket, 'details'> {
   details: string | null;
 }
@@ -98,12 +98,12 @@ export class ConsentTickets {
     return this.#opened(await this.#findTicket(tokenSha256(ticket).toString('hex')));
   }
 
-  /** The ticket of a consent that was begun with this state. */
+  /** The ticket of a consent begun with this state. */
   async findOfState(state: string): Promise<OpenTicket | null> {
     return this.#opened(await this.#findTicketOfState(tokenSha256(state).toString('hex')));
   }
 
-  /** A state for a browser that consents, with the verifier; null if a ticket was used too often. */
+  /** A state for a consenting browser, with the verifier; null if a ticket was used too often. */
   async begin(ticket: Ref): Promise<{ state: string; verifier: string } | null> {
     const first = await this.#store.takeFirstState(ticket);
     if (first !== null && first.state !== null)

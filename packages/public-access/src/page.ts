@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 
-/** Pages that people see in a browser before they have a session: no scripts, nothing from elsewhere. */
+/** Pages for people in a browser without a session: no scripts, nothing from elsewhere. */
 
 /** Text as it stands in HTML, also in a quoted attribute. */
 export const escaped = (text: string): string =>

@@ -10,7 +10,7 @@ import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { countRefusals, oldRefusals, type CountedRefusal } from './store/refusal-system-store.ts';
 
 /**
- * The proof that a request lacks. Each kind has a count of its own, so that wrong requests of one kind take nothing from
+ * The missing proof of a request. Each kind has a count of its own, so wrong requests of one kind take nothing from
  * another one.
  */
 export type RefusalKind =
@@ -36,16 +36,16 @@ export interface RefusalsOptions {
 
 const perMinute = 60;
 const maxSenders = 10_000;
-/** The errors beyond the limit of kinds whose requests are genuine. */
+/** The errors beyond the limit of kinds with genuine requests. */
 const messages: Partial<Record<RefusalKind, string>> = {
   early_poll: 'Too many polls came too early.',
   program_decision: 'Too many decisions were made with this key.',
 };
 
 /**
- * Limits requests that are not genuine, per kind, address and minute and over all replicas. Count a request after its
- * proof has failed, never before: genuine ones of the same address pass, because people and senders of many tenants share
- * addresses.
+ * Limits requests without proof of being genuine, per kind, address and minute and over all replicas. Count a request
+ * after its proof has failed, never before: genuine ones of the same address pass, because people and senders of many
+ * tenants share addresses.
  */
 export class Refusals {
   /** Senders over their limit, until their minute ends: they are not counted further. */
@@ -60,15 +60,15 @@ export class Refusals {
     this.parts = cleanUp(log, system, [oldRefusals(service)]);
   }
 
-  /** Throws `signature_invalid`, or `rate_limit_exceeded` if the address has sent too many that are not genuine. */
+  /** Throws `signature_invalid`, or `rate_limit_exceeded` after too many false requests of the address. */
   async refuse(address: string | null, message: string): Promise<never> {
     await this.count('signature', address);
     throw new AppError('signature_invalid', message, { headers: { [credentialRefusedHeader]: 'true' } });
   }
 
   /**
-   * Counts a request that was not genuine against its address, or against another text that names its sender. Throws
-   * `rate_limit_exceeded` beyond the limit.
+   * Counts a false request against its address, or against another text naming its sender. Throws `rate_limit_exceeded`
+   * beyond the limit.
    */
   async count(kind: RefusalKind, sender: string | null): Promise<void> {
     const key = `${kind} ${networkOf(sender ?? '')}`;

@@ -6,7 +6,7 @@ export const maxErrorChars = 2_048;
 export const patience = 10;
 /** Deadlines and memory are checked so often. */
 export const checkMs = 50;
-/** A process that takes longer to load its code is killed, on a busy machine too. */
+/** A process taking longer to load its code is killed, on a busy machine too. */
 export const defaultStartMs = 20_000;
 /** Beyond this part of the memory, processes are killed. The service's heap may have 60 % (deploy/Dockerfile). */
 export const memoryFraction = 0.2;

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { maxErrorChars } from './bounds.ts';
 
-/** The answer of the child to the input with this number; 0 says that it takes inputs. */
+/** The child's answer to the input with this number; 0 announces readiness for inputs. */
 export type ChildAnswer = { number: number } & ({ value: unknown } | { failure: string });
 
 interface Numbered {
@@ -10,8 +10,8 @@ interface Numbered {
 }
 
 /**
- * The entry file of a sandbox's process. Its arguments are a file and the name of a function that the file exports.
- * Calls the function with each message, and sends what it returns. Ends with the parent.
+ * The entry file of a sandbox's process. Its arguments are a file and the name of a function exported by the file.
+ * Calls the function with each message, and sends its result. Ends with the parent.
  */
 async function serve(file: string, task: string): Promise<void> {
   const module = (await import(pathToFileURL(file).href)) as Record<string, (input: unknown) => unknown>;

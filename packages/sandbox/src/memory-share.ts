@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import { checkMs, leastBytes, memoryFraction } from './bounds.ts';
 
-/** A process that counts: how much it holds alone, whether it has no work, and the tenant that it last worked for. */
+/** A counted process: the memory it holds alone, whether it has no work, and the tenant of its last work. */
 export interface MemoryHolder {
   readonly heldBytes: number;
   readonly free: boolean;
@@ -16,9 +16,9 @@ interface HeldMemory {
 
 /**
  * A bound for the memory of many processes together. Each has a limit of its own, but tenants can fill several of
- * several sandboxes at once, and Kubernetes ends a container as a whole. Beyond the bound processes are killed: those
- * without work first, then the largest of the tenant whose processes hold the most. On systems without `/proc` nothing
- * counts.
+ * several sandboxes at once, and Kubernetes ends a container as a whole. Beyond the bound processes are killed: first
+ * those without work, then the largest of the tenant with most memory in its processes. On systems without `/proc`
+ * nothing counts.
  */
 export class MemoryShare {
   readonly #bytes: number;

@@ -9,32 +9,32 @@ import { memoryOfSandboxes, type MemoryShare } from './memory-share.ts';
 import { maxErrorChars } from './bounds.ts';
 
 export interface ProgramOptions {
-  /** The file that exports the function. */
+  /** The file exporting the function. */
   file: string;
   /** The name of the function. */
   task: string;
-  /** The most that the heap of a process may hold. A process that needs more ends. */
+  /** Maximum heap of a process. A process needing more ends. */
   maxHeapMiB: number;
-  /** Bounds the memory of this process with others. Default: that of all sandboxes of the service. */
+  /** Bounds the memory of this process with others. Default: the bound of all sandboxes of the service. */
   memory?: MemoryShare;
 }
 
 const extension = path.extname(import.meta.filename);
 const entry = path.join(import.meta.dirname, `child-entry${extension}`);
-/** The folder that holds all code: processes may read the code in it, and nothing else. */
+/** The folder of all code: processes may read the code in it, and nothing else. */
 const root = path.join(import.meta.dirname, '../../..');
 const readable = ['node_modules', 'packages', 'services'].map((folder) => path.join(root, folder));
-/** The unit of the times in `/proc`, on all systems that Node runs on. */
+/** The unit of the times in `/proc`, on all systems Node runs on. */
 const msPerTick = 10;
 
-/** The input that a process works on. */
+/** A process's current input. */
 interface Running {
   number: number;
   resolve: (answer: ChildAnswer) => void;
   reject: (error: Error) => void;
 }
 
-/** A process of its own that runs one function for one input at a time. */
+/** A process of its own for one function, with one input at a time. */
 export class SandboxProcess {
   readonly #child: ChildProcess;
   /** Resolves when the process has ended, with how it did. */
@@ -79,12 +79,12 @@ export class SandboxProcess {
     return this.#state === 'free' && this.#child.connected;
   }
 
-  /** The tenant that it works for, or has last worked for. */
+  /** The tenant of its current or last work. */
   get tenantId(): string | null {
     return this.#tenantId;
   }
 
-  /** Processor time that it has taken, in ms. On systems other than Linux, the time that has passed. */
+  /** Used processor time in ms. On systems other than Linux, the elapsed time. */
   get usedMs(): number {
     try {
       const [, rest = ''] = readFileSync(`/proc/${this.#child.pid ?? 0}/stat`, 'utf8').split(') ');
@@ -95,7 +95,7 @@ export class SandboxProcess {
     }
   }
 
-  /** Memory that it shares with no other process. On systems other than Linux, 0. */
+  /** Memory shared with no other process. On systems other than Linux, 0. */
   get heldBytes(): number {
     try {
       const [, kB = '0'] =
@@ -137,7 +137,7 @@ export class SandboxProcess {
     await this.#ended;
   }
 
-  /** A process that answers anything but its input is not to be trusted with another one. */
+  /** A process with an answer to anything but its input is not to be trusted with another one. */
   #onMessage(message: unknown): void {
     const answer = message as ChildAnswer;
     if (this.#state === 'starting' && answer.number === 0) {
@@ -171,7 +171,7 @@ function flags(maxHeapMiB: number): string[] {
   ];
 }
 
-/** A service has 0: in contention, a process gets a third of the time that a service gets. */
+/** A service has 0: in contention, a process gets a third of a service's time. */
 const niceness = 5;
 
 /** The service comes first: in use of the cores, and in memory, unless a container is ended as a whole. */

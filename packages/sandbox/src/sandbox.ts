@@ -8,30 +8,30 @@ import { defaultStartMs } from './bounds.ts';
 export interface SandboxOptions extends ProgramOptions {
   /** Processes at the same time. */
   processes: number;
-  /** Work that waits; more is refused. */
+  /** Waiting work; more is refused. */
   maxWaiting: number;
-  /** Work of one tenant that waits; more is refused. Default: `maxWaiting`. */
+  /** Waiting work of one tenant; more is refused. Default: `maxWaiting`. */
   maxWaitingPerTenant?: number;
   /**
-   * A process that takes more processor time for one input is killed, or ten times as long in all: how busy the machine
-   * is does not decide what becomes of an input.
+   * A process is killed after more processor time for one input, or after ten times as long in all: the load of the
+   * machine does not decide about an input.
    */
   deadlineMs: number;
-  /** A process that takes longer to load its code is killed. Default: 20 s, for a busy machine. */
+  /** A process taking longer to load its code is killed. Default: 20 s, for a busy machine. */
   startMs?: number;
 }
 
 export interface RunOptions {
   signal?: AbortSignal;
-  /** Default: that of the sandbox. */
+  /** Default: the sandbox's. */
   deadlineMs?: number;
 }
 
 /**
- * Runs one function in child processes, apart from the service: for templates of tenants, and for parsers of what comes
- * from outside. A process has a limit of memory and no access to files, the environment or further processes, and is
- * killed at the deadline; a native function can't be interrupted otherwise, and a thread that runs out of memory aborts
- * the whole service. One tenant uses one process at a time, and tenants take turns by time.
+ * Runs one function in child processes, apart from the service: for templates of tenants, and for parsers of data from
+ * outside. A process has a limit of memory and no access to files, the environment or further processes, and is killed
+ * at the deadline; a native function can't be interrupted otherwise, and a thread out of memory aborts the whole
+ * service. One tenant uses one process at a time, and tenants take turns by time.
  */
 export class Sandbox<Input, Output> {
   readonly #options: SandboxOptions;
@@ -48,9 +48,9 @@ export class Sandbox<Input, Output> {
   }
 
   /**
-   * Throws `service_unavailable` when too much work waits, what the function throws (its text alone), the reason of
-   * `signal`, a `TimeoutError` at the deadline, and an error when the process needs too much memory. The place counts as
-   * taken until a process that failed has ended.
+   * Throws `service_unavailable` when too much work waits, the function's error (its text alone), the reason of
+   * `signal`, a `TimeoutError` at the deadline, and an error when the process needs too much memory. The place counts
+   * as taken until a failed process has ended.
    */
   run(tenantId: string, input: Input, options: RunOptions = {}): Promise<Output> {
     const work = (): Promise<Output> =>
@@ -60,7 +60,7 @@ export class Sandbox<Input, Output> {
     return this.#queue.run(tenantId, work, options.signal);
   }
 
-  /** Ends all processes. Work that is under way fails. */
+  /** Ends all processes. Work under way fails. */
   async stop(): Promise<void> {
     this.#stopped = true;
     const idle = this.#idle.splice(0);

@@ -25,7 +25,7 @@ export class KeyRing {
 
   /**
    * Parses `SECRETS_KEYRING`: `id:base64key,id:base64key`, 32 bytes each. The first key seals; all keys open. Throws an
-   * error that names the id, never the key.
+   * error with the id, never the key.
    */
   static parse(text: string): KeyRing {
     const keys = new Map<string, Buffer>();
@@ -36,7 +36,7 @@ export class KeyRing {
         throw new Error(
           'each entry of the key ring must be <id>:<key> with an id of 1 to 32 letters, digits, "_", "." and "-"',
         );
-      // Node's decoder ignores characters that are not base64, so a typo would go unnoticed.
+      // Node's decoder ignores characters outside base64, so a typo would go unnoticed.
       if (key.length !== keyBytes || more.length > 0 || !/^[\w+/-]{43}=?$/.test(encoded))
         throw new Error(`key ${id} of the key ring must be 32 bytes of base64`);
       if (keys.has(id)) throw new Error(`key ${id} is in the key ring twice`);
@@ -48,8 +48,8 @@ export class KeyRing {
   }
 
   /**
-   * Encrypts `plain`. `context` (such as `tenant/table/column/id`) is authenticated but not stored, so a sealed value
-   * that is copied to another row or tenant does not open.
+   * Encrypts `plain`. `context` (for example `tenant/table/column/id`) is authenticated but not stored, so a sealed
+   * value does not open after a copy to another row or tenant.
    */
   seal(plain: Buffer, context: string): Buffer {
     return this.sealParts([plain], context);
@@ -73,8 +73,8 @@ export class KeyRing {
   }
 
   /**
-   * Decrypts a value that was sealed with the same context. Throws when it was modified, when the context differs, or
-   * when its key is not in the ring.
+   * Decrypts a value sealed with the same context. Throws when it was modified, when the context differs, or when its
+   * key is not in the ring.
    */
   open(sealed: Buffer, context: string): Buffer {
     if (sealed[0] !== version) throw new Error('not a sealed value');
@@ -104,15 +104,15 @@ export class KeyRing {
     return { head: Buffer.concat([prefixOf(this.#current), nonce, text, tag]), replacedBytes: reader.at };
   }
 
-  /** How values begin that the other keys of the ring have sealed, by the ids of the keys. */
+  /** Beginnings of values sealed by the other keys of the ring, by the ids of the keys. */
   get stalePrefixes(): { keyId: string; prefix: Buffer }[] {
     const ids = [...this.#keys.keys()].filter((id) => id !== this.#current);
     return ids.map((keyId) => ({ keyId, prefix: prefixOf(keyId) }));
   }
 
   /**
-   * Keyed hashes (HMAC-SHA-256) of a text, by which it is recognized and can't be guessed without the key ring:
-   * `<key id>:<base64url>`, the current one first. Store that one, and look it up by all, so that it is found after a
+   * Keyed hashes (HMAC-SHA-256) of a text, to recognize it without making it guessable outside the key ring:
+   * `<key id>:<base64url>`, the current one first. Store the current one, and look it up by all, to find it after a
    * rotation as long as its key is in the ring. `context` keeps hashes of different uses and tenants apart.
    */
   hashes(text: string, context: string): [current: string, ...older: string[]] {
@@ -157,7 +157,7 @@ export class KeyRing {
 export interface Hasher {
   /** By the first key of the ring. */
   hash: (text: string) => string;
-  /** Whether a hash is that of a text, in constant time; null if its key is not in the ring. */
+  /** Whether a hash belongs to a text, in constant time; null if its key is not in the ring. */
   matches: (text: string, hash: string) => boolean | null;
 }
 
@@ -166,7 +166,7 @@ function hashBy(keyId: string, key: Buffer, text: string): string {
 }
 
 const version = 1;
-/** The most that comes before a value's own nonce. */
+/** Maximum bytes before a value's own nonce. */
 export const headBytes = 2 + 32 + 12 + 32 + 16;
 
 function prefixOf(keyId: string): Buffer {

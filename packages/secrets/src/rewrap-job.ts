@@ -19,10 +19,10 @@ export interface RewrapOptions {
   registry: Registry;
 }
 
-/** The pools and the key ring of a service, and its columns with values that live longer than a day. */
+/** The pools and the key ring of a service, and its columns with values living longer than a day. */
 export type Sealed = Pick<RewrapOptions, 'columns' | 'system' | 'app' | 'keyRing'>;
 
-/** The job of a service that wraps its sealed values again. */
+/** The job of a service to wrap its sealed values again. */
 export function rewrapValues(
   { name: service, log, registry }: { name: string } & Pick<RewrapOptions, 'log' | 'registry'>,
   sealed: Sealed,
@@ -32,18 +32,18 @@ export function rewrapValues(
 
 const timing = { firstMs: 60_000, everyMs: 3_600_000 };
 const batch = 100;
-/** Values of a column that can't be wrapped; beyond these its search ends. */
+/** Unwrappable values of a column; beyond these its search ends. */
 const maxFailures = 1_000;
 
 /**
- * Wraps the data keys of sealed values again that another key than the first of the ring has wrapped, so that old keys
- * become removable, and counts what is left. The values stay in the database: a response may have 20 MiB.
+ * Wraps the data keys of sealed values again if wrapped by another key than the first of the ring, so old keys become
+ * removable, and counts the rest. The values stay in the database: a response may have 20 MiB.
  */
 export class RewrapJob {
   readonly #options: RewrapOptions;
   readonly #store: SealedValueSystemStore;
   readonly #gauge: Gauge<'table' | 'key_id'>;
-  /** The ids of values that could not be wrapped, by column: searches leave them out until nothing else is found. */
+  /** Ids of values with a failed wrapping, by column: searches leave them out until nothing else is found. */
   readonly #failed = new Map<SealedColumn, Set<string>>();
 
   constructor(options: RewrapOptions) {

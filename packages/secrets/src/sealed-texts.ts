@@ -1,9 +1,9 @@
 import type { KeyRing } from './key-ring.ts';
 
-/** Encrypts texts for the place where each is stored. A value that is copied to another place does not open there. */
+/** Encrypts texts for the place where each is stored. A value copied to another place does not open there. */
 export interface SealedTexts<Place> {
   seal(place: Place, text: string): Buffer;
-  /** Throws for a value of another place, and for one whose key has left the ring. */
+  /** Throws for a value of another place, and for one sealed by a key no longer in the ring. */
   open(place: Place, sealed: Buffer): string;
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KeyRing } from './key-ring.ts';
 
-/** Settings of a service that seals secrets. */
+/** Settings of a service with sealed secrets. */
 export const secretsSettings = {
   SECRETS_KEYRING: z.string().transform((text, context) => {
     try {

@@ -5,7 +5,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from './shell.ts';
 
 /**
- * The background jobs of a service: `jobs` adds them, and the part that `worker` creates runs them. `system` acts as
+ * The background jobs of a service: `jobs` adds them, and the part made by `worker` runs them. `system` acts as
  * `<service>_system`.
  */
 export function createJobs<Known extends Tasks>(

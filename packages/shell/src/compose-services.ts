@@ -17,9 +17,9 @@ const closingMs = 20_000;
 
 /**
  * Combines services into one process. They start in this order and stop in reverse, so list the edge last. A process
- * that clients reach is ready while its front door and chat are: without chat's database it answers no completion, and
+ * open to clients is ready while its front door and chat are: without chat's database it answers no completion, and
  * another process may. The failure of another service concerns some requests only, and those get a clear error from it.
- * The names of checks in `/readyz` begin with that of their service.
+ * The names of checks in `/readyz` begin with the name of their service.
  */
 export function composeServices(
   services: readonly Service[],

@@ -5,7 +5,7 @@ import { AdminServer } from './admin-server.ts';
 import { missingOf, type ReadyCheck } from './readiness.ts';
 import type { Runnable } from './run.ts';
 
-/** A part of a service that starts and stops: a pool, a loop, a server. */
+/** A part of a service with a start and a stop: a pool, a loop, a server. */
 export interface Part {
   start?: () => Promise<void> | void;
   /**
@@ -18,24 +18,24 @@ export interface Part {
 
 export interface ComposeOptions {
   log: Logger;
-  /** The metrics that `/metrics` shows. */
+  /** The metrics at `/metrics`. */
   metrics: readonly Registry[];
   config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number; DRAIN_TIMEOUT_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
-  /** Checks of everything that the service needs to work, by the name in `/readyz` (`database`, a peer). */
+  /** Checks of everything the service needs to work, by the name in `/readyz` (`database`, a peer). */
   ready?: Readonly<Record<string, ReadyCheck>>;
   /** Replaces the closing time of one service. */
   closingMs?: number;
 }
 
 /**
- * Time that all parts together may take to stop beyond `DRAIN_TIMEOUT_MS`, for last writes and closing. The termination
- * grace period of the platform should be five seconds longer than both.
+ * Time for all parts together to stop beyond `DRAIN_TIMEOUT_MS`, for last writes and closing. The termination grace
+ * period of the platform should be five seconds longer than both.
  */
 const defaultClosingMs = 10_000;
 
-/** Combines parts that start in order and stop at the same time, such as servers, so that they share one drain time. */
+/** Combines parts. They start in order and stop at the same time, like servers, to share one drain time. */
 export function together(...parts: readonly Part[]): Part {
   return {
     async start() {
@@ -53,7 +53,7 @@ export function together(...parts: readonly Part[]): Part {
 /**
  * Builds a service from parts and adds its admin port. A stop reports not ready, waits `DRAIN_DELAY_MS` for load
  * balancers, then stops part by part. If the service was never ready, no load balancer sends requests to it, and it
- * stops without waiting. Parts that hang are abandoned.
+ * stops without waiting. Hanging parts are abandoned.
  */
 export function composeService(options: ComposeOptions): Runnable & { readonly adminPort: number } {
   const { config, log, parts, closingMs = defaultClosingMs } = options;

@@ -5,7 +5,7 @@ import type { ConnectionCount } from './connection-count.ts';
 
 /**
  * Throws if the server never allows a process all of its connections: it would work until it is busy. Warns if the
- * connections that are open now leave too few. Looks once for each server. `db` is a connection to the server of `url`.
+ * currently open connections leave too few. Looks once for each server. `db` is a connection to the server of `url`.
  */
 export async function checkConnections(
   count: ConnectionCount,

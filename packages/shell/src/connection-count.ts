@@ -1,6 +1,6 @@
 /** How many connections to databases a process opens at most, by server: its services may use several. */
 export class ConnectionCount {
-  /** Those that the pools of the process which wait for tenants have together. */
+  /** Connections of all the process's pools for work of tenants, together. */
   readonly shared: number;
   readonly #separate = new Map<string, number>();
   readonly #sharing = new Map<string, number>();
@@ -24,7 +24,7 @@ export class ConnectionCount {
     return (this.#separate.get(host) ?? 0) + sharing;
   }
 
-  /** True for the first caller that is about to check the server of this URL. */
+  /** True for the first caller about to check the server of this URL. */
   begin(url: string): boolean {
     const isFirst = !this.#checked.has(hostOf(url));
     this.#checked.add(hostOf(url));

@@ -3,7 +3,7 @@ import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 
-/** Deletions that a replica works on at the same time. */
+/** Deletions under way in a replica at the same time. */
 const claimed = 4;
 /** Another replica goes on with a deletion after this time; longer than a step of one takes. */
 const leaseS = 60;
@@ -26,8 +26,8 @@ const columns = `deletion_id as "deletionId", tenant_id as "tenantId", user_id a
   requested_at_ms::float8 as "requestedAtMs", counts`;
 
 /**
- * Deletions of users' data that a service has taken, in its table `user_deletions`. A row is due until the data are
- * removed and the receipt of that is sent, so it is the outbox of its receipts too.
+ * Deletions of users' data taken by a service, in its table `user_deletions`. A row is due until the data are removed
+ * and the receipt is sent, so it is the outbox of its receipts too.
  */
 export class DeletionInboxStore {
   readonly #pool: Pool;
@@ -55,7 +55,7 @@ export class DeletionInboxStore {
     );
   }
 
-  /** Leases deletions that are due, of each tenant in turn. */
+  /** Leases due deletions, of each tenant in turn. */
   claim(): Promise<TakenDeletion[]> {
     return this.#pool
       .all<TakenDeletion>(`update ${this.#table} set due_at = now() + make_interval(secs => ${leaseS})
@@ -70,7 +70,7 @@ export class DeletionInboxStore {
        returning ${columns}`);
   }
 
-  /** Milliseconds until the next deletion is due; null if none is. */
+  /** Milliseconds until the next deletion is due; null without one. */
   async untilDueMs(): Promise<number | null> {
     const rows = await this.#pool.all<{
       ms: number | null;
@@ -114,8 +114,8 @@ export class DeletionInboxStore {
   }
 
   /**
-   * Makes a deletion that has failed due after a tenth of its age, between 10 seconds and 5 minutes; nothing if it was
-   * requested again since.
+   * Makes a failed deletion due after a tenth of its age, between 10 seconds and 5 minutes; nothing if it was requested
+   * again since.
    */
   async postponeByAge({ deletionId, requestedAtMs }: TakenDeletion): Promise<void> {
     await this.#pool.query(
@@ -127,7 +127,7 @@ export class DeletionInboxStore {
   }
 }
 
-/** Deletions of a service that are done and old. */
+/** Old completed deletions of a service. */
 export function oldDeletions(service: string): OldRows {
   const where = `due_at is null and received_at < now() - interval '${keptDays} days'`;
   return { table: `${service}.user_deletions`, where };

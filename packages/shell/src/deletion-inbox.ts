@@ -20,7 +20,7 @@ import type { Shell } from './shell.ts';
 export interface UserDeletion {
   tenantId: string;
   userId: string;
-  /** Data of the user from before that time is removed. */
+  /** Older data of the user is removed. */
   requestedAt: Date;
 }
 
@@ -41,13 +41,13 @@ export interface DeletionInboxOptions {
   forgetAgent?: (agent: DeletedAgentEvent) => Promise<void>;
 }
 
-/** The longest wait for the next deletion that is due: another replica may have taken one. */
+/** The longest wait for the next due deletion: another replica may have taken one. */
 const idleMs = 30_000;
-/** The wait after a step that has removed nothing and is not the last, as while runs are under way. */
+/** The wait after a step without removals, unless it is the last one: for example while runs are under way. */
 const waitS = 5;
 const retryMs = 10_000;
 
-/** The service that sends each type of event. */
+/** The sending service of each type of event. */
 const senders: Record<DeletionEvent['type'], ServiceName> = { user: 'tenant', agent: 'agent' };
 
 /** Takes deletions from the topic `gatehouse.deletions.v1`, carries them out, and sends the receipts to tenant. */
@@ -92,8 +92,8 @@ export class DeletionInbox {
   }
 
   /**
-   * Resolves once all events are durable. An unreadable one is skipped: tenant repeats it until it has a receipt. `caller`:
-   * the service that sends them without Kafka.
+   * Resolves once all events are durable. An unreadable one is skipped: tenant repeats it until it has a receipt.
+   * `caller`: the service sending them without Kafka.
    */
   async take(events: readonly Received[], caller?: string): Promise<void> {
     const { log } = this.#parts;

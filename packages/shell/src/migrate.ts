@@ -4,7 +4,7 @@ import { migrateJobs } from '@gatehouse/jobs/schema';
 import { migrate, type MigrateOptions } from '@gatehouse/pg/migrate';
 import { migrateCommand } from '@gatehouse/pg/migrate-command';
 
-/** The migration step of a service: its own schema and, if it has jobs, that of its jobs. */
+/** The migration step of a service: its own schema and, if it has jobs, the schema of its jobs. */
 export function migrateService(options: MigrateOptions): Promise<void> {
   const { service } = options;
   const jobs = services.some((entry) => entry.name === service && entry.jobs === true);

@@ -11,12 +11,12 @@ export class Neighbour {
 }
 
 /**
- * The services that share a process. They call each other's RPCs and, at the edge, hand requests over, without a
- * connection. A service reaches one that is not here by its address.
+ * The services of a process. They call each other's RPCs and, at the edge, hand requests over, without a connection. A
+ * service reaches services outside the process by their address.
  */
 export class Neighbours {
   readonly #members: ReadonlyMap<ServiceName, Neighbour>;
-  /** Whether other processes call these services too, so that they listen. */
+  /** Whether they listen, for calls from other processes too. */
   readonly listen: boolean;
   readonly connections: ConnectionCount;
 

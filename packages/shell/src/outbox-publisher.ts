@@ -20,9 +20,9 @@ export interface OutboxPublisherOptions {
   topic: Topic;
   /** Whether consumers need watermarks, which state up to when they have received everything. */
   watermarks: boolean;
-  /** Addresses of the service that consumes the topic. If unset, nothing is published without Kafka. */
+  /** Addresses of the service consuming the topic. If unset, nothing is published without Kafka. */
   consumer?: readonly string[];
-  /** The service at these addresses. Default: the first that consumes the topic. */
+  /** The service at these addresses. Default: the first consumer of the topic. */
   consumerName?: ServiceName;
 }
 
@@ -46,7 +46,7 @@ export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): vo
 /** Resolves once an event of a tenant is stored durably by Kafka or by its consumer. Throws during an outage. */
 export type SendEvent = (tenantId: string, json: string) => Promise<void>;
 
-/** Sends events that their sender repeats until it has succeeded. */
+/** Sends events. The sender repeats them until it has succeeded. */
 export function eventSender(shell: Shell, target: Parameters<typeof eventSink>[1]): SendEvent {
   const sink = eventSink(shell, target);
   if (sink === null) throw new Error(`no service consumes ${target.topic}`);

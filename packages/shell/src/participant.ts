@@ -14,7 +14,7 @@ import { takeDeletions, type DeletionInboxOptions } from './deletion-inbox.ts';
 import type { Shell } from './shell.ts';
 
 export interface Participation extends DeletionInboxOptions {
-  /** The part in transfers between tenants; none for a service that owns nothing of what is transferred. */
+  /** The part in transfers between tenants; absent for a service without transferred resources. */
   transfers?: {
     describe: Rpc<DescribeRequest, DescribeResponse>;
     runStep: Rpc<RunStepRequest, RunStepResponse>;

@@ -12,11 +12,14 @@ export interface DatabaseOptions<Name extends string> {
   url: string;
   /** Folder of the migrations `NNNN_*.sql`. The service starts only when they have been applied. */
   migrations: string;
-  /** Pools by their name in metrics. The first one that waits for `all` checks the schema and reads the state. */
+  /**
+   * Pools by their name in metrics. The first one with `waits: 'all'` checks the schema and reads the
+   * state.
+   */
   pools: Readonly<Record<Name, PoolSettings>>;
-  /** The role whose connection decides whether the service is ready. Default: that of the first pool. */
+  /** The role of the connection for the service's readiness. Default: the first pool's. */
   readyAs?: string;
-  /** How late runs are counted, if the service does that. `system` is its pool of `<service>_system`. */
+  /** How late runs are counted, if the service counts them. `system` is its pool of `<service>_system`. */
   usageLagSeconds?: (system: Pool) => Promise<number | null>;
 }
 
@@ -39,7 +42,7 @@ export interface PoolSettings extends Omit<PoolOptions, 'url' | 'log'> {
   apart?: true;
 }
 
-/** The options of a pool. Throws if a role that sees one tenant at a time would work without turns by tenant. */
+/** The options of a pool. Throws if a role with one tenant at a time would work without turns by tenant. */
 export function poolOptions({ waits, apart: _, ...options }: PoolSettings): Omit<PoolOptions, 'url' | 'log'> {
   const { role, max, perTenant } = options;
   if (waits === 'tenants') return { ...options, max: Math.max(leastForTenants, max), inTurns: true };
@@ -50,7 +53,7 @@ export function poolOptions({ waits, apart: _, ...options }: PoolSettings): Omit
 
 const sharedOfProcesses = new WeakMap<ConnectionCount, SharedConnections>();
 
-/** The connections that pools of one process share; undefined if each has its own. */
+/** The connections shared by pools of one process; undefined if each has its own. */
 function sharedIn(connections: ConnectionCount): SharedConnections | undefined {
   if (connections.shared === Infinity) return undefined;
   const shared = sharedOfProcesses.get(connections) ?? new SharedConnections(connections.shared);
@@ -60,8 +63,8 @@ function sharedIn(connections: ConnectionCount): SharedConnections | undefined {
 
 /**
  * Creates the connection pools of a service. They close last. The service starts only if the server allows its process
- * that many connections, and is ready only while the database answers.
- * Metrics show their connections and waiting work, and operators the state the database has of the service.
+ * this many connections, and is ready only while the database answers. Metrics show their connections and waiting work,
+ * and operators the state the database has of the service.
  */
 export function createPools<Name extends string>(
   shell: Shell,

@@ -1,10 +1,10 @@
 import { settledWithin } from '@gatehouse/kit/clock';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 
-/** Whether something that the service needs is available. A rejection counts as false. */
+/** Whether something the service needs is available. A rejection counts as false. */
 export type ReadyCheck = () => Promise<boolean> | boolean;
 
-/** The names of checks that don't hold. Runs all at once, even if one fails, because a check makes the connection of a peer. */
+/** The names of failed checks. Runs all at once, even if one fails, because a check makes the connection of a peer. */
 export async function missingOf(checks: Readonly<Record<string, ReadyCheck>>): Promise<string[]> {
   const answers = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
@@ -17,10 +17,10 @@ export async function missingOf(checks: Readonly<Record<string, ReadyCheck>>): P
   return answers.flat();
 }
 
-/** A check of a database that hangs takes longer, and is shown next time: a process shows many checks at once. */
+/** A check of a hanging database takes longer, and is shown next time: a process shows many checks at once. */
 const patienceMs = 100;
 
-/** Shows the checks of a service in its metrics, also those that don't decide whether its process is ready. */
+/** Shows the checks of a service in its metrics, also checks with no influence on the readiness of its process. */
 export function observeReadiness(registry: Registry, checks: Readonly<Record<string, ReadyCheck>>): void {
   let missing: readonly string[] | undefined;
   let pending: Promise<void> | undefined;

@@ -3,13 +3,13 @@ import { errorText } from '@gatehouse/kit/command';
 import type { Logger } from '@gatehouse/kit/log';
 
 /**
- * How far the heap grows, in percent of what is alive, before V8 collects all of it. By default V8 changes that with the
- * load, and collects several times within seconds when the load falls, which holds up requests for up to 100 ms each time
- * if the process has one core ([ADR 38](../../../docs/adr/0038-services-in-one-process.md)).
+ * Growth of the heap, in percent of the live data, before V8 collects all of it. By default V8 changes it with the
+ * load, and collects several times within seconds when the load falls, which holds up requests for up to 100 ms each
+ * time if the process has one core ([ADR 38](../../../docs/adr/0038-services-in-one-process.md)).
  */
 const heapGrowthPercent = 150;
 
-/** Something that can run as a process. `stop` drains and resolves when everything is closed. */
+/** A program to run as a process. `stop` drains and resolves when everything is closed. */
 export interface Runnable {
   readonly log: Logger;
   start(): Promise<void>;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 const bytes = z.coerce.number().int().min(1);
 
-/** Settings that every service has. */
+/** Settings of every service. */
 export const serviceSettings = {
   HOST: z.string().default('0.0.0.0'),
   HTTP_PORT: port.default(8080),
@@ -29,14 +29,14 @@ export const serviceSettings = {
 
 export type ServiceConfig = Readonly<z.output<z.ZodObject<typeof serviceSettings>>>;
 
-/** Settings of a service that serves gRPC. */
+/** Settings of a service with a gRPC server. */
 export const grpcSettings = { GRPC_PORT: port.default(9000) };
 
 /** Browsers keep the cookie of a consent for https only, and on this machine. */
 const isPublic = (text: string): boolean =>
   text === '' || /^(https:\/\/[^/]|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))/.test(text);
 
-/** Settings of a service whose responses have URLs of the gateway. */
+/** Settings of a service with URLs of the gateway in its responses. */
 export const publicUrlSettings = {
   /**
    * The address at which clients reach the gateway. Without it, URLs begin with their path, and no consent is possible.

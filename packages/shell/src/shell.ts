@@ -27,7 +27,7 @@ import type { Neighbour, Neighbours } from './neighbours.ts';
 import { Service, type ServiceBase, type ServiceDefinition } from './service.ts';
 import type { ServiceConfig } from './settings.ts';
 
-/** Dependencies that surroundings hand to a service: a process with several services, or a test. */
+/** Dependencies of a service from its surroundings: a process with several services, or a test. */
 export interface ShellOverrides {
   log?: Logger | undefined;
   /** The services of the process. Default: this one is alone. */
@@ -37,7 +37,7 @@ export interface ShellOverrides {
 }
 
 /**
- * The common base of all services: log, metrics, tracer, identity, and the parts that start and stop. Creating a shell
+ * The common base of all services: log, metrics, tracer, identity, and the parts to start and stop. Creating a shell
  * opens nothing: connections and ports open when the service starts.
  */
 export class Shell implements ServiceBase {
@@ -106,7 +106,7 @@ export class Shell implements ServiceBase {
     return this.neighbours?.listen ?? true;
   }
 
-  /** Adds a part that starts before, and stops after, all parts that are added later. */
+  /** Adds a part. It starts before, and stops after, all parts added later. */
   add(part: Part): void {
     this.#parts.push(part);
   }

@@ -13,7 +13,7 @@ export async function countSessions(db: Queryable, name: string): Promise<number
   return sessions;
 }
 
-/** Events that the service could not read or store; counts up to 100,000. `db` acts as `<service>_system`. */
+/** Unreadable and refused events of the service; counts up to 100,000. `db` acts as `<service>_system`. */
 export async function countDeadLetters(db: Queryable, service: string): Promise<number> {
   const { letters } = await db.one<{ letters: number }>(
     `select count(*)::integer as letters from (select from ${service}.dead_letters limit $1) as counted`,

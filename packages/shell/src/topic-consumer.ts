@@ -15,7 +15,7 @@ export interface ConsumedTopicOptions {
   group?: string;
 }
 
-/** Takes the events of a topic: from Kafka where there is one, and from the services that publish it without Kafka. */
+/** Takes the events of a topic: from Kafka where there is one, and from the services publishing it without Kafka. */
 export function consumeTopic(shell: Shell, { topic, config, take, group = '' }: ConsumedTopicOptions): void {
   const { log, registry, name, takers } = shell;
   if (takers.size === 0) shell.serve(rpcService(EventsServiceService, { take: takeEvents(name, takers) }));
@@ -60,8 +60,8 @@ function callerNotAllowed(caller: string): AppError {
 const mostFailures = 4;
 
 /**
- * Handles events in order, those after a failed one too, so that it delays no other event of its batch. Throws the first
- * failure at the end, and at once after four.
+ * Handles events in order, those after a failed one too, so a failure delays no other event of its batch. Throws the
+ * first failure at the end, and at once after four.
  */
 export async function handleEach<Event>(
   events: readonly Event[],

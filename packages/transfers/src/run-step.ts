@@ -20,8 +20,8 @@ export interface RunStepOptions {
 }
 
 /**
- * Runs the steps of transfers. The steps of a transfer in a service are serialized by its row, so that a step that
- * arrives late finds what was decided meanwhile.
+ * Runs the steps of transfers. The steps of a transfer in a service are serialized by its row, so a late step finds
+ * what was decided meanwhile.
  */
 export function runStep({ service, app, steps }: RunStepOptions): Rpc<RunStepRequest, RunStepResponse> {
   return {

@@ -10,7 +10,7 @@ import type { Item as SentItem, Transfer as SentTransfer } from '@gatehouse/prot
 export const transferSteps = ['lock', 'copy', 'close', 'commit', 'abort'] as const;
 export type TransferStep = (typeof transferSteps)[number];
 
-/** A resource of a transfer that is carried out. */
+/** A resource of a transfer being carried out. */
 export interface TransferItem extends ResourceRef {
   name: string;
   revision: string;
@@ -39,7 +39,7 @@ export function itemsOf({ items }: Transfer, type: TransferItem['type']): Transf
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The resources of a type that stay in the source, because the target has them already and uses those. */
+/** The resources of a type left in the source, because the target has them already and uses those. */
 export function skippedOf({ items }: Transfer, type: TransferItem['type']): TransferItem[] {
   return items.filter((item) => item.type === type && item.action === 'skip');
 }

@@ -2,7 +2,7 @@ import type { Role } from '@gatehouse/contract/scopes';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 
-/** The key and user that have made a link, as the page names them. */
+/** The key and user behind a link, as the page names them. */
 export interface Requester {
   tenant: string;
   key_id: string | null;
@@ -21,7 +21,7 @@ export interface NewTicket {
   details: Buffer | null;
 }
 
-/** A consent that may be begun. */
+/** A consent ready to begin. */
 export interface NewState {
   stateSha256: Buffer;
   /** Encrypted. */
@@ -34,7 +34,7 @@ interface TicketRef {
   id: string;
 }
 
-/** Links to consent pages, and consents that were begun, of one tenant at a time. */
+/** Links to consent pages, and begun consents, of one tenant at a time. */
 export class ConsentStore extends Store {
   readonly #tickets: string;
   readonly #states: string;
@@ -46,7 +46,7 @@ export class ConsentStore extends Store {
     this.#states = `${service}.consent_states`;
   }
 
-  /** Stores a ticket with the state of the first browser that opens it; returns when it ends. */
+  /** Stores a ticket with the state of the first browser to open it; returns when it ends. */
   async insert(
     db: Queryable,
     { id, tenantId, subjectId, ticketSha256, askedBy, details }: NewTicket,
@@ -61,7 +61,7 @@ export class ConsentStore extends Store {
     return expiresAt;
   }
 
-  /** Takes the state that was made with the ticket, for the first browser; null if one has it. */
+  /** Takes the state made with the ticket, for the first browser; null if one has it. */
   async takeFirstState({ tenantId, id }: TicketRef): Promise<NewState | null> {
     return this.tenant(tenantId).first<NewState>(
       `with first as (select state_sha256, state from ${this.#states}

@@ -2,7 +2,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import type { Requester } from './consent-store.ts';
 
-/** A ticket that can still be used. */
+/** A still usable ticket. */
 export interface StoredTicket {
   id: string;
   tenantId: string;
@@ -18,7 +18,7 @@ const isOpen = 't.used_at is null and t.expires_at > now()';
 /** By the hexadecimal digest of its ticket or state. */
 export type TicketWithDigest = StoredTicket & { digest: string };
 
-/** The tickets with these digests, of whatever tenants, that are neither used nor over. */
+/** The tickets with these digests, of whatever tenants, unless used or over. */
 export async function findTickets(
   pool: Pool,
   service: string,
@@ -31,7 +31,7 @@ export async function findTickets(
   );
 }
 
-/** The tickets of consents that were begun with states of these digests. */
+/** The tickets of consents begun with states of these digests. */
 export async function findTicketsOfStates(
   pool: Pool,
   service: string,
@@ -45,7 +45,7 @@ export async function findTicketsOfStates(
   );
 }
 
-/** Tickets whose time is over. Their states go with them. */
+/** Expired tickets. Their states go with them. */
 export function oldTickets(service: string): OldRows {
   return { table: `${service}.consent_tickets`, key: 'id', where: 'expires_at <= now()' };
 }

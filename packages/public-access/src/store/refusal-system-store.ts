@@ -8,8 +8,8 @@ export interface CountedRefusal {
 }
 
 /**
- * Counts requests that did not prove to be genuine, each by its kind and sender, which may come several times. Returns the
- * count at each of them. `pool` acts as `<service>_system`.
+ * Counts requests without proof of being genuine, each by its kind and sender, which may come several times. Returns
+ * the count at each of them. `pool` acts as `<service>_system`.
  */
 export async function countRefusals(
   pool: Pool,
@@ -28,7 +28,7 @@ export async function countRefusals(
     [senders],
   );
   const counted = new Map(rows.map((row) => [row.address, row]));
-  // Backwards, because the count is that after the last one.
+  // Backwards, because the count includes the last one.
   return senders
     .toReversed()
     .map((sender) => {
@@ -41,7 +41,7 @@ export async function countRefusals(
     .toReversed();
 }
 
-/** Senders whose minute is over. */
+/** Senders after the end of their minute. */
 export function oldRefusals(service: string): OldRows {
   return {
     ...{ table: `${service}.refused_addresses`, key: 'address' },

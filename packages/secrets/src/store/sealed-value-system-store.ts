@@ -2,7 +2,7 @@ import { plainArray } from '@gatehouse/pg/arrays';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { headBytes } from '../key-ring.ts';
 
-/** A column of sealed values that live longer than a day. It has an index on `sealed_by(column)`. */
+/** A column of sealed values living longer than a day. It has an index on `sealed_by(column)`. */
 export interface SealedColumn {
   /** In the schema of the service. */
   table: string;
@@ -31,14 +31,14 @@ export class SealedValueSystemStore {
   readonly #system: Pool;
   readonly #app: Pool | undefined;
 
-  /** `system` acts as `<service>_system`, and `app` as `<service>_app` where that role alone may replace values. */
+  /** `system` acts as `<service>_system`, and `app` as `<service>_app` where only this role may replace values. */
   constructor(service: string, { system, app }: { system: Pool; app?: Pool | undefined }) {
     this.#service = service;
     this.#system = system;
     this.#app = app;
   }
 
-  /** Up to `limit` values of a column that begin with `prefix`, except the ones with these ids. */
+  /** Up to `limit` values of a column beginning with `prefix`, except the ones with these ids. */
   async find(
     place: SealedColumn,
     { prefix, except, limit }: { prefix: Buffer; except: readonly string[]; limit: number },
@@ -53,7 +53,7 @@ export class SealedValueSystemStore {
     return rows.map((row) => ({ ...row, place }));
   }
 
-  /** The number of values of a column that begin with `prefix`. */
+  /** The number of values of a column beginning with `prefix`. */
   async count(place: SealedColumn, prefix: Buffer): Promise<number> {
     const rows = await this.#system.all<{ count: number }>(
       `select count(*)::integer as count ${this.#sealedBy(place)}`,
@@ -62,7 +62,7 @@ export class SealedValueSystemStore {
     return rows[0]?.count ?? 0;
   }
 
-  /** Replaces the beginning of a value that has not changed meanwhile. */
+  /** Replaces the beginning of a value unless it has changed meanwhile. */
   async replaceHead(
     { place: { table, column }, id, tenantId, sealed }: SealedValue,
     { head, replacedBytes }: { head: Buffer; replacedBytes: number },

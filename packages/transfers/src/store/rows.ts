@@ -4,8 +4,8 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { TransferItem } from '../transfer.ts';
 
 /**
- * Statements on rows that are transferred, in tables with the columns `id` and `locked_by`. `table` is a table with its
- * schema. The tenant of the transaction decides which rows they reach.
+ * Statements on transferred rows, in tables with the columns `id` and `locked_by`. `table` is a table with its schema.
+ * They reach rows of the transaction's tenant.
  */
 
 /** The SQL expression for the revision of a row: a hash of the part a transfer would bring to its target. */
@@ -20,8 +20,8 @@ export async function assertUnlocked(db: Queryable, table: string, id: string): 
 }
 
 /**
- * Keeps rows as they are. `revision` is the expression for a row `r` that must have the value of the preview. Throws
- * `resource_locked` for another transfer, and `preview_stale` for what has changed.
+ * Keeps rows as they are. `revision` is the expression over a row `r` to be compared with the value of the preview.
+ * Throws `resource_locked` for another transfer, and `preview_stale` for changed rows.
  */
 export async function lockRows(
   db: Queryable,
@@ -43,7 +43,7 @@ export async function lockRows(
   await db.query(`update ${table} set locked_by = $2 where id = any ($1)`, [ids, transferId]);
 }
 
-/** Keeps rows of the target as they are, which it uses in place of some that stay in the source. Throws as `lockRows`. */
+/** Keeps rows of the target as they are, which it uses in place of some of the source's. Throws as `lockRows`. */
 export async function keepRows(
   db: Queryable,
   table: string,
@@ -63,7 +63,10 @@ export async function unlockRows(db: Queryable, table: string, transferId: strin
   await db.query(`update ${table} set locked_by = null where locked_by = $1`, [transferId]);
 }
 
-/** A row by its columns, each as PostgreSQL writes it: no parser has touched its numbers, or texts that only `json` takes. */
+/**
+ * A row by its columns, each as PostgreSQL writes it: no parser has touched its numbers, or texts valid only for
+ * `json`.
+ */
 export type RowTexts = Readonly<Record<string, string | null>>;
 
 export async function readRow(db: Queryable, table: string, id: string): Promise<RowTexts> {
@@ -99,8 +102,8 @@ export async function insertRow(
 }
 
 /**
- * The result of `open`, which decrypts. Throws `secret_unreadable` if it can't: that ends a transfer that is not
- * effective yet.
+ * The result of `open`, which decrypts. Throws `secret_unreadable` if it can't: the error ends a transfer before it
+ * takes effect.
  */
 export function decrypted<Plain>(open: () => Plain): Plain {
   try {

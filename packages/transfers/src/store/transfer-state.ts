@@ -51,7 +51,7 @@ export async function setState(
   await db.query(`update ${service}.transfers set state = $2, ended_at = now() where id = $1`, [id, state]);
 }
 
-/** The records of a service of transfers that ended 30 days ago. */
+/** The records of a service about transfers that ended at least 30 days ago. */
 export function oldTransfers(service: string): OldRows {
   return { table: `${service}.transfers`, where: `ended_at < now() - interval '30 days'` };
 }
