@@ -38,6 +38,15 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     return sample.built;
   }
 
+  /** Fields of chats pass through unchecked, and count as nothing. */
+  protected override get messages(): readonly Fields[] {
+    return [];
+  }
+
+  protected override get tools(): readonly unknown[] {
+    return [];
+  }
+
   refusalIn({ api, upstreamModel }: AnsweringModel): AppError | null {
     const embedder = api === 'converse' ? bedrockEmbedder(upstreamModel) : null;
     if (api !== 'gemini' && embedder === null)

@@ -182,6 +182,20 @@ describe('an embeddings request', () => {
     if (expected !== 'accepted') expect(embeddingsRequest.safeParse(value).success).toBe(false);
   });
 
+  it.each<[unknown]>([
+    [null],
+    [7],
+    [[]],
+    [[null]],
+    [[7, 'x', [[]]]],
+    [[{ role: 'user', content: [null, 'y'], tool_calls: [null] }]],
+  ])('has the text of its input alone, whatever messages and tools stand beside it: %j', (odd) => {
+    const request = embed({ model: 'm', input: 'x', messages: odd, tools: odd, functions: odd });
+    expect(request.promptSample()).toEqual({ beginning: 'x', chars: 1 });
+    expect(request.requestedAmounts({}).attachments).toEqual({ count: 0, bytes: 0 });
+    expect([request.callIds, request.firstTexts, request.lastUserText()]).toEqual([[], [], null]);
+  });
+
   it('never streams', () => {
     expect(embed({ model: 'm', input: 'x', stream: true })).toMatchObject({
       operation: 'embeddings',

@@ -1,4 +1,4 @@
-import { listOf, type Fields } from '@gatehouse/kit/fields';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { feeToolsIn } from '../usage/fee-tools.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import type { RequestedAmounts } from '../dialect.ts';
@@ -106,7 +106,7 @@ interface Attachments {
 
 function attachmentsIn({ messages }: Fields): Attachments {
   const attachments: Attachments = { count: 0, bytes: 0, audio: false };
-  for (const { content, audio } of Array.isArray(messages) ? (messages as Fields[]) : []) {
+  for (const { content, audio } of listOf(messages).filter(isFields)) {
     // An earlier answer in audio, by its id.
     if (isObject(audio)) add(attachments, 'input_audio', audio['data']);
     if (!Array.isArray(content)) continue;

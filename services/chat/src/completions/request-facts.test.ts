@@ -1,5 +1,8 @@
 import { expect, it } from '@jest/globals';
+import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
+import { AppError } from '@gatehouse/kit/errors';
+import fc from 'fast-check';
 import { requestFacts } from './request-facts.ts';
 
 const picture = {
@@ -44,3 +47,110 @@ it('have no text that the turn does not need', () => {
   expect(facts.inputPreview(10)).toBe('');
   expect(facts.lastUserText()).toBeNull();
 });
+
+const said = [{ role: 'user', content: 'Hi' }];
+const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
+const inPath = { model: 'm', stream: false };
+
+/** Reads a request with these fields beside those it needs. */
+const readers: Record<string, (fields: object) => CompletionRequest> = {
+  chat: (fields) => dialects.chat.readRequest('chat', ...bodyOf({ model: 'm', messages: said, ...fields })),
+  embeddings: (fields) =>
+    dialects.chat.readRequest('embeddings', ...bodyOf({ model: 'm', input: 'Hi', ...fields })),
+  messages: (fields) =>
+    dialects.messages.readRequest(
+      'chat',
+      ...bodyOf({ model: 'm', max_tokens: 9, messages: said, ...fields }),
+    ),
+  responses: (fields) =>
+    dialects.responses.readRequest('chat', ...bodyOf({ model: 'm', input: said, ...fields })),
+  gemini: (fields) => dialects.gemini.readRequest('chat', ...bodyOf({ contents, ...fields }), inPath),
+  'embeddings of gemini': (fields) =>
+    dialects.gemini.readRequest('embeddings', ...bodyOf({ content: contents[0], ...fields }), inPath),
+  'embeddings of gemini in a batch': (fields) =>
+    dialects.gemini.readRequest(
+      'embeddings',
+      ...bodyOf({ requests: [{ content: contents[0] }], ...fields }),
+      {
+        ...{ ...inPath, isBatch: true },
+      },
+    ),
+};
+
+function bodyOf(fields: object): [Buffer, object] {
+  return [Buffer.from(JSON.stringify(fields)), fields];
+}
+
+/** Values of any kind, with the names and words of all APIs. */
+const { value: oddValue } = fc.letrec<{ value: unknown; message: object }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 5 },
+    fc.constantFrom(null, true, 7, '', 'Hi', 'user', 'text', 'image', 'document', 'tool_use', 'thinking'),
+    fc.constantFrom('function_call', 'reasoning', 'additional_tools', 'compaction', 'function', 'web_search'),
+    fc.array(tie('value'), { maxLength: 3 }),
+    tie('message'),
+  ),
+  message: fc.dictionary(
+    fc.constantFrom(
+      ...['role', 'content', 'type', 'text', 'name', 'id', 'audio', 'tool_calls', 'function_call', 'source'],
+      ...['data', 'image_url', 'file', 'parts', 'functionCall', 'functionResponse', 'inlineData', 'summary'],
+      ...['output', 'arguments', 'tools', 'function', 'functionDeclarations', 'encrypted_content', 'input'],
+    ),
+    tie('value'),
+    { maxKeys: 4 },
+  ),
+}));
+const oddFields = fc.dictionary(
+  fc.constantFrom(
+    ...[
+      'messages',
+      'input',
+      'contents',
+      'content',
+      'requests',
+      'system',
+      'instructions',
+      'tools',
+      'thinking',
+    ],
+    ...[
+      'systemInstruction',
+      'functions',
+      'metadata',
+      'reasoning',
+      'generationConfig',
+      'modalities',
+      'plugins',
+    ],
+    ...['web_search_options', 'search_parameters', 'output_config', 'tool_choice', 'include', 'n'],
+  ),
+  oddValue,
+  { maxKeys: 5 },
+);
+
+it.each(Object.keys(readers))('of %s with odd fields are read, or the request is refused', (name) => {
+  const target = { defaults: {}, memory: { write: true } as never };
+  const facts = (fields: object): unknown => {
+    const request = refusedOr(() => readers[name]?.(fields));
+    if (request === null || request === undefined) return null;
+    const { firstTexts, state } = request;
+    return [requestFacts(request, { target, previewChars: 100 }), firstTexts, state];
+  };
+  for (const odd of [null, 7, 'x', [null], [7], [[null]], [{ content: [null], parts: [null] }]])
+    for (const field of ['messages', 'input', 'contents', 'requests', 'tools', 'functions'])
+      expect(() => facts({ [field]: odd })).not.toThrow();
+  fc.assert(
+    fc.property(oddFields, (fields) => void facts(fields)),
+    { numRuns: 300 },
+  );
+});
+
+/** Null for a request that its API refuses. */
+function refusedOr<Read>(read: () => Read): Read | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
