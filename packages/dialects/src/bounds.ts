@@ -4,6 +4,8 @@
 export const maxParts = 4_096;
 /** An answer with more choices or candidates fails. */
 export const maxChoices = 128;
+/** Choices of a whole chat answer read for their text and their errors. Those beyond it pass as they are. */
+export const maxReadChoices = 256;
 /** An answer with more calls of tools fails. */
 export const maxCalls = 128;
 /** An answer put together of more text fails. */

@@ -134,6 +134,16 @@ describe('a response in the other mode', () => {
     expect(built([chunk({ content: 'x' }, 'stop')])).not.toHaveProperty('choices.0.error');
   });
 
+  it('has the text of up to 256 choices, and the error of one of them', async () => {
+    const choices = Array.from({ length: 256 }, (_, index) => ({
+      ...{ index, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' },
+      ...(index === 255 && { error: { message: 'lost' } }),
+    }));
+    const { broken, answer } = await readWhole(bytesOf({ ...whole, choices }), { tenantId: null });
+    expect(answer.chars).toBe(2 * 256 - 1);
+    expect(broken).toMatchObject({ message: 'lost' });
+  });
+
   it('that did not begin is its error, or nothing', async () => {
     expect(built(['data: [DONE]\n\n'])).toBeNull();
     expect(built([])).toBeNull();

@@ -22,7 +22,7 @@ import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { chatOrigin } from '../translation/signatures.ts';
 import { callOf, thoughtsOf } from './message-reader.ts';
-import { maxChoices } from '../bounds.ts';
+import { maxReadChoices } from '../bounds.ts';
 
 /** Members beside choices by which an answer is recognised. */
 const memberNames = [
@@ -76,7 +76,7 @@ async function answerIn(whole: AnswerJson): Promise<{ answer: Fields; unreadChar
   if (answer === null) return null;
   // One too large for parsing is an error, too.
   const isError = answer['error'] === undefined && (await whole.member('error')) !== null;
-  const choices = await (await whole.member('choices'))?.elements(maxChoices);
+  const choices = await (await whole.member('choices'))?.elements(maxReadChoices);
   const read = await Promise.all((choices ?? []).map(choiceIn));
   // Vectors are the client's: one is enough.
   const data = await (await whole.member('data'))?.elements(1);
