@@ -1,17 +1,34 @@
 import { expect, it } from '@jest/globals';
 import { dialects } from '@gatehouse/dialects/dialects';
+import { AppError } from '@gatehouse/kit/errors';
 import { continueTrace } from '@gatehouse/kit/trace-context';
-import { Catalogue } from '../catalogue/catalogue.ts';
-import type { Model } from '../catalogue/catalogue.ts';
+import { Catalogue, deploymentsOf } from '../catalogue/catalogue.ts';
+import { weightedOrder } from '../providers/choice.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import { StoredResponses } from '../stored-responses/stored-response-store.ts';
 import { readNamed, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
 
 const large = 2 * 1024 * 1024;
+const regions = ['north', 'east', 'south', 'west'];
 const catalogue = Catalogue.parse({
-  providers: [{ name: 'openai', kind: 'openai', base_url: 'http://127.0.0.1:1' }],
-  models: [{ id: 'm', provider: 'openai', api: 'responses' }],
+  providers: ['openai', ...regions].map((name) => ({
+    name,
+    kind: 'openai',
+    base_url: 'http://127.0.0.1:1',
+  })),
+  models: [
+    { id: 'm', provider: 'openai', api: 'responses' },
+    { id: 'divided', deployments: regions.map((provider) => ({ provider })), api: 'responses' },
+  ],
 });
+const providers: Pick<ReaderDependencies['providers'], 'deploymentOrder'> = {
+  deploymentOrder: (model, affinity) => {
+    const members = deploymentsOf(model).map((deployment) => ({
+      ...{ deployment, name: deployment.provider.name, weight: deployment.weight },
+    }));
+    return weightedOrder(members, affinity).map(({ deployment }) => deployment);
+  },
+};
 const actor = {
   ...{ tenantId: 't', userId: 'ann', apiKeyId: null, sees: '', proofFor: () => Promise.resolve('') },
   ...{ requestId: 'r', trace: continueTrace(undefined) },
@@ -28,7 +45,7 @@ function readWith(
   fields: object,
   grow: (bytes: number) => void = () => undefined,
 ): ReturnType<typeof readNamed> {
-  const dependencies = { catalogue, responses, providers: { deploymentOrder: (model: Model) => [model] } };
+  const dependencies = { catalogue, responses, providers };
   const input: RequestBody = {
     ...{ dialect: dialects.responses, body: Buffer.from(JSON.stringify(fields)), actor, sessionId: null },
     share: { release: () => undefined, grow },
@@ -96,5 +113,35 @@ it.each<[string, object, string]>([
     await expect(readWith(responses, { model: 'm', ...fields })).rejects.toMatchObject({ code });
   } finally {
     turn.end();
+  }
+});
+
+it('refuses an unknown model before it looks up names', async () => {
+  const away = (): Promise<never> => Promise.reject(new AppError('database_unavailable', 'away'));
+  const fields = {
+    ...{ model: 'unknown', previous_response_id: 'resp_1' },
+    input: [{ type: 'item_reference', id: 'msg_1' }],
+  };
+  await expect(readWith({ chain: away, holders: away }, fields)).rejects.toMatchObject({
+    code: 'model_not_found',
+  });
+});
+
+it('orders deployments by the whole of a continued conversation, from the provider of its last response', async () => {
+  const earlier = { role: 'user', content: 'earlier' };
+  const orderOf = async (responses: object, fields: object): Promise<string[]> => {
+    const { target } = await readWith(responses, { model: 'divided', store: false, ...fields });
+    return target.chain.map(({ provider }) => provider.name);
+  };
+  const whole = await orderOf({}, { input: [earlier] });
+  // The last one, which the affinity alone would not call first.
+  const provider = whole.at(-1) ?? '';
+  const responses = {
+    chain: () => Promise.resolve([{ id: 'one', provider, bytes: 10, previous_id: null }]),
+    conversation: () => Promise.resolve([Buffer.from(JSON.stringify(earlier))]),
+  };
+  for (let n = 0; n < 8; n += 1) {
+    const fields = { previous_response_id: 'resp_1', input: `question ${n}` };
+    expect(await orderOf(responses, fields)).toEqual([provider, ...whole.slice(0, -1)]);
   }
 });

@@ -22,12 +22,7 @@ import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import { storedDays, type KeySettings, type TenantSettings } from '../shared/tenant-settings.ts';
-import {
-  affinityFor,
-  findTarget,
-  type AgentResolver,
-  type TargetDependencies,
-} from '../turns/find-target.ts';
+import { findTarget, type AgentResolver, type TargetDependencies } from '../turns/find-target.ts';
 import { turnContext, type StoredState, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
 import { passedHeaders, sessionOf } from './client-headers.ts';
 import { requestFacts } from './request-facts.ts';
@@ -131,13 +126,16 @@ interface Names {
  * other request waits for another service or for the database of its tenant.
  */
 export async function readNamed(dependencies: ReaderDependencies, input: RequestBody): Promise<NamedRequest> {
-  const { body, actor, signal } = input;
+  const { dialect, body, actor, settings, sessionId, signal } = input;
   const { tenantId } = actor;
   const large = { tenantId, bytes: body.length, signal };
   const first = await LargeWork.during(large, async (work) => {
     const request = await parsed(input, body);
     const names = namesIn(request);
     if (names === null) return complete(dependencies, input, { request, known: nothing });
+    // An unknown model is refused before any look-up.
+    if (names.agent === null)
+      findTarget(dependencies, { api: dialect.name, request, agent: null, actor, settings, sessionId });
     return { names, request: work.key === undefined ? request : null };
   });
   if (!('names' in first)) return first;
@@ -208,9 +206,10 @@ async function complete(
   const stored = { previousId, store };
   if (text === body) return reduced(input, { request, target, text, sessionId, stored });
   const continued = await parsed(input, text);
-  const affinity = affinityFor(dependencies, { ...query, request: continued });
+  // The whole conversation has another affinity, which all its requests share.
+  const full = findTarget(dependencies, { ...query, request: continued });
   return reduced(input, {
-    ...{ request: continued, target: { ...target, affinity }, text, sessionId, stored },
+    ...{ request: continued, target: startingAt(full, provider), text, sessionId, stored },
   });
 }
 

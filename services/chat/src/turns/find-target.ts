@@ -48,18 +48,11 @@ export function findTarget(dependencies: TargetDependencies, query: TargetQuery)
   return targetIn(api, forOnePayer(anyPayersTarget(dependencies, query), payer), request);
 }
 
-/** The name by which a request stays at one deployment and key; null where there is no choice among these. */
-export function affinityFor(
-  { catalogue }: TargetDependencies,
-  { request, actor, sessionId }: Pick<TargetQuery, 'request' | 'actor' | 'sessionId'>,
-): string | null {
-  return catalogue.divides ? affinityOf(actor.tenantId, sessionId, request) : null;
-}
-
-function anyPayersTarget(dependencies: TargetDependencies, query: TargetQuery): Target {
-  const { catalogue, providers } = dependencies;
-  const { request, agent, settings } = query;
-  const affinity = affinityFor(dependencies, query);
+function anyPayersTarget(
+  { catalogue, providers }: TargetDependencies,
+  { request, agent, actor, settings, sessionId }: TargetQuery,
+): Target {
+  const affinity = catalogue.divides ? affinityOf(actor.tenantId, sessionId, request) : null;
   const choosing = {
     affinity,
     deploymentOrder: (model: Model) => providers.deploymentOrder(model, affinity),
