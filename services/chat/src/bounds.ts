@@ -38,8 +38,10 @@ export const batchCreatedWithinMs = 3 * 60_000;
 export const maxListPages = 1_000;
 /** Files of a tenant; batches of messages are among them. More get 403. */
 export const mostFiles = 10_000;
-/** A provider has so long to accept a key, to describe a batch and to delete a file. */
+/** A provider has so long to accept a key and to describe a batch. */
 export const providerAnswerMs = 30_000;
+/** The same to delete a file or to list those it has: a provider without answers holds up every deletion there. */
+export const deletionAnswerMs = 10_000;
 /** Batches of one provider a replica works on at a time, each of another tenant; deletions of files likewise. */
 export const providerSlots = 4;
 /** A replica loses its batch to another one after being silent for so long. */
@@ -166,6 +168,8 @@ export const unlimitedLeaseMs = 1_000;
 export const reservedRetryMs = 2_000;
 /** Requests in one call. */
 export const maxAsked = 500;
+/** A call with settlements: after 2 s of it the tenant service starts on no further tenant, and those follow in the next. */
+export const settleDeadlineMs = 5_000;
 /**
  * A slot free on another replica is returned there within `leaseReturnMs`, and so found here: a client sending one
  * request after the other is never refused because of its own last one.
@@ -177,6 +181,13 @@ export const leaseReturnMs = 25;
 export const patientMs = 1_000;
 /** Times at which requests waiting for amounts of a budget reserved by others ask, all together. */
 export const reservedAskMs = 250;
+
+/* Tools */
+/**
+ * A call of a tool ends so long after the tool's own time limit, which starts late: the agent service looks up the agent,
+ * the server and its list of tools before.
+ */
+export const toolSpareMs = 5_000;
 
 /* Stored responses and alerts */
 /** Items of a page with more bytes go on in the next one. A larger item is a page by itself. */

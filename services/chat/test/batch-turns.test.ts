@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
@@ -43,12 +43,12 @@ afterAll(async () => {
 const never = new Promise<never>(() => undefined);
 
 /** Files that a tenant has deleted, and that the provider still has. */
-async function hiddenFiles(tenantId: string, provider: string, count: number): Promise<void> {
+async function hiddenFiles(tenantId: string, provider: string, count: number, first = 1): Promise<void> {
   await harness.rows(
     `insert into chat.files (id, tenant_id, purpose, provider, provider_file_id, content, expires_at, deleted_at, due_at)
      select gen_random_uuid(), $1, 'batch', $2, 'file-' || n, '', now() + interval '1 day', now(), now() - interval '1 h'
-     from generate_series(1, $3) n`,
-    [tenantId, provider, count],
+     from generate_series($3::int, $4::int) n`,
+    [tenantId, provider, first, first + count - 1],
   );
 }
 
@@ -61,6 +61,24 @@ async function deleted(tenantId: string): Promise<void> {
     expect(await harness.rows('select 1 from chat.files where tenant_id = $1', [tenantId])).toEqual([]),
   );
 }
+
+it('a deletion without an answer gives its turn to another tenant after 10 s', async () => {
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  const shorter = jest
+    .spyOn(AbortSignal, 'timeout')
+    .mockImplementation((ms) => timeout(ms === 10_000 ? 100 : ms));
+  try {
+    hanging.batches.answersAfter = (name) => (name.startsWith('DELETE') ? never : null);
+    for (let n = 1; n <= 6; n += 1) {
+      hanging.batches.files.set(`file-${n}`, { object: { id: `file-${n}` }, content: '' });
+      await hiddenFiles(newId(), 'hanging', 1, n);
+    }
+    const tried = () => harness.rows('select 1 from chat.files where tries > 0');
+    await eventually(async () => expect(await tried()).toHaveLength(6), 15_000);
+  } finally {
+    shorter.mockRestore();
+  }
+});
 
 it('deletions at a provider that hangs hold up none at another', async () => {
   hanging.batches.answersAfter = (name) => (name.startsWith('DELETE') ? never : null);

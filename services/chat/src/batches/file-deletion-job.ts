@@ -14,7 +14,7 @@ import {
   filesOfTurn,
   rowsAtOnce,
   maxDeletionTries,
-  providerAnswerMs,
+  deletionAnswerMs,
   uploadLooks,
 } from '../bounds.ts';
 
@@ -126,7 +126,7 @@ export class FileDeletion {
   }
 
   get #deadline(): AbortSignal {
-    return AbortSignal.any([this.#turns.signal, AbortSignal.timeout(providerAnswerMs)]);
+    return AbortSignal.any([this.#turns.signal, AbortSignal.timeout(deletionAnswerMs)]);
   }
 }
 

@@ -1,4 +1,4 @@
-import { lookupDeadlineMs, workDeadlineMs } from '@gatehouse/kit/bounds';
+import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type {
@@ -7,6 +7,7 @@ import type {
   SettleRequest,
   TenantServiceClient,
 } from '@gatehouse/proto/tenant/v1/tenant';
+import { settleDeadlineMs } from '../bounds.ts';
 
 /** Leases of limits, and settlements of what was spent, at the tenant service. */
 export class LeaseClient {
@@ -27,6 +28,6 @@ export class LeaseClient {
   /** Returns the ids of settlements not charged. */
   async settle(request: Omit<SettleRequest, 'acceptsPartial'>): Promise<string[]> {
     const leaseRequest = { ...request, acceptsPartial: true };
-    return (await this.#peer.call('settle', leaseRequest, { deadlineMs: workDeadlineMs })).unchargedIds;
+    return (await this.#peer.call('settle', leaseRequest, { deadlineMs: settleDeadlineMs })).unchargedIds;
   }
 }

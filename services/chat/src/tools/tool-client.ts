@@ -1,4 +1,4 @@
-import { lookupDeadlineMs, workDeadlineMs } from '@gatehouse/kit/bounds';
+import { workDeadlineMs } from '@gatehouse/kit/bounds';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
@@ -12,6 +12,7 @@ import type {
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ToolSet, type AgentToolCall, type ToolDialect } from './tool-set.ts';
 import type { ProvenActor } from '../shared/actor.ts';
+import { toolSpareMs } from '../bounds.ts';
 
 const cacheLimits = { maxBytes: 64 * 1024 * 1024, maxBytesPerTenant: 16 * 1024 * 1024 };
 
@@ -64,7 +65,7 @@ export class ToolClient {
   ): Promise<CallToolResponse> {
     const service = executor === 'memory' ? 'memory' : 'agent';
     const assertion = await proofFor(service);
-    const context = { deadlineMs: timeoutMs + lookupDeadlineMs, requestId, trace, assertion, signal };
+    const context = { deadlineMs: timeoutMs + toolSpareMs, requestId, trace, assertion, signal };
     return service === 'memory'
       ? this.#memory.call('callTool', { agentId, analyser, tool, argumentsJson }, context)
       : this.#agent.call('callTool', { agentId, serverId, tool, argumentsJson }, context);
