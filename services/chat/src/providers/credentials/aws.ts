@@ -1,8 +1,8 @@
+import { Readable } from 'node:stream';
 import { unlessAborted } from '@gatehouse/kit/clock';
 import type { ProviderOf } from '../../catalogue/provider-schema.ts';
 import { CredentialsError, type Secrets } from '../credentials.ts';
-import { connectMs } from '../../bounds.ts';
-import { smallFile } from './issuer.ts';
+import { boundedFetch, smallFile } from './issuer.ts';
 import type { FetchCredential, IssuedCredential } from './credential-cache.ts';
 
 /** AWS keys to sign requests with. */
@@ -55,10 +55,39 @@ async function byWebIdentity(
     ...{ roleArn, roleSessionName, webIdentityToken },
     clientConfig: {
       ...{ region, maxAttempts: 1, ...(endpoint !== undefined && { endpoint }) },
-      requestHandler: { connectionTimeout: connectMs, requestTimeout: connectMs },
+      requestHandler: handlerWith(signal),
     },
   });
-  return issuedKeys(await unlessAborted(signal, keys()));
+  return issuedKeys(await keys());
+}
+
+/** The requests of AWS's clients, with bounds: its own handler ends none with the signal, and reads any answer. */
+function handlerWith(signal: AbortSignal): RequestHandler {
+  return {
+    metadata: { handlerProtocol: 'http/1.1' },
+    handle: async ({ protocol, hostname, port, path, method, headers, body }) => {
+      const address = `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}`;
+      const { host: _host, 'content-length': _length, ...sent } = headers;
+      const answer = await boundedFetch(address, { method, headers: sent, body: body as string, signal });
+      const bytes = new Uint8Array(await answer.arrayBuffer());
+      const named = Object.fromEntries(answer.headers);
+      return { response: { statusCode: answer.status, headers: named, body: Readable.from([bytes]) } };
+    },
+  };
+}
+
+/** AWS's interface for senders of requests, as far as its clients need it. */
+interface RequestHandler {
+  metadata: { handlerProtocol: string };
+  handle(request: {
+    protocol: string;
+    hostname: string;
+    port?: number;
+    path: string;
+    method: string;
+    headers: Record<string, string>;
+    body?: unknown;
+  }): Promise<{ response: { statusCode: number; headers: Record<string, string>; body: Readable } }>;
 }
 
 function issuedKeys({
