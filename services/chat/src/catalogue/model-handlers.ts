@@ -3,6 +3,8 @@ import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { runSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from './catalogue.ts';
 import { isPattern } from './model-names.ts';
@@ -49,7 +51,8 @@ async function listModels(
 ): Promise<UsableModels> {
   const { allowedModels } = await settings.getNow(actor.tenantId, actor);
   const list = new BoundedItems<UsableModel>(listBytes);
-  let complete = addModels(list, catalogue, allowedModels);
+  const adding = addModels(list, catalogue, allowedModels);
+  let complete = await runSteps(adding, (piece) => runCooperatively(actor.tenantId, piece));
   for await (const page of complete ? agents.list(actor) : []) {
     complete = list.addAll(page, fromAgent) === page.length;
     if (!complete) break;
@@ -58,15 +61,16 @@ async function listModels(
 }
 
 /** Adds the names of models while they fit. Returns whether all did. */
-function addModels(
+function* addModels(
   list: BoundedItems<UsableModel>,
   catalogue: Catalogue,
   allowed: AllowedModels | null,
-): boolean {
+): Steps<boolean> {
   for (const entry of catalogue.models.values())
     for (const name of listedNames(entry)) {
       const model = catalogue.find(name, allowed);
       if (model !== undefined && !list.add(fromModel(model, name))) return false;
+      yield;
     }
   return true;
 }

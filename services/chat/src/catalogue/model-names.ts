@@ -21,21 +21,32 @@ export interface NameMatch {
 /** Finds the id behind a name: an exact id or alias, else the longest pattern. */
 export class ModelNames {
   readonly #exact = new Map<string, string>();
-  /** Patterns, the longest first. */
-  #patterns: readonly string[] = [];
+  /** Patterns by the text before their `*`. */
+  readonly #patterns = new Map<string, string>();
+  /** Lengths of these texts, the longest first: a name is looked up once for each, however many patterns there are. */
+  readonly #lengths: number[] = [];
 
   add({ id, aliases }: { id: string; aliases: readonly string[] }): void {
-    if (isPattern(id)) this.#patterns = [...this.#patterns, id].sort((a, b) => b.length - a.length);
-    else for (const name of [id, ...aliases]) this.#exact.set(name, id);
+    if (!isPattern(id)) {
+      for (const name of [id, ...aliases]) this.#exact.set(name, id);
+      return;
+    }
+    const length = id.length - 1;
+    this.#patterns.set(id.slice(0, -1), id);
+    if (this.#lengths.includes(length)) return;
+    this.#lengths.push(length);
+    this.#lengths.sort((a, b) => b - a);
   }
 
   match(name: string): NameMatch | undefined {
     const exact = this.#exact.get(name);
     if (exact !== undefined) return { id: exact, rest: null };
-    const id = isPassedOn(name)
-      ? this.#patterns.find((each) => name.startsWith(each.slice(0, -1)))
-      : undefined;
-    return id === undefined ? undefined : { id, rest: name.slice(id.length - 1) };
+    if (!isPassedOn(name)) return undefined;
+    for (const length of this.#lengths) {
+      const id = length <= name.length ? this.#patterns.get(name.slice(0, length)) : undefined;
+      if (id !== undefined) return { id, rest: name.slice(length) };
+    }
+    return undefined;
   }
 }
 
