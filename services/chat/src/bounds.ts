@@ -3,8 +3,10 @@
  * code.
  */
 
-/** An unusable file or list of the catalogue is read again after it. */
-export const rereadMs = 60_000;
+/** An unusable file of the catalogue is read again after ten seconds, then twice as long each time, up to this. */
+export const longestRereadMs = 10 * 60_000;
+/** A list of prices that can't be fetched or used is fetched again after it. */
+export const refetchMs = 60_000;
 /** Connections to a provider, and fetches of its credentials, fail after it. */
 export const connectMs = 10_000;
 

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { retryMs } from '@gatehouse/kit/bounds';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { counter, type Counter, type Registry } from '@gatehouse/kit/metrics';
 import { CatalogueError } from './catalogue.ts';
-import { rereadMs } from '../bounds.ts';
+import { longestRereadMs } from '../bounds.ts';
 
 const everyMs = 2_000;
 
@@ -42,7 +43,9 @@ interface Watched {
   last: string | null;
   /** The reading tried last, with or without success. */
   used: string | null;
-  /** The time at which an unusable reading is tried again. */
+  /** The last pause before an unusable reading is tried again; 0 for another reading. */
+  pauseMs: number;
+  /** The time at which it is tried again. */
   retryAt: number;
   /** The failure reported for it. */
   reported: string | null;
@@ -79,7 +82,7 @@ export class CatalogueWatch {
     this.#watched = this.#files.map((file) => {
       const text = file.used();
       const used = text === null ? null : `text ${text}`;
-      return { file, last: null, used, retryAt: Infinity, reported: null };
+      return { file, last: null, used, pauseMs: 0, retryAt: Infinity, reported: null };
     });
     this.#loop.start(this.#everyMs);
   }
@@ -105,7 +108,9 @@ export class CatalogueWatch {
       const reading = typeof text === 'string' ? `text ${text}` : `error ${text.message}`;
       const agrees = reading === watched.last;
       watched.last = reading;
-      if (!agrees || (reading === watched.used && this.#now() < watched.retryAt)) continue;
+      if (!agrees) continue;
+      if (reading !== watched.used) watched.pauseMs = 0;
+      else if (this.#now() < watched.retryAt) continue;
       watched.used = reading;
       watched.retryAt = Infinity;
       await this.#use(watched, text);
@@ -123,7 +128,9 @@ export class CatalogueWatch {
       watched.reported = null;
       log.info(messages.read);
     } catch (error) {
-      watched.retryAt = this.#now() + jittered(rereadMs);
+      // A file of 2 MiB takes the event loop some hundred milliseconds.
+      watched.pauseMs = Math.min(longestRereadMs, Math.max(retryMs, 2 * watched.pauseMs));
+      watched.retryAt = this.#now() + jittered(watched.pauseMs);
       const content = typeof text === 'string' ? text : text.message;
       const failure = hash('sha256', JSON.stringify([content, problemsOf(error)]));
       if (failure !== watched.reported) this.failed(messages.failed, error, content);

@@ -3,7 +3,7 @@ import { EgressError } from '@gatehouse/egress/errors';
 import type { Egress } from '@gatehouse/egress/egress';
 import { CatalogueError, type PriceSetting } from './catalogue.ts';
 import { OperatorPrices } from './operator-prices.ts';
-import { catalogueBytes, rereadMs } from '../bounds.ts';
+import { catalogueBytes, refetchMs } from '../bounds.ts';
 
 export interface FetchedListOptions {
   setting: PriceSetting & { url: string };
@@ -75,7 +75,7 @@ export class FetchedList {
 
   get #pauseMs(): number {
     const { every } = this.#options.setting;
-    return jittered(this.#failure === null ? every : Math.min(every, rereadMs));
+    return jittered(this.#failure === null ? every : Math.min(every, refetchMs));
   }
 
   /** The list at the URL, which is stored for other replicas; null if it is in use. */
