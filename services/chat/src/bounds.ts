@@ -7,6 +7,8 @@
 export const longestRereadMs = 10 * 60_000;
 /** A list of prices that can't be fetched or used is fetched again after it. */
 export const refetchMs = 60_000;
+/** Older lists of prices behind URLs are deleted: a catalogue names one, and replicas of a rollout two. */
+export const keptPriceLists = 20;
 /** Connections to a provider, and fetches of its credentials, fail after it. */
 export const connectMs = 10_000;
 

@@ -16,6 +16,7 @@ import { OperatorList } from './operator-list.ts';
 import { PriceListSystemStore } from './price-list-system-store.ts';
 import { Pricing } from './pricing.ts';
 
+const listRead = 'read the list of prices again';
 const listFailed = 'failed to read the list of prices again, the one before stays in use';
 
 export interface CatalogueOptions {
@@ -45,6 +46,7 @@ export async function createCatalogue(
   const watch = new CatalogueWatch({ onInvalid, log, registry, everyMs });
   const list = new OperatorList({
     ...{ pricing, egress, store: new PriceListSystemStore(pool) },
+    onUpdated: () => log.info(listRead),
     onFailure: (error) => watch.failed(listFailed, error, error.message),
     onUnkept: (error) => log.warn({ err: error }, 'failed to keep the list of prices for other replicas'),
   });
@@ -71,7 +73,7 @@ export async function createCatalogue(
     },
     {
       messages: {
-        read: 'read the list of prices again',
+        read: listRead,
         failed: listFailed,
       },
       used: () => list.used,

@@ -6,6 +6,8 @@ import type { Pricing } from './pricing.ts';
 
 export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting' | 'use'> {
   pricing: Pick<Pricing, 'chargeBy'>;
+  /** An updated list from the URL is in use. */
+  onUpdated: () => void;
 }
 
 /** Operator's list of prices: a file named in the catalogue, or behind a URL. */
@@ -32,9 +34,12 @@ export class OperatorList {
 
   /** Reads the list of another catalogue. Returns a function to charge by it. Throws as `text` does. */
   async prepared({ prices: setting }: Pick<Catalogue, 'prices'>, signal: AbortSignal): Promise<() => void> {
-    const { pricing } = this.#options;
+    const { pricing, onUpdated } = this.#options;
     const { file, url } = setting ?? {};
-    const use = (prices: OperatorPrices): void => pricing.chargeBy(prices);
+    const use = (prices: OperatorPrices): void => {
+      pricing.chargeBy(prices);
+      onUpdated();
+    };
     const fetched =
       setting === null || url === undefined
         ? null

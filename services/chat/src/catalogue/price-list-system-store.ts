@@ -1,15 +1,21 @@
 import { hash } from 'node:crypto';
 import { Store } from '@gatehouse/pg/store';
+import { keptPriceLists } from '../bounds.ts';
 
 /** The last good list behind each URL, for all replicas. `pool` acts as `chat_system`. */
 export class PriceListSystemStore extends Store {
-  /** Keeps a list, unless it is kept already. */
+  /** Keeps a list, unless it is kept already, in place of the oldest beyond a number. */
   async keep(url: string, list: string): Promise<void> {
     await this.pool.query(
       `insert into chat.price_lists as kept (source, list) values ($1, $2)
        on conflict (source) do update set list = excluded.list, kept_at = now() where kept.list <> excluded.list`,
       // Replicas of 0.3.0 read what follows a first line.
       [sourceOf(url), `\n${list}`],
+    );
+    await this.pool.query(
+      `delete from chat.price_lists where source <> $1 and ctid = any (array(
+         select ctid from chat.price_lists order by kept_at desc offset $2))`,
+      [sourceOf(url), keptPriceLists],
     );
   }
 
