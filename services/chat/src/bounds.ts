@@ -30,6 +30,8 @@ export const catalogueBytes = 2 * 1024 * 1024;
 export const maxNamed = 1_000;
 /** The same of tenants' own keys: about 20 MB. */
 export const maxTenantKeys = 10_000;
+/** Deployments in the report of a replica; further ones count as unused there. */
+export const maxReported = 1_000;
 /** The longest name of a model, here and at its provider. Longer ones are unknown. */
 export const maxNameLength = 256;
 /** Longer names of tools and ids are in no use, and match nothing. */

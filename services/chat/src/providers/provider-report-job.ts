@@ -1,11 +1,13 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { runSteps } from '@gatehouse/kit/cooperative-steps';
 import type { Logger } from '@gatehouse/kit/log';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import { isInUse, type Report } from './provider-report.ts';
 import { findReports, oldReports, writeReport } from './provider-report-system-store.ts';
 import type { ProviderRegistry } from './registry.ts';
-import { maxNamed } from '../bounds.ts';
+import { maxReported } from '../bounds.ts';
 
 const everyMs = 5_000;
 /** A replica silent for so long has ended, or can't reach the database. */
@@ -28,7 +30,8 @@ export class ProviderReports {
     const report = new PeriodicWork({
       ...{ task: 'report the state of providers', log, everyMs, retryMs: goodMs },
       round: async () => {
-        const states = registry.states().filter(isInUse).slice(0, maxNamed);
+        const all = await runSteps(registry.states(), (piece) => runCooperatively(null, piece));
+        const states = all.filter(isInUse).slice(0, maxReported);
         await writeReport(pool, { instanceId: instanceId(), report: JSON.stringify(states) });
         return false;
       },

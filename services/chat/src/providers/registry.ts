@@ -2,6 +2,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { defaultDialect } from '@gatehouse/contract/dialects';
 import type { Logger } from '@gatehouse/kit/log';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
@@ -275,14 +276,19 @@ export class ProviderRegistry {
   }
 
   /** The called deployments, as this replica sees them. */
-  states(): DeploymentState[] {
-    return this.#called.map(({ deployment }) => ({
-      name: deploymentName(deployment),
-      isOpen: this.#isOpen(deployment),
-      openTenants: this.#openTenants(deployment),
-      keys: this.#accesses.accessOf(deployment).keys?.states(deployment.upstreamModel) ?? [],
-      calls: this.#callsOf(deployment).window.counts,
-    }));
+  *states(): Steps<DeploymentState[]> {
+    const states: DeploymentState[] = [];
+    for (const { deployment } of this.#called) {
+      yield;
+      states.push({
+        name: deploymentName(deployment),
+        isOpen: this.#isOpen(deployment),
+        openTenants: this.#openTenants(deployment),
+        keys: this.#accesses.accessOf(deployment).keys?.states(deployment.upstreamModel) ?? [],
+        calls: this.#callsOf(deployment).window.counts,
+      });
+    }
+    return states;
   }
 
   close(): Promise<void> {
