@@ -11,9 +11,13 @@ export const refetchMs = 60_000;
 export const keptPriceLists = 20;
 /** Connections to a provider, and fetches of its credentials, fail after it. */
 export const connectMs = 10_000;
+/** Idle connections to a provider close after it, before most servers close theirs under a request. */
+export const keepAliveMs = 4_000;
 
 /** Errors, counts and credentials of providers are read so far. Larger errors are cut, and other answers refused. */
 export const smallAnswerBytes = 64 * 1024;
+/** A larger request body goes to a provider in parts, which are free once sent. */
+export const smallBodyBytes = 64 * 1024;
 /** A description of a file or a batch, and an answer or embeddings for another service, fail beyond it. */
 export const objectBytes = 1024 * 1024;
 /** A whole answer of a provider fails beyond it. */

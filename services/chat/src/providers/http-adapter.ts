@@ -14,7 +14,7 @@ import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
-import { connectMs, smallAnswerBytes } from '../bounds.ts';
+import { connectMs, keepAliveMs, smallBodyBytes } from '../bounds.ts';
 
 const nothing = new Pieces([]);
 /** A larger part would be in memory once more while it is encrypted. */
@@ -69,8 +69,12 @@ export interface ResourceAnswer {
 export class HttpAdapter {
   readonly #name: string;
   readonly #kind: ProviderKind;
-  readonly #pool: Pool;
-  readonly #unpacking: Dispatcher;
+  readonly #origin: string;
+  readonly #poolOptions: Pool.Options;
+  #pool: Pool;
+  #unpacking: Dispatcher;
+  /** The pool of the time before `retire`. */
+  #retired: Pool | null = null;
   readonly #basePath: string;
 
   constructor(provider: Provider, kind: ProviderKind) {
@@ -79,12 +83,12 @@ export class HttpAdapter {
     this.#kind = kind;
     this.#basePath = url.pathname === '/' ? '' : url.pathname;
     const { timeout_ms: headersTimeout, idle_timeout_ms: bodyTimeout } = provider;
-    this.#pool = new Pool(url.origin, {
-      ...{ headersTimeout, bodyTimeout },
+    this.#origin = url.origin;
+    this.#poolOptions = {
+      ...{ headersTimeout, bodyTimeout, keepAliveTimeout: keepAliveMs },
       ...pacedConnections({ timeout: Math.min(connectMs, headersTimeout) }),
-      // Shorter than servers keep idle connections, so a request seldom meets a closing one.
-      keepAliveTimeout: 4_000,
-    });
+    };
+    this.#pool = new Pool(this.#origin, this.#poolOptions);
     this.#unpacking = this.#pool.compose(unpack);
   }
 
@@ -156,9 +160,21 @@ export class HttpAdapter {
     return { secrets: secretsIn(proof), status, headers: answer.headers, body: answer.body };
   }
 
+  /**
+   * The provider has left the catalogue. Resolves when the calls under way are over and their connections are closed.
+   * Runs begun before may still call; their connections close soon after, whatever the provider says.
+   */
+  async retire(): Promise<void> {
+    const pool = this.#pool;
+    this.#retired = pool;
+    this.#pool = new Pool(this.#origin, { ...this.#poolOptions, keepAliveMaxTimeout: keepAliveMs });
+    this.#unpacking = this.#pool.compose(unpack);
+    await pool.close();
+  }
+
   async close(): Promise<void> {
     this.#kind.credentials.close?.();
-    await this.#pool.destroy();
+    await Promise.all([this.#pool.destroy(), this.#retired?.destroy()]);
   }
 
   async #complete(call: ProviderCall): Promise<UnaryResponse> {
@@ -233,7 +249,7 @@ export class HttpAdapter {
       ...extraHeaders,
     };
     // Smaller bodies may stay in memory; this costs less than an iterable.
-    const isLarge = bytes.length > smallAnswerBytes;
+    const isLarge = bytes.length > smallBodyBytes;
     if (isLarge) headers['content-length'] = String(bytes.length);
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.

@@ -36,6 +36,8 @@ export class ProviderAccesses {
   #current: ReadonlyMap<string, ProviderAccess> = new Map();
   /** Accesses of earlier catalogues, too, for runs begun with them. */
   readonly #byProvider = new WeakMap<Provider, ProviderAccess>();
+  /** Adapters of providers gone from the catalogue, while calls of them are under way. */
+  readonly #retired = new Set<HttpAdapter>();
 
   constructor(options: ProviderAccessesOptions) {
     this.#options = options;
@@ -54,7 +56,7 @@ export class ProviderAccesses {
 
   /**
    * Takes over the providers of another catalogue; throws before anything has changed. An unchanged one keeps its
-   * connections, breakers and keys. Connections of a removed one close by themselves once they are idle.
+   * connections, breakers and keys. Those of a removed one close when its calls under way are over.
    */
   replaceBy({ catalogue, secrets }: ReadCatalogue): void {
     const opened = catalogue.providers.map((provider) => {
@@ -62,13 +64,24 @@ export class ProviderAccesses {
       return [provider, known ?? this.#open(provider, secrets)] as const;
     });
     for (const [provider, access] of opened) this.#byProvider.set(provider, access);
+    const before = this.#current;
     this.#current = new Map(opened.map(([{ name }, access]) => [name, access]));
+    for (const [name, access] of before) if (this.#current.get(name) !== access) this.#retire(access.adapter);
   }
 
   async close(): Promise<void> {
     const accesses = [...this.#current.values()];
     for (const { keys } of accesses) keys?.close();
-    await Promise.all(accesses.map(({ adapter }) => adapter.close()));
+    const adapters = [...accesses.map(({ adapter }) => adapter), ...this.#retired];
+    await Promise.all(adapters.map((adapter) => adapter.close()));
+  }
+
+  #retire(adapter: HttpAdapter): void {
+    this.#retired.add(adapter);
+    void adapter
+      .retire()
+      .catch((err: unknown) => this.#options.log?.warn({ err }, 'failed to close connections to a provider'))
+      .finally(() => this.#retired.delete(adapter));
   }
 
   #open(provider: Provider, secrets: Secrets): ProviderAccess {
