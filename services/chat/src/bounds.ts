@@ -5,7 +5,7 @@
 
 /** An unusable file of the catalogue is read again after ten seconds, then twice as long each time, up to this. */
 export const longestRereadMs = 10 * 60_000;
-/** A list of prices that can't be fetched or used is fetched again after it. */
+/** A missing or unusable list of prices is fetched again after it. */
 export const refetchMs = 60_000;
 /** Older lists of prices behind URLs are deleted: a catalogue names one, and replicas of a rollout two. */
 export const keptPriceLists = 20;
@@ -66,6 +66,10 @@ export const batchStartMs = 60_000;
 export const batchCreationMs = 5 * batchStartMs;
 /** Files deleted in one turn. */
 export const filesOfTurn = 20;
+/** Providers with waiting batches or files found at once. */
+export const maxWaitingProviders = 1_000;
+/** Tenants waiting at a provider, read by one statement. */
+export const tenantsAtOnce = 200;
 /** Rows read or deleted by one statement of the background: requests wait for their locks. */
 export const rowsAtOnce = 200;
 /** Within about two days. Then the provider's own retention deletes the file. */
@@ -136,10 +140,9 @@ export const longestUnpublishedMs = 2_000;
 export const writtenAtOnce = 1_000;
 /** So long a client's last byte waits for the commit of its run's end. */
 export const longestHoldMs = 10_000;
-/**
- * Logs of runs are looked at so often, and tried again. A start event is published only for longer runs; shorter ones
- * have an end event only.
- */
+/** A log of runs is written again so soon while the database is away: clients wait for the ends. */
+export const logRetryMs = 500;
+/** Logs of runs are looked at so often. A start event is published only for longer runs. */
 export const announceMs = 500;
 /** So long a stop waits for ends; the rest is reaped. */
 export const recorderStopMs = 5_000;

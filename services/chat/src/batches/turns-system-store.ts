@@ -1,7 +1,7 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { WaitingRequest } from './provider-turns.ts';
-import { maxNamed, rowsAtOnce } from '../bounds.ts';
+import { maxWaitingProviders, tenantsAtOnce } from '../bounds.ts';
 
 /** Work at providers waiting in tables, for tenants taking turns. */
 
@@ -18,7 +18,7 @@ export async function waitingProviders(pool: Pool, table: WaitingTable): Promise
        union all
        select n.provider, place + 1 from providers p cross join lateral (
          select provider from chat.${table} where ${waiting} and provider > p.provider order by provider limit 1) n
-       where place < ${maxNamed}
+       where place < ${maxWaitingProviders}
      )
      select provider from providers`,
   );
@@ -43,7 +43,7 @@ export function waitingTenants(
        select n.tenant_id, place + 1 from tenants t cross join lateral (
          select tenant_id from chat.${table} where ${waiting} and provider = $1 and tenant_id > t.tenant_id
          order by tenant_id limit 1) n
-       where place < ${rowsAtOnce}
+       where place < ${tenantsAtOnce}
      )
      select t.tenant_id as "tenantId", d.id from tenants t left join lateral (
        select id from chat.${table}

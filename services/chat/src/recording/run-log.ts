@@ -24,7 +24,7 @@ import { appendRow, closeLog, NothingWrittenError, type Appended } from './run-l
 import type { RunPublisher } from './run-publisher-job.ts';
 import { announceStarts } from './start-events-job.ts';
 import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
-import { announceMs, deadlockRetryMs, groupSize, logIdleMs, maxSpilled, maxWaitingEnds } from '../bounds.ts';
+import { deadlockRetryMs, groupSize, logIdleMs, logRetryMs, maxSpilled, maxWaitingEnds } from '../bounds.ts';
 
 export interface RunLogOptions {
   pool: Pool;
@@ -272,7 +272,7 @@ export class RunLog {
   async #sitOut(group: Group, error: unknown): Promise<Group | null> {
     const ends = group.ends.length + this.#ends.length;
     this.#options.log.warn({ err: error, ends }, 'ends of runs wait for the database');
-    await sleep(announceMs, this.#stopping.signal).catch(() => undefined);
+    await sleep(logRetryMs, this.#stopping.signal).catch(() => undefined);
     if (!this.#stopping.signal.aborted) return group;
     this.#state = 'over';
     for (const { reject } of [...group.ends, ...this.#ends.splice(0), ...this.#starts.splice(0)])
