@@ -10,7 +10,7 @@ import { consentLinkHandlers, consentPageHandlers } from './consent-handlers.ts'
 import { loginHandlers } from './login-handlers.ts';
 import { McpConsents } from './mcp-consents-client.ts';
 
-/** Consents of users for MCP servers with OAuth, and the logins that came of them. */
+/** Consents of users for MCP servers with OAuth, and the resulting logins. */
 export function createConsents(
   { log }: Shell,
   options: Ground & {

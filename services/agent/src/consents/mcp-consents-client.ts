@@ -14,11 +14,11 @@ import { isPerUser, type McpServer } from '../mcp/mcp-server.ts';
 import type { OAuthBinding } from '../mcp/oauth-binding.ts';
 import { callbackPath, OAuthMixedUp, OAuthRefused, type OAuthClient, type Tokens } from '../mcp/mcp-oauth.ts';
 
-/** Details that are kept with the link to a consent page. */
+/** Details kept with the link to a consent page. */
 export interface ConsentDetails {
   binding: OAuthBinding;
   connectionId: string;
-  /** Empty for a consent that is for all users. */
+  /** Empty for a consent for all users. */
   userId: string;
 }
 
@@ -66,7 +66,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     this.#options = options;
   }
 
-  /** The server, while its connection is the one that the link was made for. */
+  /** The server, unless its connection has changed since the link was made. */
   async find(ticket: OpenTicket): Promise<McpServer | null> {
     const server = await this.#options.servers.find(ticket.tenantId, ticket.subjectId);
     return server?.connectionId === detailsOf(ticket).connectionId ? server : null;
@@ -124,7 +124,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       if (error instanceof OAuthRefused && error.isUnknownClient) await logins.forgetClient(server);
       return error instanceof OAuthRefused ? 'refused' : 'unavailable';
     }
-    // Its status says how that went.
+    // The status of the server shows the outcome.
     await registry.refresh(server, userId === '' ? null : userId).catch((error: unknown) => {
       if (!(error instanceof McpFailure)) throw error;
     });
@@ -155,7 +155,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
   }
 }
 
-/** The host of each endpoint that gets something of a consent: they need not be of one server. */
+/** The host of each endpoint with a part in a consent: they may be of several servers. */
 function endpointFacts({ metadata, registration, revocation }: OAuthBinding): [name: string, host: string][] {
   const endpoints = [
     ['You log in at', metadata.authorization_endpoint],

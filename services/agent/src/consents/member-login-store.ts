@@ -15,13 +15,13 @@ export interface ServerWithLogin {
   url: string;
   /** Null without a login. */
   loggedInAt: Date | null;
-  /** The end of a login that can't be renewed. */
+  /** The end of a login without renewal. */
   expiresAt: Date | null;
   /** Whether the login is of no use any more. */
   isLost: boolean;
 }
 
-/** A login that its user has ended. */
+/** A login ended by its user. */
 export interface EndedMemberLogin extends EndedLogin {
   serverName: string;
   connectionId: string;
@@ -30,8 +30,8 @@ export interface EndedMemberLogin extends EndedLogin {
 const sameConnection = 'l.server_id = s.id and l.connection_id = s.connection_id';
 
 /**
- * The servers where each user has a login, with that of a user: the newest first, below the id `before`, up to one more
- * than `limit`. Disabled ones only with a login. `app` acts as `agent_app`.
+ * Servers with logins per user, each with the login of one user: the newest first, below the id `before`, up to one
+ * more than `limit`. Disabled ones only with a login. `app` acts as `agent_app`.
  */
 export function listServersWithLogin(
   app: Pool,
@@ -39,7 +39,7 @@ export function listServersWithLogin(
   { limit, before }: PageRequest,
 ): Promise<ServerWithLogin[]> {
   return withTenant(app, tenantId, async (db) => {
-    // A login that an older release stored, perhaps in the place of another one, is as old as its link.
+    // A login stored by an older release, perhaps in the place of another one, is as old as its link.
     return db.all(
       `select s.id, s.name, s.url, greatest(l.logged_in_at, l.created_at) as "loggedInAt",
          case when l.refresh_due_at is null then l.expires_at end as "expiresAt",
@@ -54,8 +54,8 @@ export function listServersWithLogin(
 }
 
 /**
- * Deletes the login of a user at a server, and the links that were made for the user there, so that a consent under way
- * stores nothing afterwards. Null without a login.
+ * Deletes the login of a user at a server, and the user's links for it, so a consent under way stores nothing
+ * afterwards. Null without a login.
  */
 export async function deleteLogin(
   db: Queryable,

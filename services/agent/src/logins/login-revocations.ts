@@ -23,10 +23,10 @@ export interface LoginRevocationsOptions {
   log: Logger;
 }
 
-/** A server that hangs delays no other tenant, and what waits in vain is left out. */
+/** A hanging server delays no other tenant; revocations waiting in vain are left out. */
 const inFlight = { perKey: 2, slots: 16, maxWaiting: maxRevocations, maxWaitingOfAll: 10 * maxRevocations };
 
-/** Revokes the tokens of logins that users have ended (RFC 7009), as far as their authorization servers take that. */
+/** Revokes the tokens of ended logins (RFC 7009), as far as their authorization servers accept it. */
 export class LoginRevocations {
   readonly #options: LoginRevocationsOptions;
   readonly #queue = new FairQueue(inFlight);
@@ -37,8 +37,8 @@ export class LoginRevocations {
   }
 
   /**
-   * Revokes tokens that no login has any more. Not if the client has others of their owner: some authorization servers
-   * revoke all tokens that a person gave to a client, by any of them. Returns at once.
+   * Revokes tokens no longer used by a login. Not if the client has others of their owner: with any one of them, some
+   * authorization servers revoke all tokens a person gave to a client. Returns at once.
    */
   revoke(owner: TokenOwner, tokens: () => RevocableTokens): void {
     const work = (): Promise<void> => this.#queue.run(owner.tenantId, () => this.#revokeAll(owner, tokens()));

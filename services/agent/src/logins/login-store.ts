@@ -31,7 +31,7 @@ const columns = `${ended},
   coalesce(refresh_due_at <= clock_timestamp(), false) as "isRefreshDue",
   lost_at is not null as "isLost"`;
 const isStale = `tools_expire_at is null or tools_expire_at <= clock_timestamp() as "isStale"`;
-/** Each login has its own: lists from before revisions were set have none. */
+/** Each login has its own: lists from before revisions were set have no revision. */
 const listRevision = `id::text || '/' || coalesce(tools_revision::text, '')`;
 const times = (seconds: string, renewable: string): string =>
   `clock_timestamp() + make_interval(secs => ${seconds}::float8),
@@ -42,7 +42,7 @@ const times = (seconds: string, renewable: string): string =>
 export class LoginStore extends Store implements UserLists {
   readonly #raise: RaiseAlert;
 
-  /** `pool` acts as `agent_app`; `raise` gets lost logins, and tools that have changed. */
+  /** `pool` acts as `agent_app`; `raise` gets lost logins and changed tools. */
   constructor(pool: Pool, raise: RaiseAlert) {
     super(pool);
     this.#raise = raise;
@@ -56,7 +56,7 @@ export class LoginStore extends Store implements UserLists {
     );
   }
 
-  /** Returns the list that the server gave a user; null without a login. */
+  /** Returns the server's list for a user; null without a login. */
   findList(server: McpServerHead, user: string): Promise<LoginList | null> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
     return this.tenant(tenantId).first(
@@ -92,7 +92,7 @@ export class LoginStore extends Store implements UserLists {
     );
   }
 
-  /** Stores what a server listed for a user, and returns the tools that may be used. */
+  /** Stores a server's list for a user, and returns its usable tools. */
   setList(server: McpServerHead, user: string, { tools, ttlMs }: Listed): Promise<McpTool[]> {
     const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
     const { trust } = server;
@@ -129,7 +129,7 @@ export class LoginStore extends Store implements UserLists {
     return this.tenant(tenantId).first(`select ${columns} from agent.mcp_logins where id = $1`, [id]);
   }
 
-  /** Stores a login unless there is one meanwhile, and returns the one that is there. */
+  /** Stores a login unless there is one meanwhile, and returns the stored one. */
   putFirst(login: NewLogin): Promise<LoginRef> {
     const { tenantId, serverId, userId } = login;
     return withTenant(this.pool, tenantId, async (db) => {
@@ -146,7 +146,7 @@ export class LoginStore extends Store implements UserLists {
     });
   }
 
-  /** Claims the refresh of a login whose secrets are still these. False if it is another's, or no longer needed. */
+  /** Claims the refresh of a login if its secrets are still these. False if it is another's, or no longer needed. */
   claimRefresh({ tenantId, id, secrets }: Login, claim: string): Promise<boolean> {
     return this.tenant(tenantId).exists(
       `update agent.mcp_logins
@@ -176,7 +176,7 @@ export class LoginStore extends Store implements UserLists {
     return patiently(stored);
   }
 
-  /** Gives a claim up, so that another attempt may follow in `afterS`. */
+  /** Gives a claim up, so another attempt may follow in `afterS`. */
   async release({ tenantId, id }: LoginRef, claim: string, afterS: number): Promise<void> {
     await this.tenant(tenantId).query(
       `update agent.mcp_logins set refresh_claimed_until = clock_timestamp() + make_interval(secs => $3)
@@ -186,9 +186,9 @@ export class LoginStore extends Store implements UserLists {
   }
 
   /**
-   * Notes the issuer that a server names for the client of its tenant. The first one is kept. For another one the server
-   * needs `auth` from then on. Throws `McpFailure` `other_issuer`, and `session` if the server is connected
-   * differently meanwhile.
+   * Notes the issuer named by a server for the client of its tenant. The first one is kept. For another one the server
+   * needs `auth` from then on. Throws `McpFailure` `other_issuer`, and `session` if the server is connected differently
+   * meanwhile.
    */
   async bindIssuer({ id, tenantId, connectionId }: McpServerHead, issuer: string): Promise<void> {
     const reason = sentenceOf('other_issuer');
@@ -215,7 +215,9 @@ export class LoginStore extends Store implements UserLists {
     if (kind !== null) throw new McpFailure(kind);
   }
 
-  /** Forgets that the gateway is registered, because the authorization server has: the next link registers it again. */
+  /**
+   * Forgets the registration of the gateway, because the authorization server has: the next link registers it again.
+   */
   async forgetClient({ tenantId, serverId }: Pick<Login, 'tenantId' | 'serverId'>): Promise<void> {
     await this.tenant(tenantId).query(
       `update agent.mcp_servers set secrets = null
@@ -224,7 +226,7 @@ export class LoginStore extends Store implements UserLists {
     );
   }
 
-  /** Replaces secrets of a server that have not changed meanwhile. */
+  /** Replaces secrets of a server unless they have changed meanwhile. */
   async replaceSecrets(
     { tenantId, id, connectionId }: McpServerHead,
     { before, after }: { before: Buffer | null; after: Buffer | null },
@@ -236,7 +238,7 @@ export class LoginStore extends Store implements UserLists {
     );
   }
 
-  /** Notes that the login is of no use any more. */
+  /** Marks the login as lost. */
   async lose(login: Login, claim: string): Promise<void> {
     const { tenantId, id } = login;
     await withTenant(this.pool, tenantId, async (db) => {
@@ -250,8 +252,8 @@ export class LoginStore extends Store implements UserLists {
   }
 
   /**
-   * Whether a user has a login at a server, or at another one by the same client of the tenant. So does one that all users
-   * share, since it may be with the account of this one.
+   * Whether a user has a login at a server, or at another one by the same client of the tenant. A login shared by all
+   * users counts too, since it may be with the account of this one.
    */
   isGrantInUse(
     { tenantId, serverId, userId }: Omit<LoginOf, 'connectionId'>,
@@ -266,8 +268,8 @@ export class LoginStore extends Store implements UserLists {
   }
 
   /**
-   * Removes up to `limit` logins of a user, and the links that were made for the user, so that a consent under way
-   * stores nothing afterwards. Returns the logins.
+   * Removes up to `limit` logins of a user, and the user's links, so a consent under way stores nothing afterwards.
+   * Returns the logins.
    */
   forget(
     { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
@@ -326,8 +328,8 @@ export function hasLogin(
 }
 
 /**
- * Deletes the logins of a server that are for another connection; all if it is null. Returns as many of them as may wait
- * to be revoked.
+ * Deletes the logins of a server for other connections; all if `connectionId` is null. Returns at most as many of them
+ * as may wait to be revoked.
  */
 export function deleteLoginsBut(
   db: Queryable,
@@ -342,7 +344,7 @@ export function deleteLoginsBut(
   );
 }
 
-/** Raises the alert that a user has to log in again. A login that all users share shows in the status of the server. */
+/** Raises the alert asking a user to log in again. A login shared by all users shows in the status of the server. */
 async function raiseLost(
   db: Queryable,
   { tenantId, serverId, userId }: Login,
@@ -357,7 +359,7 @@ async function raiseLost(
   await raise(db, { id: newId(), tenant_id: tenantId, type: 'mcp.needs_auth', data });
 }
 
-/** How long it is tried to store tokens whose refresh token is used up: within the time of the claim. */
+/** Attempts to store tokens after their refresh token was used up: within the time of the claim. */
 const storeTries = { most: 20, everyMs: 1_000 };
 
 async function patiently<Result>(store: () => Promise<Result>): Promise<Result> {

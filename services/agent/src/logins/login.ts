@@ -16,7 +16,7 @@ export interface Login {
   isLost: boolean;
 }
 
-/** A login that is no longer stored, whose tokens may be revoked. */
+/** A login no longer stored, with tokens to revoke. */
 export type EndedLogin = Pick<Login, 'id' | 'tenantId' | 'serverId' | 'userId' | 'secrets'>;
 
 /** The key of a login. */
@@ -33,7 +33,7 @@ export interface NewLogin extends LoginOf {
   expiresInS: number | null;
   /** Whether it can be refreshed ahead of its expiry. */
   isRenewable: boolean;
-  /** When the consent was asked for: a deletion of the user's data after that covers it. Null for now. */
+  /** The time of the request for consent: a later deletion of the user's data covers it. Null for now. */
   madeAt: Date | null;
 }
 

@@ -58,7 +58,7 @@ export class Logins {
     if (known !== null && !known.isLost) return known;
     if (auth.type !== 'oauth_client_credentials') throw new McpFailure('needs_consent');
     return this.#firsts.get(connectionId, async () => {
-      // The client's secret goes to the authorization server that it was given for.
+      // The client's secret goes only to its own authorization server.
       const binding = known === null ? await this.#bind(server, auth) : this.#open(known).binding;
       return this.#logIn(owner, binding);
     });
@@ -87,7 +87,7 @@ export class Logins {
     return binding;
   }
 
-  /** The access token of a login, refreshed if that is due. Throws `McpFailure`. */
+  /** The access token of a login, refreshed if due. Throws `McpFailure`. */
   async token(login: LoginRef): Promise<string> {
     const known = await this.#find(login);
     const { accessToken } = this.#open(known);
@@ -102,7 +102,7 @@ export class Logins {
     });
   }
 
-  /** Another token than `refused`. One wait in this process serves all that need it. Throws `McpFailure`. */
+  /** Another token than `refused`. One wait in this process serves all callers. Throws `McpFailure`. */
   renew(login: LoginRef, refused: string): Promise<string> {
     return this.#renewals.get(`${login.id} ${refused}`, () => this.#renew(login, refused));
   }
@@ -125,24 +125,24 @@ export class Logins {
     return this.#made(owner, { binding, grant: 'authorization_code' }, tokens);
   }
 
-  /** Revokes the tokens of logins that are no longer stored. Returns at once. */
+  /** Revokes the tokens of logins no longer stored. Returns at once. */
   ended(logins: readonly EndedLogin[]): void {
     for (const login of logins) this.#options.revocations.revoke(login, () => this.#open(login));
   }
 
-  /** Removes up to `limit` logins of a user, whose tokens are then revoked. Returns how many. */
+  /** Removes up to `limit` logins of a user and revokes their tokens. Returns how many. */
   async forget(deletion: Parameters<LoginStore['forget']>[0], limit: number): Promise<number> {
     const forgotten = await this.#options.store.forget(deletion, limit);
     this.ended(forgotten);
     return forgotten.length;
   }
 
-  /** Revokes the tokens of a consent that came too late. Returns at once. */
+  /** Revokes the tokens of a late consent. Returns at once. */
   late(owner: TokenOwner, binding: OAuthBinding, { accessToken, refreshToken }: Tokens): void {
     this.#options.revocations.revoke(owner, () => ({ binding, accessToken, refreshToken }));
   }
 
-  /** Forgets the client of a server at an authorization server that does not know it any more. */
+  /** Forgets the client of a server after its authorization server did. */
   forgetClient({ tenantId, id: serverId }: McpServerHead): Promise<void> {
     return this.#options.store.forgetClient({ tenantId, serverId });
   }
@@ -217,7 +217,7 @@ export class Logins {
   }
 }
 
-/** A token that can't be renewed is used until its end. */
+/** A token without renewal is used until its end. */
 function timesOf(
   grant: LoginSecrets['grant'],
   { refreshToken, expiresInS }: Tokens,

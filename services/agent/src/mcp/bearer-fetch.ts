@@ -1,15 +1,16 @@
 type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** Tokens that change. Both throw `McpFailure`. */
+/** Changing tokens. Both throw `McpFailure`. */
 export interface BearerTokens {
   current: () => Promise<string>;
-  /** Another token than one that was refused. */
+  /** Another token than the refused one. */
   renew: (refused: string) => Promise<string>;
 }
 
 /**
- * `fetch` with a token; once more with another one if the server refuses it. Not by the client's own means: these do not
- * say which token was refused, and of calls at the same time one would end the token that another has just got.
+ * `fetch` with a token; once more with another one if the server refuses it. Not by the client's own means: these do
+ * not say which token was refused, and one of several calls at the same time would end the token just obtained by
+ * another.
  */
 export function bearerFetch(send: Fetch, tokens: BearerTokens): Fetch {
   return async (input, init) => {

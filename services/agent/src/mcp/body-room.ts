@@ -3,7 +3,7 @@ import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { McpFailure } from './failure.ts';
 import type { MessageReader } from './message-reader.ts';
 
-/** The memory that a body of a server takes, for as long as it is read. */
+/** The memory taken by a body of a server while it is read. */
 export class BodyRoom {
   readonly #room: AnswerRoom;
   readonly signal: AbortSignal;

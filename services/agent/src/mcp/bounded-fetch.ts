@@ -13,7 +13,7 @@ type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>;
 export interface BoundedFetchOptions {
   tenantId: string;
   reader: MessageReader;
-  /** For a request and what it returns: the client ends some that take longer only for itself. */
+  /** For a request and its response: the client ends some longer ones only for itself. */
   timeoutMs: number;
   /** Called when a stream ends because of what it holds: the client does not fail its calls then. */
   onFault: (error: unknown) => void;
@@ -21,14 +21,14 @@ export interface BoundedFetchOptions {
 
 /** Events of a stream, and of a turn of the event loop. */
 const events = { most: 10_000, atOnce: 64 };
-/** Requests and notices of a server that are not answers. More are dropped. */
+/** Requests and notices from a server, besides answers; more are dropped. */
 const unasked = { burst: 8, perS: 2 };
 /** Answers to requests of a server. */
 const answers = { mostBytes: 4_096, atOnce: 4, timeoutMs: 5_000 };
 
 /**
- * `fetch` for the MCP client that hands on only messages that are checked and small, whatever a server answers: the
- * client's own validation describes each fault, without limit and at once.
+ * `fetch` for the MCP client. Hands on only checked, small messages, whatever a server answers: the client's own
+ * validation describes each fault, without limit and at once.
  */
 export function boundedFetch(send: Fetch, options: BoundedFetchOptions): Fetch {
   const gate = new MessageGate(options);
@@ -89,7 +89,7 @@ class MessageGate {
     const room = new BodyRoom(reader, tenantId, signal);
     try {
       const messages = await reader.read(tenantId, await wholeBody(body, room), room.signal);
-      // The client finds that it is no JSON.
+      // The client finds it to be no JSON.
       return messages === null ? '' : this.#handedOn(messages);
     } finally {
       room.close();
@@ -147,7 +147,7 @@ class MessageGate {
       id: id !== '' && id.length <= maxTokenChars ? id : undefined,
       retry: /^\d{1,9}$/.test(retry) ? retry : undefined,
     };
-    // The address that the client posts to, in the transport of 2024.
+    // The address for the client's posts, in the transport of 2024.
     if (type === 'endpoint') return data.length > maxTokenChars ? null : { ...head, data };
     const message = type === 'message' && data !== '' ? await this.#message(data, signal) : null;
     if (message !== null) return { ...head, data: JSON.stringify(message.content) };
@@ -189,7 +189,7 @@ class Allowance {
   }
 }
 
-/** Not a connection that breaks: the client opens another one. */
+/** Not a broken connection: the client opens another one. */
 function isFault(error: unknown): boolean {
   return error instanceof McpFailure || (error instanceof EgressError && error.failure === 'too_large');
 }

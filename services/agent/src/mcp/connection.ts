@@ -36,14 +36,14 @@ export interface ConnectionOptions {
   access: Pick<ServerAccess, 'headers' | 'tokens'>;
   /** For each request. */
   timeoutMs: number;
-  /** Called when the server says that its list of tools has changed. */
+  /** Called when the server reports a change of its list of tools. */
   onToolsChanged?: () => void;
 }
 
 /** The tools of a server. */
 export interface ToolList {
   tools: McpTool[];
-  /** How long the server says that the list is good; null if it does not. */
+  /** The lifetime of the list according to the server; null without one. */
   ttlMs: number | null;
 }
 
@@ -51,7 +51,7 @@ export interface ToolList {
 export interface ToolResult {
   /** Its content as text. */
   text: string;
-  /** Whether the tool says that it failed. */
+  /** Whether the tool reports a failure. */
   isError: boolean;
 }
 
@@ -76,7 +76,7 @@ export class McpConnection {
     client.onclose = this.#noteClosed.bind(this);
   }
 
-  /** Connects by the transport, or by the first of both that works. Throws `McpFailure`. */
+  /** Connects by the transport, or by the first working one of both. Throws `McpFailure`. */
   static async connect(options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
     const { transport } = options;
     try {
@@ -133,7 +133,7 @@ export class McpConnection {
     }
   }
 
-  /** Throws `McpFailure`, and the reason of `signal`. An error that the server reports is a result. */
+  /** Throws `McpFailure`, and the reason of `signal`. An error reported by the server is a result. */
   async callTool(tool: McpTool, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolResult> {
     try {
       const result = await this.#client.callTool(

@@ -1,8 +1,8 @@
 /** An event of a stream (HTML standard, 9.2). */
 export interface StreamEvent {
-  /** `message` if the server names none. */
+  /** `message` if the server names no type. */
   type: string;
-  /** Undefined where the event sets none. */
+  /** Undefined unless the event sets it. */
   id: string | undefined;
   retry: string | undefined;
   data: string;
@@ -11,19 +11,19 @@ export interface StreamEvent {
 /** Reads the events of a stream from its pieces, each line once. */
 export class EventLines {
   readonly #decoder = new TextDecoder();
-  /** The beginning of a line whose end hasn't arrived. */
+  /** The beginning of an unfinished line. */
   #rest: string[] = [];
   #endedWithReturn = false;
   #fields: Partial<StreamEvent> = {};
   #data: string[] = [];
   #chars = 0;
 
-  /** Characters of the event that hasn't ended. */
+  /** Characters of the unfinished event. */
   get chars(): number {
     return this.#chars;
   }
 
-  /** The events that end in this piece. */
+  /** The events ending in this piece. */
   *push(bytes: Uint8Array): Generator<StreamEvent> {
     let text = this.#decoder.decode(bytes, { stream: true });
     if (text === '') return;

@@ -10,7 +10,7 @@ export type McpFailureKind =
   | 'unauthorized'
   /** A user must consent first. */
   | 'needs_consent'
-  /** The server names another authorization server than the one that has the tenant's client. */
+  /** The server names another authorization server than the one of the tenant's client. */
   | 'other_issuer'
   | 'timeout'
   | 'too_large'
@@ -39,7 +39,7 @@ export function sentenceOf(kind: McpFailureKind): string {
   return sentences[kind];
 }
 
-/** A call of a server that failed. Its message may be shown to tenants and models: it has no word of the server. */
+/** A failed call of a server. Its message may be shown to tenants and models: it has no word of the server. */
 export class McpFailure extends Error {
   readonly kind: McpFailureKind;
   /** Whether the server is known to have done nothing. */
@@ -56,7 +56,7 @@ export class McpFailure extends Error {
     this.isUndone = isUndone;
   }
 
-  /** The same failure, of a connection that did not come about. */
+  /** The same failure, during a connection attempt. */
   atConnecting(): this {
     this.whileConnecting = true;
     return this;
@@ -79,7 +79,7 @@ export function* causesOf(error: unknown): Generator<Error> {
   for (let cause = error; cause instanceof Error; cause = cause.cause) yield cause;
 }
 
-/** The failure that an error of the client stands for. Throws errors of our own, such as those of the database. */
+/** The failure behind an error of the client. Throws errors of our own, like those of the database. */
 export function mcpFailure(error: unknown): McpFailure {
   for (const cause of causesOf(error)) {
     if (cause instanceof McpFailure) return cause;
@@ -88,7 +88,7 @@ export function mcpFailure(error: unknown): McpFailure {
   return new McpFailure(kindOf(error), { cause: error, isUndone: isUnknownSession(error) });
 }
 
-/** A server that does not know a session has executed nothing; a 400 may be due to more than that. */
+/** A server answers 404 for an unknown session, and has executed nothing; a 400 may have other reasons. */
 function isUnknownSession(error: unknown): boolean {
   for (const cause of causesOf(error)) if (cause instanceof SdkHttpError) return cause.data.status === 404;
   return false;

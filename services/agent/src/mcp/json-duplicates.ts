@@ -1,6 +1,6 @@
 import { pieceBytes } from '../bounds.ts';
 
-/** The texts that are the JSON of a value, whatever the order of members and the white space. */
+/** The texts equal to a value as JSON, whatever the order of members and the white space. */
 export class TextsOfJson {
   readonly #value: unknown;
   #left = pieceBytes;

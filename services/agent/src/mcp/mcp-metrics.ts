@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { McpRegistry } from './mcp-registry.ts';
 
-/** Registers metrics of the memory that responses of MCP servers take. */
+/** Registers metrics of the memory taken by responses of MCP servers. */
 export function observeMcp(registry: Registry, { answers }: McpRegistry): void {
   const registers = [registry];
   new Gauge({

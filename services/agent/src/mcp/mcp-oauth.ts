@@ -41,24 +41,24 @@ export interface Tokens {
   expiresInS: number | null;
 }
 
-/** The ways of `PublicAuth` that use OAuth. */
+/** The ways of `PublicAuth` with OAuth. */
 export type OAuthSettings = Extract<PublicAuth, { type: 'oauth' | 'oauth_client_credentials' }>;
 
 const unknownClient: string = OAuthErrorCode.InvalidClient;
 
-/** The authorization server answers that it gives no tokens: another attempt would get the same. */
+/** The authorization server gives no tokens: another attempt would get the same answer. */
 export class OAuthRefused extends Error {
   /** Whether it does not know the client. */
   readonly isUnknownClient: boolean;
 
   constructor(error: OAuthError) {
-    // Not its description: that is a text of the server.
+    // Not its description, which is a text of the server.
     super(`The authorization server refused: ${error.code}.`);
     this.isUnknownClient = error.code === unknownClient;
   }
 }
 
-/** The answer to a consent names another authorization server than the one that was asked (RFC 9207). */
+/** The answer to a consent names another authorization server than the one asked (RFC 9207). */
 export class OAuthMixedUp extends Error {
   constructor() {
     super('The answer is of another authorization server.');
@@ -69,7 +69,7 @@ export interface BindWith {
   tenantId: string;
   /** The secret of the tenant's own client. */
   secret: string | null;
-  /** The binding that was found before. */
+  /** The binding found before. */
   known: OAuthBinding | null;
 }
 
@@ -84,7 +84,7 @@ export const callbackPath = '/v1/mcp/oauth/callback';
 
 /** Searches for authorization servers under way, of a tenant. */
 const bindings = { perKey: 4, maxWaiting: 1_000 };
-/** Answers that say nothing about the grant. */
+/** Answers without a verdict on the grant. */
 const passing: ReadonlySet<string> = new Set([
   OAuthErrorCode.ServerError,
   OAuthErrorCode.TemporarilyUnavailable,
@@ -135,7 +135,7 @@ export class OAuthClient {
     });
     const { authorizationServerMetadata: metadata, resourceMetadata } = discovered;
     const resource = resourceMetadata?.resource ?? null;
-    // Tokens for another resource would go to a server that they are not for.
+    // Tokens for another resource would go to the wrong server.
     if (metadata === undefined || (resource !== null && !isResourceOf(url, resource)))
       throw new McpFailure('invalid');
     const named = challengedScope ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
@@ -237,7 +237,7 @@ export class OAuthClient {
     return this.#step(tenantId, revoked, statusFetch);
   }
 
-  /** The part of the metadata that is kept. Its endpoints are under the guard, also the one that only browsers open. */
+  /** The kept part of the metadata. Its endpoints are under the guard, even the one opened by browsers only. */
   async #pin(
     metadata: AuthorizationServerMetadata,
     auth: OAuthSettings,

@@ -26,7 +26,7 @@ export interface Listed extends ToolList {
 
 /** The record of what the registry learns about servers. Each entry applies only to the same connection. */
 export interface ServerRecord {
-  /** Returns the tools that may be used. */
+  /** Returns the usable tools. */
   setTools(server: McpServerHead, listed: Listed): Promise<McpTool[]>;
   setFailure(
     server: McpServerHead,
@@ -44,7 +44,7 @@ export interface UserLists {
     server: McpServerHead,
     user: string,
   ): Promise<{ tools: McpTool[] | null; accepted: AcceptedTool[]; isStale: boolean } | null>;
-  /** Returns the tools that may be used. */
+  /** Returns the usable tools. */
   setList(server: McpServerHead, user: string, listed: Listed): Promise<McpTool[]>;
 }
 
@@ -77,7 +77,7 @@ export class McpRegistry {
     this.#options = options;
   }
 
-  /** Bytes of large responses in memory, and responses that wait until others are read. */
+  /** Bytes of large responses in memory, and responses waiting until others are read. */
   get answers(): { bytes: number; waiting: number } {
     return this.#reader.answers;
   }
@@ -90,7 +90,7 @@ export class McpRegistry {
     return this.#sessions.stop();
   }
 
-  /** Connects by settings of a tenant that are not stored yet. Throws `McpFailure`. */
+  /** Connects by settings of a tenant before they are stored. Throws `McpFailure`. */
   async verify(
     tenantId: string,
     settings: Pick<McpSettings, 'url' | 'transport' | 'timeoutMs'>,
@@ -119,8 +119,8 @@ export class McpRegistry {
   }
 
   /**
-   * Lists the tools of a server again, as a user or as the tenant, and notes them, or what went wrong. Returns those that
-   * may be used. Throws `McpFailure`.
+   * Lists the tools of a server again, as a user or as the tenant, and notes them or the failure. Returns the usable
+   * ones. Throws `McpFailure`.
    */
   async refresh(server: McpServerHead, user: string | null): Promise<Listed> {
     const key = `${server.connectionId}/${loginUserOf(server, user)}`;
@@ -128,8 +128,8 @@ export class McpRegistry {
   }
 
   /**
-   * Calls a tool as a user, or as the tenant. Throws `McpFailure`, and the reason of `signal`. A call that the server has
-   * not begun, because it did not know the session, is made again in another one.
+   * Calls a tool as a user, or as the tenant. Throws `McpFailure`, and the reason of `signal`. A call not begun by the
+   * server, because it did not know the session, is made again in another session.
    */
   async call(
     server: KnownHead,
@@ -144,7 +144,7 @@ export class McpRegistry {
         this.#withConnection(server, { user, signal: limited, isRepeatable }, (connection) =>
           connection.callTool(tool, args, limited),
         );
-      // First the turn of the server: one that is slow holds up no other one.
+      // First the turn of the server: a slow one holds up no other one.
       const calledInTurn = (): Promise<ToolResult> => this.#tenantQueue.run(server.tenantId, called, limited);
       const result = await this.#serverQueue.run(server.id, calledInTurn, limited);
       if (server.status !== 'connected') await this.#options.record.setConnected(server);
@@ -159,12 +159,12 @@ export class McpRegistry {
     }
   }
 
-  /** Ends what this process keeps of a server that is deleted, or is connected differently from now on. */
+  /** Ends everything kept by this process for a server deleted or connected differently from now on. */
   forget({ connectionId }: McpServerHead): void {
     this.#sessions.endAll(connectionId);
   }
 
-  /** Ends what this process keeps of a login that has ended. Other processes close their connections once idle. */
+  /** Ends everything kept by this process for an ended login. Other processes close their connections once idle. */
   forgetLogin({ tenantId, connectionId, id: loginId }: Omit<SessionKey, 'loginId'> & { id: string }): void {
     this.#sessions.discard({ tenantId, connectionId, loginId });
   }

@@ -50,9 +50,9 @@ export interface McpServerHead extends Omit<McpSettings, 'toolFilter'> {
   secrets: Buffer | null;
   status: McpStatus;
   statusReason: string | null;
-  /** The issuer of the tenant's client; null until it is found, and without such a client. */
+  /** The issuer of the tenant's client; null until it is found, and without a client of the tenant. */
   clientIssuer: string | null;
-  /** Another issuer that the server named later: nothing is authenticated until an admin sends `auth` again. */
+  /** Another issuer named by the server later: nothing is authenticated until an admin sends `auth` again. */
   otherIssuer: string | null;
   /** Another one after a change of what a connection depends on. */
   connectionId: string;
@@ -99,7 +99,7 @@ export function isPerUser({ auth }: Pick<McpServer, 'auth'>): boolean {
   return auth.type === 'oauth' && auth.perUser;
 }
 
-/** The user whose login a call uses; empty for the shared login, and without a user. */
+/** The user of the login for a call; empty for the shared login, and without a user. */
 export function loginUserOf(server: Pick<McpServer, 'auth'>, user: string | null): string {
   return isPerUser(server) ? (user ?? '') : '';
 }

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 
-/** A schema that no provider would take, and whose meaning is not clear. */
+/** A schema without a clear meaning, accepted by no provider. */
 export class Unusable extends Error {}
 
 /** The place of a schema in the whole one. */
@@ -13,7 +13,7 @@ interface Where {
 
 /** A reference in a schema. */
 export interface Reference {
-  /** The schema that has it as `$ref`. */
+  /** The schema with it as `$ref`. */
   holder: Fields;
   where: Where;
 }
@@ -24,8 +24,8 @@ export function placeOf({ outer, name }: Pick<Where, 'outer' | 'name'>): string 
 }
 
 /**
- * Mends a schema and all schemas within it where it is clear what its server means, for readers that know the draft
- * 2020-12 of JSON Schema alone. Returns the references as well, which are not followed. Throws `Unusable`.
+ * Mends a schema and all schemas within it where the server's meaning is clear, for readers knowing only the draft
+ * 2020-12 of JSON Schema. Returns the references as well, without following them. Throws `Unusable`.
  */
 export function mendedSchema(schema: Fields): { schema: Fields; references: Reference[] } {
   const references: Reference[] = [];
@@ -49,10 +49,10 @@ const otherTypes: ReadonlyMap<string, string> = new Map(
     names.split(' ').map((name) => [name, type] as const),
   ),
 );
-/** Names that allow every type, or leave it to `enum`. */
+/** Names allowing every type, or leaving it to `enum`. */
 const anyType = new Set(['any', 'mixed', 'unknown', 'unspecified', 'type_unspecified', 'enum']);
 
-/** Returns the value of a member as it should be; undefined where there should be none. */
+/** Returns the value of a member as it should be; undefined to leave it out. */
 type Mend = (value: unknown, where: Where, name: string) => unknown;
 
 const mends: ReadonlyMap<string, Mend> = new Map([
@@ -174,7 +174,7 @@ function mendType(schema: Fields, value: unknown, where: Where): void {
   if (known.includes('array')) schema['items'] ??= {};
 }
 
-/** Null for a name that allows every type. */
+/** Null for a name allowing every type. */
 function typesOf(value: unknown, where: Where): (string | null)[] {
   const names: unknown[] = typeof value === 'string' ? value.split('|') : [value].flat();
   return names.map((name) => typeOf(name, where));
@@ -202,7 +202,10 @@ function mendItems(
   if (others !== undefined && others !== null) schema['items'] = mended(others, within(where, 'items'));
 }
 
-/** Properties, with `required` of draft 3 in each of them, or of a server that has put the list among them. */
+/**
+ * Properties, with `required` of draft 3 in each of them, or with the list of required names put among them by a
+ * server.
+ */
 function mendProperties(schema: Fields, value: unknown, where: Where): void {
   const properties = propertiesOf(value, where);
   const at = within(where, 'properties');

@@ -16,7 +16,7 @@ const MiB = 1024 * 1024;
 /** Bytes of large bodies in memory until they are read. Reading one, which takes several times its size, comes on top. */
 const memory = { perTenant: 16 * MiB, perProcess: 48 * MiB };
 
-/** Reads what servers send in pieces that hold up the event loop for less than 50 ms each. */
+/** Reads messages of servers in pieces, each holding up the event loop for less than 50 ms. */
 export class MessageReader {
   readonly answers: AnswerBudget;
 

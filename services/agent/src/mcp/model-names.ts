@@ -6,14 +6,14 @@ export interface ToolRef {
   tool: string;
 }
 
-/** The longest name of a function that providers accept. */
+/** The longest name of a function accepted by providers. */
 const maxChars = 64;
 const digestChars = 8;
 
 /**
- * The names that models get for tools: `<server>__<tool>` in characters that providers accept, each at most 64 long.
- * A name that would be cut, changed into that of another tool, or is too long ends with a digest of both names, so that
- * it stays the same whatever other tools there are.
+ * Names of tools for models: `<server>__<tool>` in characters accepted by providers, each at most 64 long. A name ends
+ * with a digest of both names if it would be cut, be too long, or become the name of another tool. So it stays the same
+ * whatever other tools there are.
  */
 export function modelNames(tools: readonly ToolRef[]): string[] {
   const plain = tools.map(({ server, tool }) => `${server}__${tool}`.replace(/[^a-zA-Z0-9_-]/g, '_'));

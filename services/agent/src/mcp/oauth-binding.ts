@@ -6,17 +6,17 @@ export interface RevocationEndpoint {
   methods: string[];
 }
 
-/** The terms of a consent: the server that gives tokens, the client that gets them, and their resource. */
+/** The terms of a consent: the server giving tokens, the client getting them, and their resource. */
 export interface OAuthBinding {
   metadata: AuthorizationServerMetadata;
   client: OAuthClientInformation;
   /** The endpoint at which the gateway registered the client; absent for clients of the tenant. */
   registration?: string | undefined;
-  /** Null without one; absent in bindings that were stored before revocations were known. */
+  /** Null without one; absent in bindings stored before revocations were known. */
   revocation?: RevocationEndpoint | null;
-  /** The resource indicator (RFC 8707); null if the server names none. */
+  /** The resource indicator (RFC 8707); null if the server names no resource. */
   resource: string | null;
   scope: string | null;
-  /** The redirect URL that is registered for the client. */
+  /** The redirect URL registered for the client. */
   redirectUrl: string;
 }

@@ -22,19 +22,19 @@ export interface RpcMessage {
   content: Fields;
 }
 
-/** The member of a listed page with the bytes that the server sent for it. */
+/** The member of a listed page with the number of its bytes as sent by the server. */
 export const pageBytesKey = 'gatehouse/bytes';
 /** A listed tool has its schema under this key, as JSON text: the client would check each member, and describe each fault. */
 export const schemaKey = 'gatehouse/schema';
-/** The reason why it has none that can be used. */
+/** The reason why a tool has no usable schema. */
 export const reasonKey = 'gatehouse/reason';
 
 const subscription = 'io.modelcontextprotocol/subscriptionId';
 
 /**
- * Checks a message of a server and keeps what the gateway uses, so that the client has little to validate, whatever the
- * server sends. Returns null for messages that change nothing. Throws `McpFailure` at the first fault: a description of
- * all faults may be a thousand times as large as the message.
+ * Checks a message of a server and keeps the parts used by the gateway, so the client has little to validate, whatever
+ * the server sends. Returns null for messages without an effect. Throws `McpFailure` at the first fault: a description
+ * of all faults may be a thousand times as large as the message.
  */
 export function rpcMessage(value: unknown, bytes: number): RpcMessage | null {
   const message = fieldsOf(value);
@@ -51,7 +51,7 @@ function serverMessage(message: Fields, method: string): RpcMessage | null {
   const { jsonrpc, id } = message;
   if (id !== undefined) {
     if (!isId(id)) throw invalid();
-    // Each request gets an answer that doesn't depend on its parameters.
+    // Each request gets an answer independent of its parameters.
     return { kind: 'request', content: { jsonrpc, id, method } };
   }
   const params = (): Fields => fieldsOf(message['params']);
@@ -82,7 +82,7 @@ function errorOf({ code, message = '', data }: Fields): Fields {
   };
 }
 
-/** A result of any method that the gateway calls: their fields don't contradict each other. */
+/** A result of any method called by the gateway: their fields don't contradict each other. */
 function resultOf(result: Fields, bytes: number): Fields {
   const { tools, content, structuredContent, capabilities, serverInfo, supportedVersions } = result;
   return {
@@ -112,7 +112,7 @@ function namedOf({ name, version }: Fields): Fields {
 }
 
 /**
- * The tools of a list. Some servers list elements that are no tools; a list with too many of them is no list of tools.
+ * The tools of a list. Some servers list other elements among them; a list with too many of these is no list of tools.
  */
 function toolsOf(list: readonly unknown[]): Fields[] {
   const elements = list.slice(0, maxTools);
@@ -131,7 +131,7 @@ function toolOf(value: unknown): Fields | null {
   const hints = isFields(annotations) ? annotations : {};
   const text = typeof description === 'string' ? description : '';
   return {
-    // A name that is too long is one that the list leaves out.
+    // A name longer than `maxNameChars` keeps its tool out of the list.
     ...{ name: cutText(name, maxNameChars + 1), description: cutText(text, maxTextChars) },
     inputSchema: { type: 'object' },
     annotations: {
@@ -142,7 +142,7 @@ function toolOf(value: unknown): Fields | null {
   };
 }
 
-/** In place of a schema that can't be used. */
+/** In place of an unusable schema. */
 const fitsNothing = JSON.stringify({ not: {} });
 
 /** The text of a schema of arguments. See `tool-schema.ts` for what becomes of it. */

@@ -6,11 +6,11 @@ export interface ServerAccess {
   /** Null if it is the same for all users. */
   loginId: string | null;
   headers: Readonly<Record<string, string>>;
-  /** For tokens that change. */
+  /** For changing tokens. */
   tokens: BearerTokens | null;
 }
 
-/** The headers that these secrets stand for. */
+/** The headers for these secrets. */
 export function headersOf(secrets: AuthSecrets | null): Record<string, string> {
   if (secrets === null) return {};
   if ('token' in secrets) return { authorization: `Bearer ${secrets.token}` };

@@ -19,7 +19,7 @@ export interface SessionKey {
   tenantId: string;
   /** The id of the server's settings and secrets; see `McpServer`. */
   connectionId: string;
-  /** The login that it uses; null if all users of the tenant may use the connection. */
+  /** The login it uses; null if all users of the tenant may use the connection. */
   loginId: string | null;
 }
 
@@ -28,8 +28,8 @@ const textOf = ({ connectionId, loginId }: SessionKey): string => `${connectionI
 const maxHeld = { all: 256, ofTenant: 32 };
 
 /**
- * Connections that are kept for the next call, since a connection costs up to three requests. Only a saving: any replica
- * can begin another one. Beyond the limits the one that was idle for the longest time is closed.
+ * Connections kept for the next call, since a connection costs up to three requests. Only a saving: any replica can
+ * begin another one. Beyond the limits the one idle for the longest time is closed.
  */
 export class McpSessions {
   readonly #held = new Map<string, HeldSession>();
@@ -45,7 +45,7 @@ export class McpSessions {
   }
 
   /**
-   * The connection that is held, or a new one, until `release` is called. Throws what `connect` throws, and the reason of
+   * The held connection, or a new one, until `release` is called. Throws the errors of `connect`, and the reason of
    * `signal`.
    */
   async take(
@@ -68,7 +68,7 @@ export class McpSessions {
     }
   }
 
-  /** Forgets the connection: the next use begins another. Calls that use it end first. */
+  /** Forgets the connection: the next use begins another. Calls using it end first. */
   discard(session: SessionKey): void {
     const key = textOf(session);
     const held = this.#held.get(key);
@@ -78,7 +78,7 @@ export class McpSessions {
     if (held.uses === 0) void held.live?.close();
   }
 
-  /** Closes the connections of a server that are not in use, and the others after their last use. */
+  /** Closes the unused connections of a server, and the others after their last use. */
   endAll(connectionId: string): void {
     for (const [key, held] of this.#held) {
       if (!key.startsWith(`${connectionId}/`)) continue;

@@ -7,7 +7,7 @@ type Fetch = ReturnType<typeof egressFetch>;
 /** Metadata of large authorization servers has some hundred values. */
 const most = { values: 2_000, depth: 16 };
 
-/** `fetch` whose responses have few values, since the client describes each that is wrong. Throws `McpFailure` for others. */
+/** `fetch` for responses with few values, since the client describes each wrong one. Throws `McpFailure` for others. */
 export function smallJsonFetch(send: Fetch): Fetch {
   return async (input, init) => {
     const response = await send(input, init);
@@ -19,7 +19,7 @@ export function smallJsonFetch(send: Fetch): Fetch {
   };
 }
 
-/** `fetch` whose responses have a status alone, whatever their body is. */
+/** `fetch` for responses with a status alone, whatever their body is. */
 export function statusFetch(send: Fetch): Fetch {
   return async (input, init) => {
     const { status, body } = await send(input, init);

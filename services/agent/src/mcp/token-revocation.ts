@@ -12,7 +12,7 @@ type Fetch = ReturnType<typeof egressFetch>;
 
 const most = { chars: 2_000, methods: 20 };
 
-/** `fetch` that keeps the metadata of OpenID providers, because the SDK drops their endpoint for revocations. */
+/** `fetch` keeping the metadata of OpenID providers, because the SDK drops their endpoint for revocations. */
 export function keepingMetadata(send: Fetch): { fetchFn: Fetch; metadata: () => object } {
   let metadata: object = {};
   const fetchFn: Fetch = async (url, init) => {
@@ -25,9 +25,9 @@ export function keepingMetadata(send: Fetch): { fetchFn: Fetch; metadata: () => 
 }
 
 /**
- * The endpoint of the metadata; null without a usable one, since logins need none. It gets refresh tokens and the secret of
- * the client, so it must have the origin that gives tokens: the metadata of a hostile server may name an honest one for all
- * else.
+ * The endpoint of the metadata; null without a usable one, since logins don't need it. It gets refresh tokens and the
+ * secret of the client, so it must have the origin of the endpoint for tokens: the metadata of a hostile server may
+ * name an honest one for all else.
  */
 export function revocationEndpointOf(metadata: object): RevocationEndpoint | null {
   const {
@@ -45,8 +45,8 @@ export function revocationEndpointOf(metadata: object): RevocationEndpoint | nul
 }
 
 /**
- * The request that revokes a token, by the client of a binding; null where the authorization server has no endpoint for
- * it. Throws for an endpoint that would get the token in the clear.
+ * The request to revoke a token, by the client of a binding; null if the authorization server has no endpoint for it.
+ * Throws if the endpoint would get the token in the clear.
  */
 export function revocationRequest(
   { revocation = null, client }: OAuthBinding,

@@ -5,7 +5,7 @@ import type { McpServerHead } from './mcp-server.ts';
 import { digestOf, type ToolChange } from './tool-review.ts';
 import { maxAlertChars, maxAlerts } from '../bounds.ts';
 
-/** The alerts for tools whose definition has changed; `userId` is null for the list of all users. */
+/** Alerts for tools with a changed definition; `userId` is null for the list of all users. */
 export function changedToolAlerts(
   { id, name, tenantId }: McpServerHead,
   userId: string | null,

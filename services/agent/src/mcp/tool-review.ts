@@ -4,10 +4,10 @@ import { sameText } from '@gatehouse/public-access/same-text';
 import type { McpTool } from './mcp-tool.ts';
 import { maxAccepted, maxListBytes } from '../bounds.ts';
 
-/** The parts of a tool that a model and the gateway use. */
+/** The parts of a tool used by models and the gateway. */
 export type ToolDefinition = Pick<McpTool, 'description' | 'inputSchema' | 'readOnly' | 'idempotent'>;
 
-/** The definition of a tool that was accepted. */
+/** The accepted definition of a tool. */
 export interface AcceptedTool {
   name: string;
   digest: string;
@@ -17,14 +17,14 @@ export interface AcceptedTool {
   pending?: true;
 }
 
-/** A tool whose definition is not the one that was accepted. */
+/** A tool with another definition than the accepted one. */
 export interface ToolChange {
   tool: McpTool;
   /** Null if it is no longer known. */
   accepted: ToolDefinition | null;
 }
 
-/** The digest of all that models and the gateway use of a tool, whatever the order of members. */
+/** Digest of everything used of a tool by models and the gateway, whatever the order of members. */
 export function digestOf(tool: McpTool): string {
   const { name, description, inputSchema, readOnly, idempotent } = tool;
   return (
@@ -45,7 +45,7 @@ export function acceptance({
   const byName = Map.groupBy(accepted, ({ name }) => name);
   return (tool) => {
     const known = byName.get(tool.name);
-    // Lists from before definitions were compared have none.
+    // Lists from before definitions were compared lack accepted ones.
     if (known === undefined) return accepted.length < maxAccepted;
     const digest = digestOf(tool);
     return known.some((each) => sameText(each.digest, digest));
@@ -53,9 +53,9 @@ export function acceptance({
 }
 
 /**
- * Returns the tools that are accepted after a server has listed its own. A tool with a new name is accepted, unless
- * the server has named a thousand; another definition of a known one waits for a review, also if the tool was not
- * listed for a while. Only digests are kept of tools that are not listed: a server may name others each time.
+ * Returns the accepted tools after a server has listed its own. A tool with a new name is accepted, unless the server
+ * has named a thousand; another definition of a known one waits for a review, also if the tool was not listed for a
+ * while. Only digests are kept of unlisted tools: a server may name others each time.
  */
 export function reviewed(
   before: { tools: readonly McpTool[]; accepted: readonly AcceptedTool[] },
@@ -63,7 +63,7 @@ export function reviewed(
   trust: McpTrust,
 ): { accepted: AcceptedTool[]; changes: ToolChange[] } {
   const last = new Map(before.tools.map((tool) => [tool.name, tool]));
-  // Tools that were listed before definitions were compared are accepted.
+  // Tools listed before definitions were compared are accepted.
   const known = new Map<string, AcceptedTool>([
     ...before.tools.map((tool) => [tool.name, { name: tool.name, digest: digestOf(tool) }] as const),
     ...before.accepted.map((entry) => [entry.name, entry] as const),

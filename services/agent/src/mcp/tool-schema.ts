@@ -4,7 +4,7 @@ import { maxReferenceDepth, maxSchemaMembers } from '../bounds.ts';
 
 /** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
 
-/** A schema that models can be given, or why there is none. */
+/** A schema fit for models, or the reason against it. */
 export type JudgedSchema = { schema: Fields; reason: null } | { schema: null; reason: string };
 
 /**
@@ -26,7 +26,7 @@ export function judgedSchema(schema: Fields): JudgedSchema {
 
 type Schema = Fields | boolean;
 
-/** Members of an object by its schema, and by those that it refers to or is made of. */
+/** Members of an object by its schema and by the schemas it refers to or consists of. */
 interface Members {
   properties: Map<string, Schema>;
   required: Set<string>;
@@ -44,7 +44,7 @@ function topOf(schema: Fields): Fields {
   };
 }
 
-/** Puts the schemas together that a schema is made of. */
+/** Puts the parts of a schema together. */
 class Merger {
   readonly #root: Fields;
   #left = maxSchemaMembers;
@@ -103,7 +103,7 @@ class Merger {
     return { properties: this.#joined(parts, 'anyOf'), required: new Set(required) };
   }
 
-  /** The properties of all parts. Those of several that differ are joined under `keyword`. */
+  /** The properties of all parts. Several different ones of a name are joined under `keyword`. */
   #joined(parts: readonly Members[], keyword: 'allOf' | 'anyOf'): Map<string, Schema> {
     const different = new Map<string, Map<string, Schema>>();
     for (const { properties } of parts)
@@ -159,7 +159,7 @@ function lead(references: readonly Reference[], whole: Fields, top: Fields): voi
   if (definitions.size > 0) top['$defs'] = Object.fromEntries(definitions);
 }
 
-/** The schema that a reference leads to, also by the name of the place of definitions in other documents. */
+/** The target of a reference, also by the name of the place of definitions in other documents. */
 function resolve(root: Fields, ref: unknown): Schema | undefined {
   if (typeof ref !== 'string') return undefined;
   return pathsOf(ref)

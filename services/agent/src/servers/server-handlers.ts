@@ -67,7 +67,7 @@ export interface ServerDependencies {
   counts: MinuteCounts;
 }
 
-/** The kind of requests that make the gateway connect, as they are counted. */
+/** The kind under which requests making the gateway connect are counted. */
 const connections = 'mcp_connections';
 
 /** `/v1/mcp/servers*` */
@@ -140,7 +140,7 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
     'mcp.servers.refresh': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const server = orNotFound(await servers.find(tenantId, id), what);
-      // The list of a user with a login is fetched with that user's next call.
+      // The list of a user with a login is fetched with the user's next call.
       const isAskable = server.enabled && authProblemOf(server) === null && !isPerUser(server);
       if (!isAskable) return { body: showServer(server) };
       await counts.count(tenantId, connections);
@@ -204,10 +204,10 @@ async function known(db: Db, server: McpServer, listed: Listed | null): Promise<
   return listed === null ? server : ((await noteTools(db, server, listed))?.server ?? server);
 }
 
-/** Another client is for the issuer that is found next. */
+/** Another client is for the issuer found next. */
 const noIssuers = { clientIssuer: null, otherIssuer: null };
 
-/** The values that an update writes. Another origin gets no secret of the one before. */
+/** The values written by an update. Another origin gets no secret of the one before. */
 function patched(
   { before, isConsented }: { before: McpServer; isConsented: boolean },
   body: PatchMcpServer,

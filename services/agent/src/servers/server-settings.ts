@@ -35,7 +35,7 @@ export function newSettings(body: CreateMcpServer): McpSettings {
   return { name, url, transport, enabled, trust, toolFilter, timeoutMs, auth: splitAuth(body.auth).auth };
 }
 
-/** The settings after a patch. Members of the tool filter that it lacks are kept; `auth` is replaced as a whole. */
+/** The settings after a patch. Members missing from its tool filter are kept; `auth` is replaced as a whole. */
 export function patchedSettings(before: McpSettings, patch: PatchMcpServer): McpSettings {
   const { tool_filter: toolFilter, timeout_ms: timeoutMs, auth, ...others } = patch;
   // A patch has only values of the full shape, so the result has the full shape again.

@@ -52,7 +52,7 @@ const valuesOf = (settings: McpSettings): unknown[] =>
 export class ServerStore extends Store implements ServerRecord {
   readonly #raise: RaiseAlert;
 
-  /** `pool` acts as `agent_app`; `raise` gets servers that need a login or other secrets. */
+  /** `pool` acts as `agent_app`; `raise` gets servers in need of a login or of other secrets. */
   constructor(pool: Pool, raise: RaiseAlert) {
     super(pool);
     this.#raise = raise;
@@ -88,7 +88,7 @@ export class ServerStore extends Store implements ServerRecord {
     return server ?? null;
   }
 
-  /** Those of these names that agents may use. */
+  /** The usable ones among servers with these names. */
   async findEnabled(tenantId: string, names: readonly string[]): Promise<KnownHead[]> {
     const where = 'tenant_id = $1 and enabled and name = any ($2)';
     return this.#select<KnownHead>(tenantId, where, [tenantId, names], headColumns);
@@ -188,7 +188,7 @@ export async function lockMcpServer(db: Queryable, id: string): Promise<McpServe
   return server;
 }
 
-/** The servers of a tenant so far. Others that add one wait until the transaction ends. */
+/** The servers of a tenant so far. Other additions wait until the transaction ends. */
 export async function countMcpServers(db: Queryable, tenantId: string): Promise<number> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`mcp servers of ${tenantId}`]);
   const { count } = await db.one<{ count: number }>(
@@ -198,7 +198,7 @@ export async function countMcpServers(db: Queryable, tenantId: string): Promise<
   return count;
 }
 
-/** The values of a server that its settings don't have. */
+/** The values of a server besides its settings. */
 export type ServerState = Pick<
   McpServer,
   'connectionId' | 'secrets' | 'status' | 'statusReason' | 'clientIssuer'
@@ -253,7 +253,7 @@ export async function updateMcpServer(
   return only(await updated.catch(nameTaken));
 }
 
-/** Stores what a server listed, if its connection is still the same, and finds definitions that have changed. */
+/** Stores a server's list, if its connection is still the same, and finds changed definitions. */
 export async function noteTools(
   db: Queryable,
   { id, connectionId }: Pick<McpServer, 'id' | 'connectionId'>,

@@ -8,12 +8,12 @@ export interface VerifiedServer {
   /** Null while a consent is missing. */
   listed: Listed | null;
   secrets: AuthSecrets | null;
-  /** The issuer of the tenant's client; null if it was not looked for, and without such a client. */
+  /** The issuer of the tenant's client; null unless it was looked for, and without a client of the tenant. */
   clientIssuer: string | null;
 }
 
 /**
- * Tries settings of a server that are not stored yet: lists the tools, or finds the authorization server if a user must
+ * Tries settings of a server before they are stored: lists the tools, or finds the authorization server if a user must
  * consent first. Throws `McpFailure`.
  */
 export async function verifyServer(
