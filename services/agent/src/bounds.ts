@@ -3,11 +3,11 @@
  * standard and of one algorithm beside their code.
  */
 
-/** Rows of a user that one statement deletes; more follow. */
+/** Rows of a user deleted by one statement; more follow. */
 export const batchRows = 500;
 /** Agents of a page for chat; more follow. */
 export const maxPageAgents = 1_000;
-/** Uses by agents beside those of a transfer that a preview shows. */
+/** Uses by agents outside a transfer, shown in its preview. */
 export const maxUses = 1_000;
 /** Parameters and metadata of an agent are refused beyond it: patches could let them grow without end. */
 export const maxFieldBytes = 64 * 1024;
@@ -23,15 +23,15 @@ export const maxCookieHeaderBytes = 64 * 1024;
 /** Cookies of a user for all agents together, as many as browsers keep: refused beyond it, and deleted after so many days. */
 export const maxCookies = 3_000;
 export const cookieDays = 400;
-/** Cookies that are read and sealed in one piece: up to 0.2 and 0.05 ms each. */
+/** Cookies read and sealed in one piece: up to 0.2 and 0.05 ms each. */
 export const cookiesAtOnce = 20;
 export const sealedAtOnce = 100;
 
-/** Tokens of a tenant that wait to be revoked; further ones are left out. */
+/** Tokens of a tenant waiting to be revoked; further ones are left out. */
 export const maxRevocations = 1_000;
 /** A replica may take so long for a refresh, after which another one may begin. */
 export const refreshLeaseS = 60;
-/** A request waits so long for a refresh that another one makes, and looks so often. */
+/** The longest wait of a request for a refresh by another one, and the pause between its checks. */
 export const refreshWaitMs = 25_000;
 export const pollMs = 250;
 /** After a refresh for which the authorization server could not be asked. */
@@ -43,17 +43,17 @@ export const stepMs = 20_000;
 export const streamMs = 10 * 60_000;
 /** A connection's notices are heard, and idle connections closed, so often. */
 export const noticeMs = 10_000;
-/** A server that does not answer is left alone for so long at most. */
+/** The longest pause in requests to an unresponsive server. */
 export const longestRetryS = 300;
-/** A turn waits so long for lists that are fetched again. */
+/** The longest wait of a turn for lists being fetched again. */
 export const listWaitMs = 2_000;
 
-/** A response of a server fails beyond it, and a list of tools ends with the page that reaches it. */
+/** A response of a server fails beyond it, and a list of tools ends with the page reaching it. */
 export const maxAnswerBytes = 4 * 1024 * 1024;
-/** Tools beyond it are left out of a list, and definitions that were accepted are no longer kept. */
+/** Tools beyond it are left out of a list, and accepted definitions are no longer kept. */
 export const maxListBytes = 1024 * 1024;
 export const maxPages = 20;
-/** Tools of one page; the rest is left out. A list with more wrong elements counts as none. */
+/** Tools of one page; the rest is left out. A list with more wrong elements is no list. */
 export const maxTools = 500;
 export const maxWrongTools = 20;
 /** Messages of one body, and versions of the protocol. */
@@ -72,7 +72,7 @@ export const pieceBytes = 256 * 1024;
 /** References in references, and members of all schemas put together: a tool beyond it is unusable. */
 export const maxReferenceDepth = 8;
 export const maxSchemaMembers = 10_000;
-/** Names whose accepted definitions are remembered, also of tools that are no longer listed. */
+/** Names with a remembered accepted definition, also of tools no longer listed. */
 export const maxAccepted = 1_000;
 /** Alerts of one list, and the length of a description in one; the API shows all. */
 export const maxAlerts = 20;
@@ -80,7 +80,7 @@ export const maxAlertChars = 1_000;
 /** More than any provider accepts; what is beyond is left out. */
 export const maxOfferedTools = 512;
 export const maxOfferedBytes = 2 * 1024 * 1024;
-/** Tools whose schemas are mended in one piece: each takes up to 15 ms. */
+/** Schemas of tools mended in one piece: each takes up to 15 ms. */
 export const mendedAtOnce = 4;
 
 /** Responses of authorization servers fail beyond it, and tokens and parts of URLs for browsers are wrong. */

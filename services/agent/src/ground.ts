@@ -7,13 +7,13 @@ import { publishedChanges } from '@gatehouse/shell/published-changes';
 import type { Shell } from '@gatehouse/shell/shell';
 import { migrations, type AgentConfig } from './config.ts';
 
-/** Things that features share; each uses some of them. */
+/** Things shared by features; each uses some of them. */
 export type Ground = ReturnType<typeof createGround>;
 
-/** Calls to MCP servers, whose sessions each hold one more; many tenants may use the same host. */
+/** Calls to MCP servers, with one more held by each session; many tenants may use the same host. */
 const maxCalls = { all: 1_024, tenant: 128, origin: 512, tenantAtOrigin: 128 };
 
-/** Pools, administrative changes and alerts that are published, and the guarded egress to addresses that tenants give. */
+/** Pools, published administrative changes and alerts, and the guarded egress to addresses given by tenants. */
 export function createGround(shell: Shell, config: AgentConfig) {
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);

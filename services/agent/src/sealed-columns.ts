@@ -1,7 +1,7 @@
 import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
 import { columnOf, contextOfSecret, type SealedTable } from './secrets/sealed-column.ts';
 
-/** Columns with sealed values that live longer than a day. */
+/** Columns with sealed values living longer than a day. */
 export const sealedColumns: readonly SealedColumn[] = (Object.keys(columnOf) as SealedTable[]).map(
   (table) => ({
     ...{ table, column: columnOf[table] },

@@ -90,7 +90,7 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
   };
 }
 
-/** Checks the models that a change adds. An agent may keep a model that has left the catalogue since. */
+/** Checks the models added by a change. An agent may keep a model gone from the catalogue since. */
 async function assertNewModelsUsable(
   call: Patch,
   { agents, models }: { agents: AgentStore; models: ModelClient },

@@ -5,8 +5,8 @@ import type { Agent } from './agent.ts';
 import { viewerOf, type Viewer } from './viewer.ts';
 
 /**
- * The agent of a call, its tenant and the acting user. Throws `not_found` when the principal may not see it, or there is none with the
- * delegation's id.
+ * The agent of a call, its tenant and the acting user. Throws `not_found` if the principal may not see the agent, or if
+ * the delegation's id names no agent.
  */
 export async function agentOf(
   agents: AgentStore,
@@ -20,7 +20,7 @@ export async function agentOf(
   return { tenantId: seen.tenantId, agent, userId };
 }
 
-/** A delegation is for an agent that its issuer has checked: also a private one. */
+/** The issuer of a delegation has checked the agent, even a private one. */
 function viewer(context: RpcContext, agentId: string): Viewer {
   if (context.delegation === null) return viewerOf(tenantOf(context));
   return { tenantId: actorOf(context, agentId).tenantId, seesAll: true, user: null };

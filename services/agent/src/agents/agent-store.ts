@@ -34,7 +34,7 @@ const selected = settingColumns.map((column) => {
 });
 const columns = `id, ${selected.join(', ')}, closed as "isClosed", created_at as "createdAt", updated_at as "updatedAt"`;
 
-/** The SQL condition for rows that the viewer may see, with the parameters from `sight`. */
+/** SQL condition for rows visible to the viewer, with the parameters from `sight`. */
 const visible = `tenant_id = $1 and ($2::boolean or visibility = 'tenant' or owner_user_id = $3::text)`;
 
 function sight({
@@ -45,7 +45,7 @@ function sight({
   return [tenantId, seesAll, user];
 }
 
-/** The agents of one tenant at a time. An agent that the viewer may not see is treated as missing. */
+/** The agents of one tenant at a time. An agent hidden from the viewer is treated as missing. */
 export class AgentStore extends Store {
   /** Newest first. */
   list(viewer: Viewer, filter: AgentFilter): Promise<PageRows<Agent>> {
@@ -83,8 +83,8 @@ export class AgentStore extends Store {
 }
 
 /**
- * The agent, locked until the transaction ends, so that concurrent changes lose nothing. Null when there is none that
- * the viewer may see. Throws `resource_locked` while a transfer uses it.
+ * The agent, locked until the transaction ends, so concurrent changes lose nothing. Null without an agent visible to
+ * the viewer. Throws `resource_locked` while a transfer uses it.
  */
 export async function lockAgent(db: Queryable, viewer: Viewer, ref: string): Promise<Agent | null> {
   const agent = await selectAgent(db, viewer, ref, 'for update');
@@ -98,9 +98,9 @@ async function selectAgent(
   ref: string,
   lock: '' | 'for update' = '',
 ): Promise<Agent | null> {
-  // Such a text may contain characters that PostgreSQL does not accept.
+  // The text may contain characters PostgreSQL does not accept.
   if (!isAgentRef(ref)) return null;
-  // A key may have the form of an id; then the agent with that id comes first.
+  // A key may have the form of an id; an agent with this id then comes first.
   return db.first(
     `select ${columns} from agent.agents
      where ${visible} and (id = $4::uuid or key = $5)
@@ -110,8 +110,8 @@ async function selectAgent(
 }
 
 /**
- * Serializes the tenant's changes of agent keys. Otherwise two concurrent changes that swap the keys of two agents
- * would wait for each other, and PostgreSQL would abort one of them as a deadlock.
+ * Serializes the tenant's changes of agent keys. Otherwise two concurrent changes swapping the keys of two agents would
+ * wait for each other, and PostgreSQL would abort one of them as a deadlock.
  */
 async function lockKeys(db: Queryable, tenantId: string): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`agent keys of ${tenantId}`]);
@@ -139,7 +139,7 @@ export async function updateAgent(
   { before, settings }: { before: Agent; settings: AgentSettings },
 ): Promise<Agent> {
   if (settings.key !== before.key) await lockKeys(db, tenantId);
-  // Not now(): the transaction may have begun before the change that it waited for.
+  // Not now(): the transaction may have begun before the change it waited for.
   const updated = db.query<Agent>(
     `update agent.agents set
        ${settingColumns.map((column, index) => `${column} = $${index + 2}`).join(', ')},

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { mergePatch } from '../shared/merge-patch.ts';
 import { maxFieldBytes } from '../bounds.ts';
 
-/** The settings of an agent: the wire shape without the fields that the gateway writes. */
+/** Settings of an agent: the wire shape without the fields written by the gateway. */
 const settings = agent.omit({ id: true, created_at: true, updated_at: true });
 export const settingShapes = settings.shape;
 export type AgentSettings = z.output<typeof settings>;
@@ -19,7 +19,7 @@ export interface Agent extends AgentSettings {
   updatedAt: Date;
 }
 
-/** The fields of an agent that a list of names needs: settings may be large. */
+/** Fields of an agent for a list of names: settings may be large. */
 export type AgentSummary = Pick<Agent, 'id' | 'key' | 'createdAt'>;
 
 /** Whether a text has the form of an id or a key. Any other text names no agent. */
@@ -52,7 +52,7 @@ export function patchedSettings(
   );
 }
 
-/** All models that the settings name, with the field that names each. */
+/** All models named by the settings, each with the name of its field. */
 export function modelsOf(
   settings: Pick<PatchAgent, 'model' | 'model_fallbacks'>,
 ): { field: string; model: string }[] {
@@ -81,7 +81,7 @@ function checked(settings: AgentSettings, userId: string | null): AgentSettings 
     const message = 'A private agent needs an owner: send X-Service-User-Id or owner_user_id.';
     throw new AppError('acting_user_required', message, { param: 'owner_user_id' });
   }
-  // A caller must not hide an agent from the user that they act for.
+  // A caller must not hide an agent from the user they act for.
   assertActsFor(owner, userId);
   return { ...settings, owner_user_id: owner };
 }

@@ -11,14 +11,14 @@ import { listVisibleAgents } from './list-visible-agents-rpc.ts';
 import { ModelClient } from './model-client.ts';
 import { resolveAgent } from './resolve-agent-rpc.ts';
 
-/** Agents, their visibility, and the job that sends their deletions to memory. */
+/** Agents, their visibility, and the job reporting their deletions to memory. */
 export function createAgents(shell: Shell, { config, app, system, rpc, changes }: Ground) {
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const { jobs, worker } = createJobs(shell, agentTasks, system);
   const rpcStore = new AgentStore(rpc);
   const source = 'gatehouse/agent/deletions';
   const toMemory = { consumer: config.MEMORY_GRPC, consumerName: 'memory' } as const;
-  // Without Kafka, so that a job ends once memory has the deletion: nothing would repeat an event that is lost later.
+  // Without Kafka: the job ends only once memory has the deletion. Nothing would repeat an event lost later.
   const direct = { ...config, KAFKA_BROKERS: undefined };
   const send = eventSender(shell, { config: direct, source, topic: topics.deletions, ...toMemory });
   return {

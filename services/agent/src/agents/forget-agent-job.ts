@@ -3,7 +3,7 @@ import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
 import { defineTask, type JobHandler } from '@gatehouse/jobs/task';
 import type { SendEvent } from '@gatehouse/shell/outbox-publisher';
 
-/** Jobs that send deletions of agents, until memory has them. */
+/** Jobs sending deletions of agents until memory has them. */
 export const agentTasks = {
   forget_agent: defineTask<{ agentId: string }>({
     retryAfterS: whileOthersAreDown,

@@ -7,7 +7,7 @@ import { epochSeconds } from './epoch-seconds.ts';
 import { viewerOf } from './viewer.ts';
 import { maxPageAgents } from '../bounds.ts';
 
-/** The names of the active agents that the principal may see, newest first, in pages. */
+/** Names of the active agents visible to the principal, newest first, in pages. */
 export function listVisibleAgents(
   agents: AgentStore,
 ): Rpc<ListVisibleAgentsRequest, ListVisibleAgentsResponse> {

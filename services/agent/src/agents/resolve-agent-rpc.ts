@@ -13,7 +13,10 @@ import type { AgentStore } from './agent-store.ts';
 import type { Agent } from './agent.ts';
 import { epochSeconds } from './epoch-seconds.ts';
 
-/** The agent with this id or key; `not_found` when the principal may not see it, or there is none with the delegation's id; `resource_locked` when it is about to move. */
+/**
+ * The agent with this id or key. Throws `not_found` if the principal may not see it, or if the delegation's id names no
+ * agent; `resource_locked` if it is about to move.
+ */
 export function resolveAgent(agents: AgentStore): Rpc<ResolveAgentRequest, ResolveAgentResponse> {
   return {
     callers: ['chat', 'memory', 'webhook'],

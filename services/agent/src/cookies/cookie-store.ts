@@ -31,7 +31,7 @@ interface User {
   userId: string;
 }
 
-/** Cookies that users give to agents, of one tenant at a time. */
+/** Cookies given to agents by users, of one tenant at a time. */
 export class CookieStore extends Store {
   /** The newest first, below the id `before`. */
   list(

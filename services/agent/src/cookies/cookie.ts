@@ -12,13 +12,13 @@ export interface Cookie {
   secure: boolean;
   httpOnly: boolean;
   sameSite: BrowserCookie['same_site'];
-  /** The site whose pages it is for; '' for every page. */
+  /** Sent for pages of this site only; '' for every page. */
   partitionKey: string;
   /** Null for the end of the browser's session. */
   expiresAt: Date | null;
 }
 
-/** The user and the agent that have cookies. */
+/** The user and the agent of cookies. */
 export interface CookieOwner {
   tenantId: string;
   userId: string;

@@ -8,7 +8,7 @@ import { CookieStore, oldCookies } from './cookie-store.ts';
 import type { CookieOwner } from './cookie.ts';
 import type { OpenCookie } from './fetch-cookies.ts';
 
-/** Cookies that users give to agents. */
+/** Cookies given to agents by users. */
 export function createCookies({ log }: Shell, { config, app, system, rpc }: Ground) {
   const values = sealedColumn(config.SECRETS_KEYRING, 'cookies');
   const cookies = new CookieStore(app);

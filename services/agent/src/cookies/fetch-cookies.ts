@@ -10,8 +10,8 @@ export interface OpenCookie extends Cookie {
 }
 
 /**
- * The cookies of one fetch: those that a user gave to an agent, and those that the responses set. Cookies of responses
- * end with the fetch: the browser has its own.
+ * The cookies of one fetch: those given to an agent by a user, and those set by the responses. Cookies of responses end
+ * with the fetch: the browser has its own.
  */
 export class FetchCookies {
   readonly #jar = new CookieJar(new MemoryCookieStore(), {
@@ -26,8 +26,8 @@ export class FetchCookies {
   }
 
   /**
-   * The header `Cookie` for a page that a user opens; null without cookies. The redirects of a page that was opened from
-   * an address bar have no other site that led to them, so `SameSite` keeps nothing back.
+   * The header `Cookie` for a page opened by a user; null without cookies. No other site leads to the redirects of a
+   * page opened from an address bar, so `SameSite` keeps nothing back.
    */
   async headerFor(url: URL): Promise<string | null> {
     await this.#loadFor(url);
@@ -70,7 +70,7 @@ export function domainsOf(hostname: string): string[] {
   return labels.map((_, index) => labels.slice(index).join('.'));
 }
 
-/** The site whose pages a partitioned cookie is for. */
+/** The site of a page, for partitioned cookies. */
 function siteOf({ protocol, hostname }: URL): string {
   return `${protocol}//${getPublicSuffix(hostname, { allowSpecialUseDomain: true, ignoreError: true }) ?? hostname}`;
 }

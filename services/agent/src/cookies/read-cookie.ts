@@ -12,9 +12,7 @@ export interface ReadCookie extends Cookie {
   isExpired: boolean;
 }
 
-/**
- * A cookie in one of the accepted spellings, held to the rules of RFC 6265bis. Throws a 400 that names it by `index`.
- */
+/** A cookie in one of the accepted spellings, held to the rules of RFC 6265bis. Throws a 400 naming it by `index`. */
 export async function readCookie(input: CookieInput, index: number, now: Date): Promise<ReadCookie> {
   const at = (field: string, reason: string): AppError =>
     new AppError('invalid_value', `Invalid value for cookies[${index}].${field}: ${reason}.`, {
@@ -44,7 +42,7 @@ export async function readCookie(input: CookieInput, index: number, now: Date): 
 
 type At = (field: string, reason: string) => AppError;
 
-/** The host that a cookie is for. */
+/** The host of a cookie. */
 function placeIn(input: CookieInput, at: At): { domain: string; hostOnly: boolean; url: URL | null } {
   const url = input.url === undefined ? null : new URL(input.url);
   if (input.domain === undefined) {

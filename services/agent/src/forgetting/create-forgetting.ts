@@ -3,7 +3,7 @@ import type { CookieStore } from '../cookies/cookie-store.ts';
 import type { Logins } from '../logins/logins-client.ts';
 import { batchRows } from '../bounds.ts';
 
-/** Removes the cookies of users whose data are deleted, and their logins at MCP servers. */
+/** Removes cookies, and logins at MCP servers, when the data of their user are deleted. */
 export function createForgetting({
   cookies,
   logins,

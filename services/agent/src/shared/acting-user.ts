@@ -1,7 +1,7 @@
 import { tenantOf, type Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** The user that a request is for. Throws `acting_user_required` without one; `reason` says why there must be one. */
+/** The user of a request. Throws `acting_user_required` without one; `reason` says why there must be one. */
 export function actingUserOf(
   call: Pick<Call, 'principal'>,
   reason: string,

@@ -3,7 +3,7 @@ import { modelNames } from '../mcp/model-names.ts';
 import { connectTool, type OfferedTool } from './offered-tools.ts';
 import { maxOfferedBytes, maxOfferedTools } from '../bounds.ts';
 
-/** A tool that an agent may use. */
+/** A tool usable by an agent. */
 export interface AgentTool {
   /** As models get it. */
   name: string;
@@ -16,12 +16,12 @@ export function serverNames(refs: readonly string[]): string[] {
   return [...new Set(refs.map((ref) => ref.split('/', 1)[0] ?? ''))];
 }
 
-/** Whether a tool is among those that an agent names, as `server` or as `server/tool`. */
+/** Whether an agent names a tool, as `server` or as `server/tool`. */
 function isNamed(refs: readonly string[], server: string, tool: string): boolean {
   return refs.includes(server) || refs.includes(`${server}/${tool}`);
 }
 
-/** Whether an agent with these references may use a tool; the one that says what is missing, if it names the server. */
+/** Whether an agent with these references may use a tool. `connectTool` needs only a reference to its server. */
 export function isOffered(
   refs: readonly string[],
   server: Pick<McpServer, 'name'>,
@@ -32,8 +32,8 @@ export function isOffered(
 }
 
 /**
- * The tools of an agent in a stable order, so that the caches of providers know the prompt again: servers as they are
- * added, tools by name. It keeps only the parts of the lists that the agent gets.
+ * The tools of an agent in a stable order, for hits in the prompt caches of providers: servers as they are added, tools
+ * by name. Keeps only the agent's parts of the lists.
  */
 export class AgentTools {
   readonly #refs: readonly string[];
@@ -63,7 +63,7 @@ export class AgentTools {
     }
   }
 
-  /** With the names that models get. */
+  /** With the names for models. */
   get all(): AgentTool[] {
     const names = modelNames(
       this.#tools.map(({ server, tool }) => ({ server: server.name, tool: tool.name })),

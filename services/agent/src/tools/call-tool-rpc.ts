@@ -11,7 +11,7 @@ import type { McpTool } from '../mcp/mcp-tool.ts';
 import { isOffered } from './agent-tools.ts';
 import type { ListToolsDependencies } from './list-tools-rpc.ts';
 
-/** Calls a tool that the agent may use now, whatever it might use when the model got its tools. */
+/** Calls a tool if the agent may use it now, whatever it might use when the model got its tools. */
 export function callTool(dependencies: ListToolsDependencies): Rpc<CallToolRequest, CallToolResponse> {
   const { agents, webFetch } = dependencies;
   return {

@@ -8,7 +8,7 @@ import { callTool } from './call-tool-rpc.ts';
 import { listTools } from './list-tools-rpc.ts';
 import { OfferedTools } from './offered-tools.ts';
 
-/** The tools that agents offer to models, and their calls. */
+/** Tools offered to models by agents, and their calls. */
 export function createTools({
   rpc,
   raise,

@@ -32,8 +32,8 @@ export interface ListToolsDependencies {
 }
 
 /**
- * The tools that an agent may use, or their revision alone: those of the gateway, then those of servers. Lists of servers
- * that do not answer are as they were.
+ * The tools usable by an agent, or their revision alone: those of the gateway, then those of servers. Lists of
+ * unresponsive servers are as they were.
  */
 export function listTools(dependencies: ListToolsDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
   const turns = new FairQueue(listings);
@@ -55,7 +55,7 @@ export function listTools(dependencies: ListToolsDependencies): Rpc<ListToolsReq
   };
 }
 
-/** The enabled servers that an agent names, in the order of the names. Lists whose time is over are fetched first. */
+/** The enabled servers named by an agent, in the order of the names. Expired lists are fetched first. */
 async function seenServers(
   { servers, offered, registry }: ListToolsDependencies,
   refs: readonly string[],
@@ -76,7 +76,7 @@ async function seenServers(
   return find();
 }
 
-/** Covers everything that the texts of the tools come from, the release too: with the same revision, the list is the same. */
+/** Covers every source of the texts of the tools, the release too: with the same revision, the list is the same. */
 function revisionOf({
   refs,
   builtin,

@@ -9,19 +9,19 @@ import { acceptance, type AcceptedTool } from '../mcp/tool-review.ts';
 import { judgedSchema } from '../mcp/tool-schema.ts';
 import { mendedAtOnce } from '../bounds.ts';
 
-/** A tool that may be used. */
+/** A usable tool. */
 export interface OfferedTool extends Omit<McpTool, 'inputSchema' | 'digest' | 'unusable'> {
   /** Its schema as JSON text. */
   schemaJson: string;
 }
 
 export interface ListSources {
-  /** Heads of the lists that servers gave a user, by the ids of the servers; of those without a login, none. */
+  /** Heads of a user's lists by the ids of their servers; a server without a login of the user has no entry. */
   headsOf: (
     servers: readonly KnownHead[],
     owner: { tenantId: string; user: string },
   ) => Promise<ReadonlyMap<string, ListHead>>;
-  /** Null for a server that is no longer there. */
+  /** Null for a server no longer there. */
   textsOf: (server: KnownHead) => Promise<(ListTexts & { toolFilter: string }) | null>;
   /** Null without a login. */
   textsFor: (server: KnownHead, user: string) => Promise<ListTexts | null>;
@@ -30,11 +30,11 @@ export interface ListSources {
 /** A server as a user sees it. */
 export interface SeenServer {
   server: KnownHead;
-  /** The user whose list it is; null for the list of all. */
+  /** The user of the list; null for the list of all. */
   user: string | null;
   /** Whether the user needs a login first. */
   isUnconnected: boolean;
-  /** The revision of the tools that may be used. */
+  /** The revision of the usable tools. */
   revision: string;
   isStale: boolean;
 }
@@ -42,7 +42,7 @@ export interface SeenServer {
 const MiB = 1024 * 1024;
 const cacheBounds = { maxBytes: 32 * MiB, maxBytesPerTenant: 8 * MiB };
 
-/** Offered for the tools of a server to users without a login there, so that a model learns what is missing. */
+/** Offered in place of a server's tools to users without a login there, so a model learns what is missing. */
 export const connectTool: OfferedTool = {
   name: 'connect',
   description: 'Returns what the user must do before the tools of this server can be used.',
@@ -52,8 +52,8 @@ export const connectTool: OfferedTool = {
 };
 
 /**
- * The tools of servers that may be used. They are kept by the revision of the lists that they come from, which is read
- * each time: to read, parse and write 2 MB of them took 50 ms a turn.
+ * The usable tools of servers. They are kept by the revision of their lists, which is read each time: to read, parse
+ * and write 2 MB of them took 50 ms a turn.
  */
 export class OfferedTools {
   readonly #sources: ListSources;
@@ -92,7 +92,7 @@ export class OfferedTools {
     });
   }
 
-  /** The tools of a server that may be used, in the order of its list. */
+  /** The usable tools of a server, in the order of its list. */
   async read(seen: SeenServer): Promise<readonly OfferedTool[]> {
     if (seen.isUnconnected) return [connectTool];
     const { tenantId } = seen.server;
@@ -138,7 +138,7 @@ export class OfferedTools {
   }
 }
 
-/** Null for a tool whose schema no provider would take. */
+/** Null for a tool with a schema accepted by no provider. */
 function offered(tool: McpTool): OfferedTool | null {
   if (typeof tool.unusable === 'string') return null;
   const { name, description, inputSchema, readOnly, idempotent } = tool;

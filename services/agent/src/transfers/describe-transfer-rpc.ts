@@ -11,7 +11,7 @@ export function describeTransfer(store: AgentTransferStore): Rpc<DescribeRequest
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs, onConflict }) => {
       const ids = { agents: idsOf(refs, 'agent'), servers: idsOf(refs, 'mcp_server') };
       const transferables = await store.find(sourceTenantId, ids);
-      // Agents that stay miss a server only if it moves.
+      // Staying agents miss a server only if it moves.
       const uses = await store.findUses(sourceTenantId, {
         ...ids,
         servers: mode === 'move' ? ids.servers : [],

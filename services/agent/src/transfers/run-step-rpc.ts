@@ -49,8 +49,8 @@ export interface AgentStepsOptions {
 }
 
 /**
- * The part of agents and MCP servers in a transfer. `lock` brings each to the target, hidden, so that its name is
- * reserved; what moves has another id there until the end, when it replaces the row of the source.
+ * The part of agents and MCP servers in a transfer. `lock` brings each to the target, hidden, to reserve its name; a
+ * moving one has another id there until the end, when it replaces the row of the source.
  */
 export class AgentSteps {
   readonly #options: AgentStepsOptions;
@@ -81,7 +81,7 @@ export class AgentSteps {
         if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
       });
       for (const item of items) {
-        // Secrets that can't be decrypted are found before anything is effective.
+        // Undecryptable secrets are found before anything is effective.
         if (table === 'agent.mcp_servers' && item.action === 'move')
           await this.#openLogin(db, transfer, item);
         const id = item.action === 'move' ? newId() : item.targetId;
@@ -92,7 +92,7 @@ export class AgentSteps {
   }
 
   async #commit(db: Queryable, transfer: Transfer): Promise<boolean> {
-    // Tokens that are being refreshed would be lost.
+    // Tokens under refresh would be lost.
     if (await isRefreshing(db, movingServers(transfer))) return false;
     for (const table of tables) {
       await inTarget(db, transfer, async () => {
@@ -118,7 +118,7 @@ export class AgentSteps {
       decrypted(() => this.#options.logins.open({ tenantId, id: shared.id }, shared.secrets));
   }
 
-  /** A resource that keeps its id leaves the source. */
+  /** A resource keeping its id leaves the source. */
   async #bring(
     db: Queryable,
     transfer: Transfer,
@@ -202,7 +202,7 @@ async function assertRoom(db: Queryable, { targetTenantId }: Transfer, more: num
   throw new AppError('limit_reached', `The target may have ${maxMcpServers} MCP servers.`);
 }
 
-/** A client that the gateway has registered belongs to one tenant: a copy registers itself. */
+/** A client registered by the gateway belongs to one tenant: a copy registers itself. */
 function withoutBinding(plain: string, { mode }: Transfer): string {
   if (mode === 'move') return plain;
   const secrets = JSON.parse(plain) as AuthSecrets;
@@ -234,8 +234,8 @@ async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
 }
 
 /**
- * The tools of an agent, with the names that its servers have in the target. A name without a server in the source is
- * left out: in the target it would mean a server of somebody else.
+ * The tools of an agent, with the names of its servers in the target. A name without a server in the source is left
+ * out: in the target it would mean a server of somebody else.
  */
 function toolsOf(row: RowTexts, { items }: Transfer): Record<string, unknown> {
   const tools = JSON.parse(row['tools'] ?? '{}') as Record<string, unknown> & { mcp_servers?: string[] };

@@ -20,7 +20,7 @@ export interface Transferable extends TransferRef {
   models: string[];
 }
 
-/** An agent that uses a server. */
+/** An agent's use of a server. */
 export interface ServerUse {
   agentId: string;
   key: string;
@@ -32,7 +32,7 @@ export interface TakenName extends TransferRef {
   freeName: string;
 }
 
-/** The columns of a row `r` that a transfer brings to its target. */
+/** The columns of a row `r` brought to the target by a transfer. */
 export const revisionOf = {
   'agent.agents': revisionHash(
     'row(key, name, description, model, model_fallbacks, system_prompt, parameters, tools, memory, visibility, owner_user_id, status, metadata)',
@@ -51,7 +51,7 @@ const tables: Record<TransferType, { table: string; name: string }> = {
 const maxBase = 58;
 
 export class AgentTransferStore extends Store {
-  /** Those of these agents and servers that the tenant has. */
+  /** The tenant's own among these agents and servers. */
   find(
     tenantId: string,
     { agents, servers }: { agents: readonly string[]; servers: readonly string[] },
@@ -69,7 +69,7 @@ export class AgentTransferStore extends Store {
     );
   }
 
-  /** Servers that agents name: all of these agents, and some that other agents use of these servers. */
+  /** Uses of servers by agents: all by these agents, and some of these servers by other agents. */
   async findUses(
     tenantId: string,
     { agents, servers }: { agents: readonly string[]; servers: readonly string[] },
@@ -89,7 +89,9 @@ export class AgentTransferStore extends Store {
     });
   }
 
-  /** Those whose names a tenant has already. A free name is none of the other resources either. */
+  /**
+   * Resources with a name already in use in a tenant. A free name differs from the names of the other resources too.
+   */
   findTaken(tenantId: string, resources: readonly (TransferRef & { name: string })[]): Promise<TakenName[]> {
     return withTenant(this.pool, tenantId, async (db) => [
       ...(await takenIn(db, tenantId, 'agent', resources)),
@@ -151,17 +153,17 @@ export type TransferTable = 'agent.agents' | 'agent.mcp_servers';
 /** Constraints of names, which are reserved in the target. */
 export const nameConstraints = ['agents_tenant_id_key_key', 'mcp_servers_tenant_id_name_key'];
 
-/** Refuses requests to agents that a transfer has locked. */
+/** Refuses requests to agents locked by a transfer. */
 export async function closeAgents(db: Queryable, ids: readonly string[]): Promise<void> {
   await db.query('update agent.agents set closed = true where id = any ($1)', [ids]);
 }
 
-/** Agents that a transfer has locked take requests again. */
+/** Agents locked by a transfer take requests again. */
 export async function openAgents(db: Queryable, transferId: string): Promise<void> {
   await db.query('update agent.agents set closed = false where locked_by = $1', [transferId]);
 }
 
-/** Whether a login at one of these servers is being refreshed. None begins to be until the transaction ends. */
+/** Whether a login at one of these servers is being refreshed. No refresh begins until the transaction ends. */
 export async function isRefreshing(db: Queryable, serverIds: readonly string[]): Promise<boolean> {
   const { rows } = await db.query<{ claimed: boolean }>(
     `select coalesce(refresh_claimed_until > clock_timestamp(), false) as claimed from agent.mcp_logins
@@ -177,7 +179,7 @@ export interface TransferredLogin {
   secrets: Buffer;
 }
 
-/** The login that all users of a server share, if it has one. */
+/** The login shared by all users of a server, if it has one. */
 export function readSharedLogin(db: Queryable, serverId: string): Promise<TransferredLogin | null> {
   return db.first(
     `select id, secrets from agent.mcp_logins

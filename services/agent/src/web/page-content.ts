@@ -8,8 +8,8 @@ import { pieceBytes } from '../bounds.ts';
 const sniffedBytes = 1_024;
 
 /**
- * The text of a page in the encoding that browsers find: by its byte order mark, the charset of its header, the
- * declaration that HTML or XML begins with, or else UTF-8. Bytes that the encoding does not have become U+FFFD.
+ * The text of a page in the encoding found by browsers: by its byte order mark, the charset of its header, the
+ * declaration at the beginning of HTML or XML, or else UTF-8. Bytes outside the encoding become U+FFFD.
  */
 export async function pageText(tenantId: string, body: Buffer, type: PageType): Promise<string> {
   const decoder = decoderOf(encodingOf(body, type));
@@ -34,8 +34,8 @@ function encodingOf(body: Buffer, { kind, isXml, charset }: PageType): string {
 }
 
 /**
- * Null for encodings that browsers refuse, such as ISO-2022-KR. The decoder of Node knows less than the standard: it
- * lacks 8,822 syllables of Korean, and most characters of Hong Kong.
+ * Null for encodings refused by browsers, like ISO-2022-KR. The decoder of Node knows less than the standard: it lacks
+ * 8,822 syllables of Korean, and most characters of Hong Kong.
  */
 function decoderOf(encoding: string): InstanceType<typeof TextDecoder> | null {
   return encoding === 'replacement' ? null : new TextDecoder(encoding);

@@ -19,7 +19,7 @@ export class PageTexts {
     this.#log = log;
   }
 
-  /** Null if that takes too long, or needs too much memory. Throws `service_unavailable`. */
+  /** Null if it takes too long, or needs too much memory. Throws `service_unavailable`. */
   async read(tenantId: string, input: PageInput): Promise<PageText | null> {
     try {
       return await this.#sandbox.run(tenantId, input);

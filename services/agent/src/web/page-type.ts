@@ -3,7 +3,7 @@ export interface PageType {
   kind: 'html' | 'xml' | 'text' | 'other';
   /** Whether browsers read it as XML. */
   isXml: boolean;
-  /** The label of its encoding; null where the header names none. */
+  /** The label of its encoding; null if the header names no charset. */
   charset: string | null;
 }
 
@@ -37,7 +37,7 @@ function sniffedKind(beginning: string): PageType['kind'] {
 }
 
 interface MediaType {
-  /** Empty if the header has none. */
+  /** Empty if the header has no type. */
   essence: string;
   charset: string | null;
 }

@@ -53,7 +53,7 @@ export function readPage({ html }: PageInput): PageText {
   };
 }
 
-/** The parser adds no elements that a page leaves out. */
+/** The parser adds no elements missing from a page. */
 function whole(html: string): string {
   return /<html[\s>]/i.test(html) ? html : `<html><head></head><body>${html}</body></html>`;
 }

@@ -12,13 +12,13 @@ import type { PageTexts } from './page-texts.ts';
 import { pageTypeOf } from './page-type.ts';
 import { maxPageBytes, maxRedirects } from '../bounds.ts';
 
-/** The agent and the user that a page is fetched for. */
+/** The agent and the user of a fetch. */
 export interface FetchFor {
   tenantId: string;
   agentId: string;
-  /** The user whose cookies are sent; null for none. */
+  /** The user of the sent cookies; null to send no cookies. */
   user: string | null;
-  /** Patterns of hosts that may be called; none: every host. */
+  /** Patterns of callable hosts; empty: every host. */
   hosts: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface Fetched {
 const calls = { perKey: 16, maxWaiting: 1_000, tooMany: () => new EgressError('busy') };
 const accept = 'text/html,application/xhtml+xml,application/json,text/plain;q=0.9,*/*;q=0.5';
 
-/** The tool `web_fetch`: pages of the web as text, seen as by the user whose cookies the agent has. */
+/** The tool `web_fetch`: pages of the web as text, as shown to the user of the agent's cookies. */
 export class WebFetch {
   readonly #options: WebFetchOptions;
   readonly #turns = new FairQueue(calls);
@@ -72,7 +72,7 @@ export class WebFetch {
     }
   }
 
-  /** Follows redirects with the cookies that a browser would send to each page. */
+  /** Follows redirects with a browser's cookies for each page. */
   async #get(
     { tenantId, agentId, user, hosts }: FetchFor,
     first: URL,
