@@ -54,7 +54,7 @@ export interface DocumentStats extends Removed {
   pending_embeddings: number;
 }
 
-/** Reads documents. An agent without a memory has none. `pool` acts as `memory_app`. */
+/** Reads documents. An agent without a memory has no documents. `pool` acts as `memory_app`. */
 export class DocumentStore extends Store {
   /** Newest first, without texts. */
   async list(
@@ -125,8 +125,8 @@ export interface PutOptions {
 
 /**
  * Stores a document in place of the one with its path, with its passages and its part of the index. Returns null if
- * there is one already that is not to be replaced, or if the data of its user were deleted since it was sent. Throws
- * `limit_reached`, and `not_found` if the agent was deleted.
+ * there is one not to be replaced, or if the data of its user were deleted since it was sent. Throws `limit_reached`,
+ * and `not_found` if the agent was deleted.
  */
 export async function putDocument(
   db: Queryable,

@@ -17,7 +17,7 @@ export interface StoredText {
   updatedAt: Date;
 }
 
-/** The last document that was read. Neither a put nor an import changes the order of documents. */
+/** The last document read. Neither a put nor an import changes the order of documents. */
 export type ExportPosition = Pick<StoredText, 'userId' | 'path'>;
 
 interface ExportRow extends Omit<StoredText, 'userId' | 'source'> {
@@ -29,7 +29,7 @@ interface ExportRow extends Omit<StoredText, 'userId' | 'source'> {
 
 /** Reads whole memories, page by page: no transaction lasts while a client reads. `pool` acts as `memory_app`. */
 export class ExportStore extends Store {
-  /** The next documents of these users, ordered by user and path. Returns none at the end. */
+  /** The next documents of these users, ordered by user and path. Empty at the end. */
   async documents(
     { tenantId, agentId }: MemoryKey,
     users: readonly string[] | 'all',
@@ -53,8 +53,8 @@ export class ExportStore extends Store {
 }
 
 /**
- * Reads a few documents of each scope in the order of the index, and stops with the user that has enough. A user has one
- * scope in each generation.
+ * Reads a few documents of each scope in the order of the index, and stops with the user that has enough. A user has
+ * one scope in each generation.
  */
 const nextDocuments = `(
   select own.path, own.title, own.metadata, own.source_kind, own.run_id, own.session_id, own.text, own.created_at,

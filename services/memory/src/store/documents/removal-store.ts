@@ -21,15 +21,14 @@ export interface Removed {
   chunks: number;
 }
 
-/** All documents of these users, or those that were written up to a time. */
+/** All documents of these users, or those written up to a time. */
 export function everything(users: ErasedRows['users'], until?: Date): ErasedRows {
   return { users, pathPrefix: null, runId: null, sessionId: null, ...(until !== undefined && { until }) };
 }
 
 /**
- * Removes a batch of the documents to forget, also those that an import has replaced and, if `staged`, those that one
- * has stored and not published; with `wasDeleted`, only as long as the agent is marked as deleted. Call it again until it
- * is done.
+ * Removes a batch of the documents to forget, also documents replaced by an import and, if `staged`, unpublished ones
+ * of an import; with `wasDeleted`, only as long as the agent is marked as deleted. Call it again until it is done.
  */
 export async function forgetDocuments(
   db: Queryable,

@@ -2,7 +2,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { NewDocument } from '../../documents/document.ts';
 import { countedBytes, scopeOfDocument, visibleScope, type AgentKey } from '../scopes/scope-store.ts';
 
-/** Counts rows an import has replaced, and that the scopes still count. */
+/** Counts rows replaced by an import and still counted by the scopes. */
 export function countReplaced(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
@@ -18,7 +18,7 @@ export function countReplaced(
   );
 }
 
-/** The generation of the import under way that has stored a document with this path and user; null if none has. */
+/** The generation of the current import if it has stored a document with this path and user; null otherwise. */
 export async function stagedIn(
   db: Queryable,
   { tenantId, agentId }: AgentKey,

@@ -24,7 +24,7 @@ export interface RemovedOfUser extends RemovedAll {
   completed: boolean;
 }
 
-/** Removes in short transactions, so that a large memory delays no other writer for long. */
+/** Removes in short transactions: a large memory delays no other writer for long. */
 export class ForgetStore {
   readonly #pool: Pool;
   readonly #graphs: GraphForgetStore;
@@ -35,17 +35,17 @@ export class ForgetStore {
     this.#graphs = new GraphForgetStore(pool);
   }
 
-  /** Removes everything that matches. Resolves when nothing is left of it. */
+  /** Removes everything matching. Resolves when nothing of it is left. */
   async forget(key: MemoryKey, which: ErasedRows): Promise<RemovedAll> {
     const { documents, chunks } = await this.#remove(key.tenantId, Infinity, (db) =>
-      // An import that is under way comes after it.
+      // A current import comes after it.
       forgetDocuments(db, key, which, { staged: false }),
     );
     const { entities, relations } = await this.#graphs.forget(key, which);
     return { documents, chunks, entities, relations };
   }
 
-  /** Stops writes to the memory of a deleted agent, and requests the job that removes it. */
+  /** Stops writes to the memory of a deleted agent, and requests the job to remove it. */
   async closeAgent(key: AgentKey, requestRemoval: RequestJob): Promise<void> {
     await withTenant(this.#pool, key.tenantId, async (db) => {
       await markAgentDeleted(db, key);

@@ -4,7 +4,7 @@ import type { StoredEdge } from '../../graph/relation.ts';
 import { maxLookups, relationsOf, validity, Values, type GraphView } from './graph-view.ts';
 import { relationColumns } from './relation-store.ts';
 
-/** Entities whose relations one statement reads for the edges of the response. */
+/** Entities with relations read by one statement for the edges of the response. */
 const edgeBatch = 40;
 
 const edgeColumns = 'id, "sourceId", "targetId", type, weight, "validFrom", "validTo"';
@@ -48,8 +48,8 @@ export async function hasUnreadEdges(
 }
 
 /**
- * Relations from entities to any of `all`, one more than may be shown at most. The strongest relations from each entity
- * are read from the index. The condition on their targets is written so that PostgreSQL checks it against a hash: as a
+ * Relations from entities to any of `all`, at most one more than may be shown. The strongest relations from each entity
+ * are read from the index. The condition on their targets is written for a check by PostgreSQL against a hash: as a
  * condition on the index it would sort the entities again for each of them (measured 550 ms instead of 40 ms for 2,000
  * entities).
  */

@@ -18,7 +18,7 @@ export interface GraphWrite {
   userId: string;
   /** When the request arrived: before the deletion of the user's data it is refused. */
   at: Date;
-  /** The run that extracted it; null if a client sent it. */
+  /** The run it was extracted by; null if a client sent it. */
   runId?: string | null;
   /** Those of the tenant. */
   limits: GraphLimits;
@@ -36,7 +36,7 @@ export const entityColumns = `e.id, e.external_id as "externalId", e.name, e.typ
 export const entitySize = `octet_length(e.name) + coalesce(octet_length(e.description), 0) + octet_length(e.properties::text)`;
 
 /**
- * Stores entities, all or none, and returns them in the order of the inputs. Throws `invalid_value` when two of them
+ * Stores entities, all or nothing, and returns them in the order of the inputs. Throws `invalid_value` when two of them
  * are the same, and `limit_reached`.
  */
 export async function upsertEntities(
@@ -131,9 +131,9 @@ async function insertEntities(
 }
 
 /**
- * Leaves entities of the agent alone that have the values already, as after a repeated import. One of a user of which
- * nothing is older than this request becomes its own: a deletion of what the user did before leaves it. They are there,
- * so each is found by its key: an update that joins them to `unnest` would compare each with every input.
+ * Leaves entities of the agent alone if they have the values already, as after a repeated import. An entity of a user,
+ * without anything older than this request, becomes the request's own: a deletion of earlier data of the user leaves
+ * it. All exist, so each is found by its key: an update joining them to `unnest` would compare each with every input.
  */
 async function updateEntities(
   db: Queryable,
@@ -185,8 +185,8 @@ async function updateEntities(
 }
 
 /**
- * SQL expressions for the run and the time of a row that a request changes, `old` as stored: those of the request if
- * nothing else is left in it. The time is never later than that of anything in the row.
+ * SQL expressions for the run and the time of a row changed by a request, `old` as stored: those of the request if
+ * nothing else is left in it. The time is never later than the time of anything in the row.
  */
 export function ownedBy(isWhole: string, runId: string): string {
   return `case when ${isWhole} then ${runId}::uuid else old.run_id end,
@@ -228,7 +228,7 @@ async function selectInOrder(
   return rows.map((row) => ({ ...row, userId }));
 }
 
-/** Throws when the stored rows, whose omitted members kept their values, are too large for one response. */
+/** Throws when the stored rows are too large for one response: members omitted in the request kept their values. */
 export function assertShown(count: number, stored: number, what: string): void {
   if (count === stored) return;
   throw new AppError(

@@ -8,7 +8,7 @@ import { isAgentDeleted, shareAgent, type AgentKey } from '../scopes/scope-store
 import { growGraph, type GraphGrowth } from './graph-row-store.ts';
 import { batchRelations, deleteEntityRows, deleteRelationsOf } from './graph-store.ts';
 
-/** Entities that one transaction removes at most. */
+/** Entities removed by one transaction at most. */
 const batchEntities = 1_000;
 
 /** Counts of removed rows. */
@@ -17,11 +17,11 @@ export interface RemovedGraph extends GraphGrowth {
   completed: boolean;
 }
 
-/** Removes in short transactions, so that a large graph delays no other writer for long. `pool` acts as `memory_app`. */
+/** Removes in short transactions: a large graph delays no other writer for long. `pool` acts as `memory_app`. */
 export class GraphForgetStore extends Store {
   /**
-   * Removes everything that matches, and the relations to it. Entities and relations have no path and no session, so a
-   * filter by these matches none. Stops after `forMs`.
+   * Removes everything matching, and the relations to it. Entities and relations have no path and no session, so a
+   * filter by these matches nothing. Stops after `forMs`.
    */
   async forget(key: AgentKey, which: ErasedRows, forMs = Infinity): Promise<RemovedGraph> {
     const removal = new Removal(this.pool, forMs);
@@ -30,7 +30,7 @@ export class GraphForgetStore extends Store {
     return removal.removed;
   }
 
-  /** Removes everything that belongs to an agent and its users, as long as the agent is marked as deleted. */
+  /** Removes everything of an agent and its users, as long as the agent is marked as deleted. */
   async forgetAgent(key: AgentKey, forMs = Infinity): Promise<RemovedGraph> {
     const removal = new Removal(this.pool, forMs, { wasDeleted: true });
     await removal.remove(key, 'all', {});
@@ -76,7 +76,10 @@ class Removal {
       await this.#empty(key, userId, { runId, until });
   }
 
-  /** Users with a graph, or with something of a run in it; that of the agent last, because relations of users may have its entities. */
+  /**
+   * Users with a graph, or with something of a run in it; the agent last, because relations of users may have its
+   * entities.
+   */
   async #usersOf(
     { tenantId, agentId }: AgentKey,
     users: ErasedRows['users'],
@@ -151,7 +154,7 @@ export async function removeGraphBatch(
   );
   const ids = rows.map(({ id }) => id);
   if (ids.length > 0) {
-    // Relations to these entities: those that others left, or users in their graphs.
+    // Relations to these entities, left by other runs or in the graphs of users.
     const others = await deleteRelationsOf(db, tenantId, ids);
     if (others === batchRelations) return { entities: 0, relations: relations + others };
     await deleteEntityRows(db, graph, ids);

@@ -18,11 +18,11 @@ export interface Graph {
 
 /** A graph to write to, locked until the transaction ends. */
 export interface LockedGraph extends Graph {
-  /** The graphs whose entities its relations may connect: itself and that of the agent. */
+  /** The graphs with entities its relations may connect: itself and the graph of the agent. */
   readable: Graph[];
 }
 
-/** The visible graphs of these users of an agent; none if the agent was deleted. */
+/** The visible graphs of these users of an agent; empty if the agent was deleted. */
 export function selectGraphs(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
@@ -38,10 +38,10 @@ export function selectGraphs(
 }
 
 /**
- * Locks the graph of a user, which it creates if it does not exist. Every writer calls it first: it locks the graph of
- * the agent, shared for writers of users, and then that of the user, so writers can't deadlock, and no entity of the
- * agent disappears while a user's relation to it is stored. Throws `not_found` if the agent, or what the user did up to
- * `at`, was deleted.
+ * Locks the graph of a user, and creates it if it does not exist. Every writer calls it first: it locks the graph of
+ * the agent, shared for writers of users, and then the user's, so writers can't deadlock, and no entity of the agent
+ * disappears while a user's relation to it is stored. Throws `not_found` if the agent, or data of the user up to `at`,
+ * was deleted.
  */
 export async function lockGraph(
   db: Queryable,
@@ -84,7 +84,7 @@ async function graphOf(db: Queryable, key: MemoryKey, userId: string, lock: Lock
 interface Growing {
   tenantId: string;
   graphId: string;
-  /** Those of the tenant; none by default. */
+  /** Those of the tenant; by default no limits. */
   limits?: GraphLimits;
 }
 
@@ -152,7 +152,7 @@ export async function growTenantGraph(
   assertWithin('bytes', bytes, Number(used.bytes), limits.bytes);
 }
 
-/** The sum of bytes that rows count towards the limit of the tenant. */
+/** The sum of bytes counted by rows towards the limit of the tenant. */
 export async function bytesOf(
   db: Queryable,
   table: 'entities' | 'relations',

@@ -24,7 +24,7 @@ export interface EntityFilter {
   before: string | null;
 }
 
-/** Reads the entities that users of an agent see. `pool` acts as `memory_app`. */
+/** Reads the entities visible to users of an agent. `pool` acts as `memory_app`. */
 export class GraphStore extends Store {
   /** Counts what belongs to these users. */
   count({ tenantId, agentId }: AgentKey, users: readonly string[]): Promise<GraphGrowth> {
@@ -83,8 +83,8 @@ export class GraphStore extends Store {
   }
 
   /**
-   * Removes the relations of an entity of this user in short transactions, so that a hub delays no other writer for
-   * long. Call it before `deleteEntity`, which removes the rest.
+   * Removes the relations of an entity of this user in short transactions: a hub delays no other writer for long. Call
+   * it before `deleteEntity`, which removes the rest.
    */
   async removeRelations(key: MemoryKey, userId: string, id: string): Promise<void> {
     for (;;) {
@@ -132,8 +132,9 @@ export async function deleteEntityRows(
 }
 
 /**
- * Removes up to `batchRelations` relations of these entities, whose graph must be locked; users' relations to entities
- * of the agent are in the graphs of the users, which no other transaction changes while that of the agent is locked.
+ * Removes up to `batchRelations` relations of these entities. The graph of the entities must be locked. Users'
+ * relations to entities of the agent are in the graphs of the users, which no other transaction changes while the
+ * agent's is locked.
  */
 export async function deleteRelationsOf(
   db: Queryable,

@@ -6,7 +6,7 @@ export type Traverse = Omit<TraverseGraph, 'as_of'> & {
   asOf: string | null;
 };
 
-/** The part of a tenant's graphs, and the time, that a traversal reads. */
+/** The part of a tenant's graphs, and the time, read by a traversal. */
 export interface GraphView {
   tenantId: string;
   graphIds: readonly string[];
@@ -42,7 +42,7 @@ export function relationsOf({ graphIds, query }: GraphView, values: Values): str
   });
 }
 
-/** Parameters of a statement whose text depends on the query. */
+/** Parameters of a statement with a text depending on the query. */
 export class Values {
   readonly #list: unknown[];
 
@@ -61,7 +61,7 @@ export class Values {
   }
 }
 
-/** SQL condition for the relations `r` that count; `$2` is the time. */
+/** SQL condition for the counting relations `r`; `$2` is the time. */
 export function validity({ relation_types: types }: Traverse, values: Values): string {
   const typeFilter = types.length === 0 ? '' : `and r.type = any (${values.add(types)}::text[])`;
   return `r.valid_from <= $2::timestamptz and (r.valid_to is null or r.valid_to > $2::timestamptz) ${typeFilter}`;

@@ -16,7 +16,7 @@ import { agentScope, type MemoryKey } from '../../shared/memory-key.ts';
 import { assertShown, ownedBy, type GraphWrite, type Upserted } from './entity-store.ts';
 import { bytesOf, growGraph, lockGraph, type Graph } from './graph-row-store.ts';
 
-/** A relation whose source and target are ids or external ids. */
+/** A relation with ids or external ids as its source and target. */
 export interface NewRelation extends Omit<RelationInput, 'sourceId' | 'targetId'> {
   source: string;
   target: string;
@@ -26,8 +26,8 @@ export const relationColumns = `r.id, r.source_id as "sourceId", r.target_id as 
   r.valid_from as "validFrom", r.valid_to as "validTo"`;
 
 /**
- * Stores relations, all or none, and returns them in the order of the inputs. Throws `invalid_value`, naming the index,
- * for an unknown source or target and for what `planRelations` rejects, and `limit_reached`.
+ * Stores relations, all or nothing, and returns them in the order of the inputs. Throws `invalid_value`, naming the
+ * index, for an unknown source or target and for inputs rejected by `planRelations`, and `limit_reached`.
  */
 export async function upsertRelations(
   db: Queryable,
@@ -70,7 +70,7 @@ interface RelationEnd {
   id: string;
 }
 
-/** Entities that are meant by an id or, first in the own graph, by an external id. */
+/** Entities named by an id or, first in the own graph, by an external id. */
 async function selectEnds(
   db: Queryable,
   tenantId: string,
@@ -166,8 +166,8 @@ async function deleteVersions(db: Queryable, tenantId: string, ids: readonly str
 }
 
 /**
- * As `updateEntities`: each version is there, and found by its key. One of a user the input gives as a whole, but
- * for its beginning, becomes that of this request.
+ * As `updateEntities`: each version exists, and is found by its key. A user's version given by the input as a whole,
+ * but for its beginning, becomes the request's own.
  */
 async function updateVersions(
   db: Queryable,

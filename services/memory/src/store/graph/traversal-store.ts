@@ -31,9 +31,9 @@ const maxNodesBytes = 3 * 1024 * 1024;
 /** `pool` acts as `memory_app`. */
 export class TraversalStore extends Store {
   /**
-   * Visits what is connected to the start, as these users see it, in one statement a step. Relations that are not
-   * found in time are left out, and the result is `truncated`. Throws `not_found` for an unknown start, and
-   * `query_timeout` if the graphs, the start or the nodes are not read in time.
+   * Visits entities connected to the start, as these users see it, in one statement a step. Relations not found in time
+   * are left out, and the result is `truncated`. Throws `not_found` for an unknown start, and `query_timeout` if the
+   * graphs, the start or the nodes are not read in time.
    */
   async traverse(key: AgentKey, users: readonly string[], query: Traverse): Promise<Subgraph> {
     return withTenant(this.pool, key.tenantId, async (db) => {
@@ -87,7 +87,7 @@ async function beginTraversal(db: Queryable, asOf: string | null): Promise<strin
   return begun.as_of.toISOString();
 }
 
-/** Ids of the entities to start from, in the order of the request. Throws `not_found` for one that is unknown. */
+/** Ids of the entities to start from, in the order of the request. Throws `not_found` for an unknown one. */
 async function selectStarts(db: Queryable, { tenantId, graphIds, query }: GraphView): Promise<string[]> {
   const { start } = query;
   const ids = start.map((ref) => (isUuid(ref) ? ref : null));
@@ -186,7 +186,7 @@ function branches(
   return relationsOf(view, values)
     .map((relations) => {
       if (wanted === null) return `(${relations} limit ${limit})`;
-      // A subquery instead of a join, so that relations are still read in the order of the index.
+      // A subquery instead of a join: relations are still read in the order of the index.
       return `(select id, weight from (${relations} limit ${wanted.most}::int) as strongest
         where (select e.type_key from memory.entities as e where e.id = strongest.id and e.tenant_id = $1)
           = any (${wanted.types}::text[])

@@ -38,7 +38,7 @@ export type NoImport =
 /** More generations make searches slower. */
 const maxGenerations = 16;
 
-/** Makes the generation of an import. Discards an earlier import that has ended without a result. */
+/** Makes the generation of an import. Discards an earlier import without a sign of life. */
 export async function beginImport(
   db: Queryable,
   key: MemoryKey,
@@ -104,7 +104,7 @@ export async function keepAlive(db: Queryable, key: ImportKey): Promise<void> {
   if (rowCount !== 1) throw lost();
 }
 
-/** The error for an import with documents of a user whose data were deleted since it began. */
+/** The error for an import with documents of a user with data deleted since it began. */
 export function userDeleted(): AppError {
   return new AppError('not_found', 'There is no such user: their data were deleted meanwhile.');
 }
@@ -115,7 +115,7 @@ function lost(): AppError {
   });
 }
 
-/** A stored document whose passages are not stored yet. */
+/** A stored document without its passages yet. */
 export interface OpenDocument {
   id: string;
   scopeId: string;
@@ -123,8 +123,8 @@ export interface OpenDocument {
 }
 
 /**
- * Stores documents without their passages under the generation of an import. Throws `invalid_value` for a document that
- * it already has.
+ * Stores documents without their passages under the generation of an import. Throws `invalid_value` for a document
+ * already in it.
  */
 export async function stageDocuments(
   db: Queryable,
@@ -207,7 +207,7 @@ async function makeScopes(
 /** A passage of a stored document. */
 export type OpenPassage = Passage & { documentId: string; scopeId: string };
 
-/** Stores passages of staged documents, but for those that were forgotten meanwhile. */
+/** Stores passages of staged documents, except documents forgotten meanwhile. */
 export async function stagePassages(
   db: Queryable,
   key: ImportKey,
@@ -223,7 +223,7 @@ export async function stagePassages(
   }
 }
 
-/** Locks the scopes of passages, and returns the ids of their documents that are still there. */
+/** Locks the scopes of passages, and returns the ids of their remaining documents. */
 async function lockPresent(
   db: Queryable,
   { tenantId }: ImportKey,
@@ -242,8 +242,8 @@ async function lockPresent(
 }
 
 /**
- * Marks the documents that staged ones will replace. Documents that are put later mark themselves, so each document is
- * marked however the two interleave.
+ * Marks the documents to be replaced by staged ones. Documents put later mark themselves, so each document is marked
+ * however the two interleave.
  */
 export async function markReplaced(
   db: Queryable,
@@ -283,7 +283,7 @@ export interface Published {
 }
 
 /**
- * Makes the documents of an import visible, and those that it replaces invisible. Throws `not_found` if the agent was
+ * Makes the documents of an import visible, and the replaced ones invisible. Throws `not_found` if the agent was
  * deleted, and an error if the import was discarded, has lasted too long, or the analyser was changed since it began.
  */
 export async function publishImport(db: Queryable, key: ImportKey): Promise<Published> {

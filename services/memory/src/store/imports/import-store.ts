@@ -62,7 +62,7 @@ export class ImportStore extends Store {
     await this.#run(key, (db) => keepAlive(db, key));
   }
 
-  /** Makes all that was stored visible. Throws `limit_reached`, and `not_found` if the agent was deleted. */
+  /** Makes all staged documents visible. Throws `limit_reached`, and `not_found` if the agent was deleted. */
   async publish(db: Queryable, key: ImportKey, limits: MemoryLimits): Promise<Imported> {
     const { documents, chunks, bytes, replaced } = await publishImport(db, key);
     const growth = { documents: documents - replaced.documents, bytes: bytes - replaced.bytes };

@@ -4,7 +4,7 @@ import type { GenerationKey } from './purge-store.ts';
 
 /** Imports of all tenants. `pool` acts as `memory_system`. */
 export class ImportSystemStore extends Store {
-  /** Imports that have ended, or whose request gives no sign of life, oldest first. */
+  /** Imports already ended, or without a sign of life from their request, oldest first. */
   unfinished(limit: number): Promise<GenerationKey[]> {
     return this.pool.all<GenerationKey>(
       `select tenant_id as "tenantId", agent_id as "agentId", generation from memory.imports

@@ -106,7 +106,7 @@ async function selectEmbeddings(
   );
 }
 
-/** Stores the embeddings of passages that have new numbers: a new embedding would cost another call of the model. */
+/** Stores the embeddings of passages with new numbers: a new embedding would cost another call of the model. */
 async function insertEmbeddings(
   db: Queryable,
   { tenantId, scopeId }: { tenantId: string; scopeId: string },

@@ -16,7 +16,7 @@ export type GenerationKey = Omit<ImportKey, 'analyser'>;
 /** The work an import has left. */
 export type ImportState = 'staging' | 'published' | 'discarded';
 
-/** Discards an import that is not published, or only a dead one. Returns its state; null if nothing is left of it. */
+/** Discards an unpublished import, or only a dead one. Returns its state; null if nothing is left of it. */
 export async function discardImport(
   db: Queryable,
   { tenantId, agentId, generation }: GenerationKey,
@@ -36,7 +36,7 @@ export async function discardImport(
   return row?.state ?? null;
 }
 
-/** Rows that one statement removes at most; a row of the index takes the longest. */
+/** Rows removed by one statement at most; a row of the index takes the longest. */
 const batchRows = 5_000;
 
 const inGeneration = `in (select id from memory.scopes where tenant_id = $1 and agent_id = $2 and generation = $3)`;
@@ -82,8 +82,8 @@ export async function removeDiscarded(db: Queryable, key: GenerationKey): Promis
 const batchScopes = 20;
 
 /**
- * Moves the scopes in which every document is replaced, one of each user, to a new generation that is discarded as a
- * whole. That took 0.4 s for 5,000 passages, and taking them out of the index 50 s. Returns null without one.
+ * Moves the scopes in which every document is replaced, one of each user, to a new generation, discarded as a whole.
+ * This took 0.4 s for 5,000 passages, and taking them out of the index 50 s. Returns null without one.
  */
 export async function discardReplacedScopes(
   db: Queryable,
@@ -112,7 +112,7 @@ export async function discardReplacedScopes(
 }
 
 /**
- * Removes a batch of the documents a published import has replaced, and ends it when none is left. Call it again
+ * Removes a batch of the documents replaced by a published import, and ends it when the last one is gone. Call it again
  * until it returns true.
  */
 export async function finishPublished(db: Queryable, key: GenerationKey): Promise<boolean> {

@@ -12,8 +12,8 @@ export interface UserDeletion {
 }
 
 /**
- * Notes that what this user did up to a time is deleted, and drops notes that have become old. When it resolves, every
- * writer for the user has committed; later ones see the note.
+ * Notes the deletion of this user's data up to a time, and drops old notes. When it resolves, every writer for the user
+ * has committed; later ones see the note.
  */
 export async function noteDeletedUser(
   db: Queryable,
@@ -32,8 +32,9 @@ export async function noteDeletedUser(
 }
 
 /**
- * Whether what a user did at a time was deleted since. Every writer for a user calls it before it locks anything of the
- * user: until the transaction ends, no deletion of the user's data begins. The rows the transaction writes are of that time.
+ * Whether data written by a user at a time were deleted since. Every writer for a user calls it before it locks
+ * anything of the user: until the transaction ends, no deletion of the user's data begins. The rows written by the
+ * transaction have this time.
  */
 export async function wasDeleted(
   db: Queryable,
@@ -48,7 +49,7 @@ export async function wasDeleted(
   );
 }
 
-/** The SQL condition for rows of this alias that were written up to a time; for all if the parameter is null. */
+/** SQL condition for rows of this alias written up to a time; for all if the parameter is null. */
 export function actedUntil(alias: string, parameter: string): string {
   return `(${parameter}::timestamptz is null or ${alias}.acted_at is null or ${alias}.acted_at <= ${parameter})`;
 }

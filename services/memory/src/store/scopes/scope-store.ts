@@ -5,12 +5,12 @@ import type { Analyser, MemoryKey } from '../../shared/memory-key.ts';
 /** The memory of an agent, without its analyser. */
 export type AgentKey = Omit<MemoryKey, 'analyser'>;
 
-/** The SQL condition for scopes of an agent that are visible: `a` is its row of memory.agents. */
+/** SQL condition for visible scopes of an agent: `a` is its row of memory.agents. */
 export const visibleScope = 's.generation <> all (a.hidden) and a.deleted_at is null';
 
 /**
- * The SQL condition for documents of visible scopes no published import has replaced: `d` is a row of
- * memory.documents, `a` that of its agent.
+ * SQL condition for documents of visible scopes no published import has replaced: `d` is a row of memory.documents, `a`
+ * the agent's.
  */
 export const liveDocument = '(d.replaced_by is null or d.replaced_by <> all (a.replacing))';
 
@@ -26,9 +26,9 @@ export const countedBytes = '(d.bytes + coalesce(d.extra, 0))';
 
 /**
  * Every writer to the memory of an agent calls it first: until the transaction ends, no import is published and the
- * agent is not deleted. These wait before later writers do, which they would not for a lock of the agent's row; that
- * row stays free for those who note what the agent's memory needs. Throws `resource_locked` while a transfer keeps the
- * memory as it is, except to the transfer itself.
+ * agent is not deleted. These wait before later writers do, unlike with a lock of the agent's row; the row stays free
+ * for notes of the memory's needs. Throws `resource_locked` while a transfer keeps the memory as it is, except to the
+ * transfer itself.
  */
 export async function shareAgent(db: Queryable, { agentId }: Pick<MemoryKey, 'agentId'>): Promise<void> {
   await db.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [lockName(agentId)]);
@@ -150,7 +150,7 @@ export interface MemoryLimits {
 export const noLimits: MemoryLimits = { documents: null, bytes: null, entities: null };
 
 /**
- * Adds to the use of a tenant. Throws `limit_reached` when that grows past a limit. Call it last in a transaction:
+ * Adds to the use of a tenant. Throws `limit_reached` when the use grows past a limit. Call it last in a transaction:
  * all writers of the tenant wait for the row.
  */
 export async function growTenant(
@@ -192,7 +192,7 @@ export function isAgentDeleted(db: Queryable, { tenantId, agentId }: AgentKey): 
   );
 }
 
-/** The agents in whose memory a user has something. */
+/** The agents with something of a user in their memory. */
 export async function memoriesOfUser(db: Queryable, tenantId: string, userId: string): Promise<string[]> {
   const rows = await db.all<{ id: string }>(
     'select distinct agent_id as id from memory.scopes where tenant_id = $1 and user_id = $2 order by 1',
@@ -201,7 +201,7 @@ export async function memoriesOfUser(db: Queryable, tenantId: string, userId: st
   return rows.map(({ id }) => id);
 }
 
-/** Deletes scopes that are empty. */
+/** Deletes empty scopes. */
 export async function deleteScopes(
   db: Queryable,
   { tenantId, agentId }: AgentKey,

@@ -4,8 +4,8 @@ import type { SearchFilter } from '../../search/search.ts';
 const lastPath = 'repeat(chr(1114111), 512)';
 
 /**
- * The SQL condition for documents `d` that a filter lets through; its values begin with this parameter. Under row-level
- * security an index serves comparisons of paths, but not `starts_with`.
+ * SQL condition for documents `d` passing a filter; its values begin with this parameter. Under row-level security an
+ * index serves comparisons of paths, but not `starts_with`.
  */
 export function matching(first: number): string {
   const [prefix, metadata, since, until] = [first, first + 1, first + 2, first + 3];

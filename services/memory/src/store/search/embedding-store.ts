@@ -4,10 +4,10 @@ import { normalised, packVector, sketchOf, type Embedded } from '../../search/ve
 import type { RequestJob } from '../scopes/job-request.ts';
 import { liveDocument, visibleScope, type AgentKey } from '../scopes/scope-store.ts';
 
-/** Stands for the model of a memory while the catalogue has none. */
+/** Stands for the model of a memory while the catalogue has no embedding model. */
 export const noModel = '';
 
-/** A passage that waits for its embedding. */
+/** A passage waiting for its embedding. */
 export interface PendingChunk {
   scopeId: string;
   number: number;
@@ -21,7 +21,9 @@ const claimedFor = `interval '90 s'`;
 
 /** Reads passages without an embedding, and stores embeddings. `pool` acts as `memory_app`. */
 export class EmbeddingStore extends Store {
-  /** Claims the embedding of an agent's passages for a job, or prolongs its claim. `gone`: there is no such memory. */
+  /**
+   * Claims the embedding of an agent's passages for a job, or prolongs its claim. `gone`: the memory does not exist.
+   */
   async claim({ tenantId, agentId }: AgentKey, jobId: string): Promise<'claimed' | 'held' | 'gone'> {
     return withTenant(this.pool, tenantId, async (db) => {
       const { rowCount: claimed } = await db.query(
@@ -87,7 +89,7 @@ export class EmbeddingStore extends Store {
     );
   }
 
-  /** Stores the embeddings of passages that are still there, and notes the model. */
+  /** Stores the embeddings of the remaining passages, and notes the model. */
   async save(key: AgentKey, chunks: readonly PendingChunk[], { model, vectors }: Embedded): Promise<void> {
     const { tenantId } = key;
     const made = vectors.map(normalised);
@@ -119,7 +121,7 @@ export class EmbeddingStore extends Store {
     });
   }
 
-  /** Notes the model that is in use, or `noModel`. Returns whether it is another one than before. */
+  /** Notes the current model, or `noModel`. Returns whether it is another one than before. */
   async noteModel(key: AgentKey, model: string, request: RequestJob): Promise<boolean> {
     return withTenant(this.pool, key.tenantId, async (db) => {
       const changed = await setEmbeddingModel(db, key, model);
@@ -141,7 +143,7 @@ async function setEmbeddingModel(
   );
 }
 
-/** Keeps writers out of the scopes of passages, so that none is deleted before its embedding is there. */
+/** Keeps writers out of the scopes of passages, so no passage is deleted before its embedding is there. */
 async function shareScopes(db: Queryable, tenantId: string, chunks: readonly PendingChunk[]): Promise<void> {
   await db.query(
     'select 1 from memory.scopes where tenant_id = $1 and id = any ($2::bigint[]) order by id for share',
@@ -149,7 +151,7 @@ async function shareScopes(db: Queryable, tenantId: string, chunks: readonly Pen
   );
 }
 
-/** Marks documents whose passages all have an embedding of the model. */
+/** Marks documents with an embedding of the model for every passage. */
 async function markEmbedded(
   db: Queryable,
   tenantId: string,

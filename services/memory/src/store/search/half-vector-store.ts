@@ -4,7 +4,7 @@ import type { AgentKey } from '../scopes/scope-store.ts';
 import type { PassagePosition } from './place.ts';
 import { waitsForCopy } from './vector-store.ts';
 
-/** Copies vectors that were stored before the database had pgvector. `pool` acts as `memory_app`. */
+/** Copies vectors from before the database had pgvector. `pool` acts as `memory_app`. */
 export class HalfVectorStore extends Store {
   /** Whether vectors of the agent wait to be copied. False without pgvector. */
   async incomplete({ tenantId, agentId }: AgentKey): Promise<boolean> {
@@ -18,12 +18,12 @@ export class HalfVectorStore extends Store {
     });
   }
 
-  /** Copies the next vectors after a place. Returns the place of the last one, or null if none was left. */
+  /** Copies the next vectors after a place. Returns the place of the last one, or null if there are no more. */
   copy(key: AgentKey, after: PassagePosition, limit: number): Promise<PassagePosition | null> {
     return withTenant(this.pool, key.tenantId, (db) => copyBatch(db, key, after, limit));
   }
 
-  /** Notes that all vectors are copied. Returns false if some are not. */
+  /** Notes the end of copying. Returns false if some vectors are not copied. */
   async complete({ tenantId, agentId }: AgentKey): Promise<boolean> {
     return this.tenant(tenantId).exists(
       `update memory.agents set half_vectors_complete = true
@@ -35,7 +35,7 @@ export class HalfVectorStore extends Store {
   }
 }
 
-/** All scopes, also those of imports that are not published yet. */
+/** All scopes, also those of unpublished imports. */
 const scopes = 'select s.id from memory.scopes as s where s.tenant_id = $1 and s.agent_id = $2';
 
 /** The others are compared by their sketches. */
@@ -43,7 +43,7 @@ const waiting = `octet_length(e.vector) between 4 and 64000 and not exists (
   select from memory.half_vectors as h
   where h.tenant_id = e.tenant_id and h.scope_id = e.scope_id and h.number = e.number)`;
 
-/** Skips rows that are being changed or deleted, and so never waits in a deadlock. */
+/** Skips rows being changed or deleted, and so never waits in a deadlock. */
 async function copyBatch(
   db: Queryable,
   { tenantId, agentId }: AgentKey,

@@ -42,12 +42,12 @@ export interface IndexGrowth {
   tokens: number;
 }
 
-/** Passages that are read at once: a document has 2,000, each with some 1,500 terms at most. */
+/** Passages read at once: a document has 2,000, each with some 1,500 terms at most. */
 const passagesOfSlice = 32;
-/** Rows of the index that one statement takes. */
+/** Rows of the index in one statement. */
 const rowsOfSlice = 2_000;
 
-/** Splits work that would block the event loop: each slice has a statement or a turn of the loop of its own. */
+/** Splits work to keep the event loop free: each slice has a statement or a turn of the loop of its own. */
 function slicesOf<Item>(items: readonly Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
     items.slice(at * size, (at + 1) * size),
@@ -73,7 +73,7 @@ async function analyseSlice<Text extends Searched>(
   passages: readonly Text[],
   analyser: Analyser,
 ): Promise<(Text & PassageTerms)[]> {
-  // Most have their words from the process that split their document.
+  // Most have their words from the process splitting their document.
   const words = passages.map((passage) => passage.words ?? wordsOf(searchedText(passage)));
   const rows = await db.all<{ n: string; terms: string[]; counts: number[]; length: string }>(
     `select n, array_agg(term) as terms, array_agg(count) as counts, sum(count) as length
@@ -197,9 +197,9 @@ async function entriesOf(passages: readonly NumberedTerms[]): Promise<Map<string
 }
 
 /**
- * Inserts rows of the index; `entries` is what a row has that is there already. Each row is found by its key. An update
- * that joins the rows to `unnest` would compare each with all of the scope, whose size PostgreSQL underestimates: 24 s
- * instead of 0.2 s for 7,000 rows.
+ * Inserts rows of the index; `entries` is the SQL for the entries of an existing row. Each row is found by its key. An
+ * update joining the rows to `unnest` would compare each with all of the scope, because PostgreSQL underestimates its
+ * size: 24 s instead of 0.2 s for 7,000 rows.
  */
 async function mergePostings(
   db: Queryable,
@@ -225,8 +225,9 @@ function columnsOf(postings: readonly NewPosting[]): [string[], number[], Buffer
 }
 
 /**
- * Removes the passages of documents of one scope, which must be locked, from the index and from the store. They are looked
- * up document by document: otherwise PostgreSQL reads all passages of a scope whose size it underestimates.
+ * Removes the passages of documents of one scope, which must be locked, from the index and from the store. They are
+ * looked up document by document: otherwise PostgreSQL reads all passages of a scope, because it underestimates its
+ * size.
  */
 export async function deleteChunks(
   db: Queryable,

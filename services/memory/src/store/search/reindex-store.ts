@@ -15,7 +15,7 @@ import { firstPlace, type PassagePosition } from './place.ts';
 import { indexedBy, indexedBySql, tokeniser } from './term-store.ts';
 
 /**
- * Rebuilds the index of an agent whose analyser was changed, or that has passages of an earlier tokeniser. Meanwhile
+ * Rebuilds the index of an agent after a change of its analyser, or with passages of an earlier tokeniser. Meanwhile
  * searches use all terms its passages may have. `pool` acts as `memory_app`.
  */
 export class ReindexStore extends Store {
@@ -33,7 +33,7 @@ export class ReindexStore extends Store {
     });
   }
 
-  /** Analyses the next passages after a place. Returns the place of the last one, or null if none was left. */
+  /** Analyses the next passages after a place. Returns the place of the last one, or null if there are no more. */
   async analyseNext(key: AgentKey, after: PassagePosition): Promise<PassagePosition | null> {
     return withTenant(this.pool, key.tenantId, async (db) => {
       await shareAgent(db, key);
@@ -50,7 +50,7 @@ export class ReindexStore extends Store {
       const tokens = lengthOf(analysed) - lengthOf(passages);
       await growScope(db, key.tenantId, scopeId, { documents: 0, chunks: 0, bytes: 0, tokens });
       const last = passages.at(-1);
-      // None is left in the scope if it was emptied meanwhile: go on with the next one.
+      // The scope has no more if it was emptied meanwhile: go on with the next one.
       return last === undefined ? { scopeId, number: 2 ** 31 - 1 } : { scopeId, number: last.number };
     });
   }

@@ -28,7 +28,7 @@ import { noModel } from './embedding-store.ts';
 import { formerTermsOf, partKind, termsOf, tokeniser } from './term-store.ts';
 import { readClosest, readCosines, readVectorScopes, waitsForCopy } from './vector-store.ts';
 
-/** Entries of the index that a search reads at most, but for a query of one term: 4 bytes each. */
+/** Entries of the index read by a search at most, but for a query of one term: 4 bytes each. */
 const entryBudget = 250_000;
 const partWeight = 0.25;
 
@@ -90,7 +90,7 @@ async function semantic(
 }
 
 interface Statistics {
-  /** Those that the passages were analysed by. */
+  /** The analysers of the passages. */
   analysers: Analyser[];
   /** Whether some have the words of an earlier tokeniser. */
   former: boolean;
@@ -114,7 +114,7 @@ async function readStatistics(
   return row === null ? null : { ...row, passages: Number(row.passages), tokens: Number(row.tokens) };
 }
 
-/** The terms of a query, with the number of passages that have each: counted from the index, so never out of date. */
+/** The terms of a query, each with its number of passages: counted from the index, so never out of date. */
 async function readTerms(
   db: Queryable,
   { tenantId, agentId }: MemoryKey,

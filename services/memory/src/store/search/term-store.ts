@@ -4,9 +4,9 @@ import type { Analyser } from '../../shared/memory-key.ts';
 /** The version of the words and terms. An index of another version is rebuilt. */
 export const tokeniser = 2;
 
-/** The kind of terms that are parts of words, which weigh less than words. */
+/** The kind of parts of words, which weigh less than words. */
 export const partKind = '3';
-/** Marks a part, so that it is no word. */
+/** Distinguishes a part from a word. */
 const part = String.raw`E'\x01'`;
 
 /** The name in `memory.chunks` of an analyser with this tokeniser: in SQL, or as a value. */
@@ -14,7 +14,7 @@ export const indexedBySql = (analyser: string): string => `${analyser} || '/${to
 export const indexedBy = (analyser: Analyser): string => `${analyser}/${tokeniser}`;
 
 /**
- * The SQL query for the terms of texts `$<texts>`, an array whose elements are the words of a text: the number of the
+ * The SQL query for the terms of texts `$<texts>`, an array with the words of a text as each element: the number of the
  * text from 1, kind, word and how often it occurs. No operation depends on the locale of the database.
  */
 export function termsOf(analyser: Analyser, texts: number): string {
@@ -24,7 +24,7 @@ export function termsOf(analyser: Analyser, texts: number): string {
   return analyser === 'english' ? stemmed(counted) : withParts(counted);
 }
 
-/** Words of English by their stem, without those that say nothing. */
+/** Words of English by their stem, without stop words. */
 function stemmed(counted: string): string {
   return `select n, kind, word, count
     from (
@@ -34,7 +34,7 @@ function stemmed(counted: string): string {
     ) as stemmed where word is not null`;
 }
 
-/** Words as they are, and three neighbouring characters of longer ones, so that a word is found by its beginning. */
+/** Words as they are, and three neighbouring characters of longer ones, to find a word by its beginning. */
 function withParts(counted: string): string {
   return `with counted as (${counted})
     select n, kind, word, count from counted

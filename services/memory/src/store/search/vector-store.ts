@@ -14,19 +14,19 @@ interface HalfVectors {
   schema: string | null;
 }
 
-/** The schema of the extension, by the table the migration step makes for it; null without that table. */
+/** The schema of the extension, by the table the migration step makes for it; null without the table. */
 export const halfVectorSchema = `(
   select quote_ident(n.nspname)
   from pg_catalog.pg_attribute as c join pg_catalog.pg_type as t on t.oid = c.atttypid
   join pg_catalog.pg_namespace as n on n.oid = t.typnamespace
   where c.attrelid = to_regclass('memory.half_vectors') and c.attname = 'vector' and not c.attisdropped)`;
 
-/** The SQL condition for agents `a` with vectors that are still to be copied for pgvector. */
+/** SQL condition for agents `a` with vectors still to be copied for pgvector. */
 export const waitsForCopy = `(coalesce(to_jsonb(a) ->> 'half_vectors_complete' = 'false', false) and ${halfVectorSchema} is not null)`;
 
-/** Passages whose vectors are compared exactly, the closest by their sketches or as halfvec. */
+/** Passages with an exact comparison of vectors, the closest by their sketches or as halfvec. */
 const candidates = 200;
-/** Passages that a filter is applied to, the closest, where more match than can be listed. */
+/** Passages a filter is applied to, the closest, if more match than can be listed. */
 const filtered = 2_000;
 /** The largest halfvec. */
 const mostComponents = 16_000;
@@ -50,7 +50,7 @@ export async function readVectorScopes(
   return rows[0] ?? { scopeIds: [], complete: null, schema: null };
 }
 
-/** The passages whose vectors of a model are closest to `vector`, which has length 1; best first. */
+/** The passages with the vectors of a model closest to `vector`, which has length 1; best first. */
 export async function readClosest(
   db: Queryable,
   { tenantId, scopeIds }: { tenantId: string; scopeIds: readonly string[] },
@@ -71,7 +71,7 @@ export async function readClosest(
     .sort((a, b) => b.score - a.score || b.number - a.number);
 }
 
-/** The cosines of passages, of those that have a vector of the model. */
+/** The cosines of passages with a vector of the model. */
 export async function readCosines(
   db: Queryable,
   tenantId: string,
@@ -117,8 +117,8 @@ function bySketches(size: number, listed: boolean): Distances {
 }
 
 /**
- * The expressions are those of an index that an operator may make (docs/operators/install.md). The product of vectors of length
- * 1 is their cosine.
+ * The same expressions as in an index an operator may make (docs/operators/install.md). The product of vectors of
+ * length 1 is their cosine.
  */
 function byHalfVectors(schema: string, size: number): Distances {
   const type = `${schema}.halfvec(${size})`;
@@ -153,8 +153,8 @@ function withVectors(closest: string): string {
 }
 
 /**
- * The SQL for the embedding of each passage in a list, found by its key. In a join, PostgreSQL compares each with all of a
- * scope whose size it underestimates.
+ * The SQL for the embedding of each passage in a list, found by its key. In a join, PostgreSQL compares each with all
+ * of a scope, because it underestimates the scope's size.
  */
 function embeddingOf(list: string): string {
   return `lateral (

@@ -3,15 +3,15 @@ export interface Copied {
   part: 'scope_id' | 'graph_id';
   /** The columns by which rows are read in order, with their types. */
   key: readonly [column: string, type: string][];
-  /** Rows of a batch at most, so that one is a few megabytes. */
+  /** The most rows of a batch, to keep it at a few megabytes. */
   limit: number;
-  /** Columns that stay as they are. */
+  /** Columns copied unchanged. */
   same: readonly string[];
   /** Columns with ids, which copies get anew. */
   ids: readonly string[];
-  /** Whether rows name the run that made them, which copies forget: runs stay with the source. */
+  /** Whether rows name their run, which copies forget: runs stay with the source. */
   hasRuns: boolean;
-  /** The sum of a batch: tokens of chunks, and of others the bytes that count towards the limit. */
+  /** The sum of a batch: tokens of chunks, and of others the bytes counted towards the limit. */
   amount: string;
 }
 

@@ -26,7 +26,7 @@ export interface CopiedPart {
   isGraph: boolean;
 }
 
-/** How far copying is: so many tables of parts, and the key of the row that was copied last of the next one. */
+/** How far copying is: so many tables of parts, and the key of the last copied row of the next one. */
 export interface Progress {
   done: number;
   after: unknown[] | null;
@@ -151,8 +151,8 @@ export interface Grown {
 }
 
 /**
- * Copies the rows of a part of an agent that follow a key. Returns the key of the last one, and what `growTarget` is to
- * count; null without one.
+ * Copies the rows of a part of an agent following a key. Returns the key of the last one, and the amounts for
+ * `growTarget`; null without one.
  */
 export async function copyBatch(
   db: Queryable,
@@ -214,10 +214,10 @@ export async function growTarget(
   });
 }
 
-/** A user whose data are to be deleted, as far as they were written until the deletion was requested. */
+/** A user with data to delete, as far as they were written until the deletion was requested. */
 export type DeletedUser = Omit<UserDeletion, 'tenantId'>;
 
-/** Users whose data were to be deleted in the source since the transfer began, and who have something with an agent there. */
+/** Users with something at an agent in the source, and with a deletion of their data there since the transfer began. */
 export function usersDeletedSince(
   db: Queryable,
   { id, sourceTenantId }: Transfer,
