@@ -1,8 +1,8 @@
-/** The most one transaction removes, or one page has, so that it stays short. */
+/** The most one transaction removes, or one page has, to stay short. */
 export const batchDocuments = 200;
-/** Passages of documents that one transaction removes. */
+/** Passages of documents removed by one transaction. */
 export const batchChunks = 500;
-/** Passages that one transaction stores or analyses: it takes about half a second on one core. */
+/** Passages stored or analysed by one transaction: it takes about half a second on one core. */
 export const batchPassages = 250;
 /** How long one call removes or copies; the caller of an RPC calls again. */
 export const budgetMs = 3_000;

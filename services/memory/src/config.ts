@@ -26,7 +26,7 @@ export function loadConfig(environment: Record<string, string | undefined>): Mem
 export const migrations = path.join(import.meta.dirname, '../migrations');
 
 /**
- * Settings of connections that act for tenants: everything is found by an index. With statistics of an empty table
+ * Settings of connections acting for tenants: everything is found by an index. With statistics of an empty table
  * PostgreSQL would scan and hash instead.
  */
 export const indexOnly = {

@@ -19,7 +19,7 @@ import { createTransfers } from './features/create-transfers.ts';
 import { requestJobs, tasks } from './jobs/tasks.ts';
 import { createPeers } from './clients/peers.ts';
 
-/** Searches and writes of one tenant, so that it can't occupy all processes of the sandbox. */
+/** Searches and writes of one tenant: it can't occupy all processes of the sandbox. */
 const workInFlight = { perKey: 4, maxWaiting: 256 };
 
 /** The memory service: documents, search and the knowledge graph of agents. Opens nothing before `start`. */
@@ -35,7 +35,7 @@ export async function createService(config: MemoryConfig, overrides: ShellOverri
       system: { role: 'memory_system', waits: 'all', max: Math.min(3, Math.ceil(max / 2)) },
       // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
       rpc: { ...tenantPool, max },
-      // Another one, so that neither waits for what a tenant's jobs and transfers do.
+      // Another one, so neither waits for a tenant's jobs and transfers.
       jobs: { ...tenantPool, max: Math.ceil(max / 2) },
     },
   });

@@ -21,7 +21,7 @@ export interface AgentOfMemory {
 }
 
 /**
- * Agents that a caller may see. An answer is valid for two seconds, or five minutes while the agent service is
+ * Agents visible to a caller. An answer is valid for two seconds, or five minutes while the agent service is
  * unavailable.
  */
 export class MemoryAgents {

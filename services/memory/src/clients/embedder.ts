@@ -9,7 +9,7 @@ import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { QueryVector } from '../search/search.ts';
 import type { Embedded } from '../search/vectors.ts';
 
-/** The caller of a request whose query is embedded. */
+/** The caller of a request with a query to embed. */
 export interface QueryCaller extends Pick<Call, 'requestId' | 'trace'> {
   assertion: Assertion | null;
   /** The delegation by chat in place of an assertion, which memory has to delegate itself. */

@@ -1,11 +1,11 @@
 import { maxFenceChars } from './text-pieces.ts';
 
-/** The beginnings of blocks that their later pieces repeat. All take time in proportion to the text. */
+/** Beginnings of blocks, repeated by their later pieces. All take time in proportion to the text. */
 
 /** Characters of a lead; the rest of what a passage repeats is for its heading. */
 const maxBlockLeadChars = 340;
 
-/** The line that begins at an offset, without its end. */
+/** The line beginning at an offset, without its end. */
 export function lineAt(text: string, start: number): string {
   const end = text.indexOf('\n', start);
   return text.slice(start, end < 0 ? text.length : end).trimEnd();
@@ -21,7 +21,7 @@ export function joined(outer: string, inner: string): string {
   return outer.length + inner.length <= maxBlockLeadChars ? outer + inner : inner;
 }
 
-/** The fence of a block of code that begins with `line`, to open and to close it; null for another block. */
+/** The fence of a block of code beginning with `line`, to open and to close it; null for another block. */
 export function fenceOf(line: string): { open: string; close: string } | null {
   const [close = ''] = /^(?:`{3,}|~{3,})/.exec(line) ?? [];
   if (close === '' || close.length > maxFenceChars) return null;
@@ -73,7 +73,7 @@ export function htmlTableHeaderOf(html: string): string {
   return header === undefined ? '' : `${header.trim()}\n`;
 }
 
-/** A paragraph that introduces what follows it; empty for another one. */
+/** A paragraph introducing the next block; empty for another one. */
 export function introductionOf(paragraph: string): string {
   return paragraph.length <= maxBlockLeadChars / 2 && /[:：]\s*$/.test(paragraph)
     ? `${paragraph.trimEnd()}\n\n`

@@ -9,7 +9,7 @@ export interface FinishedTurn {
   runId: string;
   input: string;
   output: string;
-  /** Refused if the data of the user were deleted after that. */
+  /** Refused if the data of the user were deleted later. */
   startedAt: Date;
 }
 
@@ -17,8 +17,8 @@ export interface FinishedTurn {
 const maxChars = 32_000;
 
 /**
- * The document of a turn. Its path follows from the session and the text, so that a turn that says the same again in
- * one session is stored once.
+ * The document of a turn. Its path follows from the session and the text, so a turn repeated in one session is stored
+ * once.
  */
 export function documentOf({
   userId,

@@ -31,12 +31,12 @@ export interface NewDocument {
   passages: readonly Passage[];
   /** When it was sent or said: refused if the data of its user were deleted since. */
   at: Date;
-  /** RFC 3339; default: now, but a document that is replaced keeps when it was created. */
+  /** RFC 3339; default: now, but a replaced document keeps its time of creation. */
   createdAt?: string | undefined;
   updatedAt?: string | undefined;
 }
 
-/** The bytes a document counts towards the limit of its tenant: everything that was given. */
+/** The bytes a document counts towards the limit of its tenant: everything given. */
 export function sizeOf({ text, path, title, metadata, userId, source }: NewDocument): number {
   const texts = [text, path, title ?? '', userId, source.session_id ?? ''];
   const json = JSON.stringify(metadata);
@@ -46,7 +46,7 @@ export function sizeOf({ text, path, title, metadata, userId, source }: NewDocum
 
 const maxMetadataBytes = 64 * 1024;
 
-/** Throws for a text or metadata that is too large. */
+/** Throws for too large a text or metadata. */
 export function assertFits(text: string, metadata: object): void {
   if (Buffer.byteLength(text) > maxDocumentBytes)
     throw new AppError(

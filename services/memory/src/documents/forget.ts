@@ -3,13 +3,13 @@ import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { assertWritesAgents, agentScope } from '../shared/memory-key.ts';
 
-/** The rows to forget: all that match everything that is set. */
+/** The rows to forget: all rows matching every set member. */
 export interface ErasedRows {
   users: readonly string[] | 'all';
   pathPrefix: string | null;
   runId: string | null;
   sessionId: string | null;
-  /** Rows that later requests have written stay. */
+  /** Rows written by later requests stay. */
   until?: Date;
 }
 

@@ -11,17 +11,17 @@ import {
 } from './block-leads.ts';
 import { linesOf, maxChars, maxFenceChars, maxLeadChars, type Piece } from './text-pieces.ts';
 
-/** Pieces of a block that is cut are shorter, so that each has room for what it repeats. */
+/** Pieces of a cut block are shorter, to leave each room for its lead. */
 const maxPieceChars = maxChars - maxLeadChars - maxFenceChars - 1;
 
-/** Cuts Markdown into its blocks, and blocks that are too long for a passage into their parts. */
+/** Cuts Markdown into its blocks, and blocks too long for a passage into their parts. */
 export function piecesOf(text: string): Piece[] {
   return blocksOf(text, fromMarkdown(text).children, { lead: '', most: maxChars });
 }
 
 type Block = Root['children'][number] | BlockContent | DefinitionContent | ListItem;
 
-/** The lead that pieces of a block repeat, and how long a block may be that is kept whole. */
+/** The lead repeated by pieces of a block, and the longest block kept whole. */
 interface Bounds {
   lead: string;
   most: number;
@@ -51,7 +51,7 @@ function headingOf(
   return [{ ...head, heading: { depth, title } }, ...rest];
 }
 
-/** Cuts a block that is too long into the items of its list, its inner blocks, or its lines. */
+/** Cuts a block longer than `most` into the items of its list, its inner blocks, or its lines. */
 function cut(text: string, block: Block, { lead, most }: Bounds): Piece[] {
   const piece = spanOf(block);
   if (piece.end - piece.start <= most) return [most < maxChars ? { ...piece, lead } : piece];
@@ -110,7 +110,7 @@ function codeLines(text: string, piece: Piece, lead: string): Piece[] {
   );
 }
 
-/** The lines of a paragraph. The parser reads tables as such. */
+/** The lines of a paragraph. The parser reads tables as paragraphs. */
 function tableLines(text: string, piece: Piece, lead: string): Piece[] {
   const lines = linesOf(text, piece, maxPieceChars);
   const table = tableHeaderOf(sliceOf(text, piece).split('\n'));

@@ -15,7 +15,7 @@ export interface Passage {
   words?: string;
 }
 
-/** The text that searches look at. */
+/** The text searched in a passage. */
 export function searchedText({ context, text }: Pick<Passage, 'context' | 'text'>): string {
   return `${context}\n${text}`;
 }
@@ -34,8 +34,8 @@ const maxHeadingChars = 200;
 
 /**
  * Splits Markdown by its structure: passages begin at headings and end between blocks, list items, lines or words, in
- * this order of preference. One that begins elsewhere repeats the heading above it, and the header of the table or the
- * fence it is cut from.
+ * this order of preference. A passage beginning elsewhere repeats the heading above it, and the header of the table or
+ * the fence it is cut from.
  */
 export function splitMarkdown(marked: string): Passage[] {
   const text = unmarked(marked);
@@ -57,7 +57,7 @@ export function splitPlain(text: string): Passage[] {
   return passagesOf(text, pack(text, linesOf(text, { start: 0, end: text.length })));
 }
 
-/** Whether Markdown of this text makes one passage, or none: it is short, and no heading can part it. */
+/** Whether Markdown of this text makes at most one passage: it is short, and no heading can part it. */
 export function isOnePassage(text: string): boolean {
   return text.length <= leastChars || (text.length <= maxChars && !/[#=-]/.test(text));
 }
@@ -126,7 +126,7 @@ class Headings {
     this.#open.push(heading);
   }
 
-  /** Returns the lead of a passage that begins with a piece, as far as it has room, and the context of that. */
+  /** Returns the lead of a passage beginning with a piece, as far as it has room, and the context of the lead. */
   above({ start, end, heading, lead = '', tail = '' }: Piece): Pick<Span, 'context' | 'lead'> {
     const titles = this.#open.map(({ title }) => title);
     const room = Math.min(maxLeadChars, maxChars - (end - start) - tail.length);
@@ -146,7 +146,7 @@ function headingLine({ depth, title }: { depth: number; title: string }, room: n
   return words === '' || line.length > room ? '' : line;
 }
 
-/** Numbers of lines by offset, for offsets that never decrease by more than a passage. */
+/** Numbers of lines by offset. */
 function lineCounter(text: string): (offset: number) => number {
   const starts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);

@@ -25,8 +25,8 @@ export class Splitter {
   }
 
   /**
-   * Text on which a Markdown parser fails, or that takes it too long, is split as plain text. Throws
-   * `service_unavailable` when too many documents wait.
+   * Text is split as plain text if a Markdown parser fails on it or takes too long. Throws `service_unavailable` when
+   * too many documents wait.
    */
   async split(text: string, tenantId: string): Promise<Passage[]> {
     if (isOnePassage(text)) return splitPlain(text);
@@ -43,8 +43,7 @@ export class Splitter {
   }
 
   /**
-   * Splits texts of a mebibyte together, and one by one where that fails. Waits while too many documents are being
-   * split.
+   * Splits texts of a mebibyte together, and one by one if this fails. Waits while too many documents are being split.
    */
   async splitAll(texts: readonly string[], tenantId: string): Promise<Passage[][]> {
     try {

@@ -1,23 +1,23 @@
 /** Characters of a passage, with what it repeats. */
 export const maxChars = 1_500;
 /**
- * Characters that a passage repeats from above: heading, header of a table, fence. With a fence that closes it, 1,063
- * are left, and two neighbours together have more of their document: a mebibyte makes at most 2,000 passages.
+ * Characters repeated by a passage from above: heading, header of a table, fence. With its closing fence, 1,063 are
+ * left, and two neighbours together have more of their document: a mebibyte makes at most 2,000 passages.
  */
 export const maxLeadChars = 420;
 export const maxFenceChars = 16;
 /** A heading starts a new passage once the current one has this many: a document of headings stays bounded. */
 export const leastChars = 600;
 
-/** A part of the text that is kept whole, by its offsets. */
+/** A part of the text kept whole, by its offsets. */
 export interface Piece {
   start: number;
   end: number;
   /** Set for a heading. */
   heading?: { depth: number; title: string };
-  /** A passage that begins with this piece repeats this from above: the header of its table, its fence. */
+  /** Repeated from above by a passage beginning with this piece: the header of its table, its fence. */
   lead?: string;
-  /** A passage that ends with this piece needs this: a fence. */
+  /** Added to a passage ending with this piece: a fence. */
   tail?: string;
 }
 
@@ -33,7 +33,7 @@ export function linesOf(text: string, { start, end }: Piece, most = maxChars): P
   return pieces;
 }
 
-/** Cuts a line that is too long between its words or, without spaces, anywhere but inside a surrogate pair. */
+/** Cuts a line of more than `most` characters between its words or, without spaces, outside surrogate pairs. */
 function wordsOf(text: string, { start, end }: Piece, most: number): Piece[] {
   const pieces: Piece[] = [];
   let at = start;

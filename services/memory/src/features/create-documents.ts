@@ -6,7 +6,7 @@ import { ForgetStore } from '../store/forgetting/forget-store.ts';
 import { GraphStore } from '../store/graph/graph-store.ts';
 import type { Ground } from './ground.ts';
 
-/** Documents: those that clients put, and turns of conversations. */
+/** Documents put by clients, and turns of conversations. */
 export function createDocuments(options: Ground) {
   const { app, rpc, splitter, changes, work } = options;
   const { agents, limits } = options.peers;

@@ -9,7 +9,7 @@ import type { Ground } from './ground.ts';
 export function createForgetting({ jobs, requestJob }: Ground) {
   const removing = new ForgetStore(jobs);
   const requestRemoval = requestJob('remove');
-  /** Removes the memory of an agent that is marked as deleted. The agent may have come back since. */
+  /** Removes the memory of an agent marked as deleted. The agent may have come back since. */
   const remove: JobHandler<{ agentId: string }> = async ({ agentId }, { tenantId, signal }) => {
     while (!(await removing.removeDeleted({ tenantId, agentId }))) signal.throwIfAborted();
   };

@@ -13,7 +13,7 @@ import { ReindexStore } from '../store/search/reindex-store.ts';
 import { SearchStore } from '../store/search/search-store.ts';
 import type { Ground } from './ground.ts';
 
-/** Searches of clients and of models, and the jobs that keep the index as agents want it. */
+/** Searches of clients and of models, and the jobs keeping the index as agents want it. */
 export function createSearch({ app, rpc, jobs, peers, work, requestJob }: Ground) {
   const { agents, embedder } = peers;
   const requestEmbeddings = requestJob('embed');

@@ -5,7 +5,7 @@ import type { Splitter } from '../documents/splitter.ts';
 import type { RequestJobs } from '../jobs/tasks.ts';
 import type { Peers } from '../clients/peers.ts';
 
-/** Things that features share; each uses some of them. */
+/** Things shared by features; each uses some of them. */
 export interface Ground {
   app: Pool;
   system: Pool;

@@ -43,10 +43,10 @@ export function labelKey(text: string): string {
 }
 
 /**
- * Decides which stored entity each input is: the one with its external id; else the one without an external id, or
- * without one in the input the only one at all, that has its name and type; else a new one. `known` has every stored
- * entity with an external id, or a name and type, of the inputs. Throws `invalid_value`, naming the index, when two
- * inputs are the same entity.
+ * Decides which stored entity each input is. First the one with its external id. Else, of those with its name and type,
+ * the one without an external id, or the only one if the input has no external id. Else a new one. `known` has every
+ * stored entity with an external id, or a name and type, of the inputs. Throws `invalid_value`, naming the index, when
+ * two inputs are the same entity.
  */
 export function planEntities(known: readonly KnownEntity[], inputs: readonly EntityInput[]): PlannedEntity[] {
   assertDistinct(inputs);
@@ -80,7 +80,7 @@ class Candidates {
     const alike = [...(this.#byLabel.get(labelOf({ nameKey, typeKey }))?.values() ?? [])];
     const unnamed = alike.find((entity) => entity.externalId === null);
     if (unnamed !== undefined || externalId !== null) return unnamed;
-    // Two entities of that name in the caller's system: the input may be either, or a third.
+    // Two entities with this name in the caller's system: the input may be either, or a third.
     return alike.length === 1 ? alike[0] : undefined;
   }
 

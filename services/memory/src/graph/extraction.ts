@@ -44,7 +44,7 @@ const answerShape = z.strictObject({
     .max(maxRelations),
 });
 
-/** The same shape as a JSON schema without the keywords that strict mode of the OpenAI API rejects. */
+/** The same shape as a JSON schema without the keywords rejected by strict mode of the OpenAI API. */
 const text = { type: 'string' };
 const optionalText = { type: ['string', 'null'] };
 const object = (properties: Record<string, unknown>) => ({
@@ -76,7 +76,7 @@ The next message is a JSON object. Its member "text" is the text: data to extrac
 - relations: facts that connect two entities. "source" and "target" are ids of entities of your answer. "type" is a verb phrase in snake_case, such as "works_at". "valid_from" and "valid_to" are RFC 3339 times with an offset, or null where the text names none.
 Leave out what the text does not state. At most ${maxEntities} entities and ${maxRelations} relations.`;
 
-/** The request to the model: a chat completion whose answer has a strict JSON schema. */
+/** The request to the model: a chat completion with a strict JSON schema for its answer. */
 export function extractionRequest(source: string): string {
   return JSON.stringify({
     messages: [
@@ -109,7 +109,7 @@ const completionShape = z.object({
   choices: z.array(z.object({ message: z.object({ content: z.string().max(maxAnswerCharacters) }) })).min(1),
 });
 
-/** Reads an OpenAI chat completion. Throws `extraction_failed` unless its answer has the form that was asked for. */
+/** Reads an OpenAI chat completion. Throws `extraction_failed` unless its answer has the requested form. */
 export function readExtraction(completion: string): Extraction {
   const completed = completionShape.safeParse(parseJson(completion, 'an answer that is not JSON'));
   const content = completed.data?.choices[0]?.message.content;

@@ -2,7 +2,7 @@ import type { GraphEdge, Relation } from '@gatehouse/contract/graph';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 
-/** Versions of a relation with one source, target and type that are kept; older ones are removed. */
+/** Kept versions of a relation with one source, target and type; older ones are removed. */
 export const maxVersions = 100;
 
 /** A relation between stored entities, with times in milliseconds since the epoch. */
@@ -13,7 +13,7 @@ export interface RelationInput {
   /** Undefined members keep the value of the version the input replaces. */
   weight: number | undefined;
   properties: Record<string, unknown> | undefined;
-  /** Undefined: from now on, or since the version began that is valid now. */
+  /** Undefined: from now on, or since the beginning of the version valid now. */
   validFrom: number | undefined;
   /** Null: no end is known. */
   validTo: number | null | undefined;
@@ -47,12 +47,12 @@ export interface RelationPlan {
   removed: string[];
   /** For each input the id of its version. */
   ids: string[];
-  /** Versions that inputs have replaced. */
+  /** Versions replaced by inputs. */
   replaced: number;
 }
 
 interface Draft extends ChangedVersion {
-  /** The input that wrote it; undefined for a stored version, also for one an input has closed. */
+  /** The input it is from; undefined for a stored version, also for one closed by an input. */
   index: number | undefined;
   isNew: boolean;
   isChanged: boolean;
@@ -67,11 +67,11 @@ export function relationKey({
 }
 
 /**
- * Works out what the inputs, one after another, change. Versions of a relation never overlap: an input replaces the
- * version that begins when it does, or closes the one that is valid then; it ends where the next one begins. Without
- * `validFrom` it replaces the version that is valid now. `known` has all versions of the relations of the inputs.
- * Throws `invalid_value`, naming the index, for an input without duration, two inputs for one version, and one that is
- * older than the versions that are kept.
+ * Works out the changes by the inputs, one after another. Versions of a relation never overlap: an input replaces the
+ * version with the same beginning, or closes the one valid then; it ends where the next one begins. Without `validFrom`
+ * it replaces the version valid now. `known` has all versions of the relations of the inputs. Throws `invalid_value`,
+ * naming the index, for an input without duration, two inputs for one version, and an input older than the kept
+ * versions.
  */
 export function planRelations(
   known: readonly KnownVersion[],

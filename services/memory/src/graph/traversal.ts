@@ -11,8 +11,8 @@ export interface Step {
 /** The graph, as a traversal sees it. */
 export interface GraphReader {
   /**
-   * Neighbours of the frontier that were not visited yet, the most strongly connected first; null if there is no time
-   * left to find them.
+   * Unvisited neighbours of the frontier, the most strongly connected first; null if there is no time left to find
+   * them.
    */
   neighbours(step: Step): Promise<readonly string[] | null>;
   /** Whether an entity of the frontier has more relations than `neighbours` follows. */
@@ -30,7 +30,7 @@ export interface Traversal {
   truncated: boolean;
 }
 
-/** Visits breadth-first what is connected to `starts`, so that each entity has its shortest distance. */
+/** Visits entities connected to `starts` breadth-first, so each has its shortest distance. */
 export async function traverse(
   starts: readonly string[],
   { depth, maxNodes }: Bounds,
@@ -41,7 +41,7 @@ export async function traverse(
   let frontier: readonly string[] = [...distances.keys()];
   for (let distance = 1; distance <= depth && frontier.length > 0; distance += 1) {
     const room = maxNodes - distances.size;
-    // One more than fits shows that something was cut.
+    // One more than fits shows a cut.
     const neighbours = await graph.neighbours({ frontier, visited: [...distances.keys()], limit: room + 1 });
     if (neighbours === null) return { distances, truncated: true };
     truncated ||= neighbours.length > room || (await graph.isCut(frontier));

@@ -122,7 +122,7 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
   };
 }
 
-/** Throws `invalid_value` for a path that no document can have. */
+/** Throws `invalid_value` for a path no document can have. */
 function pathOf(call: Call): string {
   return pathParameter(call.params, 'path', documentPath);
 }

@@ -60,7 +60,7 @@ function callOf({ claim, body }: Call<ExtractGraph>, { key, principal }: MemoryC
   return callIdOf([tenantId, agentId, principal.keyId, principal.userId, claim.request.key, body.text]);
 }
 
-/** A contradiction to the stored graph, such as an end before a stored beginning, is the model's error. */
+/** A contradiction to the stored graph, like an end before a stored beginning, is the model's error. */
 function blameModel(error: unknown): never {
   if (!(error instanceof AppError) || error.code !== 'invalid_value') throw error;
   throw new AppError(

@@ -127,7 +127,7 @@ export function graphHandlers(dependencies: GraphDependencies): Record<string, H
   };
 }
 
-/** The user whose graph the entities go to. Throws when the scope of one names another. */
+/** The user of the graph for the entities. Throws when the scope of one names another. */
 function writableGraph({ principal }: MemoryCall, entities: readonly NewEntity[]): string {
   for (const [index, { scope }] of entities.entries()) {
     try {

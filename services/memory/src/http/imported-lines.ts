@@ -10,7 +10,7 @@ import { agentScope } from '../shared/memory-key.ts';
 
 type Importer = Pick<TenantPrincipal, 'userId'>;
 
-/** The record of a line. Throws 400 with the number of the line for one that is not valid, or not the caller's. */
+/** The record of a line. Throws 400 with the number of the line if it is not valid, or not the caller's. */
 export function readRecord({ number, bytes }: Line, principal: Importer): NumberedRecord {
   try {
     const record = validate(importedRecord, parseJson(bytes), 'body');
@@ -24,7 +24,7 @@ export function readRecord({ number, bytes }: Line, principal: Importer): Number
   }
 }
 
-/** The user whose record it is. An acting user imports only what is their own. */
+/** The user of a record. An acting user imports only their own. */
 function userOf({ scope, user_id: named }: ImportedRecord, { userId }: Importer): string {
   const lineUser = scope === 'agent' ? null : (named ?? (scope === 'user' ? userId : null));
   if (scope === 'agent' && named !== null)

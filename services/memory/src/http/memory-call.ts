@@ -9,7 +9,7 @@ export interface MemoryCall {
   principal: TenantPrincipal;
 }
 
-/** Resolves `{agentID}`. Throws `not_found` when the caller can't see such an agent. */
+/** Resolves `{agentID}`. Throws `not_found` without an agent visible to the caller. */
 export async function memoryOf(call: RawCall, agents: MemoryAgents): Promise<MemoryCall> {
   const principal = tenantOf(call);
   const { id: agentId, analyser } = await agents.resolve(

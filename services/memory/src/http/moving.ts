@@ -91,7 +91,7 @@ async function sendLines(
   { requestId }: RawCall,
   readPage: (after: StoredText | null) => Promise<StoredText[]>,
 ): Promise<void> {
-  // Before the head, so that an outage has a status.
+  // Before the head, so an outage has a status.
   const first = await readPage(null);
   async function* lines(): AsyncGenerator<string, void> {
     for (let page = first; page.length > 0; page = await patiently(() => readPage(page.at(-1) ?? null)))
@@ -101,7 +101,7 @@ async function sendLines(
   await sendPieces(request, response, { headers, pieces: lines() });
 }
 
-/** Reads again while the database is away for a moment: a client can't continue an export that was cut. */
+/** Reads again while the database is away for a moment: a client can't continue an interrupted export. */
 async function patiently<Result>(read: () => Promise<Result>): Promise<Result> {
   for (let left = pageAttempts; ; left -= 1) {
     try {
@@ -190,7 +190,7 @@ async function* recordsOf(
   for await (const line of lines) yield readRecord(line, principal);
 }
 
-/** Begins an import into an agent after the one that is under way. Throws 429 when that takes too long. */
+/** Begins an import into an agent after the current one. Throws 429 after too long a wait. */
 async function beginInTurn(imports: ImportStore, key: MemoryKey): Promise<ImportKey> {
   const until = monotonicMs() + turnMs;
   for (;;) {
@@ -226,7 +226,7 @@ function stagedImport(
   };
 }
 
-/** Repeats a sign of life until it is stopped. One that fails is logged: the work itself finds that out. */
+/** Repeats a sign of life until it is stopped. Failures are logged: the work itself notices them. */
 function beating(beat: () => Promise<void>, log: Logger): { stop: () => void } {
   const timer = setInterval(() => {
     beat().catch((error: unknown) => log.warn({ err: error }, 'failed to prolong an import'));

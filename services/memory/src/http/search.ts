@@ -45,7 +45,7 @@ export function searchHandlers({ agents, search, embedder }: SearchDependencies)
   };
 }
 
-/** The same index for requests: no tenant reads it more than a few times at once. A provider holds up none of them. */
+/** The same index for requests: no tenant reads it more than a few times at once. A provider holds up no read. */
 export function limitedIndex(index: PassageIndex, work: FairQueue): PassageIndex {
   return {
     state: (key) => index.state(key),

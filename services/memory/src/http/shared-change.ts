@@ -6,8 +6,8 @@ import type { MemoryCall } from './memory-call.ts';
 type Counts = Readonly<Record<string, number>>;
 
 /**
- * The entry of the audit log for a change of an agent's memory: counts. None if nothing changed, or if the memory is the
- * acting user's own: users must not be able to fill the log.
+ * The entry of the audit log for a change of an agent's memory: counts. No entry if nothing changed, or if the memory
+ * is the acting user's own: users must not be able to fill the log.
  */
 export function sharedChange(
   action: AuditAction,

@@ -8,9 +8,9 @@ import { noModel, type EmbeddingStore, type PendingChunk } from '../store/search
 
 /** Passages in one call of the provider. */
 const batch = 64;
-/** A longer job goes on as a new one, so that it does not fail at its deadline. */
+/** A longer job goes on as a new one instead of failing at its deadline. */
 const longestMs = 5 * 60_000;
-/** Passages that the provider refuses, before the job fails. */
+/** Passages refused by the provider before the job fails. */
 const maxRefused = 1_000;
 /** When to look again whether another job still embeds for the agent. */
 const lookAgainMs = 1_000;
@@ -68,7 +68,7 @@ interface EmbeddedPart {
   embedded: Embedded | null;
 }
 
-/** Embeds passages in one call or, if the provider refuses that, one by one, so that one text does not hold up others. */
+/** Embeds passages in one call or, if the provider refuses it, one by one, so one text does not hold up others. */
 async function embedParts(
   chunks: readonly PendingChunk[],
   embed: (texts: string[]) => Promise<Embedded>,

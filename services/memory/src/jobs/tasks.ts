@@ -9,7 +9,7 @@ const retryAfterS = [10, minute, ...Array.from({ length: 288 }, () => 5 * minute
 
 /** Background tasks of memory. */
 export const tasks = {
-  /** Embeds all passages of an agent that wait for it. */
+  /** Embeds all waiting passages of an agent. */
   embed: defineTask<{ agentId: string }>({
     retryAfterS,
     deadlineMs: 10 * 60_000,
@@ -23,14 +23,14 @@ export const tasks = {
     concurrency: 2,
     perTenant: 1,
   }),
-  /** Removes the memory of an agent that has left the tenant. */
+  /** Removes the memory of an agent no longer in the tenant. */
   remove: defineTask<{ agentId: string }>({
     retryAfterS,
     deadlineMs: 30 * minute * 1_000,
     concurrency: 2,
     perTenant: 1,
   }),
-  /** Copies the vectors of an agent that were stored before the database had pgvector. */
+  /** Copies an agent's vectors from before the database had pgvector. */
   copy_half_vectors: defineTask<{ agentId: string }>({
     retryAfterS,
     deadlineMs: 30 * minute * 1_000,

@@ -21,8 +21,8 @@ export interface ImportSweepOptions<State> {
 const batchSize = 20;
 
 /**
- * Removes what imports leave: the documents that were replaced, and what a failed import has stored. Requests do that as
- * they end; a sweep at the start and every minute does it for those of a service that was killed.
+ * Removes the remains of imports: replaced documents, and documents stored by a failed import. Requests do it as they
+ * end; a sweep at the start and every minute does it for requests of a killed service.
  */
 export class ImportSweep<State> {
   readonly #options: ImportSweepOptions<State>;
@@ -51,7 +51,7 @@ export class ImportSweep<State> {
     await Promise.all(this.#ending);
   }
 
-  /** Removes what is left of an import whose request ends. Returns at once. */
+  /** Removes the remains of an import at the end of its request. Returns at once. */
   end(ref: ImportRef): void {
     const ending: Promise<unknown> = this.#finish(ref, false).finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);

@@ -13,7 +13,7 @@ export interface NumberedDocument extends NewDocument {
   line: number;
 }
 
-/** Records that are stored together. */
+/** Records to store together. */
 export interface RecordBatch {
   records: NumberedRecord[];
   /** Characters of their texts. */
@@ -28,7 +28,7 @@ export function isSmall({ records, characters }: RecordBatch): boolean {
   return records.length <= 50 && characters <= 128 * 1024;
 }
 
-/** Records in their order, in batches that are soon stored. A large document is a batch of its own. */
+/** Records in their order, in batches quick to store. A large document is a batch of its own. */
 export async function* batchesOf(records: AsyncIterable<NumberedRecord>): AsyncGenerator<RecordBatch, void> {
   let batch: RecordBatch = { records: [], characters: 0 };
   for await (const next of records) {
@@ -44,7 +44,7 @@ export async function* batchesOf(records: AsyncIterable<NumberedRecord>): AsyncG
   if (batch.records.length > 0) yield batch;
 }
 
-/** The error for a document that is twice in an import. */
+/** The error for a document occurring twice in an import. */
 export function repeatedDocument(line: number): AppError {
   return new AppError(
     'invalid_value',
@@ -53,7 +53,7 @@ export function repeatedDocument(line: number): AppError {
   );
 }
 
-/** Throws for a document that is twice among these. */
+/** Throws for a document occurring twice among these. */
 export function assertDistinct(documents: readonly NumberedDocument[]): void {
   const known = new Set<string>();
   for (const { line, userId, path } of documents) {

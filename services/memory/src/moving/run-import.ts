@@ -23,13 +23,13 @@ export type SplitAll = (texts: readonly string[]) => Promise<Passage[][]>;
 
 export interface StagedImport<Outcome> {
   stage(documents: readonly NumberedDocument[]): Promise<void>;
-  /** Makes all that was stored visible. */
+  /** Makes all staged documents visible. */
   publish(): Promise<Outcome>;
   /** Removes what was stored. Doesn't throw. */
   discard(): Promise<void>;
 }
 
-/** Stores the records of an import: all of them, or none when it throws. */
+/** Stores the records of an import: all of them, or nothing when it throws. */
 export async function runImport<Outcome>(
   records: AsyncIterable<NumberedRecord>,
   splitAll: SplitAll,

@@ -73,7 +73,7 @@ function tool<Shape extends z.ZodType>(
         outcome: 'ok',
       };
     } catch (error) {
-      // Such as a start that is not in the graph.
+      // For example, a start outside the graph.
       if (error instanceof AppError && error.status < 500)
         return { content: error.message, outcome: 'error' };
       throw error;

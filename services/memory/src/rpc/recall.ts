@@ -9,7 +9,7 @@ import { analyserOf, readableUsers } from '../shared/memory-key.ts';
 
 const maxLimit = 50;
 const maxQueryChars = 2_000;
-/** A turn waits 150 ms for its passages: without the embedding by then, it gets those that have its words. */
+/** A turn waits 150 ms for its passages: without the embedding by then, it gets passages with its words. */
 const embedWithinMs = 100;
 
 /** Finds passages for a turn of an agent. */

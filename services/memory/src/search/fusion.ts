@@ -1,6 +1,6 @@
 import type { PassageId, Scored } from './ranking.ts';
 
-/** A passage with its scores in the rankings that have it. All are from 0 to 1. */
+/** A passage with its scores in its rankings. All are from 0 to 1. */
 export interface Fused extends Scored {
   lexical: number | null;
   semantic: number | null;
@@ -15,8 +15,8 @@ export function closeness(cosine: number): number {
 }
 
 /**
- * Joins rankings, best first. Words and meaning are two signs a passage is relevant, and either is enough: the score
- * is that of independent signs, and never lower than one of its parts. Passages with neither are left out.
+ * Joins rankings, best first. Words and meaning are two signs a passage is relevant, and either is enough: the score is
+ * computed as for independent signs, and never lower than one of its parts. Passages with neither are left out.
  */
 export function fuse(lexical: readonly Scored[], cosines: readonly Scored[]): Fused[] {
   const fused = new Map<string, Fused>();
@@ -41,7 +41,7 @@ export function byWords(ranking: readonly Scored[]): Fused[] {
   return ranking.map((passage) => ({ ...passage, lexical: passage.score, semantic: null }));
 }
 
-/** A ranking by meaning as a result. Passages whose vectors point the other way are left out. */
+/** A ranking by meaning as a result. Passages with vectors pointing the other way are left out. */
 export function byMeaning(cosines: readonly Scored[]): Fused[] {
   return cosines
     .filter(({ score }) => score > 0)

@@ -22,7 +22,7 @@ export interface QueryTerm {
 /** A query as it is run. */
 export interface Plan {
   weights: ReadonlyMap<string, number>;
-  /** The score of a passage of average length that has each of these terms once. */
+  /** The score of a passage of average length with each of these terms once. */
   full: number;
   /** The same with the terms no passage has, so far as they count. */
   best: number;
@@ -68,7 +68,7 @@ export interface Scored extends PassageId {
 
 /** Passages with their scores. */
 export interface Ranking {
-  /** Best first; at equal scores the latest first. `only`: none but these. */
+  /** Best first; at equal scores the latest first. `only`: no others. */
   top(limit: number, only?: readonly PassageId[] | null): Scored[];
 }
 
@@ -108,10 +108,10 @@ export function rank(
   };
 }
 
-/** The score of a passage of average length that has each word of the query once. */
+/** The score of a passage of average length with each word of the query once. */
 const allOnce = 0.9;
 
-/** From 0 to 1. Words that are often in a passage, or short passages, get what is left above `allOnce`. */
+/** From 0 to 1. Words frequent in a passage, or short passages, get the rest above `allOnce`. */
 function coverage(matched: number): number {
   return matched <= 1 ? allOnce * matched : allOnce + ((1 - allOnce) * (matched - 1)) / saturation;
 }

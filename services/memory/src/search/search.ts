@@ -5,10 +5,10 @@ import { byMeaning, byWords, fuse, keyOf, type Fused } from './fusion.ts';
 import type { PassageId, Ranking, Scored } from './ranking.ts';
 import { normalised } from './vectors.ts';
 
-/** The documents a search looks at: those that match all that is set. */
+/** The documents a search looks at: those matching every set member. */
 export interface SearchFilter {
   pathPrefix: string | null;
-  /** Members that the metadata must have. */
+  /** Members required in the metadata. */
   metadata: Record<string, unknown> | null;
   since: string | null;
   until: string | null;
@@ -31,7 +31,7 @@ export interface Search {
   minScore: number;
 }
 
-/** A passage that was found. */
+/** A passage with its document and score. */
 export interface ScoredPassage extends Fused {
   documentId: string;
   path: string;
@@ -49,9 +49,9 @@ export interface IndexState {
   analyser: Analyser;
   /** Whether passages have the words of an earlier tokeniser, and no job rebuilds the index yet. */
   hasFormerWords: boolean;
-  /** The embedding model whose vectors the memory has; null without one. */
+  /** The embedding model of the memory's vectors; null without one. */
   embeddingModel: string | null;
-  /** Whether pgvector lacks vectors that were stored before the database had it. */
+  /** Whether pgvector lacks vectors from before the database had it. */
   hasVectorsToCopy: boolean;
 }
 
@@ -67,11 +67,11 @@ export interface PassageIndex {
 export interface IndexView {
   /** Passages with words of the query. */
   lexical(users: readonly string[], query: string): Promise<Ranking>;
-  /** Passages that the filter lets through, up to `limit`. */
+  /** Passages passing the filter, up to `limit`. */
   matching(users: readonly string[], filter: SearchFilter, limit: number): Promise<PassageId[]>;
-  /** The passages whose vectors of this model are closest, best first. */
+  /** The passages with the closest vectors of this model, best first. */
   semantic(users: readonly string[], near: Near, extent: Extent): Promise<Scored[]>;
-  /** The cosines of the passages that have a vector of this model. */
+  /** The cosines of the passages with a vector of this model. */
   compare(near: Near, passages: readonly PassageId[]): Promise<Scored[]>;
   /** The passages among the candidates the filter lets through, in their order. */
   select(candidates: readonly Fused[], which: Pick<Search, 'filter' | 'limit'>): Promise<ScoredPassage[]>;
@@ -84,7 +84,7 @@ export interface Extent {
   only: readonly PassageId[] | null;
 }
 
-/** A vector of length 1, and the model that made it. */
+/** A vector of length 1, and its model. */
 export interface Near {
   model: string;
   vector: Float32Array;
@@ -99,9 +99,9 @@ export interface QueryVector {
 /** Embeds the query of a search. Rejects with `embeddings_not_configured` if the catalogue has no embedding model. */
 export type EmbedQuery = (query: string) => Promise<QueryVector>;
 
-/** Keeps the index of a memory up to date with the settings that searches see. */
+/** Keeps the index of a memory up to date with the settings seen by searches. */
 export interface IndexUpkeep {
-  /** Called with the embedding model that is in use. */
+  /** Called with the current embedding model. */
   noteModel(key: MemoryKey, model: string): Promise<void>;
   /** Called when the index was not built by the agent's analyser. */
   noteAnalyser(key: MemoryKey): Promise<void>;
@@ -109,15 +109,15 @@ export interface IndexUpkeep {
   copyVectors(key: MemoryKey): Promise<void>;
 }
 
-/** Passages that each ranking hands to the fusion. */
+/** Passages of each ranking in the fusion. */
 const fusedCount = 200;
-/** Passages whose vectors are compared because of their words. */
+/** Passages compared by their vectors because of their words. */
 const comparedCount = 100;
-/** Passages that are looked at, best first; more when a filter leaves too few. */
+/** Passages to look at, best first; more when a filter leaves too few. */
 const candidateSteps = [0, 1_000];
 /** If a filter lets through no more passages than these, they alone are ranked: the best of all may be others. */
 const fewPassages = 5_000;
-/** The number that is ranked if more pass the filter, but too few of the best ones do. */
+/** The number to rank if more pass the filter, but too few of the best ones do. */
 const mostPassages = 50_000;
 
 /** Searches the memory of an agent in all modes. */
@@ -131,8 +131,8 @@ export class MemorySearch {
   }
 
   /**
-   * The passages, best first, and the mode that found them: `hybrid` becomes `lexical` if there are no embeddings, or if
-   * the query could not be embedded. Throws `embeddings_not_configured`, and the errors of `embed`, for `semantic` only.
+   * The passages, best first, and the mode used: `hybrid` becomes `lexical` if there are no embeddings, or if the query
+   * could not be embedded. Throws `embeddings_not_configured`, and the errors of `embed`, for `semantic` only.
    */
   async run(
     key: MemoryKey,
@@ -179,7 +179,7 @@ export class MemorySearch {
   }
 }
 
-/** The first candidates, best first, and whether none is beyond them. */
+/** The first candidates, best first, and whether they are all. */
 type Candidates = (limit: number) => { candidates: Fused[]; isAll: boolean };
 
 async function rankBy(
@@ -189,7 +189,7 @@ async function rankBy(
   near: Near | null,
 ): Promise<Candidates> {
   const closest = near === null ? [] : await view.semantic(users, near, { filter, only });
-  /** A filter that many pass is applied to the closest alone. */
+  /** A filter passed by many is applied to the closest alone. */
   const isCut = near !== null && only === null && !isEmpty(filter);
   if (mode === 'semantic')
     return (limit) => ({ candidates: byMeaning(closest.slice(0, limit)), isAll: !isCut });

@@ -1,6 +1,6 @@
 /**
- * Words of greetings and thanks. Earlier turns of a user begin with them too, so that `hi` would recall all of these,
- * and they say nothing about what a message is about.
+ * Words of greetings and thanks. Earlier turns of a user begin with them too, so `hi` would recall all of these, and
+ * they say nothing about the topic of a message.
  */
 const smallTalk: ReadonlySet<string> = new Set(
   [

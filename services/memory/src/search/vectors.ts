@@ -8,7 +8,7 @@ export interface Embedded {
 
 const floatBytes = 4;
 
-/** A vector of length 1 in the same direction, so that a product of two is the cosine of their angle. */
+/** A vector of length 1 in the same direction: the product of two is the cosine of their angle. */
 export function normalised(vector: readonly number[]): Float32Array {
   const length = Math.hypot(...vector);
   return Float32Array.from(vector, (value) => (length === 0 ? 0 : value / length));

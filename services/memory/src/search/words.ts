@@ -1,7 +1,7 @@
 /**
- * Splits text into words for the index by the properties of Unicode, so that it does not depend on the locale of a
- * database. `Intl.Segmenter` is as fast, but the dictionaries by which it divides Chinese, Japanese and Thai differ
- * between releases of Node: an index would not fit later queries.
+ * Splits text into words for the index by the properties of Unicode, whatever the locale of a database.
+ * `Intl.Segmenter` is as fast, but its dictionaries for dividing Chinese, Japanese and Thai differ between releases of
+ * Node: an index would not fit later queries.
  *
  * The words of a text are one string with spaces between them, which processes and PostgreSQL take as it is. The first
  * character of each word is its kind.
@@ -15,15 +15,15 @@ export const kinds = {
   plain: 'w',
   /** A word with its marks, and a whole word of Hangul. */
   marked: 'm',
-  /** Two neighbouring characters of a script that does not separate words. */
+  /** Two neighbouring characters of a script without spaces between words. */
   pair: 'p',
-  /** A character of such a script that may be a word. Queries leave it out: their pairs say more. */
+  /** A character of the same scripts, and perhaps a word. Queries leave it out: their pairs say more. */
   single: 'c',
   /** A part of a name in code, or the whole name. */
   name: 'n',
 } as const;
 
-/** Characters of a text that are read after their normalisation, in which one character may become 18. */
+/** Characters read of a text after its normalisation, in which one character may become 18. */
 const maxChars = 8_192;
 const maxWordChars = 128;
 
@@ -37,7 +37,7 @@ const invisible = /\p{Default_Ignorable_Code_Point}+/gu;
 const apostropheLetters = /[\u02b9-\u02bd\ua78c]/g;
 /** In scripts other than Latin, an apostrophe inside a word is part of it, as in Ukrainian `п’ять`. */
 const innerApostrophe = /(?<=(?!\p{Script=Latin})\p{L}\p{M}*)['’](?=(?!\p{Script=Latin})\p{L})/gu;
-/** Scripts that do not separate words, and Hangul, which appends particles to words. */
+/** Scripts without spaces between words, and Hangul, which appends particles to words. */
 const unspaced =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{scx=Hangul}]+/gu;
 const hangul = /^\p{scx=Hangul}+$/u;
@@ -47,7 +47,7 @@ const innerCapital = /[^]\p{Lu}/u;
 /** The beginnings of words in `getUserById` and `HTTPServer2`. */
 const beforeCapital = /(?<=\p{Ll}|\p{N})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu;
 
-/** The words of a text of a few thousand characters. A mebibyte in such pieces takes 90 to 350 ms. */
+/** The words of a text of a few thousand characters. A mebibyte in pieces of this size takes 90 to 350 ms. */
 export function wordsOf(text: string): string {
   const words: string[] = [];
   const readableText = nonAscii.test(text) ? normalised(text) : text.slice(0, maxChars);
@@ -113,11 +113,11 @@ function addPlain(words: string[], kind: string, word: string): void {
   words.push(kind + withoutMarks(word.toLowerCase()));
 }
 
-/** Marks of scripts that are written without them too. In others, such as Devanagari, marks are vowels. */
+/** Optional marks of scripts. In others, like Devanagari, marks are vowels. */
 const marks = /(?=\p{M})[\p{Script=Inherited}\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}]/gu;
-/** Letters with a mark that Unicode does not separate, and letters that are two. */
+/** Letters with a mark not separated by Unicode, and letters standing for two. */
 const latin = { đ: 'd', ð: 'd', ħ: 'h', ı: 'i', ł: 'l', ø: 'o', ŧ: 't', þ: 'th', ß: 'ss', æ: 'ae', œ: 'oe' };
-/** Forms of one letter, and the bar that lengthens a word. */
+/** Forms of one letter, and the bar for lengthening a word. */
 const arabic = { ى: 'ي', ی: 'ي', ک: 'ك', ة: 'ه', ـ: '' };
 const letters: Readonly<Record<string, string>> = { ...latin, ...arabic, ς: 'σ' };
 const otherLetters = new RegExp(`[${Object.keys(letters).join('')}]`, 'gu');

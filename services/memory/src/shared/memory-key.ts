@@ -20,14 +20,14 @@ export interface MemoryKey {
 /** The user id of what belongs to the agent itself. */
 export const agentScope = '';
 
-/** The users whose passages a caller sees: the agent's own and those of the acting user. */
+/** The users with passages visible to a caller: the agent's own and those of the acting user. */
 export function readableUsers({ userId }: Pick<TenantPrincipal, 'userId'>): string[] {
   return userId === null ? [agentScope] : [agentScope, userId];
 }
 
 /**
- * The user whose memory a caller writes: the acting user or, without one and with the scope `agents.write`, the agent.
- * Throws when `scope` names the other.
+ * The user with the memory for a caller's writes: the acting user or, without one and with the scope `agents.write`,
+ * the agent. Throws when `scope` names the other.
  */
 export function writableUser(principal: TenantPrincipal, scope?: MemoryScope): string {
   const { userId } = principal;

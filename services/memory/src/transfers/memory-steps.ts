@@ -33,7 +33,7 @@ export interface MemoryStepsOptions {
   limitsOf: (tenantId: string) => Promise<MemoryLimits>;
   requestEmbeddings: RequestJob;
   requestReindex: RequestJob;
-  /** Removes the memory of an agent that is marked as deleted. */
+  /** Removes the memory of an agent marked as deleted. */
   requestRemoval: RequestJob;
 }
 
@@ -48,7 +48,7 @@ const stages: readonly Stage[] = ['scope', 'entities', 'relations'];
 
 /**
  * The part of memory and graph in a transfer. Both modes copy while the agent still answers: in the target, nothing
- * asks for an agent that is not there yet. Rows that move are removed from the source when the transfer is effective.
+ * asks for an agent not there yet. Moved rows are removed from the source when the transfer is effective.
  */
 export class MemorySteps {
   readonly #options: MemoryStepsOptions;
@@ -79,7 +79,7 @@ export class MemorySteps {
       const key = { tenantId: targetTenantId, agentId: targetId };
       await inTarget(db, transfer, () => makeMemory(db, key, memory, transfer.id));
     }
-    // One may have begun while the lock waited for writers. None begins from now on.
+    // An import may have begun while the lock waited for writers. No import begins from now on.
     for (const { id } of itemsOf(transfer, 'agent'))
       if (await isBeingImported(db, id)) return this.#unlockAll(db, transfer);
     return true;
@@ -165,8 +165,8 @@ async function copyUnits(
 }
 
 /**
- * Removes from the target what deletions of users' data cover that were to remove it from the source meanwhile, where the
- * transfer kept it. Returns false when more is to be removed.
+ * Carries out, in the target, deletions of users' data requested in the source meanwhile, where the transfer kept the
+ * data. Returns false when more is to be removed.
  */
 async function forgetDeletedUsers(db: Queryable, transfer: Transfer): Promise<boolean> {
   const until = monotonicMs() + budgetMs;
@@ -196,7 +196,7 @@ async function forgetUsers(
   return true;
 }
 
-/** Units that are copied one after the other: the tables of each scope, then those of each graph. */
+/** Units to copy one after the other: the tables of each scope, then those of each graph. */
 async function* unitsOf(
   db: Queryable,
   transfer: Transfer,
