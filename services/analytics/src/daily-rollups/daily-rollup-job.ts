@@ -35,12 +35,12 @@ const everyMs = minuteMs;
 /** The same after an outage of the database. */
 const retryMs = 10 * minuteMs;
 const defaultSizes: SettledSizes = { least: 500, most: 50_000 };
-/** Pause between two parts, so that other writers get the disk. */
+/** Pause between two parts, to leave the disk to other writers. */
 const pauseMs = 20;
 
 /**
- * Adds up days that are over, part by part, tenants in turns. Every replica runs it without coordination: a lock gives
- * each part to one replica.
+ * Adds up past days, part by part, tenants in turns. Every replica runs it without coordination: a lock gives each part
+ * to one replica.
  */
 export class DailyRollupJob {
   readonly #options: SettlingOptions;
@@ -73,7 +73,7 @@ export class DailyRollupJob {
     return this.#work.stop();
   }
 
-  /** Settles all days that are over, or until other replicas work on those that are left. Throws when `signal` aborts. */
+  /** Settles all past days, or stops when other replicas work on the rest. Throws when `signal` aborts. */
   async settle(signal?: AbortSignal): Promise<false> {
     await this.#note(signal);
     while (await this.#turn(signal));
@@ -87,7 +87,7 @@ export class DailyRollupJob {
     for (let tenantId = await nextTenant(pool, beforeFirst); tenantId !== null;) {
       for (let from: Date | null = this.#notedUntil; from !== null;)
         from = await noteDays(pool, { tenantId, from, until });
-      // Most tenants have none: their zones are not read.
+      // Most tenants have no settled day: their zones are not read.
       const zone = (await hasSettledDays(pool, tenantId)) ? await this.#zoneOf(tenantId) : null;
       if (zone !== null) await changeCuts(pool, tenantId, zone);
       tenantId = await nextTenant(pool, tenantId);
@@ -96,7 +96,7 @@ export class DailyRollupJob {
     this.#notedUntil = until;
   }
 
-  /** Works on a part of a day of each tenant that has one. False when there was nothing to do. */
+  /** Works on a part of a day of each tenant with a due day. False when there was nothing to do. */
   async #turn(signal?: AbortSignal): Promise<boolean> {
     let isBusy = false;
     for (let after = beforeFirst; ;) {

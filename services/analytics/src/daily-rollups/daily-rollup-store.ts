@@ -15,8 +15,8 @@ function byKind(kinds: readonly SettledKind[], more: string, rows: string): stri
 }
 
 /**
- * The kind of a row that `byKind` has grouped: the last of `kinds`, the first of which is `hour`, whose own column is part
- * of it.
+ * The kind of a row grouped by `byKind`: the last of `kinds` with its own first column among the row's, else the first,
+ * `hour`.
  */
 const kindOf = ([first, ...others]: readonly SettledKind[]): string => {
   const cases = others
@@ -31,9 +31,9 @@ const rowsOf = (table: string, selectList: string): string => `
 
 /** All kinds of rows. */
 export const allKinds = Object.keys(settledKinds) as SettledKind[];
-/** The kinds whose rows have sets of users. */
+/** The kinds of rows with sets of users. */
 const kindsWithUsers: readonly SettledKind[] = ['hour', 'agent'];
-/** The kinds that serve totals. */
+/** The kinds for totals. */
 const kindsWithModels = allKinds.filter((kind) => kind !== 'session');
 const nothing = measures.map(() => '0').join(', ');
 
@@ -51,10 +51,10 @@ const columnsOf = (kinds: readonly SettledKind[]): string =>
   [...new Set(kinds.flatMap((kind) => settledKinds[kind]))].join(', ');
 
 /**
- * Adds up the roll-ups of the tenant `$1` from `$2` to `$3`, whole hours of a day. Sums, users and models without a price
- * come from a union: a join would not match columns that are null. Rows of other kinds than `hour` end at `$4`.
- * PostgreSQL adds everything up before it writes the first row, so that its transaction has no number, and holds back no
- * reader of `follow`, for most of its time.
+ * Adds up the roll-ups of the tenant `$1` from `$2` to `$3`, whole hours of a day. Sums, users and models without a
+ * price come from a union: a join would not match null columns. Rows of other kinds than `hour` end at `$4`. PostgreSQL
+ * adds everything up before it writes the first row, so for most of its time the transaction has no number, and holds
+ * back no reader of `follow`.
  */
 export const addUp = `
   insert into analytics.settled_usage (tenant_id, kind, bucket, ${listed}, ${measures.join(', ')}, unpriced_models, chunks, users)

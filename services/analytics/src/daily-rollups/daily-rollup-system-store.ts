@@ -6,7 +6,7 @@ import { midnightWithin } from '../usage/key-store.ts';
 import type { SettledKind } from '../usage/period-parts.ts';
 import { addUp, allKinds } from './daily-rollup-store.ts';
 
-/** A day of a tenant that is over, from midnight UTC on. */
+/** A past day of a tenant, from midnight UTC on. */
 export interface TenantDay {
   tenantId: string;
   day: Date;
@@ -20,14 +20,14 @@ export interface SettledSizes {
   most: number;
 }
 
-/** Longer than a transaction that has counted a run into a day before the day was over. See `usage_change_day`. */
+/** Longer than a transaction counting a run into a day before the end of the day. See `usage_change_day`. */
 const overForHours = 2;
-/** Days that one statement notes. */
+/** Days noted by one statement. */
 const noteBatch = 500;
-/** Rows that one transaction deletes. */
+/** Rows deleted by one transaction. */
 const deleteBatch = 5_000;
 
-/** The start of the first day that is not over yet. */
+/** The start of the first day not over yet. */
 export async function findOpenDay(pool: Pool): Promise<Date> {
   const { day } = await pool.one<{ day: Date }>(
     `select date_bin('1 day', now() - interval '${overForHours} hours', 'epoch') as day`,
@@ -68,7 +68,7 @@ export async function noteDays(
   return next;
 }
 
-/** The youngest day to settle of the next tenant that has one; null after the last tenant. */
+/** The youngest day to settle of the next tenant with a due day; null after the last tenant. */
 export async function nextDueDay(pool: Pool, afterTenant: string): Promise<TenantDay | null> {
   const row = await pool.first<{ tenant_id: string; day: Date }>(
     `select tenant_id, day from analytics.settled_days
@@ -85,7 +85,7 @@ export async function findCut(pool: Pool, { day }: TenantDay, timezone: string):
   return rows[0]?.cut ?? null;
 }
 
-/** Whether a tenant has days whose rows may end at midnights of its time zone. */
+/** Whether a tenant has days with rows that may end at midnights of its time zone. */
 export function hasSettledDays(pool: Pool, tenantId: string): Promise<boolean> {
   return pool.exists(
     `select from analytics.settled_days where tenant_id = $1 and state = 'settled' limit 1`,
@@ -93,7 +93,10 @@ export function hasSettledDays(pool: Pool, tenantId: string): Promise<boolean> {
   );
 }
 
-/** Changes settled days whose rows don't end at the midnights of the time zone, or that the release before added up. */
+/**
+ * Changes settled days if their rows don't end at the midnights of the time zone, or if the release before added them
+ * up.
+ */
 export async function changeCuts(pool: Pool, tenantId: string, timezone: string): Promise<void> {
   const text = `
     update analytics.settled_days set state = 'changed', hours = 0, cut_hours = 0
@@ -112,8 +115,8 @@ function passUnknownTimezone(error: unknown): { rows: [] } {
 class DayChanged extends Error {}
 
 /**
- * Does a part of the work on a day: deletes rows of a changed day, or adds up a part of an open one. Returns the state
- * that the day is in then; null if another replica works on it, or if it has changed meanwhile.
+ * Does a part of the work on a day: deletes rows of a changed day, or adds up a part of an open one. Returns the
+ * resulting state of the day; null if another replica works on it, or if it has changed meanwhile.
  */
 export async function settlePart(
   pool: Pool,
@@ -167,7 +170,7 @@ async function deleteRows(
 async function clear(db: Queryable, tenantDay: TenantDay, least: number): Promise<string | null> {
   if ((await deleteRows(db, tenantDay, allKinds)) === deleteBatch) return 'changed';
   const { tenantId, day } = tenantDay;
-  // Waits for those that are counting into the day, so that what they add is seen when it is added up.
+  // Waits for transactions counting into the day, so their additions are seen when it is added up.
   const opened = await db.query<{ state: string }>(
     `update analytics.settled_days set hours = 0, cut_hours = 0, state = case when $3 <= (
        select count(*) from (

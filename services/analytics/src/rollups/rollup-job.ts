@@ -21,13 +21,13 @@ const task = 'add runs to the roll-ups';
 /** A fold begins early after so many events: a summary reads the runs of its tenant in it one by one. */
 const mostEvents = 100_000;
 const checkMs = 1_000;
-/** Events wait that long for a fold to close. Twice as long at each further attempt, so that it does close. */
+/** The wait of events for a fold to close. Twice as long at each further attempt, until it does close. */
 const shortestLockMs = 500;
 
 /**
- * Adds runs to the roll-ups once a minute, so that runs of the same key are one change of a row. Every replica runs it
- * without coordination: each fold is added once, in one transaction. Closes folds also while one is added, so that none
- * becomes large.
+ * Adds runs to the roll-ups once a minute, to make runs of the same key one change of a row. Every replica runs it
+ * without coordination: each fold is added once, in one transaction. Closes folds also while one is added, so they stay
+ * small.
  */
 export class RollupJob {
   readonly #options: RollupOptions;
@@ -35,7 +35,7 @@ export class RollupJob {
   readonly #runs: Counter;
   readonly #closing: PeriodicWork;
   readonly #adding: PeriodicWork;
-  /** At once: a replica that never runs for long would close no fold. */
+  /** At once: a short-lived replica would otherwise close no fold. */
   #dueAt = monotonicMs();
   #dueStored = mostEvents;
   #lockMs = shortestLockMs;
@@ -58,7 +58,7 @@ export class RollupJob {
     this.#adding.start();
   }
 
-  /** Adds the runs that are left, for replicas of 0.3.0, which don't add them. Call it when no more are stored. */
+  /** Adds the remaining runs, for replicas of 0.3.0, which don't add them. Call it when no more are stored. */
   async stop(): Promise<void> {
     await this.#closing.stop();
     await this.#adding.stop();

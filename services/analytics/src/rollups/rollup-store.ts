@@ -7,7 +7,7 @@ import {
   usageKey,
 } from '../usage/measure-store.ts';
 
-/** The columns of a row of `traces` that are counted. */
+/** The counted columns of a row of `traces`. */
 const countedOfTrace = countedColumns
   .replace('bucket', `date_bin('15 minutes', ended_at, 'epoch') as bucket`)
   .replace('model,', 'coalesce(model, request_model) as model,')
@@ -23,12 +23,12 @@ const addUp = (table: string, key: string, rows: string, sign: '' | '-'): string
   on conflict (${key}) do update set
     ${measures.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
 
-/** Clauses that subtract the runs of `rows`, which have the columns of `countedColumns`. */
+/** Clauses to subtract the runs of `rows`, which have the columns of `countedColumns`. */
 export const subtracting = (rows: string): string => `
   subtracted as (${addUp('usage', usageKey, rows, '-')}),
   subtracted_totals as (${addUp('usage_totals', totalsKey, rows, '-')})`;
 
-/** The statement that adds the runs of the fold `$1` to all roll-ups. Returns their number. */
+/** The statement to add the runs of the fold `$1` to all roll-ups. Returns their number. */
 export const addFold = `
   with ended as materialized (
     select ${countedOfTrace} from analytics.traces where fold = $1 and called

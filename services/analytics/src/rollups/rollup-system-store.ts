@@ -17,9 +17,9 @@ const patient = (text: string, ...values: string[]): TimedQuery => ({
 const nextFold = 'select folded_to + 1 as fold from analytics.folds where folded_to + 1 < current_fold';
 
 /**
- * Closes the current fold if it has runs and is `leastMs` old: later runs get the next one. Waits for statements that store
- * runs, which hold the row until they commit, so that the fold is complete afterwards. Later statements wait behind the lock
- * of the table, so it waits for `lockMs` at most. Returns false if that was too short.
+ * Closes the current fold if it has runs and is `leastMs` old: later runs get the next one. Waits for statements
+ * storing runs, which hold the row until they commit, so the fold is complete afterwards. Later statements wait behind
+ * the lock of the table, so it waits for `lockMs` at most. Returns false if this was too short.
  */
 export async function closeFold(
   pool: Pool,
@@ -53,9 +53,9 @@ export async function closeFold(
 }
 
 /**
- * Adds the oldest closed fold to the roll-ups, and returns how many runs that were; null without one, and `busy`
- * while another replica does it. One at a time does, and no correction meanwhile. Statements that store runs go on: their
- * lock of the row allows a change of `folded_to`.
+ * Adds the oldest closed fold to the roll-ups, and returns its number of runs; null without one, and `busy` while
+ * another replica does it. One at a time does, and no correction meanwhile. Statements storing runs go on: their lock
+ * of the row allows a change of `folded_to`.
  */
 export async function addClosedFold(pool: Pool): Promise<number | 'busy' | null> {
   if ((await pool.query(nextFold)).rows.length === 0) return null;
@@ -77,7 +77,7 @@ export async function addClosedFold(pool: Pool): Promise<number | 'busy' | null>
   });
 }
 
-/** Adds all runs that are stored to the roll-ups, and returns how many that were. Waits five seconds for another replica. */
+/** Adds all stored runs to the roll-ups, and returns their number. Waits five seconds for another replica. */
 export async function foldRuns(pool: Pool): Promise<number> {
   const until = monotonicMs() + 5_000;
   await closeFold(pool);

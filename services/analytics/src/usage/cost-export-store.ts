@@ -10,7 +10,7 @@ import { asOf } from './summary-store.ts';
 import type { SummaryRequest } from './summary.ts';
 import { prepareSums } from './usage-store.ts';
 
-/** Rows that are read and written at once: about 10 ms of the event loop. */
+/** Rows read and written at once: about 10 ms of the event loop. */
 const pageRows = 1_000;
 
 type Cells = readonly (string | null)[];

@@ -1,13 +1,13 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { usdOf } from '@gatehouse/kit/money';
 
-/** In pico-USD, with the numbers of requests that explain them. */
+/** In pico-USD, with the explaining numbers of requests. */
 const amounts = [
   ...(['cost_pico', 'unpriced_requests', 'estimated_requests', 'estimated_cost_pico'] as const),
   ...(['own_key_requests', 'own_key_cost_pico'] as const),
 ] as const;
 
-/** The measures that summaries of costs show. */
+/** The measures in summaries of costs. */
 export const costMeasures = ['requests', ...amounts] as const;
 
 /** The measures of an export, in the order of its rows. */
@@ -24,7 +24,7 @@ export type ExportedMeasure = (typeof exportedMeasures)[number];
 /** A group of runs. */
 export interface CostRow {
   labels: Partial<Record<Dimension, string | null>>;
-  /** The start and end of its day within the period, and those of its month; none unless requested. */
+  /** The start and end of its day within the period, and the start and end of its month; empty unless requested. */
   bounds: readonly (string | null)[];
   sums: Record<ExportedMeasure, string>;
 }
@@ -32,12 +32,12 @@ export interface CostRow {
 /** All groups of a period, as at one moment. */
 export interface CostExport {
   count: number;
-  /** Every run that ended before this time is counted. */
+  /** Every run ended before this time is counted. */
   asOf: Date;
   pages: AsyncGenerator<CostRow[], void>;
 }
 
-/** Facts that all rows of an export share. */
+/** Facts common to all rows of an export. */
 export interface ExportFacts {
   tenantId: string;
   tenantSlug: string;

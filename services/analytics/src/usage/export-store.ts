@@ -8,7 +8,7 @@ import type { SummaryRequest } from './summary.ts';
 /** The months of the days of the period, and the start of the month after them. */
 const billingMonths = startsOf(firstMidnight('month'), '14 days', `$2::timestamptz + interval '46 days'`);
 
-/** The part of day `key` that is in the period, and its month, as times of FOCUS. */
+/** The part of day `key` in the period, and its month, as times of FOCUS. */
 function boundsOf(key: string): string[] {
   const month = `width_bucket(${startOf('day', key)}, (select starts from month_starts))`;
   return [

@@ -11,11 +11,11 @@ import type { SummaryRequest } from './summary.ts';
 /** Adding up the rows of so many runs takes less time than finding out which of them the first groups need. */
 const fewRuns = 50_000;
 const longMs = 2 * 86_400_000;
-/** The runs that are read for each group that is wanted, until it is known how many runs a group has. */
+/** The runs read for each wanted group, until it is known how many runs a group has. */
 const runsPerGroup = 5;
 /** The share of further runs for groups with more of them than those so far. */
 const spare = 1.2;
-/** No statement for further groups begins later, so that a summary ends as those with one statement do. */
+/** No statement for further groups begins later, so a summary ends like one with a single statement. */
 const longestMs = 5_000;
 
 /**
@@ -51,8 +51,8 @@ export async function readFirstGroups(
 }
 
 /**
- * Whether to read for some values of the first key after others: times, whose rows an index finds, or values that have sums
- * of days, where groups need quarters of an hour.
+ * Whether to read for some values of the first key after others: times, with an index for their rows, or values with
+ * sums of days, where groups need quarters of an hour.
  */
 async function isLong(db: Queryable, tenantId: string, request: SummaryRequest): Promise<boolean> {
   const [first, ...more] = request.groupBy;

@@ -19,7 +19,7 @@ export interface Weighed {
   requests: number;
 }
 
-/** Values that are no times. Runs without one come last, by themselves: no range has them. */
+/** Values other than times. Runs without one come last, by themselves: no range has them. */
 export function firstValues(request: SummaryRequest, values: readonly Weighed[]): FirstKeys {
   return {
     requests: values.map(({ value, requests }) => (value === null ? Infinity : requests)),
@@ -46,7 +46,7 @@ export function firstTimes(request: SummaryRequest, starts: readonly Date[], req
   };
 }
 
-/** The end of the values from `from` on that have about as many runs as are wanted, at least one value. */
+/** The end of the values from `from` on with about `wanted` runs, at least one value. */
 export function endOfSlice(requests: readonly number[], from: number, wanted: number): number {
   let [end, sum] = [from, 0];
   while (end < requests.length && sum < wanted) {

@@ -6,7 +6,7 @@ export const focusGroups: readonly Dimension[] = ['day', 'model', 'provider', 'a
 
 const cost = amount('cost_pico');
 const model = ({ labels }: CostRow): string | null => labels.model ?? null;
-/** Runs that ended before a provider answered are charges of the gateway. */
+/** Runs ended before a provider answered are charges of the gateway. */
 const provider = ({ labels }: CostRow): string => labels.provider ?? 'Gatehouse';
 const tokens = ({ sums }: CostRow): string => String(BigInt(sums.input_tokens) + BigInt(sums.output_tokens));
 const bound =
@@ -15,8 +15,8 @@ const bound =
     bounds[index] ?? null;
 
 /**
- * The columns of FOCUS 1.2, in its order: all that are mandatory, and those whose condition a gateway meets. A row
- * combines the tokens of several meters, so there are no unit prices. Our own columns begin with `x_`
+ * The columns of FOCUS 1.2, in its order: all mandatory ones, and the conditional ones with a condition a gateway
+ * meets. A row combines the tokens of several meters, so there are no unit prices. Our own columns begin with `x_`
  * (https://focus.finops.org/focus-specification/v1-2/).
  */
 export const focusColumns: readonly Column[] = [

@@ -8,8 +8,8 @@ import { countWaitingFolds, usageLagSeconds } from './usage-store.ts';
 const everyMs = 5_000;
 
 /**
- * Measures how stale the answers are: those of `traces/follow` because of a long transaction anywhere in the database
- * cluster, those of the summaries because of events that have not arrived yet. Runs of folds that wait make summaries slow.
+ * Measures how stale the answers are: `traces/follow` because of a long transaction anywhere in the database cluster,
+ * the summaries because of events still to arrive. Runs of waiting folds make summaries slow.
  */
 export class Freshness {
   readonly #pool: Pool;
@@ -60,7 +60,7 @@ export class Freshness {
       this.#usageLag.set((await usageLagSeconds(this.#pool)) ?? NaN);
       this.#foldsWaiting.set(await countWaitingFolds(this.#pool));
     } catch {
-      // The database is unavailable. Readiness and the log of the pool report that.
+      // The database is unavailable. Readiness and the log of the pool report it.
       this.#unknown();
     }
   }

@@ -6,7 +6,7 @@ export type Span = 'hour' | 'day' | 'month';
 
 /**
  * The starts of all hours, days or months of the period in the time zone `$3`, in order. The steps are shorter than any
- * such span, so that changes of the clock skip none.
+ * of these spans, so changes of the clock skip no start.
  */
 export const starts: Record<Span, string> = {
   hour: startsOf(`date_trunc('hour', t, 'UTC')`, '30 minutes'),

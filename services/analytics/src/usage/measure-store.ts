@@ -1,7 +1,7 @@
-/** The columns that every roll-up of quarters of an hour groups runs by, besides the tenant and the bucket. */
+/** The columns by which every roll-up of quarters of an hour groups runs, besides the tenant and the bucket. */
 export const dimensions = ['model', 'agent_id', 'provider', 'channel', 'dialect', 'client'] as const;
 
-/** The columns that only the table `usage` groups by in addition, all but the last also `unpriced_models`. */
+/** Further columns of the table `usage` to group by, all but the last also of `unpriced_models`. */
 export const personalDimensions = ['user_id', 'api_key_id', 'session_id'] as const;
 
 /** The keys of the roll-up tables: of those without users and API keys, of `unpriced_models`, and of `usage`. */
@@ -33,7 +33,7 @@ export type Measure = keyof typeof shares;
 /** The cast is safe: `shares` is a literal without other keys. */
 export const measures = Object.keys(shares) as Measure[];
 
-/** The SQL condition for a row of a roll-up table that counts nothing. */
+/** SQL condition for a row of a roll-up table with all measures 0. */
 export const countsNothing = measures.map((column) => `${column} = 0`).join(' and ');
 
 /** The SQL expressions over a row of `traces`, in the order of `measures`. */
@@ -44,6 +44,6 @@ export const countedColumns = `tenant_id, bucket, status, agent_id, model, provi
   api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, tool_calls,
   cost_pico, priced, usage_estimated, unpriced_models, own_key`;
 
-/** The condition for traces that are not in the roll-ups yet, besides `called`. */
+/** The condition for traces missing from the roll-ups, besides `called`. */
 export const isUnfolded = `
   fold = any(array(select generate_series(folded_to + 1, current_fold) from analytics.folds))`;

@@ -15,23 +15,23 @@ export const settledKinds = {
 } as const;
 export type SettledKind = keyof typeof settledKinds;
 
-/** The parts of the whole quarters of an hour of a period, each with the rows that serve it. */
+/** The parts of the whole quarters of an hour of a period, each with its rows. */
 export interface PeriodParts {
-  /** The kind of rows that `settled` is read from; null if that is empty. */
+  /** The kind of rows for `settled`; null if `settled` is empty. */
   kind: SettledKind | null;
   settled: Period[];
   /** Read from the roll-ups of quarters of an hour. */
   others: Period[];
 }
 
-/** The columns that groups and filters need; times need none. */
+/** The columns needed by groups and filters; times need no column. */
 const columnOf: Partial<Record<Dimension | keyof UsageFilter, string>> = {
   ...{ agent: 'agent_id', agentId: 'agent_id', model: 'model', provider: 'provider', channel: 'channel' },
   ...{ dialect: 'dialect', client: 'client', user: 'user_id', api_key: 'api_key_id', apiKeyId: 'api_key_id' },
   ...{ session: 'session_id' },
 };
 
-/** The kind of settled rows that has what a summary needs, the smallest one; null if none has. */
+/** The smallest kind of settled rows with everything a summary needs; null without one. */
 export function kindFor({ groupBy, filter, figures }: SummaryRequest): SettledKind | null {
   // An index finds the rows of one user sooner.
   if (filter.user !== null) return null;
@@ -46,7 +46,7 @@ export function kindFor({ groupBy, filter, figures }: SummaryRequest): SettledKi
   return kind === 'api_key' && figures !== 'costs' ? null : kind;
 }
 
-/** A settled day. Its rows, besides those of hours, end at `cut` if that is within it. */
+/** A settled day. Its rows, besides those of hours, end at `cut` if it is within the day. */
 export interface SettledDay {
   day: Date;
   cut: Date | null;
@@ -60,9 +60,9 @@ function edgesOf({ day, cut }: SettledDay, kind: SettledKind | null): number[] {
 }
 
 /**
- * Divides the whole quarters of an hour of a period. A row of a settled day is of an hour or, of the other kinds, of the
- * day up to its cut or from there on: where that crosses the end of the period or one of `cuts`, at which a group ends,
- * other rows serve.
+ * Divides the whole quarters of an hour of a period. A row of a settled day is of an hour or, of the other kinds, of
+ * the day up to its cut or from there on: other rows serve where it crosses the end of the period or one of `cuts`, at
+ * which a group ends.
  */
 export function divide(
   { from, to }: Period,

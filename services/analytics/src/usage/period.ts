@@ -22,7 +22,7 @@ export function periodOf(query: { from?: string | undefined; to?: string | undef
   return { from, to };
 }
 
-/** The period of the same length that ends where this one begins. */
+/** The period of the same length before this one. */
 export function previousOf({ from, to }: Period): Period {
   return { from: new Date(2 * from.getTime() - to.getTime()), to: from };
 }

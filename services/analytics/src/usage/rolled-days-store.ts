@@ -5,7 +5,7 @@ import type { SummaryRequest } from './summary.ts';
 import type { Dimension } from '@gatehouse/contract/usage';
 import { type Span, spansOf, starts } from './key-store.ts';
 
-/** The parts of a period and the rows that serve them. Sums over these must be of the same snapshot. */
+/** The parts of a period, each with its rows. Sums over these must be of the same snapshot. */
 export async function readParts(
   db: Queryable,
   tenantId: string,
@@ -27,7 +27,7 @@ export async function readParts(
 }
 
 /**
- * The statement that finds the settled days of the tenant `$4` in the whole quarters of a period, `$5` to `$6`, and the
+ * The statement to find the settled days of the tenant `$4` in the whole quarters of a period, `$5` to `$6`, and the
  * ends of groups by day or month in it.
  */
 export function settledDaysStatement(groupBy: readonly Dimension[]): string {
@@ -44,6 +44,6 @@ export function settledDaysStatement(groupBy: readonly Dimension[]): string {
            ${days('cut_hours = 24')} as "haveSessions", ${cuts} as cuts`;
 }
 
-/** The statement that finds the starts of all groups of a time, `$1` to `$2`, in the time zone `$3`. */
+/** The statement to find the starts of all groups of a time, `$1` to `$2`, in the time zone `$3`. */
 export const startsStatement = (span: Span): string =>
   `select starts from (${starts[span]}) as known where $3::text is not null`;

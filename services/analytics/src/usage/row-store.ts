@@ -13,7 +13,7 @@ import {
   type Measure,
 } from './measure-store.ts';
 
-/** The rows that summaries and exports add up, as SQL: those of roll-ups, and single runs. */
+/** Rows for summaries and exports to add up, as SQL: those of roll-ups, and single runs. */
 
 const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
   and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)
@@ -28,7 +28,7 @@ interface Reading {
   condition?: string;
 }
 
-/** The first of the parameters that are the starts and ends of parts of the period. */
+/** The first parameter for the starts and ends of parts of the period. */
 const firstOfParts = 14;
 
 /** The condition for rows in parts of the period, of which `before` others come first among the parameters. */
@@ -62,14 +62,14 @@ const runsBetween = (columns: string, from: string, to: string, runs = 'analytic
 
 /**
  * The clause with the runs of the tenant no roll-up has, for statements with rows of this file. They are read once, and
- * by themselves, so that an index of them serves any period.
+ * by themselves: an index of them serves any period.
  */
 export const unfoldedClause = `unfolded as materialized (
   select ${countedColumns.replace('bucket', 'ended_at')}, request_model, called
   from analytics.traces where tenant_id = $4 and ${isUnfolded})`;
 
 /**
- * The runs that are read one by one: those before and after the whole 15-minute buckets of the period, which are `$11` to
+ * The runs to read one by one: those before and after the whole 15-minute buckets of the period, which are `$11` to
  * `$12`, and those in between no roll-up has yet.
  */
 const singleRuns = (columns: string): string =>
@@ -122,7 +122,7 @@ export const unpricedModels = (source: Source): string => `
   union all
   select unnest(unpriced_models) from (${singleRuns('unpriced_models')}) as runs where unpriced_models is not null`;
 
-/** The groups that only the table `usage` has. */
+/** The groups of the table `usage` only. */
 const personalGroups: ReadonlySet<Dimension> = new Set(['user', 'api_key', 'session']);
 
 /** Whether only the table `usage` has what the groups and the filter need. */
@@ -144,7 +144,7 @@ export function sourceOf({ groupBy, filter }: SummaryRequest, parts: PeriodParts
   return { table: isPersonal(groupBy, filter) ? 'usage' : 'usage_totals', parts };
 }
 
-/** The condition for rows whose first key is one of `firstKeys`. */
+/** The condition for rows with one of `firstKeys` as their first key. */
 export function hasFirstKey(
   { groupBy, firstKeys }: SummaryRequest,
   { others, settled: days }: PeriodParts,
@@ -177,7 +177,7 @@ export const sumsOf = (measures: readonly Measure[]): string =>
   measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
 
 interface Grouping {
-  /** A column that rows are also grouped by. */
+  /** A further column to group rows by. */
   column?: string;
   folds?: string;
   rows: string;

@@ -56,7 +56,7 @@ async function summarize(usage: UsageStore, call: SummaryCall, figures: Figures)
   return { period, summary, previous: { period: before, summary: earlier } };
 }
 
-/** The runs a query selects, of those that the caller may see. */
+/** The runs a query selects among those visible to the caller. */
 export function filterOf(query: SummaryQuery | ExportQuery, { user }: Viewer): UsageFilter {
   return {
     agentId: query.agent_id ?? null,

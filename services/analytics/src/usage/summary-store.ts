@@ -84,7 +84,7 @@ const listedUsers: Users = {
     select ${keys.join(', ')}, ${sumsOf(measures)}, count(user_id) as people from sums group by ${keys.join(', ')}`,
 };
 
-/** A union: a join would not match keys that are null. */
+/** A union: a join would not match null keys. */
 const setsOfUsers: Users = {
   inAll: `
     select sum(bit_count(users)) from (select bit_or(users) as users from people group by chunk) as chunks`,

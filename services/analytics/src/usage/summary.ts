@@ -11,7 +11,7 @@ export interface UsageFilter {
   apiKeyId: string | null;
 }
 
-/** Those that summaries of usage or of costs show. */
+/** The figures in summaries of usage or of costs. */
 export type Figures = 'usage' | 'costs';
 
 export interface SummaryRequest {
@@ -22,7 +22,7 @@ export interface SummaryRequest {
   timezone: string;
   /** Only groups with these values of the first key: in its order, or without one. Not for times, which have periods. */
   firstKeys?: { after: string | null; upTo: string } | 'none';
-  /** The figures that are added up; others are 0. All by default. */
+  /** The figures to add up; others are 0. All by default. */
   figures?: Figures;
 }
 
@@ -43,7 +43,7 @@ export interface Totals {
   unpricedModels: string[];
   estimatedRequests: number;
   estimatedCostPico: bigint;
-  /** Runs with keys of the tenant's own, whose cost is in no other amount. */
+  /** Runs with keys of the tenant's own. Their cost is in no other amount. */
   ownKeyRequests: number;
   ownKeyCostPico: bigint;
 }
@@ -56,6 +56,6 @@ export interface Summary {
   totals: Totals;
   groups: Group[];
   truncated: boolean;
-  /** Every run that ended before this time is counted. */
+  /** Every run ended before this time is counted. */
   asOf: Date;
 }

@@ -7,7 +7,7 @@ import type { Measure } from './measure-store.ts';
 
 type NumberText = string | null;
 
-/** Has the measures that were summed. */
+/** Has the summed measures. */
 export type SumRow = Partial<Record<Measure, NumberText>> & {
   labels: (string | null)[] | null;
   unique_users: NumberText;
@@ -20,7 +20,7 @@ export type SumRow = Partial<Record<Measure, NumberText>> & {
 export interface Sums {
   total: SumRow | undefined;
   groups: SumRow[];
-  /** Whether the labels of the groups are too long for an answer, so that some are missing. */
+  /** Whether some groups are missing because their labels are too long for an answer. */
   isCut: boolean;
 }
 
