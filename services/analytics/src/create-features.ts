@@ -32,7 +32,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
   const { config, system: pool, retentionTimes: times, foldEveryMs: everyMs } = options;
   const tenants = new TenantSettingsClient(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
   const ingest = new UsageConsumer({ pool, log, registry });
-  // Stops after the consumer, so that it adds the last runs.
+  // Stops after the consumer, to add the last runs.
   shell.add(new RollupJob({ pool, stored: () => ingest.stored, everyMs, log, registry }));
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
   return {

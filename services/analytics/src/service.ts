@@ -10,7 +10,7 @@ import type { RetentionTimes } from './retention/retention-job.ts';
 import { exportConnections } from './usage/export-handlers.ts';
 import { usageLagSeconds } from './usage/usage-store.ts';
 
-/** Settings that a test may replace. */
+/** Settings a test may replace. */
 export interface AnalyticsOverrides extends ShellOverrides {
   /** The schedule of the deletion of expired traces. */
   retentionTimes?: Partial<RetentionTimes>;
@@ -38,7 +38,8 @@ export async function createService(
       app: { role: 'analytics_app', waits: 'tenants', max: half },
       // A separate pool: summaries may take seconds, and other reads must not wait for them. One of a tenant at a time.
       summaries: { role: 'analytics_app', waits: 'tenants', max: half, perTenant: 1 },
-      // An export holds its connection until its client has read it. The server ends the statement of one that has left.
+      // An export holds its connection until its client has read it. The server ends the statement once the client has
+      // left.
       exports: {
         ...{ role: 'analytics_app', waits: 'tenants', max: exportConnections, apart: true as const },
         settings: { client_connection_check_interval: '1s' },

@@ -5,7 +5,7 @@ import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 import { countsNothing, isUnfolded, measures, unpricedKey, usageKey } from '../usage/measure-store.ts';
 
-/** A user of a tenant whose data are being deleted. */
+/** A user of a tenant under deletion of their data. */
 export interface ForgottenUser {
   tenantId: string;
   userId: string;
@@ -13,7 +13,7 @@ export interface ForgottenUser {
 
 /** The result of one batch. */
 export interface ForgetBatch {
-  /** Traces that it changed. */
+  /** Changed traces. */
   changed: number;
   /** Whether another batch of the same kind follows. */
   more: boolean;
@@ -27,7 +27,7 @@ interface ErasureProgress {
 }
 
 const keepDays = 30;
-/** Traces that one transaction reads. */
+/** Traces read by one transaction. */
 const traceBatch = 2_000;
 /** Dead letters one statement deletes. */
 const deadLetterBatch = 1_000;
@@ -54,9 +54,9 @@ export async function noteDeletion(
  * Replaces the user, and removes the session and the texts, in a batch of the tenant's traces. Leaves out runs no
  * roll-up has yet: the fold adds them for the user, as the roll-ups have the others, and not for both.
  *
- * A pass through all traces counts only if it left out none, and began `settleMs` after the deletion was noted, when no
- * statement that has not read of it can still write: others are repeated, and `more` is false after them. `traces/follow`
- * doesn't show this as a change.
+ * A pass through all traces counts only if it left out no run, and began `settleMs` after the deletion was noted: by
+ * then, no statement unaware of it can still write. Other passes are repeated, and `more` is false after them.
+ * `traces/follow` doesn't show this as a change.
  */
 export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: number): Promise<ForgetBatch> {
   const { tenantId, userId } = user;
@@ -68,8 +68,8 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
       [tenantId, userId, until, after],
     );
     const personalIds = rows.flatMap((row) => (row.own ? [row.id] : []));
-    // Separate from the search, so that PostgreSQL plans for these ids and reads only their partitions. A run may have
-    // ended since.
+    // Separate from the search: PostgreSQL plans for these ids and reads only their partitions. A run may have ended
+    // since.
     const { rowCount } = await client.query(
       `update analytics.traces set user_id = $2, session_id = null, input_preview = null, output_preview = null,
          error_message = null
@@ -96,7 +96,7 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
   });
 }
 
-/** Gives the pseudonym the number of the user, since runs that have it may end before the deletion does. */
+/** Gives the pseudonym the number of the user, since runs with the pseudonym may end before the deletion does. */
 async function shareNumber(
   client: PoolClient,
   { tenantId, userId }: ForgottenUser,
@@ -236,7 +236,7 @@ export async function forgetDeadLetters(pool: Pool, { tenantId, userId }: Forgot
   }
 }
 
-/** The ids of those runs that began before the deletion of their user's data. */
+/** The ids of the runs begun before the deletion of their user's data. */
 export async function findForgotten(
   pool: Pool,
   runs: readonly (RunStarted | RunEnded)[],

@@ -4,7 +4,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import { forgetDeadLetters, forgetTraces, forgetUsage, noteDeletion } from './forget-system-store.ts';
 
-/** Longer than a statement that stores events, from its check for deletions to its commit. */
+/** Longer than a statement storing events, from its check for deletions to its commit. */
 const defaultSettleMs = 10_000;
 /** How long one call works. */
 const workMs = 2_000;
@@ -17,11 +17,11 @@ export interface ForgetOptions {
 }
 
 /**
- * Removes a user whose data were deleted: runs that began before that lose their texts and sessions, and get a random pseudonym as
- * their user, so that amounts and counts of users stay. `ingest/` treats events that come later.
+ * Removes a user after a deletion of their data: runs begun before it lose their texts and sessions, and get a random
+ * pseudonym as their user, to keep amounts and counts of users. `ingest/` treats later events.
  *
- * Works for two seconds at most. May be repeated, also by several callers, and must be until it is completed: all stored
- * runs are in the roll-ups and done, and no late one can come.
+ * Works for two seconds at most. May be repeated, also by several callers, and must be until it is completed: all
+ * stored runs are in the roll-ups and done, and no late one can come.
  */
 export async function forget(
   { requestedAt, ...user }: UserDeletion,

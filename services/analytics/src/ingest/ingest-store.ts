@@ -3,16 +3,16 @@ import { arrayLiteral, plainArray, textArray } from '@gatehouse/pg/arrays';
 import { lateAfterDays } from '../retention/trace-ages.ts';
 import type { StoredSpan } from '../traces/stored-run.ts';
 
-/** The parts of the statements that store runs. */
+/** The parts of the statements for storing runs. */
 
 const sentColumns = `operation, channel, dialect, client, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
   cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models, own_key`;
-/** The columns of `traces` that these statements set, besides the id, the tenant and the status. */
+/** The columns of `traces` set by these statements, besides the id, the tenant and the status. */
 export const columns = `${sentColumns}, fold`;
 
-/** The columns that only the end of a run sets. */
+/** The columns set only by the end of a run. */
 const endColumns = [
   'status',
   'ended_at',
@@ -87,9 +87,9 @@ type InputValue = string | number | boolean | null;
 const inputColumns = Object.keys(inputTypes) as InputColumn[];
 
 /**
- * The clause `input` with the runs in the parameters from `$first` on, which are `inputValues`. Those that the roll-ups
- * count get the current fold, which is not closed before the transaction has ended: the lock is for that of the table. It
- * comes before the snapshot of the statement, so that the fold is the current one.
+ * The clause `input` with the runs in the parameters from `$first` on, which are `inputValues`. Runs counted by the
+ * roll-ups get the current fold. It is not closed before the transaction has ended: the lock conflicts with the table
+ * lock of `closeFold`. The lock comes before the snapshot of the statement, so the fold is the current one.
  */
 export const input = (first: number): string => `
   open_fold as materialized (select current_fold from analytics.folds for key share),
@@ -107,7 +107,7 @@ function sentType(column: InputColumn): string {
   return isPlain(column) ? inputTypes[column] : 'text';
 }
 
-/** Whether no value of the column has a character that is special in an array. */
+/** Whether no value of the column has a special character of arrays. */
 function isPlain(column: InputColumn): boolean {
   return !['text', 'text[]', 'json'].includes(inputTypes[column]);
 }
@@ -136,7 +136,7 @@ export function inputValues(runs: readonly (RunStarted | RunEnded)[]): (Buffer |
   });
 }
 
-/** Null in the columns that only ended runs have. */
+/** Null in the columns of ended runs only. */
 function valueOf(run: RunStarted | RunEnded, column: InputColumn): InputValue {
   const ended = 'spans' in run ? run : null;
   const isOwnKey = run.own_key ?? false;
@@ -163,8 +163,8 @@ function textOf(value: InputValue): string | null {
 }
 
 /**
- * The catalogue ids of the models of a run's attempts that have tokens and no price; null without one. When the
- * end event marks the run as unpriced but lists no such attempt, the run's own model.
+ * The catalogue ids of the models of a run's attempts with tokens and without a price; null without one. When the end
+ * event marks the run as unpriced but lists no attempt of this kind, the run's own model.
  */
 function unpricedModelsOf(run: RunEnded): string[] | null {
   if (run.priced) return null;

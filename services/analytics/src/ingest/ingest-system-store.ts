@@ -44,7 +44,8 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
 
 /**
  * Stores starts and ends of runs in one statement, which is one transaction; a fold adds the ends to the roll-ups. Safe
- * to repeat and in any order: a start never replaces an end, and only the first end of a run is stored. Rows are written in the order of their keys, so that replicas don't deadlock.
+ * to repeat and in any order: a start never replaces an end, and only the first end of a run is stored. Rows are
+ * written in the order of their keys, so replicas don't deadlock.
  *
  * Returns the ids of late runs (`lateAfterDays`), which it does not store. Then it stores no watermarks either, because
  * a watermark must not precede its runs.
@@ -75,11 +76,11 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
 }
 
 /**
- * Ends late runs whose row still exists, without their texts. Returns the ids of those without a row: they
- * may have been counted and deleted. Creates no row, so that one that is deleted at the same time stays deleted.
+ * Ends late runs with an existing row, without their texts. Returns the ids of runs without a row: they may have been
+ * counted and deleted. Creates no row, so a row deleted at the same time stays deleted.
  */
 export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<string[]> {
-  // Not a prepared statement, so that PostgreSQL plans for these ids and reads only their partitions.
+  // Not a prepared statement: PostgreSQL plans for these ids and reads only their partitions.
   const rows = await pool.all<{ id: string }>(
     `with ${input(2)},
      stored as (
@@ -95,7 +96,7 @@ export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<str
   return rows.map(({ id }) => id);
 }
 
-/** Stores an event that could not be stored as a run, once. */
+/** Stores an event, once, if it could not be stored as a run. */
 export async function insertDeadLetter(pool: Pool, letter: DeadLetter): Promise<void> {
   await pool.query({
     name: 'insert_dead_letter',

@@ -15,9 +15,9 @@ import { watermarkData, watermarkType, type Watermark } from '@gatehouse/events/
 export type RunEvent<Run = RunStarted | RunEnded> = { received: Received; run: Run };
 
 export interface ReadEvents {
-  /** One event per run: its end, if the batch has it. None of a run that `corrections` has. */
+  /** One event per run: its end, if the batch has it. No event of a run in `corrections`. */
   runs: RunEvent[];
-  /** Exact ends of runs whose first end was estimated, one per run. */
+  /** Exact ends of runs with an estimated first end, one per run. */
   corrections: RunEvent<RunEnded>[];
   /** The latest watermark of each partition. */
   watermarks: (Watermark & { source: string })[];

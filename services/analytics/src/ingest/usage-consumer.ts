@@ -12,7 +12,7 @@ import { correctEnds } from './correction-system-store.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from './ingest-system-store.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 
-/** The limits of a batch that one statement writes. */
+/** The limits of a batch for one statement. */
 const storedAtOnce = { items: 1_000, bytes: 2_000_000 };
 
 /** Stores events from Kafka and from RPCs, each exactly once even when it is delivered again. */
@@ -21,7 +21,7 @@ export class UsageConsumer {
   readonly #log: Logger;
   readonly #runs: Counter;
   readonly #deadLetters: DeadLetters;
-  /** The events about runs that were stored, also repeated ones. */
+  /** Number of stored events about runs, also repeated ones. */
   stored = 0;
 
   /** `pool` acts as `analytics_system`. */
@@ -80,7 +80,7 @@ export class UsageConsumer {
     if (!stored) await this.#insert([], watermarks);
   }
 
-  /** Stores exact ends, also of runs that have an estimated one: all in one transaction, or each alone. */
+  /** Stores exact ends, also of runs with an estimated one: all in one transaction, or each alone. */
   async #correct(corrections: readonly RunEvent<RunEnded>[]): Promise<void> {
     if (corrections.length === 0) return;
     await storeBatchThenEach(corrections, {
@@ -111,7 +111,7 @@ export class UsageConsumer {
     return false;
   }
 
-  /** Events of users whose data were deleted after the run began lose the user, the session and all texts. */
+  /** Events lose the user, the session and all texts if the user's data were deleted after the run began. */
   async #withoutForgotten<Run extends RunStarted | RunEnded>(
     events: readonly RunEvent<Run>[],
   ): Promise<readonly RunEvent<Run>[]> {

@@ -38,7 +38,7 @@ export interface RetentionOptions {
 const defaultTimes: RetentionTimes = { firstMs: minuteMs, everyMs: dayMs, retryMs: 10 * minuteMs };
 /** Measured with 122 partitions and `fsync`: 18 ms to delete a batch, 23 ms to remove its texts; 38 ms at most. */
 const defaultBatchSize = 1_000;
-/** Pause between two batches, so that other writers get the disk. */
+/** Pause between two batches, to leave the disk to other writers. */
 const pauseMs = 20;
 
 /**
@@ -94,8 +94,8 @@ export class Retention {
   }
 
   /**
-   * Ends early during an outage of the tenant service; the next sweep continues from there. A tenant whose retention
-   * can't be read or applied for any other reason is skipped until the next sweep.
+   * Ends early during an outage of the tenant service; the next sweep continues from there. A tenant is skipped until
+   * the next sweep if its retention can't be read or applied for any other reason.
    */
   async #sweepTenants(signal?: AbortSignal): Promise<boolean> {
     const { pool, tenants, log } = this.#options;

@@ -30,7 +30,7 @@ export interface Batch {
 
 /**
  * Deletes the oldest traces of a tenant and returns how many; fewer than `limit` when no more are left, or when another
- * replica does the same work. Skips rows an event is changing, and runs that no roll-up has yet, until the next call.
+ * replica does the same work. Skips rows an event is changing, and runs missing from the roll-ups, until the next call.
  */
 export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
   return withTurn(pool, tenantId, 0, async (client) => {
@@ -42,7 +42,7 @@ export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit 
        for update skip locked`,
       [tenantId, olderThanDays, limit],
     );
-    // Separate from the search, so that PostgreSQL plans for these ids and reads only their partition.
+    // Separate from the search: PostgreSQL plans for these ids and reads only their partition.
     return client.count('delete from analytics.traces where id = any($1::uuid[])', [
       rows.map((row) => row.id),
     ]);
@@ -96,7 +96,7 @@ export async function deleteDeadLetters(
   });
 }
 
-/** Drops one partition that is older than any retention, and returns its name; null without one. */
+/** Drops one partition older than any retention, and returns its name; null without one. */
 export async function dropExpiredPartition(pool: Pool): Promise<string | null> {
   const row = await pool.first<{ name: string | null }>('select analytics.drop_expired_partition() as name');
   return row?.name ?? null;
@@ -104,7 +104,7 @@ export async function dropExpiredPartition(pool: Pool): Promise<string | null> {
 
 /**
  * Runs `work` in one transaction and returns its result; returns `otherwise` while another replica does the same work.
- * A writing transaction may last one second, so each of its two statements gets half of that.
+ * A writing transaction may last one second, so each of its two statements gets half of it.
  */
 async function withTurn<Result>(
   pool: Pool,

@@ -4,7 +4,7 @@ import { lookupDeadlineMs } from '@gatehouse/kit/bounds';
 import { AppError } from '@gatehouse/kit/errors';
 import type { GetTenantSettingsResponse, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
-/** Retention for traces of a deleted tenant, whose own setting no longer exists. */
+/** Retention for traces of a deleted tenant, after the end of its own setting. */
 const unknownTenantDays = 90;
 
 /** Settings of tenants, read when they are used. Null during an outage of the tenant service; throws its other errors. */

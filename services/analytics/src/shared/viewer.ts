@@ -10,9 +10,7 @@ export interface Viewer {
   previewsOf: { all: boolean; user: string | null };
 }
 
-/**
- * A request with an acting user sees only runs of that user. Throws `user_mismatch` when the filter names another.
- */
+/** A request with an acting user sees only runs of this user. Throws `user_mismatch` when the filter names another. */
 export function viewerOf(principal: TenantPrincipal, filteredUser: string | undefined): Viewer {
   const { tenantId, role, userId } = principal;
   if (userId !== null && filteredUser !== undefined && filteredUser !== userId)

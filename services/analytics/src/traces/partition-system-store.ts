@@ -2,7 +2,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 
 /**
  * Creates the partition of a month; `month` is its first day, `2026-11-01`. Fails after half a second while another
- * transaction uses the table of traces, such as a backup.
+ * transaction, like a backup, uses the table of traces.
  */
 export async function ensurePartition(pool: Pool, month: string): Promise<void> {
   await pool.query('select analytics.ensure_partition($1::date)', [month]);

@@ -46,7 +46,7 @@ export class Partitions {
   }
 }
 
-/** The first day of the month that many months from now: `2026-11-01`. */
+/** The first day of the month `offset` months from now: `2026-11-01`. */
 function firstDay(offset: number): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1)).toISOString().slice(0, 10);

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 /** The change after which a follower continues. */
 export interface Position {
-  /** Id of the transaction that made the change. */
+  /** Id of the transaction of the change. */
   transaction: bigint;
   /** The number of the change among all changes. */
   number: bigint;

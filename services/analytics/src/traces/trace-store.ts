@@ -9,7 +9,7 @@ const columns = `id, status, operation, channel, dialect, trace_id, api_key_id, 
   cached_input_tokens, output_tokens, reasoning_tokens, cost_pico, priced, usage_estimated, own_key, error_type,
   error_message, output_preview`;
 
-/** The columns that may be large, besides the spans. */
+/** The possibly large columns, besides the spans. */
 const largeColumns = ['input_preview', 'output_preview', 'error_message'];
 
 export interface ChangeFilter {
@@ -33,7 +33,7 @@ export interface TraceChanges {
 
 export type ChangeRow = TraceRow & { change_transaction: string; change_number: string };
 
-/** The position after a change that was read. */
+/** The position after a change. */
 export function positionAfter(row: ChangeRow): Position {
   return { transaction: BigInt(row.change_transaction), number: BigInt(row.change_number) };
 }
@@ -62,8 +62,8 @@ export class TraceStore extends Store {
   }
 
   /**
-   * The changes after a position, or since a time, in the order of their transactions. Changes that a running
-   * transaction may still precede are left for the next call, so that none is added before a cursor. When few changes
+   * The changes after a position, or since a time, in the order of their transactions. Changes are left for the next
+   * call while a running transaction may still precede them, so no change is added before a cursor. When few changes
    * match the filter, a page may be empty although more follow.
    */
   async changes(
@@ -82,7 +82,7 @@ export class TraceStore extends Store {
       const start = after(cluster);
       const since = start instanceof Date ? start : null;
       const from = start instanceof Date ? await positionOf(db, { tenantId, since: start, oldest }) : start;
-      // Before the page is read: rows that move meanwhile make the range smaller, never longer.
+      // Before the page is read: moving rows make the range smaller meanwhile, never longer.
       const end = await this.#endOfScan(db, { tenantId, from, oldest });
       const { rows, more } = await readPage<ChangeRow>(db, {
         columns: `${columns}, change_transaction, change_number, ${filter.spans ? 'spans' : 'null::json as spans'}`,
@@ -144,9 +144,9 @@ export class TraceStore extends Store {
 }
 
 /**
- * A position before all changes since a time. A transaction that began two minutes after another one has the greater
- * id, so the earliest changes have the lowest ids. Only a restore breaks that order: it gives changes the id 3
- * (docs/operators/backup.md), so a tenant with such changes starts with them.
+ * A position before all changes since a time. A transaction begun two minutes after another one has the greater id, so
+ * the earliest changes have the lowest ids. Only a restore breaks this order: it gives changes the id 3
+ * (docs/operators/backup.md), so a tenant with changes of this id starts with them.
  */
 async function positionOf(
   db: Queryable,

@@ -84,7 +84,7 @@ function showTool(span: ToolSpan, row: TraceRow): WireSpan {
   return { ...showStep(span, row), kind: 'tool', name: `execute_tool ${span.name}` };
 }
 
-/** A span that is no provider call, in the shape of all spans: it has no provider, no model and no tokens. */
+/** A span other than a provider call, in the shape of all spans: it has no provider, no model and no tokens. */
 function showStep(
   span: Pick<ToolSpan, 'id' | 'outcome' | 'offset_ms' | 'duration_ms'>,
   { started_at }: TraceRow,

@@ -2,7 +2,7 @@
 export interface Horizon {
   /** The id of the oldest running transaction, or `next`. */
   oldest: bigint;
-  /** One more than the latest id that has ended. */
+  /** One more than the latest ended id. */
   next: bigint;
 }
 
