@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ChangeWatch } from './change-watch.ts';
+import { AppError } from './errors.ts';
 import { OutageCache, type OutageCacheOptions } from './outage-cache.ts';
 
 class Away extends Error {}
@@ -166,6 +167,21 @@ describe('while the source is away', () => {
     now += 3_000;
     source.answer = new Error('no such thing');
     await expect(cache.get('k', source.load)).rejects.toThrow('no such thing');
+  });
+
+  it.each([
+    ['not after the source has refused the value', new AppError('not_found', 'Deleted.'), false],
+    ['after a refusal of the call alone', new AppError('rate_limit_exceeded', 'Too many.'), true],
+  ])('uses what it knew in an outage: %s', async (_, refusal, isUsed) => {
+    const [cache, source] = [makeCache(), new Source()];
+    source.answer = 'v1';
+    await cache.get('k', source.load);
+    now += 3_000;
+    source.answer = refusal;
+    await expect(cache.get('k', source.load)).rejects.toBe(refusal);
+    source.answer = new Away();
+    if (isUsed) expect(await cache.get('k', source.load)).toBe('v1');
+    else await expect(cache.get('k', source.load)).rejects.toThrow(Away);
   });
 
   it('knows whether anything could be answered', async () => {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ChangeWatch } from './change-watch.ts';
 import { monotonicMs } from './clock.ts';
+import { AppError } from './errors.ts';
 import { SharedCalls } from './shared-calls.ts';
 
 export interface OutageCacheOptions<Value> {
@@ -131,6 +132,8 @@ export class OutageCache<Value> {
       });
       return value;
     } catch (error) {
+      // The source's own answer, such as 404 of a deleted agent, replaces the value for outages too.
+      if (isRefusal(error) && !this.#options.isOutage(error)) this.#entries.delete(key);
       const entry = this.#entries.get(key);
       const usable = entry !== undefined && this.#options.isOutage(error) && this.#coversOutage(entry);
       if (!usable) throw error;
@@ -138,6 +141,11 @@ export class OutageCache<Value> {
       return entry.value;
     }
   }
+}
+
+/** Whether an error says something of the value. 429 says that the source was not asked. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof AppError && error.status < 500 && error.status !== 429;
 }
 
 /** Overhead of an entry in bytes, without key and value. */
