@@ -79,7 +79,7 @@ export function createPool(options: PoolOptions): Pool {
     // The last one counts.
     options: [startUp(limits), settings, startUp({ role: options.role })].join(' '),
   });
-  const verbs = verbsOf((...input) => pgPool.query(...(input as unknown as [string])));
+  const verbs = verbsOf((statement, values) => pgPool.query(statement as string, values));
   const pool = Object.assign(pgPool, verbs) as Pool;
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => options.log.warn({ err: error }, 'lost an idle database connection'));

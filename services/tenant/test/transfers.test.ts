@@ -183,8 +183,11 @@ describe('a transfer', () => {
     );
     const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
     const none = () => Promise.resolve();
-    const jobs = { add: none } as unknown as ConstructorParameters<typeof TransferSystemStore>[1]['jobs'];
-    const transfers = new TransferSystemStore(pool, { jobs, record: none, raise: none });
+    const transfers = new TransferSystemStore(pool, {
+      jobs: { add: () => Promise.resolve(undefined) },
+      record: none,
+      raise: none,
+    });
     const registry = new Registry();
     const parts = transferUpkeep({
       ...{ transfers, log, registry, everyMs: 50 },

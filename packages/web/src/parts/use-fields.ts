@@ -6,8 +6,7 @@ export function useFields<Values extends object>(initial: Values | (() => Values
   const set = (change: Partial<Values>): void => setValues((last) => ({ ...last, ...change }));
   const field = <Name extends keyof Values>(name: Name) => ({
     value: values[name],
-    // The compiler widens a computed name.
-    onChange: (value: Values[Name]) => set({ [name]: value } as unknown as Partial<Values>),
+    onChange: (value: Values[Name]) => setValues((last) => ({ ...last, [name]: value })),
   });
   return { values, set, field };
 }

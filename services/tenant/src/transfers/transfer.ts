@@ -11,7 +11,7 @@ import type { Dependency, SourceSide, TargetSide } from './transfer-plan.ts';
 export const transferTask = defineTask<{ transferId: string }>({
   ...{ retryAfterS: whileAwaited, deadlineMs: 120_000, concurrency: 4, perTenant: 2 },
 });
-export type TransferJobs = Jobs<{ transfer: typeof transferTask }>;
+export type TransferJobs = Pick<Jobs<{ transfer: typeof transferTask }>, 'add'>;
 
 export const openPhases = ['locking', 'copying', 'closing', 'committing', 'aborting'] as const;
 
