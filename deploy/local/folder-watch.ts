@@ -4,8 +4,8 @@ import path from 'node:path';
 
 /**
  * Calls back with each file saved, added or removed in a folder, including folders added later. `fs.watch` with
- * `recursive` misses the second time an editor replaces a file by a rename (Node 24.21), so each folder has a watcher
- * of its own.
+ * `recursive` misses the second time an editor replaces a file by a rename (Node 24.21), so each folder gets its
+ * own watcher.
  */
 export class FolderWatch {
   readonly #onFile: (file: string) => void;

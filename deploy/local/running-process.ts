@@ -26,7 +26,7 @@ export interface NodeProcessOptions {
 }
 
 /**
- * Runs a module with this Node. The process is in a session of its own, so Ctrl-C in a terminal reaches only the
+ * Runs a module with this Node. The process leads its own session: Ctrl-C in a terminal reaches only the
  * supervisor, which then stops all in order; and it has an IPC channel, which closes when the supervisor ends.
  */
 export function startNode(options: NodeProcessOptions): RunningProcess {

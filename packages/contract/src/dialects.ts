@@ -13,8 +13,8 @@ interface ClientDialect {
 }
 
 /**
- * The formats of clients' requests, answers and errors. `chat` is OpenAI's chat completions; every route without a
- * dialect of its own writes errors as it does.
+ * The formats of clients' requests, answers and errors. `chat` is OpenAI's chat completions; routes of no dialect
+ * write errors in its format.
  */
 export const clientDialects = {
   chat: { keyHeaders: [], keyInQuery: null, errorBody, keepsErrorBodies: false },
