@@ -1,12 +1,13 @@
-import type { Conversation, Tool, Turn } from '../translation/conversation.ts';
+import type { Conversation, Turn } from '../translation/conversation.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { askingForJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
+import { ownTurns, splitSystem } from '../translation/ordered-turns.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { blockOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
+import { toolsOf } from './tool-writer.ts';
 
 /** For models without one in their catalogue entry: the API requires one, and all but its oldest models take this. */
 const otherwiseTokens = 8_192;
@@ -68,34 +69,4 @@ export function samplingOf(
     ...(topP !== null && isTaken.topP && { top_p: topP }),
     ...(topK !== null && isTaken.topK && { top_k: topK }),
   };
-}
-
-export const emptySchema = new RawJson('{"type":"object","properties":{}}');
-
-function toolsOf({ tools, choice, parallel, turns }: Conversation, dropped: DroppedFields): object {
-  if (tools.length === 0) {
-    const called = calledTools(turns);
-    return called.length === 0 ? {} : { tools: called.map(writeTool), tool_choice: { type: 'none' } };
-  }
-  const serial = parallel === false && choice !== 'none' && { disable_parallel_tool_use: true };
-  const type = choice ?? (serial ? 'auto' : null);
-  if (parallel === false && !serial) dropped.ignoreField('parallel');
-  return {
-    tools: tools.map(writeTool),
-    ...(type !== null && { tool_choice: { ...choiceOf(type), ...serial } }),
-  };
-}
-
-function writeTool({ name, description, schemaJson, isStrict }: Tool): object {
-  return {
-    name,
-    ...(description !== null && { description }),
-    input_schema: schemaJson === null ? emptySchema : new RawJson(schemaJson),
-    ...(isStrict === true && { strict: true }),
-  };
-}
-
-function choiceOf(choice: NonNullable<Conversation['choice']>): object {
-  if (choice === 'auto' || choice === 'none') return { type: choice };
-  return choice === 'required' ? { type: 'any' } : { type: 'tool', name: choice.name };
 }
