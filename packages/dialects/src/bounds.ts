@@ -49,6 +49,9 @@ export const maxDepth = 4;
 /** A schema with more levels or objects is not strict. */
 export const maxSchemaDepth = 32;
 export const maxSchemaObjects = 2_000;
+/** References in references, and members of all schemas put together: a tool beyond it is unusable. */
+export const maxReferenceDepth = 8;
+export const maxSchemaMembers = 10_000;
 /** Fields of a request in the echo of its response: all together. */
 export const maxEchoedBytes = 256 * 1024;
 /** Texts before the first message of a user, as the name of a conversation; the last of them count. */

@@ -69,9 +69,6 @@ export const readAtOnceBytes = 16 * 1024;
 export const scannedBytes = 1024 * 1024;
 /** Pages are decoded, and texts compared with a value, in pieces of up to 60 ms. */
 export const pieceBytes = 256 * 1024;
-/** References in references, and members of all schemas put together: a tool beyond it is unusable. */
-export const maxReferenceDepth = 8;
-export const maxSchemaMembers = 10_000;
 /** Names with a remembered accepted definition, also of tools no longer listed. */
 export const maxAccepted = 1_000;
 /** Alerts of one list, and the length of a description in one; the API shows all. */

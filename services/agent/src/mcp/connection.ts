@@ -12,6 +12,7 @@ import {
   type Tool,
 } from '@modelcontextprotocol/client';
 import type { McpTransport } from '@gatehouse/contract/mcp-servers';
+import { judgedSchema } from '@gatehouse/dialects/translation/schema/tool-schema';
 import type { Egress } from '@gatehouse/egress/egress';
 import { version } from '@gatehouse/kit/version';
 import { bearerFetch } from './bearer-fetch.ts';
@@ -23,7 +24,6 @@ import type { MessageReader } from './message-reader.ts';
 import { pageBytesKey, reasonKey, schemaKey } from './rpc-message.ts';
 import type { ServerAccess } from './server-access.ts';
 import { digestOf } from './tool-review.ts';
-import { judgedSchema } from './tool-schema.ts';
 import { maxAnswerBytes, maxListBytes, maxNameChars, maxPages, maxTools, judgedAtOnce } from '../bounds.ts';
 
 export interface ConnectionOptions {

@@ -145,7 +145,7 @@ function toolOf(value: unknown): Fields | null {
 /** In place of an unusable schema. */
 const fitsNothing = JSON.stringify({ not: {} });
 
-/** The text of a schema of arguments. See `tool-schema.ts` for what becomes of it. */
+/** The text of a schema of arguments. See `judgedSchema` for its mended form. */
 function schemaOf(schema: unknown): Fields {
   if (schema === undefined || schema === null || schema === true) return { [schemaKey]: '{}' };
   if (!isFields(schema)) return { [schemaKey]: fitsNothing, [reasonKey]: 'input_schema is not a schema.' };

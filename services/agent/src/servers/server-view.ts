@@ -1,10 +1,10 @@
 import type { McpAuthView } from '@gatehouse/contract/mcp-auth';
 import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
+import { judgedSchema } from '@gatehouse/dialects/translation/schema/tool-schema';
 import { isEnabled, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
 import { modelNames } from '../mcp/model-names.ts';
 import { acceptance, digestOf, type AcceptedTool } from '../mcp/tool-review.ts';
-import { judgedSchema } from '../mcp/tool-schema.ts';
 
 /** `userList`: the list of the acting user, of a server where each user has one. */
 export function showServer(

@@ -1,3 +1,4 @@
+import { judgedSchema } from '@gatehouse/dialects/translation/schema/tool-schema';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
@@ -6,7 +7,6 @@ import { isEnabled, isPerUser, type KnownHead, type McpSettings } from '../mcp/m
 import type { McpTool } from '../mcp/mcp-tool.ts';
 import type { ListHead, ListTexts } from '../mcp/tool-lists.ts';
 import { acceptance, type AcceptedTool } from '../mcp/tool-review.ts';
-import { judgedSchema } from '../mcp/tool-schema.ts';
 import { mendedAtOnce } from '../bounds.ts';
 
 /** A usable tool. */

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { mendedSchema, placeOf, Unusable, type Reference } from './mended-schema.ts';
-import { maxReferenceDepth, maxSchemaMembers } from '../bounds.ts';
+import { maxReferenceDepth, maxSchemaMembers } from '../../bounds.ts';
 
 /** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
 
