@@ -7,12 +7,12 @@ import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api
 import { modelPrice } from './catalogue-price.ts';
 import { isNameOrPattern, isPattern, knownReasoning, ModelNames, upstreamBehind } from './model-names.ts';
 import {
-  apisOf,
   hasEmbeddings,
   hasPool,
   name,
   oneOf,
   provider,
+  traitsOf,
   weight,
   type Provider,
 } from './provider-schema.ts';
@@ -285,7 +285,7 @@ function deployed(
       problems.push(`model ${rest.id}: there is no provider ${providerName}`);
       return [];
     }
-    const [first, ...others] = apisOf[provider.kind];
+    const [first, ...others] = traitsOf(provider.kind).apis;
     const api = asked === undefined || (deployments !== undefined && !others.includes(asked)) ? first : asked;
     const upstreamModel = own ?? named ?? rest.id;
     // Names behind a pattern are known one by one.
@@ -293,7 +293,7 @@ function deployed(
     return [{ ...rest, api, provider, upstreamModel, reasoning, weight, others: [], pattern: null }];
   });
   const kinds = [...new Set(found.map(({ provider: { kind } }) => kind))];
-  if (asked !== undefined && kinds.length > 0 && !kinds.some((kind) => apisOf[kind].includes(asked)))
+  if (asked !== undefined && kinds.length > 0 && !kinds.some((kind) => traitsOf(kind).apis.includes(asked)))
     problems.push(`model ${rest.id}: providers of kind ${kinds.join(', ')} have no API ${asked}`);
   const names = found.map(({ provider, upstreamModel }) => `${upstreamModel} of ${provider.name}`);
   problems.push(...repeated(names).map((problem) => `model ${rest.id}: ${problem}`));

@@ -180,39 +180,70 @@ export const provider = z.discriminatedUnion('kind', [
 export type Provider = z.output<typeof provider>;
 export type ProviderOf<Kind extends Provider['kind']> = Extract<Provider, { kind: Kind }>;
 
-/** APIs of each kind of provider; the first is the default of a model. */
-export const apisOf: Record<Provider['kind'], readonly [UpstreamApi, ...UpstreamApi[]]> = {
-  openai: ['chat', 'responses'],
-  azure: ['chat', 'responses'],
-  anthropic: ['messages'],
-  google: ['gemini'],
-  vertex: ['gemini', 'messages'],
-  bedrock: ['converse', 'messages'],
-};
+/** The differences between kinds of providers, besides their files in `providers/kinds/`. */
+interface KindTraits {
+  /** The first is the default of a model. */
+  apis: readonly [UpstreamApi, ...UpstreamApi[]];
+  /** The API with embeddings; null for a kind without them. */
+  embedsIn: UpstreamApi | null;
+  /** Whether a model has embeddings, for kinds that know it by its name. */
+  embeds?: (upstreamModel: string) => boolean;
+  /** Whether calls may carry a key, of a pool or of a tenant. */
+  takesKeys: boolean;
+  /** Whether every account reads the reasoning signatures of a vendor. */
+  sharesSignatures: boolean;
+  /** The words of a 400 for a model whose tokens it can't count. */
+  uncounted?: RegExp;
+}
 
-/** The APIs in which each kind has embeddings. */
-const embedsIn: Record<Provider['kind'], readonly UpstreamApi[]> = {
-  openai: ['chat'],
-  azure: ['chat'],
-  anthropic: [],
-  google: ['gemini'],
-  vertex: ['gemini'],
-  bedrock: ['converse'],
-};
+const kinds = {
+  openai: { apis: ['chat', 'responses'], embedsIn: 'chat', takesKeys: true, sharesSignatures: false },
+  azure: { apis: ['chat', 'responses'], embedsIn: 'chat', takesKeys: true, sharesSignatures: false },
+  anthropic: { apis: ['messages'], embedsIn: null, takesKeys: true, sharesSignatures: false },
+  google: { apis: ['gemini'], embedsIn: 'gemini', takesKeys: true, sharesSignatures: false },
+  vertex: {
+    apis: ['gemini', 'messages'],
+    embedsIn: 'gemini',
+    embeds: (model) => vertexTextsPerCall(model) !== null,
+    takesKeys: false,
+    sharesSignatures: true,
+  },
+  bedrock: {
+    apis: ['converse', 'messages'],
+    embedsIn: 'converse',
+    embeds: (model) => bedrockEmbedder(model) !== null,
+    takesKeys: true,
+    sharesSignatures: true,
+    uncounted: /\bcounting tokens\b|\bCountTokens\b/i,
+  },
+} as const satisfies Record<Provider['kind'], KindTraits>;
 
-/** Whether a model of the provider may have embeddings: those of Bedrock and Vertex are known by their names. */
+export function traitsOf(kind: Provider['kind']): KindTraits {
+  return kinds[kind];
+}
+
+/** Kinds of providers with keys. */
+export type KeyedKind = {
+  [Kind in Provider['kind']]: (typeof kinds)[Kind]['takesKeys'] extends true ? Kind : never;
+}[Provider['kind']];
+
+/** Whether calls of a provider may carry a key. */
+export function takesKeys(provider: Provider): provider is ProviderOf<KeyedKind> {
+  return kinds[provider.kind].takesKeys;
+}
+
+/** Whether a model of the provider may have embeddings. */
 export function hasEmbeddings(
   { kind }: Pick<Provider, 'kind'>,
   { api, upstreamModel }: AnsweringModel,
 ): boolean {
-  if (!embedsIn[kind].includes(api)) return false;
-  if (kind === 'bedrock') return bedrockEmbedder(upstreamModel) !== null;
-  return kind !== 'vertex' || vertexTextsPerCall(upstreamModel) !== null;
+  const { embedsIn, embeds } = traitsOf(kind);
+  return embedsIn === api && (embeds?.(upstreamModel) ?? true);
 }
 
 /** Whether a provider has several keys, or may have. */
 export function hasPool(entry: Provider): boolean {
-  return entry.kind !== 'vertex' && entry.keys !== undefined;
+  return takesKeys(entry) && entry.keys !== undefined;
 }
 
 /** Environment variables with secrets in an entry: members like `api_key_env`, at any depth. */

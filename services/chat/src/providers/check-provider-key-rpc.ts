@@ -8,7 +8,7 @@ import {
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
-import type { Provider } from '../catalogue/provider-schema.ts';
+import { takesKeys, type Provider } from '../catalogue/provider-schema.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import type { ProviderRegistry } from './registry.ts';
 
@@ -42,7 +42,7 @@ export function checkProviderKey({
       // A provider without usable models for the tenant is as unknown as a missing one.
       const provider = catalogue.providers.find(({ name }) => name === request.provider);
       if (provider === undefined || usable.length === 0) return { verdict: KeyVerdict.UNKNOWN_PROVIDER };
-      if (provider.kind === 'vertex') return { verdict: KeyVerdict.NO_KEYS };
+      if (!takesKeys(provider)) return { verdict: KeyVerdict.NO_KEYS };
       const unknownModel = request.models.find((entry) => {
         const entries = new AllowedModels([entry]);
         const named = catalogue.find(entry, allowedModels);

@@ -1,4 +1,5 @@
 import { deploymentName, type Model } from '../catalogue/catalogue.ts';
+import { traitsOf } from '../catalogue/provider-schema.ts';
 import type { RequestHead } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { Cooldowns } from './cooldowns.ts';
@@ -29,13 +30,10 @@ function saysUnknownTrigger({ kind, details }: ProviderFailure): boolean {
   return isRefused && (message.includes(triggerType) || body?.includes(triggerType) === true);
 }
 
-/** Bedrock's words for a model without CountTokens. */
-const withoutCounts = /\bcounting tokens\b|\bCountTokens\b/i;
-
 /** Whether a failure says the tokens of a model can't be counted. */
 export function saysUncounted(model: Model, failure: ProviderFailure): boolean {
   const { status, message = '' } = failure.details;
-  const isWord = model.provider.kind === 'bedrock' && status === 400 && withoutCounts.test(message);
+  const isWord = status === 400 && traitsOf(model.provider.kind).uncounted?.test(message) === true;
   return isWord || saysUnknownMethod(failure);
 }
 

@@ -1,4 +1,4 @@
-import type { Provider } from '../catalogue/provider-schema.ts';
+import { takesKeys, type KeyedKind, type Provider } from '../catalogue/provider-schema.ts';
 import { fixedHeaders, noCredentials, type Secrets } from './credentials.ts';
 import { awsKeys } from './credentials/aws.ts';
 import { bearer } from './credentials/bearer.ts';
@@ -24,7 +24,7 @@ export function kindOf(
 ): ProviderKind {
   const secret = (named: string | undefined): string | undefined =>
     named === undefined ? undefined : secrets[named];
-  if (provider.kind === 'vertex')
+  if (!takesKeys(provider))
     return vertex(provider, bearer(googleTokens(provider.credentials_file), onFailure));
   const keyCredentials = fixedHeaders(keyHeaders(provider.kind, secret(provider.api_key_env)));
   switch (provider.kind) {
@@ -45,9 +45,6 @@ export function kindOf(
     }
   }
 }
-
-/** Kinds of providers with keys. */
-export type KeyedKind = Exclude<Provider['kind'], 'vertex'>;
 
 /** The headers with the key of a kind of provider. `key`: undefined for servers without one. */
 export function keyHeaders(kind: KeyedKind, key: string | undefined): Record<string, string> {
@@ -98,7 +95,7 @@ export function poolKeysOf(
   secrets: Secrets,
   onFailure: (error: Error) => void,
 ): KeySource[] {
-  if (provider.kind === 'vertex') return [];
+  if (!takesKeys(provider)) return [];
   const { kind, keys = [] } = provider;
   return keys.map(({ env, file, weight }) => {
     if (file !== undefined)

@@ -6,7 +6,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
-import { apisOf, type Provider } from '../catalogue/provider-schema.ts';
+import { takesKeys, traitsOf, type Provider } from '../catalogue/provider-schema.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '@gatehouse/dialects/dialect';
 import type { Hasher, KeyRing } from '@gatehouse/secrets/key-ring';
@@ -242,7 +242,7 @@ export class ProviderRegistry {
   /** Whether a provider accepts a key of a tenant, by a free call; null without one, or if it fails. */
   async acceptsKey(provider: Provider, key: string): Promise<boolean | null> {
     const call = freeCallOf(provider);
-    if (call === null || provider.kind === 'vertex') return null;
+    if (call === null || !takesKeys(provider)) return null;
     const headers = keyHeaders(provider.kind, key);
     const status = await this.#accesses.accessByName(provider.name)?.adapter.statusOf(call.path, headers);
     if (status === call.refusal) return false;
@@ -318,7 +318,7 @@ function resourcesAt(
   { provider, adapter }: ProviderAccess,
   credentials: Credentials | undefined,
 ): ProviderResources {
-  const format = dialectOf(apisOf[provider.kind][0]) ?? dialects[defaultDialect];
+  const format = dialectOf(traitsOf(provider.kind).apis[0]) ?? dialects[defaultDialect];
   return new ProviderResources({ provider, adapter, credentials, format });
 }
 

@@ -6,10 +6,8 @@ import { originOf as converseOrigin } from '@gatehouse/dialects/model-family';
 import { signatureId, signatureIdsIn, signatureSteps } from '@gatehouse/dialects/signatures-in';
 import { originAt } from '@gatehouse/dialects/translation/signatures';
 import type { Model } from '../catalogue/catalogue.ts';
+import { traitsOf } from '../catalogue/provider-schema.ts';
 import type { KeyRotation } from './key-pool.ts';
-
-/** Clouds where every account reads the signatures of a vendor. */
-const clouds: ReadonlySet<string> = new Set(['vertex', 'bedrock']);
 
 /**
  * The only account to read the signatures of a model; null where every account of its vendor does. `key`: the name of
@@ -19,7 +17,8 @@ export function accountOf({ api, provider }: Model, key: string | null): string 
   const readers = dialectOf(api)?.signatures?.readers;
   if (readers === undefined) return null;
   if (readers === 'key') return digestOf([provider.name, key]);
-  const isVendors = clouds.has(provider.kind) || readers.test(new URL(provider.base_url).hostname);
+  const isVendors =
+    traitsOf(provider.kind).sharesSignatures || readers.test(new URL(provider.base_url).hostname);
   return isVendors ? null : digestOf([provider.name]);
 }
 

@@ -2,7 +2,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { Provider } from '../catalogue/provider-schema.ts';
+import { takesKeys, type Provider } from '../catalogue/provider-schema.ts';
 import { Choices } from './choice.ts';
 import { fixedHeaders, noCredentials, type Credentials } from './credentials.ts';
 import { KeyPool } from './key-pool.ts';
@@ -49,7 +49,7 @@ export class TenantKeyPools {
   }
 
   #credentialsOf(provider: Provider, tenantId: string, { id, sealed }: TenantProviderKey): Credentials {
-    if (provider.kind === 'vertex') return unusable;
+    if (!takesKeys(provider)) return unusable;
     try {
       const key = openProviderKey(this.#options.keyRing, { tenantId, id }, sealed);
       return fixedHeaders(keyHeaders(provider.kind, key));
