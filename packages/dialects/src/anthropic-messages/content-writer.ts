@@ -15,7 +15,6 @@ import { DeferredText, RawJson, writeJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { plainText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
-import { isEmpty } from '../translation/ordered-turns.ts';
 import { parsedBytes } from '../bounds.ts';
 
 /** The blocks of a part. Other providers' thoughts have no block. */
@@ -61,7 +60,7 @@ export function deferredInput({ id, argumentsText }: CallPart): DeferredText {
 }
 
 function resultBlock({ callId, parts, isError }: ResultPart, dropped: DroppedFields): Fields {
-  const content = parts.filter((part) => !isEmpty(part)).map((part) => plainBlock(part, dropped));
+  const content = parts.map((part) => plainBlock(part, dropped));
   return {
     ...{ type: 'tool_result', tool_use_id: callId },
     ...(content.length > 0 && { content }),

@@ -16,6 +16,7 @@ export const anthropicMessagesTranslation = {
   cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongWords('prompt is too long'),
+  rules: () => ({ emptyTexts: 'white-space' }),
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

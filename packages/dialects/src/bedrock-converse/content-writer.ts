@@ -3,7 +3,6 @@ import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
-import { isEmpty } from '../translation/ordered-turns.ts';
 import type { CachePoints } from './cache-points.ts';
 import { familyOf, originOf } from '../model-family.ts';
 import { isPlainText } from '../file-types.ts';
@@ -92,7 +91,7 @@ class BlockWriter {
 
   #result({ callId, parts, isError }: ResultPart): Fields {
     const marked = isError && !this.#hasStatus ? asError(parts) : parts;
-    const content = marked.filter((part) => !isEmpty(part)).map((part) => this.#plain(part));
+    const content = marked.map((part) => this.#plain(part));
     return {
       toolResult: { toolUseId: callId, content, ...(isError && this.#hasStatus && { status: 'error' }) },
     };

@@ -10,6 +10,7 @@ const counted = ['messages', 'system', 'toolConfig', 'additionalModelRequestFiel
 /** Bedrock's Converse, in which providers are called and no client asks. */
 export const bedrockConverseTranslation = {
   ...{ writeRequest, readAnswer, hasCachePoints },
+  rules: () => ({ emptyTexts: 'white-space' }),
   eventSource: (facts) => new ConverseSource(facts),
   counts: {
     request: (request) => ({ input: { converse: countedMembers(request, counted) } }),

@@ -16,6 +16,7 @@ export const geminiTranslation = {
     'The input token count exceeds the maximum number of tokens allowed',
     'the input token count',
   ),
+  rules: () => ({ emptyTexts: 'no-character' }),
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),
   counts: {

@@ -13,6 +13,7 @@ export const openAiChatTranslation = {
   thoughtIds: chatIds,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongCode,
+  rules: () => ({ emptyTexts: 'no-character' }),
   eventSource: (facts) => new ChunkSource(facts),
   eventWriter: () => new ChunkWriter(),
 } satisfies TranslatedApi;

@@ -23,6 +23,7 @@ export const openAiResponsesTranslation = {
   signaturePlace: '`encrypted_content` of a `reasoning` item',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, echoedFields },
   formatError: withTooLongCode,
+  rules: () => ({ emptyTexts: 'no-character' }),
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: (echoed) => new ResponseWriter(echoed),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

@@ -6,6 +6,7 @@ import type { Conversation } from './conversation.ts';
 import type { CutTexts } from '../wire/cut-texts.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, DroppedFields } from './dropped-fields.ts';
+import type { TargetRules } from './mended-conversation.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { EventSource, EventWriter } from './stream-events.ts';
@@ -40,6 +41,8 @@ export interface ClientFormat {
 
 /** An API as providers have it. */
 export interface ProviderFormat {
+  /** The forms of requests its models take. */
+  rules(facts: ModelFacts): TargetRules;
   /** The request for a provider, to be written by `jsonPieces`, which may throw 400s too. */
   writeRequest(conversation: Conversation, facts: ModelFacts, dropped: DroppedFields): Steps<object>;
   /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */

@@ -33,6 +33,7 @@ const bedrock: Api = {
   readRequest: (_fields, _source, _left) => {
     throw new Error('it is read by its text');
   },
+  rules: bedrockConverseTranslation.rules,
   writeRequest: (conversation, _facts, dropped) =>
     bedrockConverseTranslation.writeRequest(conversation, claude, dropped),
   readAnswer: bedrockConverseTranslation.readAnswer,

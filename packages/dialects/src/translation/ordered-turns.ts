@@ -16,7 +16,7 @@ export function* ownTurns(turns: readonly Turn[], origin: string): Steps<Turn[]>
  */
 function orderedTurns(turns: readonly Turn[]): Turn[] {
   const written: Turn[] = [];
-  for (const { role, parts } of withResultsBehindCalls(turns.map(withoutEmpty))) {
+  for (const { role, parts } of withResultsBehindCalls(turns)) {
     const last = written.at(-1);
     if (parts.length === 0) continue;
     if (role !== 'assistant' && last?.role === role) last.parts.push(...parts);
@@ -42,15 +42,6 @@ function withoutThoughts(turns: readonly Turn[]): readonly Turn[] {
 
 function isThought({ kind }: Part): boolean {
   return kind === 'thinking';
-}
-
-/** Empty texts are refused. */
-function withoutEmpty(turn: Turn): Turn {
-  return { ...turn, parts: turn.parts.filter((part) => !isEmpty(part)) };
-}
-
-export function isEmpty(part: Part): boolean {
-  return (part.kind === 'text' || part.kind === 'refusal') && part.text.trim() === '';
 }
 
 /**

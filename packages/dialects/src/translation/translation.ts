@@ -21,6 +21,7 @@ import type { Conversation, ReasoningSignature } from './conversation.ts';
 import { bedrockConverseTranslation } from '../bedrock-converse/translation.ts';
 import { geminiTranslation } from '../gemini/translation.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
+import { mendedConversation } from './mended-conversation.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { jsonPieces } from '../wire/json-pieces.ts';
 import { DroppedFields } from './dropped-fields.ts';
@@ -160,7 +161,8 @@ export class Translation {
         : await inTurn(() => thinkingTurns(inputTurns, thoughts));
     const accountTurns = await inTurn(() => turnsAt(turns, this.#facts.account));
     const asking = { ...read, turns: accountTurns, stream: isStream ?? read.stream };
-    const flat = await runSteps(this.#names.flat(asking), inTurn);
+    const mended = await runSteps(mendedConversation(asking, this.#upstream.rules(this.#facts)), inTurn);
+    const flat = await runSteps(this.#names.flat(mended), inTurn);
     const request = await runSteps(this.#upstream.writeRequest(flat, this.#facts, dropped), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
     const written = await runSteps(writtenIn(counted ?? request, short.length), inTurn);

@@ -1,0 +1,53 @@
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import type { CachePoint, Conversation, Part, ResultPart, Turn } from './conversation.ts';
+
+/** Forms of a request that one API takes and another one refuses. */
+export interface TargetRules {
+  /** Texts refused as empty: without a character, or of white space alone. */
+  emptyTexts: 'no-character' | 'white-space';
+}
+
+/** The conversation in the forms of its target. A form without a meaning of its own is changed, not refused. */
+export function* mendedConversation(conversation: Conversation, rules: TargetRules): Steps<Conversation> {
+  const isEmpty = rules.emptyTexts === 'white-space' ? isWhiteSpace : hasNoCharacter;
+  const turns: Turn[] = [];
+  for (const turn of conversation.turns) {
+    const filled = withoutEmptyTexts(turn, isEmpty);
+    if (filled.parts.length > 0) turns.push(filled);
+    yield;
+  }
+  if (turns.length === 0) turns.push({ role: 'user', parts: [{ kind: 'text', text: '(no text)' }] });
+  return { ...conversation, turns };
+}
+
+const hasNoCharacter = (text: string): boolean => text === '';
+const isWhiteSpace = (text: string): boolean => !/\S/u.test(text);
+
+/** A turn without its empty texts; the same one where it has no such text. */
+function withoutEmptyTexts(turn: Turn, isEmpty: (text: string) => boolean): Turn {
+  const parts = turn.parts.map((part) => (part.kind === 'result' ? filledResult(part, isEmpty) : part));
+  return { ...turn, parts: filledParts(parts, isEmpty) };
+}
+
+function filledResult(result: ResultPart, isEmpty: (text: string) => boolean): ResultPart {
+  return { ...result, parts: filledParts(result.parts, isEmpty) };
+}
+
+/** The place up to which a prompt is cached moves from an empty text to the part before it. */
+function filledParts<Kind extends Part>(parts: readonly Kind[], isEmpty: (text: string) => boolean): Kind[] {
+  const filled: Kind[] = [];
+  for (const part of parts) {
+    if (!('text' in part) || part.kind === 'thinking' || !isEmpty(part.text)) {
+      filled.push(part);
+      continue;
+    }
+    const before = filled.at(-1);
+    if ('cacheTtl' in part && before !== undefined && takesPoint(before))
+      filled[filled.length - 1] = { ...before, cacheTtl: part.cacheTtl };
+  }
+  return filled;
+}
+
+function takesPoint(part: Part): part is Part & CachePoint {
+  return part.kind !== 'thinking' && part.kind !== 'refusal';
+}
