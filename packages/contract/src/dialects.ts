@@ -7,6 +7,8 @@ interface ClientDialect {
   keyHeaders: readonly string[];
   /** The query parameter in which they may send it; null without one. */
   keyInQuery: string | null;
+  /** Headers of its clients, in lower case, passed to providers of the same API. */
+  passedHeaders: readonly string[];
   errorBody: z.ZodType;
   /** Whether clients get a provider's error about their request with the body the provider wrote. */
   keepsErrorBodies: boolean;
@@ -17,17 +19,25 @@ interface ClientDialect {
  * write errors in its format.
  */
 export const clientDialects = {
-  chat: { keyHeaders: [], keyInQuery: null, errorBody, keepsErrorBodies: false },
-  responses: { keyHeaders: [], keyInQuery: null, errorBody, keepsErrorBodies: true },
+  chat: { keyHeaders: [], keyInQuery: null, passedHeaders: [], errorBody, keepsErrorBodies: false },
+  responses: {
+    keyHeaders: [],
+    keyInQuery: null,
+    passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
+    errorBody,
+    keepsErrorBodies: true,
+  },
   messages: {
     keyHeaders: ['x-api-key'],
     keyInQuery: null,
+    passedHeaders: ['anthropic-version', 'anthropic-beta'],
     errorBody: anthropicErrorBody,
     keepsErrorBodies: true,
   },
   gemini: {
     keyHeaders: ['x-goog-api-key'],
     keyInQuery: 'key',
+    passedHeaders: [],
     errorBody: googleErrorBody,
     keepsErrorBodies: true,
   },
@@ -45,6 +55,15 @@ export function keyHeadersAt(path: string, dialects: readonly DialectName[]): re
     ? ['api-key']
     : dialects.flatMap((name): readonly string[] => clientDialects[name].keyHeaders);
 }
+
+/** The headers that name the session of a request: the gateway's own, then those of clients, in order of precedence. */
+export const sessionHeaders = [
+  'x-session-id',
+  'x-claude-code-session-id',
+  'session-id',
+  'session_id',
+  'x-session-affinity',
+] as const;
 
 /** The internal header by which the edge names the dialect of a request to a service; absent for the default. */
 export const dialectHeader = 'x-gatehouse-dialect';

@@ -45,8 +45,6 @@ export type Operation = 'chat' | 'embeddings';
 
 /** Requests, as clients write them and as providers of the same format read them. */
 export interface RequestFormat {
-  /** Headers of clients, in lower case, passed to providers of the same API. */
-  readonly passedHeaders: readonly string[];
   /**
    * Reads a request. `parsed` is its body as JSON; `inPath`: the part of it in its path, in dialects with one there.
    * Throws 400s with the name of the field.

@@ -11,7 +11,6 @@ import { readWhole } from './response.ts';
 /** Anthropic's messages. */
 export const anthropicMessagesDialect = {
   name: 'messages',
-  passedHeaders: ['anthropic-version', 'anthropic-beta'],
   readRequest,
   pathOf: ({ operation }) => (operation === 'count' ? '/v1/messages/count_tokens' : '/v1/messages'),
   signatures: {

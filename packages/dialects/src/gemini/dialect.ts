@@ -12,7 +12,6 @@ import { readWhole } from './response.ts';
 /** Google's Gemini API. */
 export const geminiDialect = {
   name: 'gemini',
-  passedHeaders: [],
   readRequest,
   // This version has every field of v1.
   pathOf: (call) => `/v1beta/models/${inPath(call.model)}:${methodOf(call)}`,

@@ -11,7 +11,6 @@ import { readWhole } from './whole-answer.ts';
 /** OpenAI's chat completions and embeddings, as clients send them and servers imitate them. */
 export const openAiChatDialect = {
   name: 'chat',
-  passedHeaders: [],
   readRequest,
   pathOf: ({ operation }) => (operation === 'embeddings' ? '/embeddings' : '/chat/completions'),
   signatures: null,

@@ -15,7 +15,6 @@ const methods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/c
 /** OpenAI's responses. Providers keep no responses: the gateway does. */
 export const openAiResponsesDialect = {
   name: 'responses',
-  passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
   readRequest,
   readCompaction,
   pathOf: ({ operation }) => `/responses${methods[operation]}`,

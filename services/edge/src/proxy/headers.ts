@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
+import { clientDialects, sessionHeaders } from '@gatehouse/contract/dialects';
 
 /**
  * The client's headers passed to services. An allow-list: it keeps out internal headers (`x-gatehouse-*`), those only
@@ -6,22 +7,15 @@ import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
  */
 const passedOn = [
   'accept',
-  'anthropic-beta',
-  'anthropic-version',
   'content-length',
   'content-type',
   'idempotency-key',
-  'openai-beta',
-  'session-id',
-  'session_id',
   'tracestate',
   'user-agent',
-  'x-claude-code-session-id',
-  'x-openai-internal-codex-responses-lite',
-  'x-session-affinity',
-  'x-session-id',
   'x-stream-events',
-] as const;
+  ...sessionHeaders,
+  ...Object.values(clientDialects).flatMap(({ passedHeaders }): readonly string[] => passedHeaders),
+];
 
 /** Names and values in turn. V8 keeps no shapes for objects with so many different names, so lookups would be slow. */
 export type HeaderList = string[];
