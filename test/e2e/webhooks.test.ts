@@ -81,6 +81,21 @@ it('a signed delivery is answered by the agent, metered, and traced as a run wit
   expect(again.headers.get('idempotency-replayed')).toBe('true');
 });
 
+it('a delivery may name the headers of its signature as Svix does', async () => {
+  const body = JSON.stringify({ input: 'a user signed up' });
+  const standard = signed({ scheme: 'standard', secret: endpoint.secret }, body, { id: 'msg_svix' });
+  const names = Object.entries(standard).map(([name, value]): [string, string] => [
+    name.replace('webhook-', 'svix-'),
+    value,
+  ]);
+  const response = await fetch(`${gateway.url}/v1/webhooks/llm?endpoint=${endpoint.id}`, {
+    method: 'POST',
+    headers: [['content-type', 'application/json'], ...names],
+    body,
+  });
+  expect(response.status).toBe(200);
+});
+
 it('an async delivery keeps its result', async () => {
   const accepted = await deliver(JSON.stringify({ input: 'later', mode: 'async' }));
   expect(accepted.status).toBe(202);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { instanceExample } from './channel-instances.ts';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
 import { accepted, ok, pageOf, routesWith, scope, type Route } from './route.ts';
+import { standardSignatureHeaders } from './signature-headers.ts';
 
 /** Messages of channels, `POST /v1/webhooks/message`, and their conversations. */
 
@@ -9,9 +10,7 @@ const KiB = 1024;
 
 /** The headers with a provider's proof of a genuine message. */
 export const messageHeaders = [
-  'webhook-id',
-  'webhook-timestamp',
-  'webhook-signature',
+  ...standardSignatureHeaders,
   'x-telegram-bot-api-secret-token',
   'x-slack-signature',
   'x-slack-request-timestamp',

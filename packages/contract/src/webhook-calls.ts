@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, recordOf, storableText, userId, utcTime, uuid } from './fields.ts';
 import { accepted, MiB, ok, pageOf, routesWith, scope, type Route } from './route.ts';
+import { standardSignatureHeaders } from './signature-headers.ts';
 import { webhookMode } from './webhook-endpoints.ts';
 
 /** Deliveries for agents, and their results: `POST /v1/webhooks/llm`, `/v1/webhooks/calls*`. */
@@ -9,9 +10,7 @@ import { webhookMode } from './webhook-endpoints.ts';
 export const deliveryHeaders = [
   'authorization',
   'x-webhook-endpoint',
-  'webhook-id',
-  'webhook-timestamp',
-  'webhook-signature',
+  ...standardSignatureHeaders,
   'x-hub-signature-256',
   'x-github-delivery',
   'x-github-event',
@@ -177,8 +176,9 @@ export const routes: readonly Route[] = [
     summary: 'Call the agent of a webhook endpoint',
     description: [
       'The delivery is signed by the scheme of the endpoint, over the bytes of the body: `webhook-id`,',
-      '`webhook-timestamp` and `webhook-signature` (Standard Webhooks) by default. A repeat of a delivery, by its id or',
-      'its body, gets the same response with `Idempotency-Replayed: true`. An endpoint with a template takes any JSON.',
+      '`webhook-timestamp` and `webhook-signature` (Standard Webhooks), or the same as `svix-…`, by default. A repeat of a',
+      'delivery, by its id or its body, gets the same response with `Idempotency-Replayed: true`. An endpoint with a',
+      'template takes any JSON.',
       'The ping of a new webhook of GitHub, and checks of Slack for slash commands, are ignored. `url_verification` of',
       'Slack is answered with its `challenge`.',
     ].join('\n'),

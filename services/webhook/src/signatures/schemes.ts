@@ -117,17 +117,33 @@ const slack: Scheme = {
   },
 };
 
-/** `v1,<base64>`, separated by spaces, of `<id>.<time>.<body>`: Standard Webhooks 1.0.0. */
+/** Prefixes of the headers of a Standard Webhook: the specification's, and Svix's own. */
+const standardPrefixes = ['webhook', 'svix'] as const;
+
+/** The id, time and signatures under the first prefix with all three; both sets are never mixed. */
+function standardParts(request: VerifiableRequest): { id: string; time: string; signatures: string } | null {
+  for (const prefix of standardPrefixes) {
+    const id = single(request, `${prefix}-id`);
+    const time = single(request, `${prefix}-timestamp`);
+    const signatures = single(request, `${prefix}-signature`);
+    if (id !== null && time !== null && signatures !== null) return { id, time, signatures };
+  }
+  return null;
+}
+
+/**
+ * `v1,<base64>`, separated by spaces, of `<id>.<time>.<body>`: Standard Webhooks 1.0.0. Svix names the headers `svix-*`:
+ * https://docs.svix.com/receiving/verifying-payloads/how-manual
+ */
 const standard: Scheme = {
   takesSecret: false,
   keyOf: standardKey,
   read: (request) => {
-    const id = single(request, 'webhook-id');
-    const time = single(request, 'webhook-timestamp');
+    const { id, time, signatures } = standardParts(request) ?? {};
     const timestamp = seconds(time);
-    if (id === null || !isId(id) || time === null || timestamp === null) return null;
-    const signatures = listed(single(request, 'webhook-signature'), ' ', 'v1,').map(base64);
-    return claimOf(signatures, [id, '.', time, '.', request.body], { timestamp, id, idIsSigned: true });
+    if (id === undefined || !isId(id) || time === undefined || timestamp === null) return null;
+    const listedSignatures = listed(signatures ?? null, ' ', 'v1,').map(base64);
+    return claimOf(listedSignatures, [id, '.', time, '.', request.body], { timestamp, id, idIsSigned: true });
   },
 };
 

@@ -193,6 +193,38 @@ it('what the public library of Standard Webhooks signs is genuine', () => {
   );
 });
 
+describe('a Standard Webhook under names of Svix', () => {
+  const { secret, headers } = sent.standard;
+  const underSvix = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.replace('webhook-', 'svix-'), value]),
+  );
+  const [signature = '', wrong] = [headers['webhook-signature'], `v1,${'A'.repeat(43)}=`];
+
+  it('is genuine, and has the id of `svix-id`', () => {
+    expect(verify(delivery(underSvix, body), { scheme: 'standard', secrets: [secret], nowS })).toEqual({
+      id: 'msg_1',
+      idIsSigned: true,
+    });
+    const versions = { ...underSvix, 'svix-signature': `v1a,x ${wrong} ${signature}` };
+    expect(isGenuine('standard', secret, { headers: versions, body, nowS })).toBe(true);
+    expect(isGenuine('standard', secret, { headers: underSvix, body, nowS: nowS + 301 })).toBe(false);
+  });
+
+  it.each([
+    ['both sets, the same', { ...underSvix, ...headers }, true],
+    [
+      'both sets, with a wrong webhook-signature',
+      { ...underSvix, ...headers, 'webhook-signature': wrong },
+      false,
+    ],
+    ['both sets, with a wrong svix-signature', { ...headers, ...underSvix, 'svix-signature': wrong }, true],
+    ['parts of both', { ...underSvix, 'svix-id': [], 'webhook-id': 'msg_1' }, false],
+    ['svix-id sent twice', { ...underSvix, 'svix-id': ['msg_1', 'msg_1'] }, false],
+  ])('with %s', (_what, mixed, expected) => {
+    expect(isGenuine('standard', secret, { headers: mixed, body, nowS })).toBe(expected);
+  });
+});
+
 it('either secret of a rotation will do', () => {
   const { secret, headers } = sent.github;
   const secrets = ['another secret of it', secret];
