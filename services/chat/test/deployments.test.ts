@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { chat, ChatHarness } from './chat-harness.ts';
-import { KeyedProvider } from './keyed-provider.ts';
+import { KeyedProvider, type Refusal } from './keyed-provider.ts';
 
 /** The same each time, since the choice depends on it. */
 const principal = { tenantId: '01900000-0000-7000-8000-000000000001' };
@@ -24,6 +24,10 @@ beforeAll(async () => {
         { id: 'm', deployments, fallbacks: ['last'] },
         { id: 'last', provider: 'west' },
         { id: 'e', deployments },
+        { id: 'gone', deployments: [{ provider: 'east', weight: 1_000 }, { provider: 'west' }] },
+        { id: 'odd', deployments: [{ provider: 'east', weight: 1_000 }, { provider: 'west' }] },
+        { id: 'behind-*', provider: 'east', fallbacks: ['last'] },
+        { id: 'both', deployments: [{ provider: 'east' }, { provider: 'west' }] },
       ],
       embeddings: { model: 'e' },
     },
@@ -159,5 +163,67 @@ describe('a model with deployments', () => {
       east.refusals.clear();
     }
     expect(new Set(models)).toEqual(new Set(['m-west']));
+  });
+
+  const lacking = (code: string, status = 404): Refusal => ({
+    status,
+    body: { error: { code, message: 'The API deployment for this resource does not exist.' } },
+  });
+
+  it('goes on at the others without one that is deleted, which is then called now and then', async () => {
+    east.refusals.set('provider-key', lacking('DeploymentNotFound'));
+    try {
+      for (let n = 0; n < 6; n += 1)
+        expect(await ask(`gone-${n}`, { model: 'gone', stream: n % 2 === 1 })).toEqual([200, 'west']);
+      expect(east.taken().length).toBeLessThan(4);
+    } finally {
+      east.refusals.clear();
+    }
+    const metrics = await harness.metrics();
+    expect(metrics).toContain(
+      'gatehouse_provider_breaker_open{provider="east",model="gone",service="chat"} 1',
+    );
+  });
+
+  it.each([
+    ['OperationNotSupported', 400],
+    ['NotFound', 404],
+    ['Gone', 410],
+  ])('goes on at the others after %s', async (code, status) => {
+    east.refusals.set('provider-key', lacking(code, status));
+    try {
+      expect(await ask(`odd-${code}`, { model: 'odd' })).toEqual([200, 'west']);
+    } finally {
+      east.refusals.clear();
+    }
+    const metrics = await harness.metrics();
+    expect(metrics).toContain(
+      'gatehouse_provider_breaker_open{provider="east",model="odd",service="chat"} 0',
+    );
+  });
+
+  it('is a 404 where all deployments lack it, and where a client named it behind a pattern', async () => {
+    for (const provider of [east, west]) provider.refusals.set('provider-key', lacking('model_not_found'));
+    try {
+      expect((await ask('none', { model: 'both' }))[0]).toBe(404);
+      west.refusals.clear();
+      west.taken();
+      expect((await ask('invented', { model: 'behind-nothing' }))[0]).toBe(404);
+      expect(west.taken()).toEqual([]);
+    } finally {
+      east.refusals.clear();
+      west.refusals.clear();
+    }
+  });
+
+  it('is reported as it failed where a deployment is missing and another fails', async () => {
+    east.refusals.set('provider-key', lacking('model_not_found'));
+    west.refusals.set('provider-key', { status: 529 });
+    try {
+      expect((await ask('both', { model: 'both' }))[0]).toBe(503);
+    } finally {
+      east.refusals.clear();
+      west.refusals.clear();
+    }
   });
 });

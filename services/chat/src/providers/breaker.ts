@@ -5,8 +5,11 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { maxNamed } from '../bounds.ts';
 import { monotonicMs } from '@gatehouse/kit/clock';
 
-/** The circuit a failure counts for: all tenants' if no request can cause it, else its own tenant's. */
-export type Blame = 'all' | 'tenant';
+/**
+ * The circuit a failure counts for: all tenants' if no request can cause it, else its own tenant's. `missing` opens that
+ * of all tenants at once: the provider lacks the deployment.
+ */
+export type Blame = 'all' | 'tenant' | 'missing';
 
 type Call = Pick<CallScope, 'operation' | 'tenantId'>;
 
@@ -70,6 +73,11 @@ export class Breaker {
       return;
     }
     const now = this.#now();
+    if (blame === 'missing') {
+      findings.shared ??= new Circuit();
+      findings.shared.open(now);
+      return;
+    }
     const circuit = findings.findingOf(call.tenantId) ?? new Circuit();
     findings.set(call.tenantId, circuit);
     circuit.count(true, now);

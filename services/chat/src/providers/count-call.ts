@@ -6,6 +6,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { ProviderCall } from './adapter.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
+import { isUnknownName } from './missing-deployments.ts';
 import { methodScope, saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
@@ -59,7 +60,9 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
   const { missing } = providers;
   const isOpen = (model: Model): boolean =>
     providers.get(model).breaker.isOpenFor({ operation: 'chat', tenantId });
-  for (const model of call.models.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)))) {
+  const models = call.models.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)));
+  for (const [index, model] of models.entries()) {
+    if (isUnknownName(failure, models[index - 1], model)) break;
     const scope = methodScope(model, 'count', tenantId);
     if (missing.cooldownOf(scope) !== null) continue;
     const repeats = new Repeats(model.provider.max_retries);
@@ -74,9 +77,9 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
         missing.refused(scope, 'refused');
         break;
       }
-      failure = outcome;
-      if (!failure.fallbackHelps) throw failure;
-      const delay = repeats.after(failure);
+      if (failure === null || !outcome.lacksDeployment) failure = outcome;
+      if (!outcome.fallbackHelps) throw outcome;
+      const delay = repeats.after(outcome);
       if (delay === null) break;
       await sleep(delay, call.signal).catch(() => undefined);
       if (call.signal.aborted) throw ProviderFailure.aborted(model.provider.name, call.signal);

@@ -1,4 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { awsException, errorIn } from './error-fields.ts';
 
 /** The provider doesn't accept the key, or not for the call: some answer so where a scope is missing. */
 export const wrongKey = 401;
@@ -52,23 +53,15 @@ const openings: readonly (readonly [status: number, text: string, meant: number]
  */
 export function keyStatus(status: number, body: unknown, headers: Fields): number {
   if (status >= 500) return status;
-  const whole = fieldsOf(listOf(body)[0] ?? body);
-  const error = isFields(whole['error']) ? whole['error'] : whole;
+  const { whole, error } = errorIn(body);
   if (awsRefusals.has(awsException(whole, headers))) return wrongKey;
   if (spentNames.has(error['code']) || spentNames.has(error['type'])) return spentKey;
   return googleStatus(error) ?? statusByWords(status, error) ?? status;
 }
 
-/** The name of an exception, which may have a namespace before it and an address behind it. */
-function awsException(whole: Fields, headers: Fields): string {
-  const type = headers['x-amzn-errortype'] ?? whole['__type'];
-  if (typeof type !== 'string') return '';
-  return type.slice(0, 200).split(':', 1)[0]?.split('#').at(-1) ?? '';
-}
-
 function googleStatus(error: Fields): number | undefined {
   for (const detail of listOf(error['details']).slice(0, 32)) {
-    const { reason } = fieldsOf(detail);
+    const { reason }: Fields = isFields(detail) ? detail : {};
     const googleReason = typeof reason === 'string' ? googleReasons.get(reason) : undefined;
     if (googleReason !== undefined) return googleReason;
   }
@@ -79,8 +72,4 @@ function statusByWords(status: number, error: Fields): number | undefined {
   const message = error['message'] ?? error['Message'];
   if (typeof message !== 'string') return undefined;
   return openings.find(([openingStatus, text]) => openingStatus === status && message.startsWith(text))?.[2];
-}
-
-function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
 }

@@ -1,7 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { MeteredAnswer } from '@gatehouse/dialects/dialect';
-import type { Breaker } from './breaker.ts';
+import type { Blame, Breaker } from './breaker.ts';
 import type { DeploymentCalls } from './call-metrics.ts';
 import type { EndedCall } from './call-window.ts';
 import type { CallScope } from './findings.ts';
@@ -63,6 +63,9 @@ interface OpenCallOptions {
   record: AttemptRecord;
   /** The secrets sent with the call. */
   secrets: () => readonly string[];
+  /** The source of the model's name: the catalogue, or a client that named it behind a pattern. */
+  namedBy: 'catalogue' | 'client';
+  hasOwnKey: boolean;
 }
 
 const nothing = { beginning: '', chars: 0 };
@@ -105,7 +108,8 @@ export class OpenCall {
   async failed(thrown: unknown, begun: BegunAnswer | null): Promise<ProviderFailure> {
     if (!(thrown instanceof ProviderFailure)) throw thrown;
     const error = thrown.without(this.#options.secrets());
-    if (error.blame !== null) this.#options.breaker.failed(this.#call, error.blame);
+    const blame = blameOf(error, this.#options);
+    if (blame !== null) this.#options.breaker.failed(this.#call, blame);
     const isCancelled = error.kind === 'aborted' || error.kind === 'interrupted';
     this.#ended({ error: isCancelled ? null : error.toAppError().code, isCancelled, outputTokens: null });
     const { usage } = error.details;
@@ -124,4 +128,14 @@ export class OpenCall {
     const durationMs = monotonicMs() - this.#startedAt;
     this.#options.calls.ended({ ...end, durationMs, firstByteMs: this.#firstByteMs }, this.#call.choices);
   }
+}
+
+/** A client may have invented a name behind a pattern, and a tenant's own key may lack a model that others have. */
+function blameOf(
+  error: ProviderFailure,
+  { namedBy, hasOwnKey }: Pick<OpenCallOptions, 'namedBy' | 'hasOwnKey'>,
+): Blame | null {
+  if (!error.lacksDeployment) return error.blame;
+  if (namedBy === 'client') return null;
+  return hasOwnKey ? 'tenant' : error.blame;
 }

@@ -25,6 +25,7 @@ import type { Credentials } from './credentials.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
 import type { HttpAdapter } from './http-adapter.ts';
 import { OpenCall, type AttemptRecord } from './open-call.ts';
+import { isUnknownName } from './missing-deployments.ts';
 import { OwnSummaries } from './missing-methods.ts';
 import { accountOf, originBy } from './signature-origins.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -113,6 +114,7 @@ export class ProviderChain {
     let refusal: AppError | null = null;
     const { target, providers, receiver } = this.#options;
     for (const [index, model] of target.chain.entries()) {
+      if (isUnknownName(failure, target.chain[index - 1], model)) break;
       const repeats = new Repeats(model.provider.max_retries);
       while (this.#isWorthACall(index)) {
         const outcome = await this.#attempt(model);
@@ -343,10 +345,14 @@ export class ProviderChain {
   }
 
   #openCall(model: Model, calling: Calling): OpenCall {
-    const { tenantId, providers, record, request } = this.#options;
+    const { tenantId, providers, record, request, target } = this.#options;
     const call = { operation: calling.operation, tenantId, choices: request.choices };
     const { breaker, calls } = providers.get(model);
-    return new OpenCall(call, { breaker, calls, record, secrets: () => calling.sent?.secrets ?? [] });
+    return new OpenCall(call, {
+      ...{ breaker, calls, record, secrets: () => calling.sent?.secrets ?? [] },
+      namedBy: model.pattern === null ? 'catalogue' : 'client',
+      hasOwnKey: target.ownKeys?.has(model) === true,
+    });
   }
 
   /** Returns false if the answer is no longer wanted. */
@@ -372,11 +378,16 @@ interface Calling {
   sent?: ProviderCall;
 }
 
-/** The failure to report: the later one, or the one by which keys of either may be used sooner. */
+/**
+ * The failure to report: the later one, or the one by which keys of either may be used sooner. A missing deployment is
+ * reported where nothing else failed, since others may be back soon.
+ */
 function sooner(last: ProviderFailure | null, next: ProviderFailure): ProviderFailure {
+  if (last === null) return next;
+  if (next.lacksDeployment) return last;
   const waits = ({ details }: ProviderFailure): number =>
     details.isResting === true ? (details.retryAfterMs ?? Infinity) : -1;
-  return last !== null && waits(next) > waits(last) && waits(last) >= 0 ? last : next;
+  return waits(next) > waits(last) && waits(last) >= 0 ? last : next;
 }
 
 function tokenLimitOf({ provider, max_output_tokens: ofModel = Infinity }: Model, most: number): TokenLimit {

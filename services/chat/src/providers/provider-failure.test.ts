@@ -49,6 +49,19 @@ describe('a provider’s refusal', () => {
     },
   );
 
+  it.each([
+    [404, 'certain', 'missing'],
+    [404, 'likely', 'tenant'],
+    [410, 'certain', 'missing'],
+    [400, 'likely', 'tenant'],
+  ] as const)(
+    'with %d for a deployment that is %s to be missing helps by a fallback',
+    (status, absence, blame) => {
+      const failure = new ProviderFailure('status', 'acme', { status, absence });
+      expect(failure).toMatchObject({ retryable: false, fallbackHelps: true, blame });
+    },
+  );
+
   it('without words gets ours, and our code', () => {
     const error = new ProviderFailure('status', 'acme', { status: 400 }).toAppError();
     expect(error).toMatchObject({ publicCode: 'provider_bad_request', param: null });

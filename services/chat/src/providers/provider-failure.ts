@@ -2,6 +2,7 @@ import { AppError, type AppErrorOptions, type ErrorCode } from '@gatehouse/kit/e
 import type { ProviderError } from '@gatehouse/dialects/dialect';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { Blame } from './breaker.ts';
+import type { Absence } from './missing-deployments.ts';
 import { spentKey, wrongKey } from './key-status.ts';
 import { withoutSecrets } from './repeated-secrets.ts';
 
@@ -96,6 +97,8 @@ export interface FailureDetails {
   usage?: Usage;
   /** Whether nothing was sent: the call ended before it had a connection. */
   isUnsent?: boolean;
+  /** Set where the error concerns the deployment, which its provider lacks. */
+  absence?: Absence | undefined;
   /** Whether all keys for the call rest, so another call would have no key either. */
   isResting?: boolean;
   cause?: unknown;
@@ -178,14 +181,20 @@ export class ProviderFailure extends Error {
     return retryable.has(this.kind) || [408, 409, 429].includes(status) || status >= 500;
   }
 
-  /** Whether another model may answer. Not after an error caused by the client's request, nor after a whole answer. */
-  get fallbackHelps(): boolean {
-    return !final.has(this.kind) && !(this.#status in passedOn);
+  /** Whether its provider lacks the deployment, so the request may fit another one. */
+  get lacksDeployment(): boolean {
+    return this.kind === 'status' && this.details.absence !== undefined;
   }
 
-  /** The circuit it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
+  /** Whether another model may answer. Not after an error caused by the client's request, nor after a whole answer. */
+  get fallbackHelps(): boolean {
+    return !final.has(this.kind) && (this.lacksDeployment || !(this.#status in passedOn));
+  }
+
+  /** The circuit it counts for; null if the deployment did not cause it (4xx, clients that left). */
   get blame(): Blame | null {
     if (this.kind === 'unreachable') return 'all';
+    if (this.lacksDeployment) return this.details.absence === 'certain' ? 'missing' : 'tenant';
     const isBlameless = this.kind === 'status' ? this.#status < 500 : this.kind === 'own_key';
     return isBlameless || final.has(this.kind) ? null : 'tenant';
   }

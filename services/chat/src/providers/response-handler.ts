@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici';
 import type { ProviderError } from '@gatehouse/dialects/dialect';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { keyStatus } from './key-status.ts';
+import { absenceIn } from './missing-deployments.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { bytesWithoutSecrets } from './repeated-secrets.ts';
 import { parseRetryAfter } from './retry-delay.ts';
@@ -32,7 +33,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   protected readonly provider: string;
   protected readonly format: CallFormat;
   protected controller: Dispatcher.DispatchController | null = null;
-  readonly #call: Pick<ProviderCall, 'secrets' | 'copied'>;
+  readonly #call: Pick<ProviderCall, 'secrets' | 'copied' | 'model'>;
   readonly #room: CallRoom;
   #hasRoom = true;
   #workedMs = 0;
@@ -233,7 +234,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
       // Others may name the account of the platform.
       ...(keepsErrorBodies && !concernsRequest(status) ? { isOverload: words.isOverload } : words),
       ...(isKept && { body: bytes }),
-      status,
+      ...{ status, absence: absenceIn(status, body, headers, this.#call.model) ?? undefined },
       retryAfterMs: retryAfterMs ?? words.retryAfterMs,
     });
   }

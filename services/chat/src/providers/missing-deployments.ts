@@ -1,0 +1,92 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { Model } from '../catalogue/catalogue.ts';
+import { awsException, errorIn } from './error-fields.ts';
+import type { ProviderFailure } from './provider-failure.ts';
+
+/**
+ * How sure it is by an error that a provider lacks the deployment: `certain` if the error names the deployment or is
+ * Azure's own for it, so no request can cause it; `likely` for others.
+ */
+export type Absence = 'certain' | 'likely';
+
+/** Azure's code for a deployment that was deleted (https://github.com/BerriAI/litellm/issues/21377). */
+const deletedDeployment = 'DeploymentNotFound';
+
+/**
+ * Codes and types of errors about a model, by which servers answer 400 as well as 404: OpenAI's, Azure's, Groq's
+ * (https://console.groq.com/docs/deprecations), Mistral's, Together's and GitHub Models'.
+ */
+const modelCodes: ReadonlySet<string> = new Set([
+  deletedDeployment,
+  'ModelNotFound',
+  'OperationNotSupported',
+  'ResourceNotFoundException',
+  'invalid_model',
+  'model_decommissioned',
+  'model_not_available',
+  'model_not_found',
+  'model_not_supported',
+  'unavailable_model',
+  'unknown_model',
+  'unsupported_model',
+]);
+
+/**
+ * Beginnings of messages about a model, from servers whose 400 has no code for it: Bedrock
+ * (https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html,
+ * https://github.com/mlcommons/modelbench/issues/1654), DeepSeek, OpenRouter and LiteLLM.
+ */
+const modelWords =
+  /^(?:The provided model identifier is invalid|Invocation of model ID \S{1,300} with on-demand throughput isn.t supported|The provided model doesn.t support on-demand throughput|This model version has reached the end of its life|Model Not Exist|\S{1,300} is not a valid model ID|(?:\S{1,40}: ){0,3}Invalid model name passed in)/i;
+
+/** Objects of a client by whose ids it may cause a 404. */
+const clientObjects =
+  /\b(?:batch|cached ?content|container|conversation|file|image|item|prompt|response|skill|url|vector store)s?\b/i;
+const saysModel = /\b(?:deployment|model)s?\b/i;
+
+/** The absence of a deployment as an error shows it; null for an error with another cause. */
+export function absenceIn(status: number, body: unknown, headers: Fields, model: string): Absence | null {
+  const { whole, error } = errorIn(body);
+  const message = messageOf(error, whole);
+  const names = [error['code'], error['type'], awsException(whole, headers)];
+  const isCoded = names.some((name) => typeof name === 'string' && modelCodes.has(name));
+  if (status === 404 || status === 410) {
+    if (!isCoded && isOfClient(error['param'], message)) return null;
+    return names.includes(deletedDeployment) || namesModel(message, model) ? 'certain' : 'likely';
+  }
+  return status === 400 && (isCoded || modelWords.test(message)) ? 'likely' : null;
+}
+
+/**
+ * Whether a client named a model behind a pattern that no deployment of the pattern has: another model must not answer
+ * to a wrong name. `last`: the model called before `next`.
+ */
+export function isUnknownName(
+  failure: ProviderFailure | null,
+  last: Model | undefined,
+  next: Model,
+): boolean {
+  if (failure?.lacksDeployment !== true || last === undefined) return false;
+  return last.pattern !== null && last.id !== next.id;
+}
+
+function messageOf(error: Fields, whole: Fields): string {
+  const texts = [error['message'], error['Message'], whole['error'], whole['detail']];
+  const text = texts.find((word) => typeof word === 'string');
+  return typeof text === 'string' ? text.slice(0, 2_000) : '';
+}
+
+function isOfClient(param: unknown, message: string): boolean {
+  if (typeof param === 'string' && param !== '' && param !== 'model') return true;
+  return clientObjects.test(message) && !saysModel.test(message);
+}
+
+/** Whether a message has the name of a model in it, and not as a part of a longer name. */
+function namesModel(message: string, model: string): boolean {
+  for (let at = message.indexOf(model); at >= 0; at = message.indexOf(model, at + 1)) {
+    const before = message.slice(Math.max(0, at - 1), at);
+    const behind = message.slice(at + model.length, at + model.length + 2);
+    if (!/[\w-]/.test(before) && !/^(?:[\w-]|[.:@]\w)/.test(behind)) return true;
+  }
+  return false;
+}
