@@ -98,14 +98,19 @@ const webHosts = setOf(
     'Hosts that `web_fetch` may call, redirects included: `docs.example.com`, or `*.example.com` for all below it. Empty: every public host',
   );
 
+/** The fields of `tools` by which chat runs a turn; the others concern the agent service alone. */
+export const turnTools = z.object({
+  max_iterations: z.int().min(1).max(50).describe('Calls of the model in one run that may call tools'),
+  max_cost_usd: usd.nullable().describe('Once a run has cost so much, it calls no more tools'),
+});
+
 export const agentTools = z.strictObject({
   mcp_servers: serverRefs,
   builtin: setOf(z.enum(builtinToolNames))
     .max(10)
     .describe('Tools of the gateway: pages of the web, the memory and the knowledge graph of the agent'),
   web_hosts: webHosts,
-  max_iterations: z.int().min(1).max(50).describe('Calls of the model in one run that may call tools'),
-  max_cost_usd: usd.nullable().describe('Once a run has cost so much, it calls no more tools'),
+  ...turnTools.shape,
 });
 
 export const agentMemory = z.strictObject({
@@ -127,7 +132,7 @@ export interface TurnSettings {
   /** Null from a release without memory. */
   memory: z.output<typeof agentMemory> | null;
   /** Null for an agent without tools. */
-  tools: Omit<z.output<typeof agentTools>, 'mcp_servers' | 'builtin' | 'web_hosts'> | null;
+  tools: z.output<typeof turnTools> | null;
 }
 
 const defaultIterations = 10;

@@ -9,7 +9,7 @@ import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { Store } from '@gatehouse/pg/store';
-import { isAgentRef, settingShapes, type Agent, type AgentSettings, type AgentSummary } from './agent.ts';
+import { isAgentRef, settingNames, type Agent, type AgentSettings, type AgentSummary } from './agent.ts';
 import type { Viewer } from './viewer.ts';
 
 export interface AgentFilter {
@@ -21,14 +21,12 @@ export interface AgentFilter {
   before: string | null;
 }
 
-/** The column of each setting, with the name of the setting on the wire. */
-const settingColumns = Object.keys(settingShapes) as (keyof AgentSettings)[];
 /** Defaults for rows from before a setting existed. */
 const defaults: Partial<Record<keyof AgentSettings, string>> = {
   memory: JSON.stringify({ analyser: 'english', min_score: defaultMinScore }),
   tools: '{"max_cost_usd": null, "web_hosts": []}',
 };
-const selected = settingColumns.map((column) => {
+const selected = settingNames.map((column) => {
   const missing = defaults[column];
   return missing === undefined ? column : `('${missing}'::jsonb || ${column}::jsonb) as ${column}`;
 });
@@ -124,8 +122,8 @@ export async function insertAgent(
   { id, settings }: { id: string; settings: AgentSettings },
 ): Promise<Agent> {
   const inserted = db.query<Agent>(
-    `insert into agent.agents (id, tenant_id, ${settingColumns.join(', ')})
-     values ($1, $2, ${settingColumns.map((_, index) => `$${index + 3}`).join(', ')})
+    `insert into agent.agents (id, tenant_id, ${settingNames.join(', ')})
+     values ($1, $2, ${settingNames.map((_, index) => `$${index + 3}`).join(', ')})
      returning ${columns}`,
     [id, tenantId, ...settingValues(settings)],
   );
@@ -142,7 +140,7 @@ export async function updateAgent(
   // Not now(): the transaction may have begun before the change it waited for.
   const updated = db.query<Agent>(
     `update agent.agents set
-       ${settingColumns.map((column, index) => `${column} = $${index + 2}`).join(', ')},
+       ${settingNames.map((column, index) => `${column} = $${index + 2}`).join(', ')},
        updated_at = clock_timestamp()
      where id = $1
      returning ${columns}`,
@@ -155,9 +153,9 @@ export async function deleteAgent(db: Queryable, id: string): Promise<void> {
   await db.query('delete from agent.agents where id = $1', [id]);
 }
 
-/** The values in the order of `settingColumns`. An object is stored as JSON. */
+/** The values in the order of `settingNames`. An object is stored as JSON. */
 function settingValues(settings: AgentSettings): unknown[] {
-  return settingColumns.map((column) => {
+  return settingNames.map((column) => {
     const value = settings[column];
     return isFields(value) ? JSON.stringify(value) : value;
   });

@@ -8,8 +8,9 @@ import { maxFieldBytes } from '../bounds.ts';
 
 /** Settings of an agent: the wire shape without the fields written by the gateway. */
 const settings = agent.omit({ id: true, created_at: true, updated_at: true });
-export const settingShapes = settings.shape;
 export type AgentSettings = z.output<typeof settings>;
+/** The names on the wire, which are those of the columns too. */
+export const settingNames = Object.keys(settings.shape) as (keyof AgentSettings)[];
 
 export interface Agent extends AgentSettings {
   id: string;

@@ -1,4 +1,4 @@
-import type { TurnSettings } from '@gatehouse/contract/agents';
+import { turnTools, type TurnSettings } from '@gatehouse/contract/agents';
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { picoOf } from '@gatehouse/kit/money';
@@ -56,8 +56,7 @@ function toMessage(agent: Agent): AgentMessage {
 }
 
 function turnSettings({ memory, tools }: Agent): TurnSettings {
-  const { mcp_servers: _servers, builtin: _builtin, web_hosts: _hosts, ...limits } = tools;
-  return { memory, tools: hasTools(tools) ? limits : null };
+  return { memory, tools: hasTools(tools) ? turnTools.parse(tools) : null };
 }
 
 function hasTools({ mcp_servers: servers, builtin }: Agent['tools']): boolean {

@@ -1,6 +1,7 @@
 import { type Queryable, withTenant } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
+import { settingNames } from '../agents/agent.ts';
 import { maxUses } from '../bounds.ts';
 
 /** Reads for transfers of resources between tenants, one tenant at a time. */
@@ -34,9 +35,7 @@ export interface TakenName extends TransferRef {
 
 /** The columns of a row `r` brought to the target by a transfer. */
 export const revisionOf = {
-  'agent.agents': revisionHash(
-    'row(key, name, description, model, model_fallbacks, system_prompt, parameters, tools, memory, visibility, owner_user_id, status, metadata)',
-  ),
+  'agent.agents': revisionHash(`row(${settingNames.join(', ')})`),
   // Accepted tools count by names and digests, in any order: another list may only wait for a review.
   'agent.mcp_servers': revisionHash(
     `row(name, url, transport, auth, tool_filter, timeout_ms, enabled, connection_id, trust,
