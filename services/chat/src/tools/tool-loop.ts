@@ -26,6 +26,7 @@ import {
   type ProviderChainOptions,
 } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
+import { withRelease } from '../providers/request-source.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
 import type { SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
@@ -194,12 +195,7 @@ export class ToolLoop {
       maxTokens,
       thoughts: this.#thoughts,
       // Another call may follow.
-      source: {
-        bytes: chain.source.bytes,
-        rewritten: (rewrite) => chain.source.rewritten(rewrite),
-        copied: (bytes) => chain.source.copied(bytes),
-        release: () => undefined,
-      },
+      source: withRelease(chain.source, () => undefined),
       receiver: isFirst ? chain.receiver : laterReceiver(chain.receiver),
       record: run,
       tools,

@@ -1,11 +1,11 @@
 import type { Logger } from '@gatehouse/kit/log';
-import type { RequestSource } from '@gatehouse/dialects/dialect';
 import {
   withoutOwn,
   type CallReasoning,
   type SignedReasoning,
 } from '@gatehouse/dialects/translation/signed-reasoning';
 import { losesSignatures } from '@gatehouse/dialects/translation/translation';
+import { withRelease } from '../providers/request-source.ts';
 import type { LastingRun } from '../runs/run.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { TurnContext, TurnStage } from './turn-stage.ts';
@@ -34,7 +34,12 @@ export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnSt
       const found = await thoughts.find(callIds, ownerOf(turn));
       share.grow(found.bytes);
       turn.thoughts = found.thoughts;
-      turn.source = releasingBoth(turn.source, found.thoughts);
+      const { source } = turn;
+      // No provider call needs the reasoning once it needs the request no more.
+      turn.source = withRelease(source, () => {
+        found.thoughts.clear();
+        source.release();
+      });
     },
     answer(turn) {
       if (!losesReasoning(turn)) return null;
@@ -69,20 +74,4 @@ function losesReasoning({ client, request, target, dialect }: TurnContext): bool
 
 function ownerOf({ actor: { tenantId, userId } }: TurnContext): ReasoningOwner {
   return { tenantId, userId };
-}
-
-/** No provider call needs the reasoning once it needs the request no more. */
-function releasingBoth(source: RequestSource, thoughts: Map<string, unknown>): RequestSource {
-  return {
-    get bytes(): number {
-      return source.bytes;
-    },
-    rewritten: (rewrite) => source.rewritten(rewrite),
-    copied: (bytes) => source.copied(bytes),
-    droppedFields: (model) => source.droppedFields?.(model) ?? [],
-    release: () => {
-      thoughts.clear();
-      source.release();
-    },
-  };
 }

@@ -24,12 +24,13 @@ import type { TurnTools } from '../tools/tool-loop.ts';
 export interface TurnStage {
   /**
    * Looks up the stage's additions to the request, at the same time as all other stages and before limits are checked.
-   * Sets members of `turn` not set by any other stage. An error refuses the request: no run, no provider call.
+   * Replaces members of `turn` that no other stage does: memory `target` and `recall`, reasoning `source`. An error
+   * refuses the request: no run, no provider call.
    */
   prepare?(turn: TurnContext, input: TurnInput): Promise<void> | void;
   /**
    * Changes the request before a provider gets it, one stage after another: limits have been checked, and all stages are
-   * prepared. May replace `source`, `target` and members of `request`. An error refuses the request, as in `prepare`.
+   * prepared. May replace members of `request`. An error refuses the request, as in `prepare`.
    */
   request?(turn: StartedTurn, input: TurnInput): Promise<void> | void;
   /** The stage's part in a begun answer; null for no part. An error ends the run with it. */

@@ -1,6 +1,11 @@
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { ProviderChain, type AnswerReceiver, type ObjectAnswer } from '../providers/provider-chain.ts';
+import {
+  ProviderChain,
+  type AnswerReceiver,
+  type ObjectAnswer,
+  type ProviderChainOptions,
+} from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
@@ -85,11 +90,8 @@ export class Turn {
 
   #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
     const { providers } = this.#dependencies;
-    const { tools, admitMore, ...turn } = this.#turn;
-    const { dialect, run, admission } = turn;
-    const { tenantId } = run.identity;
-    const keepsText = turn.remember !== null;
-    const chain = { ...turn, api: dialect.name, tenantId, providers, receiver, keepsText };
+    const { tools, admitMore, dialect, run, admission } = this.#turn;
+    const chain = { ...chainOptionsOf(this.#turn), providers, receiver };
     if (tools === null || admitMore === null) return new ProviderChain({ ...chain, record: run });
     const callEnded = (): void => admission.lessen(run.spent);
     return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });
@@ -173,4 +175,23 @@ export class Turn {
       'run ended',
     );
   }
+}
+
+/** The parts of a turn that its provider calls need. */
+function chainOptionsOf(
+  turn: StartedTurn,
+): Omit<ProviderChainOptions, 'providers' | 'receiver' | 'record' | 'tools'> {
+  return {
+    api: turn.dialect.name,
+    request: turn.request,
+    source: turn.source,
+    target: turn.target,
+    tenantId: turn.run.identity.tenantId,
+    keepsText: turn.remember !== null,
+    maxTokens: turn.maxTokens,
+    headers: turn.headers,
+    signatures: turn.signatures,
+    thoughts: turn.thoughts,
+    unpricedTools: turn.unpricedTools,
+  };
 }
