@@ -12,14 +12,45 @@ export const fileTypes: Readonly<Record<string, string>> = {
   ...{ ppt: 'application/vnd.ms-powerpoint', epub: 'application/epub+zip', zip: 'application/zip' },
   ...{ png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', gif: 'image/gif', webp: 'image/webp' },
   ...{ heic: 'image/heic', heif: 'image/heif', mp3: 'audio/mpeg', wav: 'audio/wav', mp4: 'video/mp4' },
-  ...{ mov: 'video/quicktime', webm: 'video/webm', mpeg: 'video/mpeg' },
+  ...{ mov: 'video/quicktime', webm: 'video/webm', mpeg: 'video/mpeg', svg: 'image/svg+xml' },
+  ...{ yaml: 'application/yaml', yml: 'application/yaml', jsonl: 'application/x-ndjson' },
+  ...{ js: 'text/javascript', log: 'text/plain' },
 };
 
 const unknownType = 'application/octet-stream';
 
-/** Whether base64 begins with `%PDF-`. */
-function isPdf(data: string): boolean {
-  return data.startsWith('JVBERi');
+/** Other names of types, which the APIs of models refuse. */
+const aliases: Readonly<Record<string, string>> = {
+  ...{ 'image/jpg': 'image/jpeg', 'image/pjpeg': 'image/jpeg', 'image/jfif': 'image/jpeg' },
+  ...{ 'image/x-png': 'image/png', 'image/x-ms-bmp': 'image/bmp', 'image/x-bmp': 'image/bmp' },
+  ...{ 'audio/x-wav': 'audio/wav', 'audio/wave': 'audio/wav', 'audio/vnd.wave': 'audio/wav' },
+  ...{ 'application/x-pdf': 'application/pdf', 'text/pdf': 'application/pdf' },
+};
+
+/**
+ * The first bytes of files by their types, in Latin-1; a dot stands for any byte.
+ * https://mimesniff.spec.whatwg.org/#matching-an-image-type-pattern
+ */
+const signatures: readonly (readonly [RegExp, string])[] = [
+  [/^\x89PNG\r\n/, 'image/png'],
+  [/^\xff\xd8\xff/, 'image/jpeg'],
+  [/^GIF8[79]a/, 'image/gif'],
+  [/^RIFF.{4}WEBPVP/s, 'image/webp'],
+  [/^RIFF.{4}WAVE/s, 'audio/wav'],
+  [/^.{4}ftypavi[fs]/s, 'image/avif'],
+  [/^.{4}ftyp(?:hei[cxms]|hev[cxms])/s, 'image/heic'],
+  [/^.{4}ftypmif1/s, 'image/heif'],
+  [/^%PDF-/, 'application/pdf'],
+  [/^(?:II\*|MM.\*)/s, 'image/tiff'],
+];
+
+/** Characters of base64 with the first bytes of a file, and some white space. */
+const headChars = 64;
+
+/** The type of a file by its first bytes; null for one without a known signature. `data`: base64 in either alphabet. */
+export function typeByBytes(data: string): string | null {
+  const head = Buffer.from(data.slice(0, headChars), 'base64').toString('latin1');
+  return signatures.find(([signature]) => signature.test(head))?.[1] ?? null;
 }
 
 export function typeByName(name: string): string | undefined {
@@ -34,21 +65,34 @@ export function dataAddress(text: string): { begin: string; type: string } | nul
   return begin === undefined ? null : { begin, type };
 }
 
-/** The media type of a client's file, with or without `data:` before it; without, that of its name. */
-export function typeOfFile(data: string, name: string | null): string {
-  const [type = ''] = dataAddress(data)?.type.split(';') ?? [];
-  if (type !== '') return type.trim().toLowerCase();
-  return typeByName(name ?? '') ?? (isPdf(data) ? fileTypes['pdf'] : undefined) ?? unknownType;
+/** A media type by its usual name, without parameters. */
+export function usualType(type: string): string {
+  const [stated = ''] = type.split(';');
+  const plain = stated.trim().toLowerCase();
+  return aliases[plain] ?? plain;
 }
 
-/** Files in plain text are read as text by every model. */
-export function isPlainText({ mediaType }: { mediaType: string }): boolean {
-  return /^text\/(?!html)|^application\/json$/.test(mediaType);
+/**
+ * The media type of base64: by its first bytes, else as the client says, else by the name of the file. `type`: may have
+ * parameters.
+ */
+export function typeOfData(data: string, type: string, name: string | null): string {
+  const usual = usualType(type);
+  const byName = usual === '' || usual === unknownType ? typeByName(name ?? '') : usual;
+  return typeByBytes(data) ?? byName ?? unknownType;
+}
+
+/** The media type of a client's file, with or without `data:` before it. */
+function typeOfFile(data: string, name: string | null): string {
+  const address = dataAddress(data);
+  return typeOfData(data.slice(address?.begin.length ?? 0), address?.type ?? '', name);
 }
 
 /** Whether models read the text of a file of this type alone, so its bytes bound its tokens. */
 export function isText(mediaType: string): boolean {
-  return /^text\/|^application\/json$/.test(mediaType);
+  return /^text\/|^application\/(?:(?:x-)?(?:yaml|ndjson|javascript|sh)|jsonl?|xml|sql|toml)$|\+(?:json|xml|yaml)$/.test(
+    mediaType,
+  );
 }
 
 /** The same of a file in a request, with or without `data:` before it. */

@@ -11,7 +11,7 @@ import {
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
-import { dataSource } from '../translation/media.ts';
+import { dataSource, mediaPart } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
@@ -89,7 +89,7 @@ function plainParts(block: unknown, at: string, dropped: DroppedFields): (TextPa
       return [textPart(block, dropped)];
     case 'image': {
       const { source } = assistantBlock(block, ['source'], dropped);
-      return [{ kind: 'image', source: sourceOf(source, at, dropped), name: null, at }];
+      return [mediaPart({ source: sourceOf(source, at, dropped), name: null, at }, 'image')];
     }
     case 'document':
       return documentParts(block, at, dropped);
@@ -123,7 +123,8 @@ function documentParts(block: unknown, at: string, dropped: DroppedFields): (Tex
         innerPart(each, `${at}.source.content[${index}]`, dropped),
       ),
     ];
-  return [...title(context), { kind: 'file', source: sourceOf(source, at, dropped), name: textIn(name), at }];
+  const file = mediaPart({ source: sourceOf(source, at, dropped), name: textIn(name), at }, 'file');
+  return [...title(context), file];
 }
 
 /** A document holds texts and images, and no document. */

@@ -14,7 +14,7 @@ import type {
 import { DeferredText, RawJson, writeJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { plainText, typeOf } from '../translation/media.ts';
-import { isPlainText } from '../file-types.ts';
+import { isText } from '../file-types.ts';
 import { parsedBytes } from '../bounds.ts';
 
 /** The blocks of a part. Other providers' thoughts have no block. */
@@ -74,19 +74,25 @@ function plainBlock(part: TextPart | MediaPart, dropped: DroppedFields): Fields 
 
 function mediaBlock(part: MediaPart, dropped: DroppedFields): Fields {
   const { kind, source, name, at } = part;
-  if (kind === 'image') return { type: 'image', source: writeSource(source) };
+  if (kind === 'image') {
+    if (!('url' in source) && !imageTypes.has(source.mediaType))
+      throw dropped.unsupportedParameter(at, 'The model takes PNG, JPEG, GIF and WebP.');
+    return { type: 'image', source: writeSource(source) };
+  }
   if (kind === 'audio') throw dropped.unsupportedParameter(at, "Audio input isn't supported.");
   const document = { type: 'document', ...(name !== null && { title: name }) };
   const type = typeOf(part);
   // An address without a visible type counts as one of a PDF.
   if (type === pdf || (type === null && 'url' in source)) return { ...document, source: writeSource(source) };
-  if ('url' in source || !isPlainText(source))
+  if ('url' in source || !isText(source.mediaType))
     throw dropped.unsupportedParameter(at, 'The model reads PDF and plain text only.');
   const data = new DeferredText(() => plainText(source));
   return { ...document, source: { type: 'text', media_type: 'text/plain', data } };
 }
 
 const pdf = 'application/pdf';
+/** https://platform.claude.com/docs/en/build-with-claude/vision */
+const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 
 function writeSource(source: MediaSource): Fields {
   return 'url' in source

@@ -5,7 +5,7 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { CachePoints } from './cache-points.ts';
 import { familyOf, originOf } from '../model-family.ts';
-import { isPlainText } from '../file-types.ts';
+import { isText } from '../file-types.ts';
 
 interface Message {
   role: string;
@@ -117,7 +117,7 @@ function asError(parts: readonly (TextPart | MediaPart)[]): (TextPart | MediaPar
 
 /** Formats by the end of a media type. */
 const imageFormats: Readonly<Record<string, string | undefined>> = {
-  ...{ png: 'png', gif: 'gif', webp: 'webp', jpeg: 'jpeg', jpg: 'jpeg' },
+  ...{ png: 'png', gif: 'gif', webp: 'webp', jpeg: 'jpeg' },
 };
 const documentFormats: Readonly<Record<string, string | undefined>> = {
   ...{ pdf: 'pdf', csv: 'csv', html: 'html', markdown: 'md' },
@@ -127,7 +127,7 @@ const documentFormats: Readonly<Record<string, string | undefined>> = {
   'vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
 };
 const audioFormats: Readonly<Record<string, string | undefined>> = {
-  ...{ mp3: 'mp3', mpeg: 'mp3', wav: 'wav', 'x-wav': 'wav', flac: 'flac', ogg: 'ogg', opus: 'opus' },
+  ...{ mp3: 'mp3', mpeg: 'mp3', wav: 'wav', flac: 'flac', ogg: 'ogg', opus: 'opus' },
   ...{ aac: 'aac', 'x-aac': 'x-aac', m4a: 'm4a', mp4: 'mp4', webm: 'webm', pcm: 'pcm' },
 };
 
@@ -147,8 +147,8 @@ class MediaWriter {
   block({ kind, source, name, at }: MediaPart): Fields {
     if ('url' in source)
       throw this.#dropped.unsupportedParameter(at, 'The model takes this part as data only.');
-    const type = source.mediaType.toLowerCase();
-    const ending = type.slice(type.indexOf('/') + 1);
+    const { mediaType } = source;
+    const ending = mediaType.slice(mediaType.indexOf('/') + 1);
     const bytes = { bytes: source.data };
     switch (kind) {
       case 'image': {
@@ -160,7 +160,7 @@ class MediaWriter {
         return { audio: { format, source: bytes } };
       }
       case 'file': {
-        const plain = isPlainText({ mediaType: type }) ? 'txt' : undefined;
+        const plain = isText(mediaType) ? 'txt' : undefined;
         const format = this.#known(
           documentFormats[ending] ?? plain,
           at,

@@ -14,7 +14,8 @@ import {
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
-import { dataSource } from '../translation/media.ts';
+import { dataSource, mediaPart } from '../translation/media.ts';
+import { usualType } from '../file-types.ts';
 import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
@@ -199,12 +200,18 @@ function mediaOf(
   const fileNames = ['fileUri', 'mimeType', 'displayName'] as const;
   const file = membersOf(part.fileData ?? {}, { path: 'fileData', names: fileNames, dropped });
   const { data } = inline;
-  const mediaType = textIn(inline.mimeType) ?? textOf(file.mimeType);
+  const mediaType = (textIn(inline.mimeType) ?? textOf(file.mimeType)).toLowerCase();
   const uri = textOf(file.fileUri);
   const kind = mediaType.startsWith('image/') ? 'image' : mediaType.startsWith('audio/') ? 'audio' : 'file';
   const name = textIn(inline.displayName) ?? textIn(file.displayName);
-  if (typeof data === 'string') return { kind, source: dataSource(data, mediaType), name, at };
+  if (typeof data === 'string')
+    return mediaPart({ source: dataSource(data, mediaType, name), name, at }, kind);
   if (!/^https?:/.test(uri) || /googleapis\.com\//.test(uri))
     throw dropped.unsupportedParameter(at, 'Other models take texts, data and addresses of files only.');
-  return { kind, source: { url: uri, ...(mediaType !== '' && { mediaType }) }, name, at };
+  return {
+    kind,
+    source: { url: uri, ...(mediaType !== '' && { mediaType: usualType(mediaType) }) },
+    name,
+    at,
+  };
 }

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { namedText, typeOf } from '../translation/media.ts';
-import { isPlainText } from '../file-types.ts';
+import { isText } from '../file-types.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { withResultsBehindCalls, firstMessage } from '../translation/ordered-turns.ts';
@@ -115,6 +115,6 @@ function mediaPart(part: MediaPart, dropped: DroppedFields): Fields {
     const mimeType = typeOf(part);
     return { fileData: { fileUri: source.url, ...(mimeType !== null && { mimeType }) } };
   }
-  if (kind === 'file' && isPlainText(source)) return { text: namedText(source, name) };
+  if (kind === 'file' && isText(source.mediaType)) return { text: namedText(source, name) };
   return { inlineData: { mimeType: source.mediaType, data: source.data } };
 }

@@ -11,7 +11,7 @@ import type {
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import { fileSource, sourceOf } from '../translation/media.ts';
+import { fileSource, mediaPart, sourceOf } from '../translation/media.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** Translated members of messages, by their roles. */
@@ -168,7 +168,7 @@ function partOf(part: unknown, at: string, dropped: DroppedFields): (TextPart | 
         : { url: image };
       if (typeof url !== 'string') throw dropped.unsupportedParameter(`${at}.image_url.url`);
       if (detail !== undefined && detail !== 'auto') dropped.ignore('detail');
-      return [{ kind: 'image', source: sourceOf(url), name: null, at }];
+      return [mediaPart({ source: sourceOf(url), name: null, at }, 'image')];
     }
     case 'input_audio': {
       const { input_audio: audio } = dropped.members(part, '', ['type', 'input_audio']);
@@ -189,7 +189,8 @@ function partOf(part: unknown, at: string, dropped: DroppedFields): (TextPart | 
           `${at}.file.file_id`,
           'Files of a provider are known to it alone.',
         );
-      return [{ kind: 'file', source: fileSource(data, textIn(filename)), name: textIn(filename), at }];
+      const name = textIn(filename);
+      return [mediaPart({ source: fileSource(data, name), name, at }, 'file')];
     }
     default:
       throw dropped.unsupportedParameter(`${at}.type`);

@@ -3,7 +3,7 @@ import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../translation/media.ts';
-import { isPlainText } from '../file-types.ts';
+import { isText } from '../file-types.ts';
 import { chatOrigin } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { withResultsBehindCalls } from '../translation/ordered-turns.ts';
@@ -76,10 +76,10 @@ function userMessages(parts: readonly Part[], dropped: DroppedFields): Fields[] 
   const media = results.flatMap(mediaOf);
   const content = [...media, ...others].map((part) => contentPart(part, dropped));
   const [only] = content;
-  const isText = content.length === 1 && only?.['type'] === 'text';
+  const isOneText = content.length === 1 && only?.['type'] === 'text';
   return [
     ...results.map(resultMessage),
-    ...(content.length === 0 ? [] : [{ role: 'user', content: isText ? only['text'] : content }]),
+    ...(content.length === 0 ? [] : [{ role: 'user', content: isOneText ? only['text'] : content }]),
   ];
 }
 
@@ -105,13 +105,10 @@ function contentPart(part: TextPart | MediaPart, dropped: DroppedFields): Fields
   if (kind === 'image') return { type: 'image_url', image_url: { url: urlOf(source) } };
   if ('url' in source) throw dropped.unsupportedParameter(at, 'The model takes this part as data only.');
   if (kind === 'audio') {
-    const format = source.mediaType
-      .replace('audio/', '')
-      .replace(/^mpeg$/, 'mp3')
-      .replace(/^x-wav$/, 'wav');
+    const format = source.mediaType.replace('audio/', '').replace(/^mpeg$/, 'mp3');
     return { type: 'input_audio', input_audio: { data: source.data, format } };
   }
-  if (isPlainText(source)) return { type: 'text', text: namedText(source, name) };
+  if (isText(source.mediaType)) return { type: 'text', text: namedText(source, name) };
   const filename = fileName(part);
   if (filename === null || isAudioOrVideo(part)) throw dropped.unsupportedParameter(at, notDocument);
   return { type: 'file', file: { filename, file_data: urlOf(source) } };

@@ -10,7 +10,7 @@ import type {
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
-import { fileSource, sourceOf } from '../translation/media.ts';
+import { fileSource, mediaPart, sourceOf } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
@@ -144,12 +144,12 @@ function partOf(part: unknown, at: string, dropped: DroppedFields): ContentPart 
       if (typeof url !== 'string')
         throw dropped.unsupportedParameter(`${at}.file_id`, 'Files of a provider are known to it alone.');
       if (detail !== undefined && detail !== 'auto') dropped.ignore('detail');
-      return { kind: 'image', source: sourceOf(url), name: null, at };
+      return mediaPart({ source: sourceOf(url), name: null, at }, 'image');
     }
     case 'input_file': {
       const names = ['type', 'file_data', 'file_url', 'filename', 'file_id'] as const;
       const file = dropped.members(part, '', names);
-      return { kind: 'file', source: fileOf(file, at, dropped), name: textIn(file.filename), at };
+      return mediaPart({ source: fileOf(file, at, dropped), name: textIn(file.filename), at }, 'file');
     }
     default:
       throw dropped.unsupportedParameter(`${at}.type`);

@@ -3,7 +3,7 @@ import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation
 import type { DeferredText } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../translation/media.ts';
-import { isPlainText } from '../file-types.ts';
+import { isText } from '../file-types.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { firstMessage } from '../translation/ordered-turns.ts';
 
@@ -80,9 +80,9 @@ function contentOf(part: Part, role: Turn['role'], dropped: DroppedFields): Fiel
 function resultItem({ callId, parts, isError }: ResultPart, dropped: DroppedFields): Fields {
   const [only] = parts;
   const prefix = isError ? 'Error: ' : '';
-  const isText = parts.length === 1 && only?.kind === 'text';
+  const isPlain = parts.length === 1 && only?.kind === 'text';
   const content = parts.map((part) => resultPart(part, dropped));
-  const output = isText
+  const output = isPlain
     ? prefix + only.text
     : parts.length === 0
       ? prefix
@@ -104,7 +104,7 @@ function mediaPart(part: MediaPart, dropped: DroppedFields): Fields {
   if (kind === 'audio') throw dropped.unsupportedParameter(at, "Audio input isn't supported.");
   if (isAudioOrVideo(part)) throw dropped.unsupportedParameter(at, notDocument);
   if ('url' in source) return { type: 'input_file', file_url: source.url };
-  if (isPlainText(source)) return inputText(namedText(source, name));
+  if (isText(source.mediaType)) return inputText(namedText(source, name));
   const filename = fileName(part);
   if (filename === null) throw dropped.unsupportedParameter(at, notDocument);
   return { type: 'input_file', filename, file_data: urlOf(source) };

@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { MediaPart, MediaSource } from './conversation.ts';
-import { dataAddress, fileTypes, typeByName, typeOfFile } from '../file-types.ts';
+import { dataAddress, fileTypes, isText, typeByName, typeOfData } from '../file-types.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { DeferredText } from '../wire/json-text.ts';
 
@@ -10,25 +10,32 @@ export function sourceOf(url: string): MediaSource {
   return address === null ? { url } : dataSource(url.slice(address.begin.length), address.type);
 }
 
-/** `type`: a media type, which may have parameters. */
-export function dataSource(data: string, type: string): MediaSource {
-  const [mediaType = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
-  const charset = parameters
+/** `type`: the client's media type, which may have parameters. `name`: of a file, for data of an unknown type. */
+export function dataSource(data: string, type: string, name: string | null = null): MediaSource {
+  const charset = type
+    .split(';')
+    .map((part) => part.trim().toLowerCase())
     .find((each) => each.startsWith('charset='))
     ?.slice('charset='.length)
     .replaceAll('"', '');
-  return {
-    ...{ data, mediaType: mediaType || 'application/octet-stream' },
-    ...(charset !== undefined && { charset }),
-  };
+  const mediaType = typeOfData(data, type, name);
+  return { data: CutTexts.standardBase64(data), mediaType, ...(charset !== undefined && { charset }) };
 }
 
-/**
- * The source of a file. Clients send its data with or without `data:` before it; without, the type comes from its name.
- */
+/** The source of a file. Clients send its data with or without `data:` before it. */
 export function fileSource(data: string, name: string | null): MediaSource {
-  const source = sourceOf(data);
-  return 'url' in source ? { data, mediaType: typeOfFile(data, name) } : source;
+  const address = dataAddress(data);
+  return address === null
+    ? dataSource(data, '', name)
+    : dataSource(data.slice(address.begin.length), address.type, name);
+}
+
+/** A part of the kind of its data: clients send PDFs as images, images as files, and drawings in text (SVG) as images. */
+export function mediaPart(part: Omit<MediaPart, 'kind'>, kind: MediaPart['kind']): MediaPart {
+  if (kind === 'audio' || 'url' in part.source) return { kind, ...part };
+  const { mediaType } = part.source;
+  if (isText(mediaType) || mediaType === fileTypes['pdf']) return { kind: 'file', ...part };
+  return { kind: mediaType.startsWith('image/') ? 'image' : kind, ...part };
 }
 
 /** The media type of a part; null for an address without a visible type. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { backslash, escapeBytes, largeBytes } from '@gatehouse/kit/json-bytes';
 import { JsonScan } from '@gatehouse/kit/json-scan';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { Base64Bytes, standardBase64 } from './base64-bytes.ts';
 import { Pieces } from './pieces.ts';
 import { longTextBytes, pieceBytes, textHeadBytes } from '../bounds.ts';
 
@@ -19,6 +20,9 @@ const addressNames = /ur[il]$/i;
 
 const sign = 'u0000';
 const tilde = 0x7e;
+
+/** The marks in a text: the key of a document, the number of a rest, and `b` for one written in standard base64. */
+const marks = /~\p{Cc}([\da-f]{16}):(\d+)(b?)~/gu;
 
 /** The documents under way, by what their marks have in common. */
 const underWay = new Map<string, CutTexts>();
@@ -55,11 +59,21 @@ export class CutTexts {
 
   /** The bytes of all of a text in JSON with marks. */
   static uncut(text: string): string {
-    return text.replaceAll(/~\p{Cc}([\da-f]{16}):(\d+)~/gu, (mark, key: string, index: string) => {
+    return text.replaceAll(marks, (mark, key: string, index: string, base64: string) => {
       const texts = underWay.get(key);
       if (texts === undefined) return mark;
-      return JSON.parse(`"${Buffer.concat(texts.#restOf(Number(index))).toString()}"`) as string;
+      const rest = JSON.parse(`"${Buffer.concat(texts.#restOf(Number(index))).toString()}"`) as string;
+      return base64 === '' ? rest : standardBase64(rest);
     });
+  }
+
+  /**
+   * Base64 in the standard alphabet, without white space: Google's SDK for Python sends the other alphabet, and models of
+   * other APIs refuse it. Only the beginning of a cut text decides.
+   */
+  static standardBase64(text: string): string {
+    if (!/[-_\s]/.test(text)) return text;
+    return standardBase64(text).replace(marks, (_, key: string, index: string) => `~\0${key}:${index}b~`);
   }
 
   /** All of a member of the document in JSON; null if it has more bytes than `most`. */
@@ -81,13 +95,14 @@ export class CutTexts {
         all.push(part.bytes);
         continue;
       }
+      const base64 = part.isBase64 ? new Base64Bytes() : null;
       for (const rest of this.#restOf(part.mark))
         for (let from = 0; from < rest.length; from += pieceBytes) {
           const bytes = rest.subarray(from, from + pieceBytes);
-          const inText = escaped(bytes, part.depth);
+          const inText = escaped(base64?.standard(bytes) ?? bytes, part.depth);
           if (inText !== bytes) copied += inText.length;
           all.push(inText);
-          if (part.depth > 0) yield;
+          if (inText !== bytes) yield;
         }
       yield;
     }
@@ -209,7 +224,7 @@ function charBytes(json: Buffer, at: number): number {
   return byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-type Part = { bytes: Buffer } | { mark: number; depth: number };
+type Part = { bytes: Buffer } | { mark: number; isBase64: boolean; depth: number };
 
 /** A document's bytes and its marks, in order. `depth`: the number of texts of JSON around the text of a mark. */
 function* partsOf(json: Buffer, key: string): Generator<Part, void> {
@@ -220,7 +235,8 @@ function* partsOf(json: Buffer, key: string): Generator<Part, void> {
     while (json[at - 1 - slashes] === backslash) slashes += 1;
     const end = json.indexOf(tilde, at);
     yield { bytes: json.subarray(from, at - slashes - 1) };
-    yield { mark: Number(json.toString('latin1', at + searched.length, end)), depth: Math.log2(slashes) };
+    const name = json.toString('latin1', at + searched.length, end);
+    yield { mark: Number.parseInt(name, 10), isBase64: name.endsWith('b'), depth: Math.log2(slashes) };
     from = end + 1;
   }
   yield { bytes: json.subarray(from) };
