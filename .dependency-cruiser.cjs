@@ -1,3 +1,6 @@
+const { globSync } = require('node:fs');
+const { basename, dirname } = require('node:path');
+
 /** Allowed imports between folders (ADR 26). Each heavy library has one importing package. */
 const only = (library, owners, comment) => ({
   name: `only-${library.replace(/[^a-z]/g, '-')}-owner`,
@@ -43,7 +46,9 @@ const rooms = {
 };
 
 /** The folders of APIs in packages/dialects. */
-const apis = 'anthropic-messages|bedrock-converse|gemini|openai-chat|openai-responses';
+const apis = globSync('packages/dialects/src/*/request-writer.ts', { cwd: __dirname })
+  .map((file) => basename(dirname(file)))
+  .join('|');
 
 /** Files that commit through stores before a request may go on, each by its name. */
 const writers = '/(run-recorder|run-log|completion-cache)\\.ts$';

@@ -1,3 +1,5 @@
+import { globSync } from 'node:fs';
+import path from 'node:path';
 import { defineConfig } from 'oxlint';
 
 /** Each as an error, without options. */
@@ -54,6 +56,11 @@ const untyped = Object.fromEntries(Object.keys(typed).map((name) => [name, 'off'
 const house = errors(
   'environment sql select-star secret-comparison function-as-property dialect-name',
   'house/',
+);
+
+/** The folders of APIs in packages/dialects. */
+const apiFiles = globSync('packages/dialects/src/*/request-writer.ts', { cwd: import.meta.dirname }).map(
+  (file) => `${path.posix.dirname(file)}/**/*.ts`,
 );
 
 export default defineConfig({
@@ -115,7 +122,7 @@ export default defineConfig({
     // Folders of APIs with their registries, routes, and kinds of providers, which host some of the APIs.
     {
       files: [
-        'packages/dialects/src/{anthropic-messages,bedrock-converse,gemini,openai-chat,openai-responses}/**/*.ts',
+        ...apiFiles,
         'packages/dialects/src/{dialects,client-surfaces,translation/translation}.ts',
         'packages/contract/**/*.ts',
         'services/chat/src/providers/kinds/*.ts',

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { modelDialects } from '../src/chat.ts';
 import { clientDialects, defaultDialect, type DialectName } from '../src/dialects.ts';
 import { errorBody, providerErrorBody } from '../src/error-body.ts';
 import { oauthErrorBody } from '../src/oauth.ts';
@@ -254,7 +255,7 @@ function errorSchema(
 /** Under `/v1/models` only a POST shows by its path a call of Google's API; the others are by the client's headers. */
 function dialectsOf({ path, dialects = [defaultDialect] }: Route, status: number): readonly DialectName[] {
   const isByHeaders = status === 405 && path.startsWith('/v1/models/');
-  return isByHeaders ? ['chat', 'messages', 'gemini'] : dialects;
+  return isByHeaders ? modelDialects : dialects;
 }
 
 /** Every response has the request id. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DialectName } from './dialects.ts';
 import { utcTime } from './fields.ts';
 import { ok, routesWith, scope, type Route } from './route.ts';
 
@@ -113,9 +114,12 @@ const googleExample = { name: 'models/gpt-4.1-mini', version: '1', displayName: 
 
 const route = routesWith({ service: 'chat', access: scope('chat'), actingUser: true });
 
+/** The dialects whose clients list models under `/v1/models`, distinguished by their headers. */
+export const modelDialects: readonly DialectName[] = ['chat', 'messages', 'gemini'];
+
 export const routes: readonly Route[] = [
   route('models.list', 'GET /v1/models', {
-    dialects: ['chat', 'messages', 'gemini'],
+    dialects: modelDialects,
     query: modelQuery,
     response: ok(anyModelList),
     summary: 'List models and agents that the caller may use',
@@ -138,7 +142,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route('models.get', 'GET /v1/models/{id+}', {
-    dialects: ['chat', 'messages', 'gemini'],
+    dialects: modelDialects,
     query: z.looseObject({}),
     response: ok(anyModel),
     summary: 'Get a model or agent',
