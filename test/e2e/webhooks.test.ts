@@ -96,6 +96,40 @@ it('a delivery may name the headers of its signature as Svix does', async () => 
   expect(response.status).toBe(200);
 });
 
+it('the header of a signature may be one that the tenant names, and no other header comes in', async () => {
+  const secret = 'a secret of the sender'.replaceAll(' ', '-');
+  const made = await gateway.call('/v1/webhooks/endpoints', {
+    key: tenant.adminKey,
+    body: {
+      name: 'Shop',
+      agent_id: agentId,
+      scheme: 'hmac',
+      header: 'X-Shop-Hmac',
+      encoding: 'base64',
+      secret,
+    },
+  });
+  const { id } = made.body as { id: string };
+  const post = async (body: string, headers: Record<string, string>): Promise<unknown[]> => {
+    const response = await fetch(`${gateway.url}/v1/webhooks/llm?endpoint=${id}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    });
+    const { output } = (await response.json()) as { output?: string };
+    return [response.status, output !== undefined, response.headers.get('idempotency-replayed')];
+  };
+  const proof = (text: string) =>
+    signed({ scheme: 'hmac', secret, header: 'x-shop-hmac', encoding: 'base64' }, text, { id: '' });
+  const [first, second] = [JSON.stringify({ input: 'order 1' }), JSON.stringify({ input: 'order 2' })];
+  expect(await post(first, proof(first))).toEqual([200, true, null]);
+  // Ids of senders are not signed: the body alone makes a repeat.
+  const noise = { 'x-shopify-webhook-id': 'w1', constructor: 'x', 'x-service-user-id': 'eve', cookie: 'a=b' };
+  expect(await post(second, { ...proof(second), ...noise })).toEqual([200, true, null]);
+  expect(await post(second, { ...proof(second), 'x-shopify-webhook-id': 'w2' })).toEqual([200, true, 'true']);
+  expect(await post(first, proof(second))).toEqual([401, false, null]);
+});
+
 it('an async delivery keeps its result', async () => {
   const accepted = await deliver(JSON.stringify({ input: 'later', mode: 'async' }));
   expect(accepted.status).toBe(202);

@@ -311,6 +311,7 @@ const webhook: Record<string, Table> = {
   endpoints: {
     secret: 'secret previous_secret callback_secret previous_callback_secret',
     neutral: `id tenant_id name agent_id scheme template mode callback_url rate_limit_per_minute allowed_cidrs enabled
+      header encoding prefix
       previous_secret_expires_at previous_callback_secret_expires_at failing_since locked_by closed created_at
       updated_at deleted_at`,
   },

@@ -4,11 +4,15 @@ import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 export interface Signing {
   scheme: WebhookScheme;
   secret: string;
+  /** Settings of the scheme `hmac`: the header, and those of the signature in it. */
+  header?: string | null;
+  encoding?: 'hex' | 'base64' | null;
+  prefix?: string | null;
 }
 
 /** The headers by which the senders of each scheme prove a delivery. */
 export function signed(
-  { scheme, secret }: Signing,
+  { scheme, secret, header, encoding, prefix }: Signing,
   body: string,
   { id, at = Math.floor(Date.now() / 1_000) }: { id: string; at?: number | undefined },
 ): Record<string, string> {
@@ -40,6 +44,8 @@ export function signed(
       return { 'x-pagerduty-signature': `v1=${hmac(body).digest('hex')}` };
     case 'sentry':
       return { 'sentry-hook-signature': hmac(body).digest('hex'), 'request-id': id };
+    case 'hmac':
+      return { [header ?? 'x-signature']: `${prefix ?? ''}${hmac(body).digest(encoding ?? 'hex')}` };
     case 'token':
       return { authorization: `Bearer ${secret}` };
   }

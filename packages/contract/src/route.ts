@@ -10,9 +10,10 @@ export type Access =
   | { kind: 'public' }
   /**
    * No key: the handler verifies a signature over the request. The edge passes on these headers of the client too, with
-   * an assertion valid for this route alone.
+   * an assertion valid for this route alone. With `customHeaders`, also those that `isSignatureHeader` allows, since
+   * tenants name the header of a signature.
    */
-  | { kind: 'signed'; headers: readonly string[] }
+  | { kind: 'signed'; headers: readonly string[]; customHeaders?: true }
   /**
    * For browsers without a key: the handler checks a ticket or a state. The edge passes on these headers of the client
    * too, with an assertion valid for this route alone. With `scope`, a request with a key is held to it.

@@ -168,7 +168,7 @@ const route = routesWith({ service: 'webhook', access: scope('webhooks.write') }
 
 export const routes: readonly Route[] = [
   route('webhooks.llm', 'POST /v1/webhooks/llm', {
-    access: { kind: 'signed', headers: deliveryHeaders },
+    access: { kind: 'signed', headers: deliveryHeaders, customHeaders: true },
     bodyLimit: MiB,
     passedBody: webhookInput,
     query: deliveryQuery,

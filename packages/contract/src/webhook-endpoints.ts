@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds, rotateApiKey } from './keys.ts';
 import { created, noContent, ok, pageExample, pick, routesWith, scope, type Route } from './route.ts';
+import { isSignatureHeader } from './signature-headers.ts';
 
 /** Endpoints for webhooks to agents: `/v1/webhooks/endpoints*`. */
 
@@ -17,6 +18,7 @@ export const webhookSchemes = [
   'grafana',
   'pagerduty',
   'sentry',
+  'hmac',
   'token',
 ] as const;
 export const webhookScheme = z.enum(webhookSchemes);
@@ -31,6 +33,15 @@ export const webhookMode = z.enum(['sync', 'async']);
 export const standardSecret = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, 'must be whsec_ and base64');
+
+/** The header of the scheme `hmac`. */
+const signatureHeader = z
+  .string()
+  .max(64)
+  .refine((name) => isSignatureHeader(name.toLowerCase()), 'must be the name of a header for signatures');
+
+/** Inside a header, after white space that HTTP drops. */
+const signaturePrefix = z.string().regex(/^(?:[\x21-\x7e][\x20-\x7e]{0,63})?$/, 'must be printable ASCII');
 
 /** A network in CIDR notation; the service checks it. */
 const cidr = z.string().min(3).max(49);
@@ -55,6 +66,20 @@ const settings = {
     .describe('Maximum genuine deliveries a minute'),
   allowed_cidrs: setOf(cidr).max(100).describe('Networks that may deliver; empty for any'),
   enabled: z.boolean(),
+  header: signatureHeader
+    .nullable()
+    .describe(
+      'Scheme `hmac`, which requires it: the header with the HMAC-SHA-256 of the body. Null for other schemes',
+    ),
+  encoding: z
+    .enum(['hex', 'base64'])
+    .nullable()
+    .describe('Scheme `hmac`: encoding of the signature, `hex` if it is left out. Null for other schemes'),
+  prefix: signaturePrefix
+    .nullable()
+    .describe(
+      'Scheme `hmac`: text before the signature, such as `sha256=`; empty if it is left out. Null for other schemes',
+    ),
 };
 
 export const webhookEndpoint = z.strictObject({
@@ -87,7 +112,7 @@ const providedSecret = z
   .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable ASCII characters')
   .optional()
   .describe(
-    'The secret that the sender uses. Required for `stripe`, `slack`, `pagerduty` and `sentry`, whose senders make their own; otherwise one is made. `standard`: `whsec_` and base64',
+    'The secret that the sender uses. Required for `stripe`, `slack`, `pagerduty`, `sentry` and `hmac`, whose senders make their own; otherwise one is made. `standard`: `whsec_` and base64',
   );
 
 export const createWebhookEndpoint = z.strictObject({
@@ -101,6 +126,9 @@ export const createWebhookEndpoint = z.strictObject({
   rate_limit_per_minute: settings.rate_limit_per_minute.default(null),
   allowed_cidrs: settings.allowed_cidrs.default(() => []),
   enabled: settings.enabled.default(true),
+  header: settings.header.default(null),
+  encoding: settings.encoding.default(null),
+  prefix: settings.prefix.default(null),
 });
 export type CreateWebhookEndpoint = z.output<typeof createWebhookEndpoint>;
 
@@ -134,12 +162,17 @@ const endpointExample = {
   rate_limit_per_minute: 60,
   allowed_cidrs: [],
   enabled: true,
+  header: null,
+  encoding: null,
+  prefix: null,
   previous_secret_expires_at: null,
   previous_callback_secret_expires_at: null,
   created_at: '2026-01-10T09:00:00.000Z',
   updated_at: '2026-01-10T09:00:00.000Z',
 };
 const secretExample = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const hmacExample = { scheme: 'hmac', header: 'X-Shopify-Hmac-SHA256', encoding: 'base64' };
+const senderSecretExample = 'a-secret-that-the-sender-shows';
 const params = { id: endpointExample.id };
 
 const route = routesWith({ service: 'webhook', access: scope('webhooks.write') });
@@ -161,6 +194,18 @@ export const routes: readonly Route[] = [
         summary: 'Signed by Standard Webhooks, with results sent to a URL',
         body: pick(endpointExample, 'name', 'agent_id', 'mode', 'callback_url', 'rate_limit_per_minute'),
         response: { ...endpointExample, secret: secretExample, callback_secret: secretExample },
+      },
+      hmac: {
+        summary: 'Signed in a header of the sender (here Shopify)',
+        body: {
+          ...pick(endpointExample, 'name', 'agent_id', 'mode', 'callback_url', 'rate_limit_per_minute'),
+          ...hmacExample,
+          secret: senderSecretExample,
+        },
+        response: {
+          ...{ ...endpointExample, ...hmacExample, prefix: '' },
+          ...{ secret: senderSecretExample, callback_secret: secretExample },
+        },
       },
     },
   }),

@@ -1,5 +1,9 @@
 /** The bounds of the edge, with what happens at each. */
 
+/** Headers that tenants name for signatures: further and longer ones are not passed on. */
+export const maxCustomHeaders = 64;
+export const maxCustomHeaderChars = 1_024;
+
 /** Larger bodies are not gathered: they would be in the memory of the edge, too. */
 export const gatheredBytes = 4 * 1024 * 1024;
 /** Bodies up to this size are gathered: one write costs less than a stream. */

@@ -78,6 +78,9 @@ describe('creating an endpoint', () => {
       rate_limit_per_minute: null,
       allowed_cidrs: [],
       enabled: true,
+      header: null,
+      encoding: null,
+      prefix: null,
       previous_secret_expires_at: null,
       previous_callback_secret_expires_at: null,
       created_at: shown.updated_at,
@@ -103,10 +106,11 @@ describe('creating an endpoint', () => {
   });
 
   it('keeps a secret that is given, for schemes whose senders make their own', async () => {
-    for (const scheme of ['stripe', 'slack', 'pagerduty', 'sentry']) {
+    for (const scheme of ['stripe', 'slack', 'pagerduty', 'sentry', 'hmac']) {
       const given = `given by ${scheme} 0123456789`.replaceAll(' ', '-');
-      expect((await webhooks.makeEndpoint(tenant, { scheme, secret: given })).secret).toBe(given);
-      const without = await webhooks.post(tenant, { scheme });
+      const header = scheme === 'hmac' ? 'x-signature' : null;
+      expect((await webhooks.makeEndpoint(tenant, { scheme, header, secret: given })).secret).toBe(given);
+      const without = await webhooks.post(tenant, { scheme, header });
       expect(without).toMatchObject({
         status: 400,
         body: { error: { code: 'missing_required_parameter', param: 'secret' } },
@@ -154,6 +158,23 @@ describe('creating an endpoint', () => {
     ],
     ['the scheme token, which is off', () => ({ scheme: 'token' }), 'invalid_value', 'scheme'],
     ['a template that is none', () => ({ template: 'x\n{% if %}' }), 'invalid_value', 'template'],
+    [
+      'the scheme hmac without a header',
+      () => ({ scheme: 'hmac', secret: 'x'.repeat(16) }),
+      'missing_required_parameter',
+      'header',
+    ],
+    ['a header of another scheme', () => ({ header: 'x-signature' }), 'invalid_value', 'header'],
+    ['an encoding of another scheme', () => ({ encoding: 'hex' }), 'invalid_value', 'encoding'],
+    ['a prefix of another scheme', () => ({ prefix: '' }), 'invalid_value', 'prefix'],
+    ...['Cookie', 'X-Gatehouse-Client-IP', 'content-type', 'x y', '__proto__', ''].map(
+      (header): [string, () => Record<string, unknown>, string, string] => [
+        `the header "${header}" for a signature`,
+        () => ({ scheme: 'hmac', header, secret: 'x'.repeat(16) }),
+        'invalid_value',
+        'header',
+      ],
+    ),
     ['an unknown scheme', () => ({ scheme: 'gitlab' }), 'invalid_value', 'scheme'],
     ['an unknown field', () => ({ callback: 'x' }), 'unknown_parameter', 'callback'],
   ])('is refused with %s', async (_what, fields, code, param) => {
@@ -212,6 +233,28 @@ describe('changing an endpoint', () => {
       [{ secret: 'x'.repeat(20) }, 'unknown_parameter'],
     ] as const)
       expect((await patch(id, body)).body.error.code).toBe(code);
+  });
+});
+
+it('keeps the settings of the scheme hmac, which a patch changes', async () => {
+  const fields = {
+    scheme: 'hmac',
+    header: 'X-Shopify-Hmac-SHA256',
+    secret: 'the secret'.padEnd(16, '-').replace(' ', '-'),
+  };
+  const made = await webhooks.makeEndpoint(tenant, fields);
+  expect(made).toMatchObject({ scheme: 'hmac', header: fields.header, encoding: 'hex', prefix: '' });
+  const next = { header: 'linear-signature', encoding: 'base64', prefix: 'sha256=' };
+  expect((await patch(made.id, next)).body).toMatchObject(next);
+  expect((await patch(made.id, { encoding: null })).body).toMatchObject({ ...next, encoding: 'hex' });
+  expect((await patch(made.id, { header: null })).body.error).toMatchObject({
+    code: 'missing_required_parameter',
+    param: 'header',
+  });
+  const standard = await webhooks.makeEndpoint(tenant);
+  expect((await patch(standard.id, { header: 'x-signature' })).body.error).toMatchObject({
+    code: 'invalid_value',
+    param: 'header',
   });
 });
 

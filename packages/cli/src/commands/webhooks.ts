@@ -9,6 +9,9 @@ interface SendOptions extends SharedOptions {
   endpoint?: string;
   channel?: string;
   scheme: Scheme;
+  header?: string;
+  encoding: 'hex' | 'base64';
+  prefix: string;
   secret?: string;
   file: string;
   id?: string;
@@ -21,6 +24,7 @@ interface Signing {
   id: string;
   /** Seconds since 1970. */
   at: number;
+  hmac: { header: string | undefined; encoding: 'hex' | 'base64'; prefix: string };
 }
 
 const hex = (secret: string, text: string): string => createHmac('sha256', secret).update(text).digest('hex');
@@ -52,6 +56,10 @@ const schemes = {
     'sentry-hook-signature': hex(secret, body),
     'request-id': id,
   }),
+  hmac: ({ body, secret, hmac: { header, encoding, prefix } }: Signing): Headers => {
+    if (header === undefined) throw new UsageError('Give --header, the one of the endpoint.');
+    return { [header]: prefix + createHmac('sha256', secret).update(body).digest(encoding) };
+  },
   token: ({ secret }: Signing): Headers => ({ authorization: `Bearer ${secret}` }),
 };
 type Scheme = keyof typeof schemes;
@@ -66,6 +74,13 @@ export function addWebhooks(program: Command, context: Context): void {
     .addOption(
       new Option('--scheme <scheme>', 'of the endpoint').choices(Object.keys(schemes)).default('standard'),
     )
+    .option('--header <name>', 'scheme hmac: the header with the signature')
+    .addOption(
+      new Option('--encoding <encoding>', 'scheme hmac: of the signature')
+        .choices(['hex', 'base64'])
+        .default('hex'),
+    )
+    .option('--prefix <text>', 'scheme hmac: the text before the signature', '')
     .option('--secret <secret>', 'of the endpoint or channel; GATEHOUSE_WEBHOOK_SECRET by default')
     .option('-f, --file <file>', 'the payload; standard input by default', '-')
     .option('--id <id>', 'of the delivery: the same id gets the same answer; made up by default')
@@ -74,7 +89,7 @@ export function addWebhooks(program: Command, context: Context): void {
       '\nExample:\n  echo \'{"input":"Hello."}\' | gatehouse webhooks send --endpoint ID\n',
     )
     .action(async (options: SendOptions) => {
-      const { endpoint, channel, scheme, id = randomUUID() } = options;
+      const { endpoint, channel, scheme, header, encoding, prefix, id = randomUUID() } = options;
       const secret = options.secret ?? context.surroundings.environment['GATEHOUSE_WEBHOOK_SECRET'];
       if (secret === undefined) throw new UsageError('Give --secret, or set GATEHOUSE_WEBHOOK_SECRET.');
       if ((endpoint === undefined) === (channel === undefined))
@@ -85,7 +100,8 @@ export function addWebhooks(program: Command, context: Context): void {
         endpoint !== undefined
           ? `/v1/webhooks/llm?endpoint=${encodeURIComponent(endpoint)}`
           : `/v1/webhooks/message?channel=${encodeURIComponent(channel ?? '')}`;
-      const headers = schemes[scheme]({ body, secret, id, at: Math.floor(Date.now() / 1_000) });
+      const hmac = { header, encoding, prefix };
+      const headers = schemes[scheme]({ body, secret, id, at: Math.floor(Date.now() / 1_000), hmac });
       const answer = await client.json({
         ...{ method: 'POST', path, body, headers, withoutKey: true },
         contentType: 'application/json',

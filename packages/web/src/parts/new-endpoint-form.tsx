@@ -12,16 +12,25 @@ const schemes: Record<WebhookScheme, string> = {
   grafana: 'Grafana',
   pagerduty: 'PagerDuty',
   sentry: 'Sentry',
+  hmac: 'HMAC-SHA-256 in a header',
   token: 'a token',
 };
 /** Senders with a secret made by themselves. */
-const theirs: readonly string[] = ['stripe', 'slack', 'pagerduty', 'sentry'] satisfies WebhookScheme[];
+const theirs: readonly string[] = [
+  'stripe',
+  'slack',
+  'pagerduty',
+  'sentry',
+  'hmac',
+] satisfies WebhookScheme[];
 
 const templates = {
   '': 'none: the body has "input"',
   ...{ alertmanager: 'Alertmanager', grafana: 'Grafana', github: 'GitHub', gitlab: 'GitLab' },
   ...{ pagerduty: 'PagerDuty', sentry: 'Sentry', own: 'one of your own' },
 };
+
+const encodings = { hex: 'Hexadecimal', base64: 'Base64' };
 
 const modes = { sync: 'The sender waits for it', async: 'It goes to an address, later' };
 
@@ -33,6 +42,7 @@ export interface EndpointSecrets {
 
 const initial = {
   ...{ name: '', agent: '', secret: '', template: '', liquid: '', callback: '' },
+  ...{ header: '', encoding: 'hex' as keyof typeof encodings, prefix: '' },
   ...{ scheme: 'standard' as WebhookScheme, mode: 'sync' as keyof typeof modes },
 };
 
@@ -40,12 +50,14 @@ const initial = {
 export function NewEndpointForm({ onCreated }: { onCreated: (made: EndpointSecrets) => void }) {
   const { values, field } = useFields(initial);
   const { name, agent, scheme, secret, template, liquid, mode, callback } = values;
+  const { header, encoding, prefix } = values;
   const prompt = template === 'own' ? liquid : template;
   const isTheirs = theirs.includes(scheme);
   const input = () => ({
     body: {
       ...{ name, agent_id: agent, scheme },
       ...(secret !== '' && { secret }),
+      ...(scheme === 'hmac' && { header, encoding, prefix }),
       ...(prompt !== '' && { template: prompt }),
       ...(mode === 'async' && { mode, callback_url: callback === '' ? null : callback }),
     },
@@ -61,6 +73,24 @@ export function NewEndpointForm({ onCreated }: { onCreated: (made: EndpointSecre
       <TextField label="Name" {...field('name')} isRequired />
       <AgentChoice {...field('agent')} />
       <Choice label="Signed by" {...field('scheme')} options={schemes} />
+      {scheme === 'hmac' ? (
+        <>
+          <TextField
+            label="Header"
+            {...field('header')}
+            maxLength={64}
+            hint="With the signature"
+            isRequired
+          />
+          <Choice label="Encoding" {...field('encoding')} options={encodings} />
+          <TextField
+            label="Prefix"
+            {...field('prefix')}
+            maxLength={64}
+            hint="Before the signature, such as sha256="
+          />
+        </>
+      ) : null}
       <TextField
         label="Secret"
         {...field('secret')}

@@ -3,6 +3,7 @@ import { relayId } from '@gatehouse/contract/console';
 import { defaultDialect, dialectHeader, type DialectName } from '@gatehouse/contract/dialects';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import { type Route, routes } from '@gatehouse/contract/routes';
+import { isSignatureHeader } from '@gatehouse/contract/signature-headers';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { checkAccess } from '@gatehouse/http/principal-check';
 import { doorHeaders, sendError, closeWhenEarly, endAnswer } from '@gatehouse/http/reply';
@@ -21,7 +22,8 @@ import type { UntrustedProxies } from '../auth/untrusted-proxies.ts';
 import { isOpenToBrowsers, type Cors, findPreflight, type Preflight } from '../cors/cors.ts';
 import { type DocumentHandler, documentHandlers } from '../documents/document-handlers.ts';
 import type { Forwarder } from '../proxy/forwarder-handlers.ts';
-import { requestHeaders, type HeaderList } from '../proxy/headers.ts';
+import { isPassedOn, requestHeaders, type HeaderList } from '../proxy/headers.ts';
+import { maxCustomHeaderChars, maxCustomHeaders } from '../bounds.ts';
 import { carriedKey } from '../dialects/carried-key.ts';
 import {
   clientDialect,
@@ -218,9 +220,27 @@ function needsNoKey({ route: { access }, headers, url }: RequestTarget): boolean
 }
 
 /** The client's headers by which the handler verifies a request, each as often as it was sent. */
-function provingHeaders({ route: { access }, valuesOf }: RequestTarget): HeaderList {
+function provingHeaders({ route: { access }, headers, valuesOf }: RequestTarget): HeaderList {
   if (access.kind !== 'signed' && access.kind !== 'ticket') return [];
-  return access.headers.flatMap((name) => (valuesOf(name) ?? []).flatMap((value) => [name, value]));
+  const named = access.headers.flatMap((name) => (valuesOf(name) ?? []).flatMap((value) => [name, value]));
+  const isCustom = access.kind === 'signed' && access.customHeaders === true;
+  return isCustom ? [...named, ...customHeaders(access.headers, headers, valuesOf)] : named;
+}
+
+/** The client's headers that a tenant may have named for signatures, besides those that are passed on anyway. */
+function customHeaders(
+  listed: readonly string[],
+  headers: RequestTarget['headers'],
+  valuesOf: RequestTarget['valuesOf'],
+): HeaderList {
+  return Object.keys(headers)
+    .filter((name) => isSignatureHeader(name) && !isPassedOn(name) && !listed.includes(name))
+    .slice(0, maxCustomHeaders)
+    .flatMap((name) => {
+      const values = valuesOf(name) ?? [];
+      const isLong = values.some((value) => value.length > maxCustomHeaderChars);
+      return isLong ? [] : values.flatMap((value) => [name, value]);
+    });
 }
 
 function answerPreflight(

@@ -17,6 +17,13 @@ const passedOn = [
   ...Object.values(clientDialects).flatMap(({ passedHeaders }): readonly string[] => passedHeaders),
 ];
 
+const passedOnNames: ReadonlySet<string> = new Set(passedOn);
+
+/** Whether services get a header from clients at every route. */
+export function isPassedOn(name: string): boolean {
+  return passedOnNames.has(name);
+}
+
 /** Names and values in turn. V8 keeps no shapes for objects with so many different names, so lookups would be slow. */
 export type HeaderList = string[];
 
@@ -31,9 +38,9 @@ export function requestHeaders(incoming: IncomingHttpHeaders, gatewayHeaders: He
   return headers;
 }
 
-/** By name; the values of a repeated header as a list. */
+/** By name; the values of a repeated header as a list. Without a prototype: a header may be named `constructor`. */
 export function headerObject(list: HeaderList): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = {};
+  const headers = Object.create(null) as Record<string, string | string[]>;
   for (let index = 0; index < list.length; index += 2) {
     const [name = '', value = ''] = list.slice(index, index + 2);
     const before = headers[name];
@@ -44,7 +51,7 @@ export function headerObject(list: HeaderList): Record<string, string | string[]
 
 /** By name, all values of each header. */
 export function distinctHeaders(list: HeaderList): Record<string, string[]> {
-  const headers: Record<string, string[]> = {};
+  const headers = Object.create(null) as Record<string, string[]>;
   for (let index = 0; index < list.length; index += 2) {
     const [name = '', value = ''] = list.slice(index, index + 2);
     (headers[name] ??= []).push(value);

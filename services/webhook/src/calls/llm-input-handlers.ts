@@ -10,7 +10,7 @@ import { answerToHandshake, type HandshakeAnswer } from './handshake.ts';
 import { maxFormFields } from '../bounds.ts';
 
 /** Schemes in which senders may send forms. A form has the JSON in the field `payload`, or is the payload. */
-const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
+const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github', 'hmac']);
 
 /** Headers with the event's name, for payloads without it. No signature covers them. */
 const eventHeaders = ['x-github-event', 'sentry-hook-resource', 'x-gitlab-event'] as const;

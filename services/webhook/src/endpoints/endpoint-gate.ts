@@ -45,6 +45,9 @@ export class EndpointGate {
       rate_limit_per_minute: null,
       allowed_cidrs: [],
       enabled: false,
+      header: null,
+      encoding: null,
+      prefix: null,
     };
   }
 
@@ -88,7 +91,7 @@ export class EndpointGate {
     const previous =
       target.previousSecret === null ? spare : this.#openOrNone({ tenantId, id }, target.previousSecret);
     const secrets = [...this.#openOrNone({ tenantId, id }, target.secret), ...previous];
-    if (scheme !== 'token') return verify(request, { scheme, secrets, nowS });
+    if (scheme !== 'token') return verify(request, { ...target, scheme, secrets, nowS });
     // As much work over the body as for the other schemes.
     verify(request, { scheme: 'standard', secrets: [...spare, ...spare], nowS });
     return this.#options.allowToken && hasToken(request, secrets) ? { id: null, idIsSigned: false } : null;

@@ -1,3 +1,4 @@
+import { AppError } from '@gatehouse/kit/errors';
 import type {
   CreateWebhookEndpoint,
   PatchWebhookEndpoint,
@@ -15,6 +16,9 @@ export const settingNames = [
   'rate_limit_per_minute',
   'allowed_cidrs',
   'enabled',
+  'header',
+  'encoding',
+  'prefix',
 ] as const;
 export type EndpointSettings = Pick<WebhookEndpoint, (typeof settingNames)[number]>;
 
@@ -48,21 +52,43 @@ export interface SealedSecrets {
 }
 
 export function newSettings({
-  scheme: _scheme,
+  scheme,
   secret: _secret,
   ...settings
 }: CreateWebhookEndpoint): EndpointSettings {
-  return settings;
+  return withHmac(scheme, settings);
 }
 
-/** The settings after a patch: omitted fields are kept. */
+/** Settings of the scheme `hmac` alone. */
+const hmacNames = ['header', 'encoding', 'prefix'] as const;
+
+/** The settings with the defaults of the scheme `hmac`. Throws a 400 without its header, and for those of another scheme. */
+function withHmac(scheme: WebhookScheme, settings: EndpointSettings): EndpointSettings {
+  const { header, encoding, prefix } = settings;
+  if (scheme !== 'hmac') {
+    const param = hmacNames.find((name) => settings[name] !== null);
+    if (param === undefined) return settings;
+    throw new AppError('invalid_value', `${param} is for endpoints of the scheme hmac.`, { param });
+  }
+  if (header === null)
+    throw new AppError(
+      'missing_required_parameter',
+      'The scheme hmac requires the header of the signature.',
+      {
+        param: 'header',
+      },
+    );
+  return { ...settings, encoding: encoding ?? 'hex', prefix: prefix ?? '' };
+}
+
+/** The settings after a patch: omitted fields are kept. Throws as `newSettings` does. */
 export function patchedSettings(
   before: Endpoint,
   { callback_secret: _secret, overlap_seconds: _overlap, ...patch }: PatchWebhookEndpoint,
 ): EndpointSettings {
   const defined = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
   const current = Object.fromEntries(settingNames.map((name) => [name, before[name]]));
-  return { ...current, ...defined } as EndpointSettings;
+  return withHmac(before.scheme, { ...current, ...defined } as EndpointSettings);
 }
 
 /** As clients see it. */

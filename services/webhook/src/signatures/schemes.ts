@@ -1,4 +1,4 @@
-import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
+import type { WebhookEndpoint, WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import type { IncomingMessage } from 'node:http';
 import { maxSignatures } from '../bounds.ts';
 
@@ -16,13 +16,18 @@ export interface SignatureClaim {
   idIsSigned: boolean;
 }
 
+/** The scheme of requests, with the settings of `hmac`. */
+export interface Signing extends Partial<Pick<WebhookEndpoint, 'header' | 'encoding' | 'prefix'>> {
+  scheme: Exclude<WebhookScheme, 'token'>;
+}
+
 interface Scheme {
   /** Whether senders make their own secrets, and the tenant must provide one. */
   takesSecret: boolean;
   /** The key of the HMAC. Throws for a malformed secret. */
   keyOf: (secret: string) => Buffer;
   /** Null if a header is missing, doubled or malformed. */
-  read: (request: VerifiableRequest) => SignatureClaim | null;
+  read: (request: VerifiableRequest, signing: Signing) => SignatureClaim | null;
 }
 
 const utf8Key = (secret: string): Buffer => Buffer.from(secret);
@@ -90,6 +95,21 @@ const bodyScheme = (
     return claimOf([signature], [request.body], { id: named !== null && isId(named) ? named : null });
   },
 });
+
+/**
+ * HMAC-SHA256 of the body alone in a header that the tenant names. Senders differ in the case of hexadecimal digits and in
+ * the padding of base64. No signed id or time.
+ */
+const hmac: Scheme = {
+  takesSecret: true,
+  keyOf: utf8Key,
+  read: (request, { header, encoding, prefix }) => {
+    const value = typeof header === 'string' ? single(request, header.toLowerCase()) : null;
+    const text = value?.startsWith(prefix ?? '') === true ? value.slice(prefix?.length ?? 0) : undefined;
+    const padded = text?.length === 43 ? `${text}=` : text;
+    return claimOf([encoding === 'base64' ? base64(padded) : hex(text?.toLowerCase())], [request.body]);
+  },
+};
 
 /** `t=<time>,v1=<hex>,…` of `<time>.<body>`. */
 const stripe: Scheme = {
@@ -175,6 +195,7 @@ export const schemes: Readonly<Record<Exclude<WebhookScheme, 'token'>, Scheme>> 
   slack,
   grafana,
   pagerduty,
+  hmac,
   github: bodyScheme('x-hub-signature-256', { prefix: 'sha256=', id: 'x-github-delivery' }),
   sentry: { ...bodyScheme('sentry-hook-signature', { id: 'request-id' }), takesSecret: true },
 };

@@ -12,11 +12,14 @@ const delivery = (headers: Record<string, string | string[]>, body: string | Buf
   header: (name) => [headers[name] ?? []].flat(),
   body: Buffer.from(body),
 });
+/** The settings of the scheme `hmac` in `sent`. */
+const inHeader = { header: 'X-Signature', encoding: 'base64', prefix: 'sha256=' } as const;
+
 const isGenuine = (
   scheme: Signed,
   secret: string,
   { headers, body, nowS = 0 }: { headers: Record<string, string | string[]>; body: string; nowS?: number },
-): boolean => verify(delivery(headers, body), { scheme, secrets: [secret], nowS }) !== null;
+): boolean => verify(delivery(headers, body), { ...inHeader, scheme, secrets: [secret], nowS }) !== null;
 
 describe('published examples', () => {
   it('of Standard Webhooks', () => {
@@ -94,6 +97,10 @@ const sent: Record<Signed, { secret: string; headers: Record<string, string> }> 
       'x-pagerduty-signature': `v1=${'0'.repeat(64)},v1=${hmac('s'.repeat(20), body).digest('hex')}`,
     },
   },
+  hmac: {
+    secret: 's'.repeat(20),
+    headers: { 'x-signature': `sha256=${hmac('s'.repeat(20), body).digest('base64')}` },
+  },
   sentry: {
     secret: 's'.repeat(20),
     headers: { 'sentry-hook-signature': hmac('s'.repeat(20), body).digest('hex'), 'request-id': 'r1' },
@@ -153,6 +160,9 @@ describe.each(Object.entries(sent) as [Signed, { secret: string; headers: Record
 
 /** Whether a list of signatures still has the right one. */
 function stillHas(scheme: Signed, changed: string, value: string): boolean {
+  // A last character with the same bits, and no padding: base64 of the same bytes.
+  if (scheme === 'hmac')
+    return Buffer.from(changed.slice(7), 'base64').equals(Buffer.from(value.slice(7), 'base64'));
   const right = value.split(/[ ,]/).filter((part) => !/^(?:v1=0+|v0=00|v1)$/.test(part));
   const split = changed.split(scheme === 'standard' ? ' ' : ',').map((part) => part.trim());
   if (scheme === 'standard') return split.includes(value);
@@ -191,6 +201,46 @@ it('what the public library of Standard Webhooks signs is genuine', () => {
       },
     ),
   );
+});
+
+describe('a signature in a header that the tenant names', () => {
+  const secret = 's'.repeat(20);
+  const digest = hmac(secret, body).digest();
+  const [hex, base64] = [digest.toString('hex'), digest.toString('base64')];
+  const linear = { header: 'Linear-Signature', encoding: 'hex', prefix: '' } as const;
+  const shopify = { header: 'X-Shopify-Hmac-SHA256', encoding: 'base64', prefix: '' } as const;
+  const redmine = { header: 'X-Redmine-Signature-256', encoding: 'hex', prefix: 'sha256=' } as const;
+  const spaced = { header: 'x-mac', encoding: 'hex', prefix: 'HMAC-SHA256 ' } as const;
+
+  it.each([
+    ['of Linear', linear, hex, true],
+    ['of Linear in capitals', linear, hex.toUpperCase(), true],
+    ['of Shopify', shopify, base64, true],
+    ['of Shopify without padding', shopify, base64.slice(0, 43), true],
+    ['of Redmine', redmine, `sha256=${hex}`, true],
+    ['of Redmine in capitals', redmine, `sha256=${hex.toUpperCase()}`, true],
+    ['behind a prefix with a space', spaced, `HMAC-SHA256 ${hex}`, true],
+    ['without its prefix', redmine, hex, false],
+    ['with another prefix', redmine, `sha1=${hex}`, false],
+    ['with a prefix that is not expected', linear, `sha256=${hex}`, false],
+    ['in another encoding', shopify, hex, false],
+    ['in another encoding, the other way', linear, base64, false],
+    ['in URL-safe base64', shopify, 'Aw-_'.padEnd(43, 'A'), false],
+    ['of two values', linear, `${hex},${hex}`, false],
+    ['of two headers', linear, [hex, hex], false],
+    ['that is empty', redmine, 'sha256=', false],
+  ])('%s', (_what, settings, value, expected) => {
+    const headers = { [settings.header.toLowerCase()]: value };
+    const genuine = verify(delivery(headers, body), { ...settings, scheme: 'hmac', secrets: [secret], nowS });
+    expect(genuine).toEqual(expected ? { id: null, idIsSigned: false } : null);
+  });
+
+  it('may be of an empty body', () => {
+    const headers = { 'linear-signature': hmac(secret, '').digest('hex') };
+    expect(
+      verify(delivery(headers, ''), { ...linear, scheme: 'hmac', secrets: [secret], nowS }),
+    ).not.toBeNull();
+  });
 });
 
 describe('a Standard Webhook under names of Svix', () => {

@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
-import { type SignatureClaim, type VerifiableRequest, schemes } from './schemes.ts';
+import { type SignatureClaim, type Signing, type VerifiableRequest, schemes } from './schemes.ts';
 import { clockSkewS } from '../bounds.ts';
 
 /** The id of a genuine request. */
@@ -20,14 +19,10 @@ const noSignature = Buffer.alloc(32);
  */
 export function verify(
   request: VerifiableRequest,
-  {
-    scheme,
-    secrets,
-    nowS,
-  }: { scheme: Exclude<WebhookScheme, 'token'>; secrets: readonly string[]; nowS: number },
+  { secrets, nowS, ...signing }: Signing & { secrets: readonly string[]; nowS: number },
 ): Genuine | null {
-  const { keyOf, read } = schemes[scheme];
-  const claim = read(request);
+  const { keyOf, read } = schemes[signing.scheme];
+  const claim = read(request, signing);
   const { signatures, signed }: Pick<SignatureClaim, 'signatures' | 'signed'> = claim ?? {
     signatures: [noSignature],
     signed: [request.body],

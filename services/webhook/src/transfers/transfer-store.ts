@@ -24,7 +24,8 @@ interface Ids {
 /** The columns of a row that a transfer would bring to its target. */
 export const revisionOf = {
   'webhook.endpoints': revisionHash(
-    'row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled, deleted_at)',
+    `row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled, deleted_at,
+      header, encoding, prefix)`,
   ),
   'webhook.channel_instances': revisionHash(
     'row(type, name, agent_id, enabled, history_tokens, replies, config, deleted_at)',
