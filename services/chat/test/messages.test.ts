@@ -14,7 +14,7 @@ beforeAll(async () => {
   const anthropic = { kind: 'anthropic', base_url: provider.url, api_key_env: 'UNUSED', max_retries: 0 };
   const openai = { kind: 'openai', base_url: `${provider.url}/v1`, max_retries: 0 };
   harness = await ChatHarness.start(
-    { silenceMs: 400 },
+    { silenceMs: 1_000 },
     {
       providers: [
         { name: 'simulator', ...anthropic },

@@ -22,7 +22,7 @@ beforeAll(async () => {
   provider = await ScriptedProvider.start();
   const openai = { kind: 'openai', base_url: `${provider.url}/v1`, max_retries: 0 };
   harness = await ChatHarness.start(
-    { silenceMs: 150 },
+    { silenceMs: 1_000 },
     {
       providers: [{ name: 'simulator', ...openai, api_key_env: 'UNUSED' }],
       models: [

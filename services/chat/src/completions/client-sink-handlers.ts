@@ -25,6 +25,8 @@ export interface HttpSinkOptions {
   log: Logger;
   /** Whether the client gets a stream as a JSON array. */
   asArray?: boolean | undefined;
+  /** Whether the client asked for a stream. Its silence counts from now on. */
+  streams: boolean;
   /** Shorter in tests. */
   silenceMs?: number | undefined;
 }
@@ -33,14 +35,16 @@ export interface HttpSinkOptions {
 export class HttpSink implements AnswerSink, AnswerClient {
   readonly #options: HttpSinkOptions;
   readonly #gone = new AbortController();
-  #stream: ClientStream | null = null;
+  readonly #stream: ClientStream | null;
   #ignored: readonly string[] = [];
   /** Memory for the answer to the newest call. */
   #room: AnswerRoom | null = null;
 
   constructor(options: HttpSinkOptions) {
     this.#options = options;
-    const { response } = options;
+    const { response, dialect, asArray, streams, silenceMs = keepAliveMs } = options;
+    const headers = this.#runHeaders();
+    this.#stream = streams ? new ClientStream(response, { dialect, headers, silenceMs, asArray }) : null;
     const leave = (): void => {
       this.#room?.close();
       const wasCut = this.#options.wasCut();
@@ -74,9 +78,8 @@ export class HttpSink implements AnswerSink, AnswerClient {
     this.#ignored = names;
   }
 
-  /** From now on, the client gets comments while the provider is silent. */
   streamAccepted(model: Model): void {
-    this.openStream(model);
+    this.#stream?.setHeaders(this.#answerHeaders(model));
   }
 
   sendObject({ model, bytes }: ObjectAnswer): void {
@@ -91,10 +94,8 @@ export class HttpSink implements AnswerSink, AnswerClient {
   }
 
   openStream(model: Model): ClientStream {
-    const { response, dialect, asArray, silenceMs = keepAliveMs } = this.#options;
-    const headers = this.#answerHeaders(model);
-    this.#stream ??= new ClientStream(response, { dialect, headers, silenceMs, asArray });
-    this.#stream.setHeaders(headers);
+    if (this.#stream === null) throw new Error('the client asked for no stream');
+    this.#stream.setHeaders(this.#answerHeaders(model));
     return this.#stream;
   }
 
@@ -104,7 +105,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
 
   fail(error: AppError, { cause, hasRun }: TurnFailure): void {
     const { requestId, runId, headers, log } = this.#options;
-    if (this.#stream?.begun === true) {
+    if (this.#stream?.headSent === true) {
       logFailure(log, { request_id: requestId, run_id: runId }, cause);
       this.#stream.fail(error, requestId);
     } else if (!this.#gone.signal.aborted) {

@@ -91,6 +91,25 @@ describe('the client’s end of a stream', () => {
     expect(busy.text).not.toContain('keep-alive');
   });
 
+  it('has begun with a frame of the answer, and not with a sign of life', async () => {
+    const seen: boolean[][] = [];
+    await seenBy((response) => {
+      const client = streamTo(response, {}, 30);
+      seen.push([client.headSent, client.begun]);
+      after(150, () => {
+        seen.push([client.headSent, client.begun]);
+        client.write([frame('1')]);
+        seen.push([client.headSent, client.begun]);
+        client.finish([]);
+      });
+    });
+    expect(seen).toEqual([
+      [false, false],
+      [true, false],
+      [true, true],
+    ]);
+  });
+
   it('says nothing more once it is over', async () => {
     const seen = await seenBy((response) => {
       const client = streamTo(response, {}, 30);

@@ -26,8 +26,9 @@ export class ClientStream implements FrameSink {
   readonly #array: GrowingArray | null;
   readonly #keepAlive: NodeJS.Timeout;
   #headers: Record<string, string>;
+  #begun = false;
 
-  /** Silence counts from now on; the response begins with the first byte for the client. */
+  /** Silence counts from now on; the response begins with the first byte for the client, which may be a sign of life. */
   constructor(
     response: ServerResponse,
     { dialect, headers, silenceMs, asArray = false }: ClientStreamOptions,
@@ -43,8 +44,13 @@ export class ClientStream implements FrameSink {
     }, silenceMs);
   }
 
-  /** Whether a byte was sent to the client, after which no other provider call can take this one's place. */
+  /** Whether a frame of an answer was sent, after which no other provider call can take this one's place. */
   get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** Whether the client has the status 200, so an error must be an event. */
+  get headSent(): boolean {
     return this.#response.headersSent;
   }
 
@@ -56,6 +62,7 @@ export class ClientStream implements FrameSink {
   /** Sends frames, as they are unless the client gets an array. Returns false if it reads more slowly than they come. */
   write(frames: readonly Buffer[]): boolean {
     this.#follower?.see(frames);
+    this.#begun ||= frames.length > 0;
     return this.#send(this.#array?.add(frames) ?? frames);
   }
 

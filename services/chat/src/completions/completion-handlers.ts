@@ -109,6 +109,7 @@ async function complete(
       answers,
       log,
       asArray: stream && query.get('alt') !== 'sse',
+      streams: turn.streams,
       silenceMs,
     }),
   );

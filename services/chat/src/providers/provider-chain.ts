@@ -40,7 +40,7 @@ import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 export interface AnswerReceiver {
   /** Aborted when the answer is no longer wanted: the call under way ends, and no other follows. */
   readonly signal: AbortSignal;
-  /** Whether the receiver has passed on a byte, after which no other provider call can replace a failed one. */
+  /** Whether the receiver has passed on a piece of an answer, after which no other provider call can replace a failed one. */
   readonly begun: boolean;
   /** The memory for the answer to the next call. Releases what the call before it held. */
   openRoom(): AnswerRoom;

@@ -65,6 +65,10 @@ export class Turn {
     return this.#turn.run.identity.traceId;
   }
 
+  get streams(): boolean {
+    return this.#turn.request.stream;
+  }
+
   get limitHeaders(): Record<string, string> {
     return this.#turn.limitHeaders;
   }
