@@ -24,7 +24,7 @@ const macs = KeyRing.parse(`k:${Buffer.alloc(32).toString('base64')}`).hasher('t
 
 export const facts: ModelFacts = {
   macs,
-  ...{ account: null, name: 'm-1', maxOutputTokens: 64_000, reasoning: true, sampling: true },
+  ...{ account: null, name: 'm-1', maxOutputTokens: 64_000, reasoning: true },
 };
 
 /** A signature in the mark by which a client has it. */

@@ -59,6 +59,8 @@ export const maxFirstTexts = 64;
 /** A header names so many fields, and so much of each. */
 export const maxHints = 64;
 export const maxHintChars = 100;
+/** Names of models with facts in memory. */
+export const maxKnownNames = 1_000;
 /** So much of a model's name is in the origin of its reasoning. */
 export const maxOriginChars = 150;
 /** Signatures are searched in texts up to this size, and so many of them. */

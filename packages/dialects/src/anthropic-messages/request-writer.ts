@@ -1,4 +1,5 @@
 import type { Conversation, Turn } from '../translation/conversation.ts';
+import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { askingForJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
@@ -57,7 +58,7 @@ export function samplingOf(
   const { temperature, topP, topK, ...others } = sampling;
   for (const name of ['seed', 'presencePenalty', 'frequencyPenalty'] as const)
     if (others[name] !== null) dropped.ignoreField(name);
-  const taken = facts.sampling && !isThinking;
+  const taken = factsOf(facts).sampling !== 'none' && !isThinking;
   // OpenAI takes up to 2.
   if (temperature !== null && temperature > 1) dropped.ignoreField('temperature');
   const isTaken = { temperature: taken, topP: taken && temperature === null, topK: taken };

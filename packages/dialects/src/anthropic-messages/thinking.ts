@@ -1,4 +1,5 @@
 import type { Fields } from '@gatehouse/kit/fields';
+import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import type { Conversation, Effort, Turn } from '../translation/conversation.ts';
 import { budgetOf, effortOf } from '../translation/effort.ts';
@@ -46,11 +47,10 @@ export function thinkingOf(
   return { thinking: { type: 'enabled', budget_tokens: budget }, effort: null };
 }
 
-/** Models from 4.6 on take an effort, and the newest of them no budget. */
-function thinksByEffort({ name, sampling }: ModelFacts): boolean {
-  const [, major, minor] = /claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/.exec(name) ?? [];
-  if (major === undefined) return !sampling;
-  return Number(major) * 100 + Number(minor ?? 0) >= 406;
+/** An operator says of newer models that they take no sampling, where no version is in their name. */
+function thinksByEffort(facts: ModelFacts): boolean {
+  const { thinkingSize, version } = factsOf(facts);
+  return version === null ? facts.sampling === false : thinkingSize.by === 'effort';
 }
 
 /** Whether calls without a thought of Anthropic's in their message wait for their results. */

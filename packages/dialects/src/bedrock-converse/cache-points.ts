@@ -2,20 +2,14 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { CachePoint, Conversation } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
-import { familyOf } from '../model-family.ts';
-
-/** Claude before 3.5 Haiku, which refuses cache points. */
-const oldClaude = /claude-(?:v2|instant|3-(?:haiku|sonnet|opus)|3-5-sonnet-20240620)|claude-3-5-sonnet-v1\b/i;
-/** Models with a cache of an hour on request. */
-const hourlyClaude = /claude-(?:opus|sonnet|haiku)-(?:4-[5-9]|[5-9])/i;
+import { factsOf, familyOf, type FactsOverlay } from '../model-facts.ts';
 
 /** The maximum for a request. */
 const maxPoints = 4;
 
 /** https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html */
-export function hasCachePoints(facts: Pick<ModelFacts, 'name'>): boolean {
-  const family = familyOf(facts);
-  return family === 'nova' || (family === 'claude' && !oldClaude.test(facts.name));
+export function hasCachePoints(facts: Pick<ModelFacts, 'name'> & FactsOverlay): boolean {
+  return factsOf(facts).cachePoints !== 'none';
 }
 
 /** Writes the cache points of one request, in the order of the prompt: tools, system text, messages. */
@@ -36,7 +30,7 @@ export class CachePoints {
     const known = hasCachePoints(facts) ? maxPoints : 0;
     this.#surplus = places.filter((place) => 'cacheTtl' in place).length - known;
     this.#takesTools = isClaude;
-    this.#isHourly = hourlyClaude.test(facts.name);
+    this.#isHourly = factsOf(facts).cachePoints === '1h';
     this.#dropped = dropped;
   }
 

@@ -4,7 +4,7 @@ import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { CachePoints } from './cache-points.ts';
-import { familyOf, originOf } from '../model-family.ts';
+import { familyOf, originOf } from '../model-facts.ts';
 import { isText } from '../file-types.ts';
 
 interface Message {

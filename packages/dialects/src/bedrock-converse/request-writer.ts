@@ -9,7 +9,7 @@ import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { CachePoints } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
-import { familyOf, originOf } from '../model-family.ts';
+import { familyOf, originOf } from '../model-facts.ts';
 import { effortOf, lowToHigh } from '../translation/effort.ts';
 import { thinkingOf } from '../anthropic-messages/thinking.ts';
 
@@ -171,7 +171,7 @@ function reasoningOf(
   if (reasoning === null) return others;
   const effort = effortOf(reasoning);
   if (facts.reasoning && family === 'nova') return { ...others, additional: novaFields(effort) };
-  if (facts.reasoning && family === 'gpt' && effort !== null)
+  if (facts.reasoning && (family === 'openai' || family === 'gpt-oss') && effort !== null)
     // OpenAI's open models think always.
     return { ...others, additional: { reasoning_effort: lowToHigh(effort) } };
   if (reasoning.isOn) dropped.ignoreField('reasoning');

@@ -14,7 +14,7 @@ import type { ModelFacts } from '../translation/api.ts';
 import { type ReasoningSignature } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import { originOf } from '../model-family.ts';
+import { originOf } from '../model-facts.ts';
 import { errorIn } from './errors.ts';
 
 /** See `ProviderFormat`. */

@@ -1,4 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
+import type { ThinkingSize } from '../known-facts.ts';
+import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { withFittingIds, type IdRule } from '../translation/call-ids.ts';
 import type { Conversation, Tool } from '../translation/conversation.ts';
@@ -18,7 +20,7 @@ export function* writeRequest(
   if (parallel === false) dropped.ignoreField('parallel');
   if (tools.some(({ isStrict }) => isStrict === true)) dropped.ignoreField('strict');
   const { system, contents } = yield* writeContents(yield* withFittingIds(conversation.turns, anyIds), {
-    isThird: isThird(facts),
+    isThird: factsOf(facts).checksCallSignatures,
     dropped,
   });
   const config = configOf(conversation, facts, dropped);
@@ -33,11 +35,6 @@ export function* writeRequest(
 
 /** Ids are not written; results are found by them. */
 const anyIds: IdRule = { fits: (id) => id !== '', prefix: 'call_' };
-
-/** Gemini 3 and later. */
-function isThird({ name }: ModelFacts): boolean {
-  return /gemini-(?:[3-9]|\d\d)/.test(name);
-}
 
 const samplingNames = {
   ...{ temperature: 'temperature', topP: 'topP', topK: 'topK', seed: 'seed' },
@@ -66,21 +63,25 @@ function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, dropped: Dro
   }
   const effort = effortOf(reasoning);
   const thoughtConfig = reasoning.isOn && { includeThoughts: true };
-  if (isThird(facts))
+  const thinkingSize = sizeOf(facts);
+  if (thinkingSize.by === 'effort')
     return {
       thinkingConfig: { ...thoughtConfig, ...(effort !== null && { thinkingLevel: lowToHigh(effort) }) },
     };
-  const budget = effort === 'none' ? 0 : budgetOf(reasoning);
+  const budget = effort === 'none' ? thinkingSize.off : budgetOf(reasoning);
   return {
     thinkingConfig: {
       ...thoughtConfig,
-      ...(budget !== null && { thinkingBudget: Math.min(budget, mostBudget) }),
+      ...(budget !== null && { thinkingBudget: Math.min(budget, thinkingSize.most) }),
     },
   };
 }
 
-/** The common maximum of all models before Gemini 3. */
-const mostBudget = 24_576;
+/** Models of unknown name are taken for those before Gemini 3. */
+function sizeOf(facts: ModelFacts): ThinkingSize {
+  const { family, thinkingSize } = factsOf(facts);
+  return family === 'gemini' ? thinkingSize : factsOf({ name: 'gemini-2.5-flash' }).thinkingSize;
+}
 
 function declaration({ name, description, schemaJson }: Tool): Fields {
   return {

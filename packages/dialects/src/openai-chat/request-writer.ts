@@ -1,4 +1,5 @@
 import type { Fields } from '@gatehouse/kit/fields';
+import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { chatIds, withFittingIds } from '../translation/call-ids.ts';
 import type { Conversation, Effort, OutputFormat, Tool } from '../translation/conversation.ts';
@@ -97,9 +98,11 @@ export function writtenEffort(
   return value;
 }
 
-function effortAt(effort: Effort, { name }: ModelFacts): string | null {
-  if (effort === 'none' && /gpt-5(?![.\d])/.test(name)) return 'minimal';
-  if (effort === 'none' && /gpt-(?:5\.[1-9]|[6-9])/.test(name)) return 'none';
-  const isAbove = effort === 'xhigh' || effort === 'max';
-  return isAbove && /gpt-(?:5\.[2-9]|[6-9])/.test(name) ? 'xhigh' : written[effort];
+function effortAt(effort: Effort, facts: ModelFacts): string | null {
+  const { family, thinkingSize } = factsOf(facts);
+  const words = thinkingSize.by === 'effort' ? thinkingSize.words : [];
+  if (words.includes(effort)) return effort;
+  // Others think in any case.
+  if (effort === 'none') return family === 'openai' ? (words[0] ?? null) : null;
+  return effort === 'max' && words.includes('xhigh') ? 'xhigh' : written[effort];
 }

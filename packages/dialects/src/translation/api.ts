@@ -1,5 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
+import type { FactsOverlay } from '../model-facts.ts';
 import type { Answer } from './answer.ts';
 import type { IdRule } from './call-ids.ts';
 import type { Conversation } from './conversation.ts';
@@ -8,6 +9,7 @@ import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, DroppedFields } from './dropped-fields.ts';
 import type { TargetRules } from './mended-conversation.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import type { LimitName } from '../request-additions.ts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { EventSource, EventWriter } from './stream-events.ts';
 
@@ -73,8 +75,8 @@ export type SealSummary = (summary: string) => string;
 /** Writes the text of a model as a summary. Throws without a text. */
 export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
-/** The facts of a model with effect on its requests. */
-export interface ModelFacts {
+/** The facts of one call of a model with effect on its request. `factsOf` has those known by the model's name. */
+export interface ModelFacts extends FactsOverlay {
   /** The only account able to read the signatures of its thoughts; null where all accounts of its API are. */
   account: string | null;
   /** Hashes of marked signatures, by a key of the tenant. */
@@ -85,10 +87,12 @@ export interface ModelFacts {
   maxOutputTokens: number | null;
   /** Whether it can think. */
   reasoning: boolean;
-  /** Whether it takes parameters of sampling. */
-  sampling: boolean;
   /** The name of the limit of tokens in chat completions. */
-  tokenLimit?: 'max_completion_tokens' | 'max_tokens';
+  tokenLimit?: LimitName;
+  /** Whether requests of clients that mark nothing get cache points. */
+  cache?: 'auto' | 'off';
+  /** The id of the run, for answers without an id; absent where no run asks. */
+  runId?: string;
   /** Whether streams of chat completions may be asked for their usage; so they are unless it is false. */
   streamUsage?: boolean;
 }

@@ -1,6 +1,7 @@
 import type { Sampling } from './conversation.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { factsOf, type FactsOverlay } from '../model-facts.ts';
 import { wrongType } from '../request-fields.ts';
 import { maxHintChars, maxHints } from '../bounds.ts';
 
@@ -115,11 +116,12 @@ function headerName(name: string): string {
 export function samplingBy(
   names: Readonly<Partial<Record<keyof Sampling, string>>>,
   { sampling }: { sampling: Sampling },
-  { facts, dropped }: { facts: { sampling: boolean }; dropped: DroppedFields },
+  { facts, dropped }: { facts: { name: string } & FactsOverlay; dropped: DroppedFields },
 ): Fields {
   const taken: Fields = {};
+  const isTaken = factsOf(facts).sampling !== 'none';
   for (const [field, value] of Object.entries(sampling) as [keyof Sampling, number | null][]) {
-    const name = facts.sampling ? names[field] : undefined;
+    const name = isTaken ? names[field] : undefined;
     if (value === null) continue;
     if (name === undefined) dropped.ignoreField(field);
     else taken[name] = value;

@@ -25,7 +25,7 @@ describe('a catalogue', () => {
       api: 'chat',
       provider: providers[0],
       upstreamModel: 'small',
-      sampling: true,
+      cache: 'auto',
       ...{ fallbacks: [], aliases: [], list: [], pattern: null, weight: 1, others: [] },
     });
   });

@@ -3,9 +3,11 @@ import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import { z } from 'zod';
+import { limitNames } from '@gatehouse/dialects/request-additions';
 import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelPrice } from './catalogue-price.ts';
-import { isNameOrPattern, isPattern, knownReasoning, ModelNames, upstreamBehind } from './model-names.ts';
+import { isNameOrPattern, isPattern, ModelNames, upstreamBehind } from './model-names.ts';
+import { factsBy, isKnownFamily, unknownFamily } from './facts-by.ts';
 import {
   hasEmbeddings,
   hasPool,
@@ -57,8 +59,18 @@ const model = z.strictObject({
   api: z.enum(upstreamApis).optional(),
   /** Whether it thinks before it answers; unless given, models are known by their names. */
   reasoning: z.boolean().optional(),
-  /** Whether it takes parameters of sampling, like `temperature`. */
-  sampling: z.boolean().default(true),
+  /** A public name of it, or of its family, for rules that go by names; the upstream's name unless given. */
+  family: z.string().max(maxNameLength).refine(isKnownFamily, unknownFamily).optional(),
+  /** Whether it takes parameters of sampling, like `temperature`. So do all fields down to `cache`: by its name unless given. */
+  sampling: z.boolean().optional(),
+  /** Whether its thinking can be switched off. */
+  thinking_off: z.boolean().optional(),
+  /** Whether it has a context of a million tokens by Anthropic's beta. */
+  context_1m: z.boolean().optional(),
+  /** The name of the limit of an answer in chat completions. */
+  max_tokens_field: z.enum(limitNames).optional(),
+  /** Whether requests without cache points get some, for models that cache only up to points. */
+  cache: z.enum(['auto', 'off']).default('auto'),
   fallbacks: z.array(z.string().max(maxNameLength)).max(10).default([]),
   /** The most tokens of an answer. */
   max_output_tokens: z.int().min(1).max(1e9).optional(),
@@ -248,7 +260,7 @@ function mayUse(allowed: AllowedModels, { id, aliases }: Model): boolean {
 
 function modelBehind(pattern: Model, id: string, rest: string): Model {
   const upstreamModel = upstreamBehind(pattern.upstreamModel, rest) ?? id;
-  const reasoning = pattern.reasoning ?? knownReasoning(upstreamModel);
+  const reasoning = pattern.reasoning ?? factsBy({ ...pattern, upstreamModel }).reasoning;
   const others = pattern.others.map((other) => modelBehind(other, id, rest));
   return { ...pattern, id, list: [], upstreamModel, reasoning, others, pattern };
 }
@@ -289,7 +301,8 @@ function deployed(
     const api = asked === undefined || (deployments !== undefined && !others.includes(asked)) ? first : asked;
     const upstreamModel = own ?? named ?? rest.id;
     // Names behind a pattern are known one by one.
-    const reasoning = rest.reasoning ?? (isPattern(rest.id) ? undefined : knownReasoning(upstreamModel));
+    const reasoning =
+      rest.reasoning ?? (isPattern(rest.id) ? undefined : factsBy({ ...rest, upstreamModel }).reasoning);
     return [{ ...rest, api, provider, upstreamModel, reasoning, weight, others: [], pattern: null }];
   });
   const kinds = [...new Set(found.map(({ provider: { kind } }) => kind))];

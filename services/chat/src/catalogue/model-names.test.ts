@@ -46,7 +46,7 @@ describe('a name', () => {
   it('behind a pattern keeps its model, which has the settings of the pattern', () => {
     const found = catalogue.find('claude-3-haiku', null);
     expect(catalogue.find('claude-3-haiku', null)).toBe(found);
-    expect(found).toMatchObject({ id: 'claude-3-haiku', list: [], reasoning: undefined });
+    expect(found).toMatchObject({ id: 'claude-3-haiku', list: [], reasoning: false });
     expect(found?.pattern).toBe(catalogue.models.get('claude-3-*'));
   });
 

@@ -71,14 +71,3 @@ export function upstreamBehind(upstream: string, rest: string): string | undefin
   const leadsElsewhere = name.split('/').some((part) => part === '.' || part === '..');
   return leadsElsewhere || name.length > maxNameLength ? undefined : name;
 }
-
-/** OpenAI's and Anthropic's names, alone and behind a vendor's. */
-const reasoningNames = /^(?:openai\/)?(?:gpt-(?:[5-9]|\d\d)|o\d|codex)/;
-const plainNames =
-  /^(?:openai\/|anthropic\/|(?:[a-z-]+\.)?anthropic\.)?(?:gpt-[34]|chatgpt|claude-(?:v?2|instant|3-(?!7)))/;
-
-/** Whether a model reasons, by a provider's name of it; undefined for an unknown name. */
-export function knownReasoning(upstreamModel: string): boolean | undefined {
-  if (reasoningNames.test(upstreamModel)) return !upstreamModel.includes('chat');
-  return plainNames.test(upstreamModel) ? false : undefined;
-}

@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
+import { overlayOf } from '../catalogue/facts-by.ts';
 import type { RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
@@ -35,10 +36,10 @@ export function translationFor(
       return account();
     },
     macs,
-    name: model.upstreamModel,
+    ...overlayOf(model),
+    cache: model.cache,
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? true,
-    sampling: model.sampling,
     tokenLimit: limitNameAt(model.provider.base_url),
     streamUsage: model.provider.stream_usage,
   };

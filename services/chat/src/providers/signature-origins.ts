@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { runSteps, cooperativeFor } from '@gatehouse/kit/cooperative-steps';
 import { dialectOf, dialects, type ApiName } from '@gatehouse/dialects/dialects';
-import { originOf as converseOrigin } from '@gatehouse/dialects/model-family';
+import { originOf as converseOrigin } from '@gatehouse/dialects/model-facts';
 import { signatureId, signatureIdsIn, signatureSteps } from '@gatehouse/dialects/signatures-in';
 import { originAt } from '@gatehouse/dialects/translation/signatures';
 import type { Model } from '../catalogue/catalogue.ts';
+import { overlayOf } from '../catalogue/facts-by.ts';
 import { traitsOf } from '../catalogue/provider-schema.ts';
 import type { KeyRotation } from './key-pool.ts';
 
@@ -37,9 +38,9 @@ export function readsSignatures(client: ApiName, model: Model): boolean {
   return dialects[client].signatures?.vendor === vendorOf(model);
 }
 
-function vendorOf({ api, upstreamModel }: Model): string {
-  const dialect = dialectOf(api);
-  return dialect === null ? converseOrigin({ name: upstreamModel }) : (dialect.signatures?.vendor ?? api);
+function vendorOf(model: Model): string {
+  const dialect = dialectOf(model.api);
+  return dialect === null ? converseOrigin(overlayOf(model)) : (dialect.signatures?.vendor ?? model.api);
 }
 
 const clients = Object.keys(dialects) as ApiName[];

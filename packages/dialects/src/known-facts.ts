@@ -1,0 +1,51 @@
+import type { ModelVersion } from './model-names.ts';
+import type { LimitName } from './request-additions.ts';
+import type { Effort } from './translation/conversation.ts';
+
+/** The request for an amount of thinking. */
+export type ThinkingSize =
+  /** Tokens; `off`: the budget that switches thinking off, or the least one where it can't be. */
+  | { by: 'budget'; off: number; least: number; most: number }
+  /** Words, from the least to the most; the first one stands for a switched-off request. */
+  | { by: 'effort'; words: readonly Effort[] };
+
+/** Facts of a model by its name, the same at all of its hosts unless a fact says otherwise. */
+export interface KnownFacts extends ModelVersion {
+  /** Whether it thinks before it answers; undefined where names don't say. */
+  reasoning: boolean | undefined;
+  /** Parameters of sampling: `offOnly` are taken while it does not think. */
+  sampling: 'all' | 'none' | 'offOnly';
+  /** Whether it refuses `temperature` and `top_p` in one request. */
+  hasOneSampling: boolean;
+  thinkingSize: ThinkingSize;
+  /** The `thinking` by which Anthropic's models don't think: `omit` is none, `never` can't be reached. */
+  thinkingOff: 'disabled' | 'between_tools' | 'omit' | 'never';
+  /** The highest effort with which thinking can be switched off. */
+  mostEffortOff: Effort;
+  /** Calls that the request forces: taken, taken while it does not think, or never. */
+  forcedCalls: 'any' | 'offOnly' | 'never';
+  /** Whether calls that wait for their results need the thoughts before them. */
+  needsOpenThoughts: boolean;
+  /** Whether its thoughts are refused behind a changed conversation. */
+  bindsThinking: boolean;
+  /** Whether the conversation may end with the beginning of the answer. */
+  takesPrefill: boolean;
+  /** Whether Anthropic's own API takes system texts in the middle of the conversation. */
+  takesSystemInMiddle: boolean;
+  /** Whether its answers can be held to a JSON Schema. */
+  takesOutputSchema: boolean;
+  /** Whether tools and a format of the answer may stand in one request. */
+  takesToolsWithFormat: boolean;
+  /** Whether chat completions refuse its tools beside any effort but `none`. */
+  toolsNeedNoEffort: boolean;
+  /** Whether it checks the signatures of its own calls. */
+  checksCallSignatures: boolean;
+  /** Whether it wants its reasoning as text back with the calls behind it. */
+  wantsReasoningText: boolean;
+  /** The longest life of what cache points keep, for models with such points. */
+  cachePoints: 'none' | '5m' | '1h';
+  /** A context of a million tokens: without a word, by a beta header, or not at all. */
+  context1m: Readonly<Record<'anthropic' | 'bedrock', 'native' | 'beta' | 'none'>>;
+  /** The name of the limit of tokens in chat completions at any host; null where the host decides. */
+  limitField: LimitName | null;
+}

@@ -1,0 +1,72 @@
+import { RecentMap } from '@gatehouse/kit/recent-map';
+import { maxKnownNames, maxOriginChars } from './bounds.ts';
+import type { KnownFacts } from './known-facts.ts';
+import { plainName, versionOf, type ModelFamily, type ModelVersion } from './model-names.ts';
+import { defaults, rows, type FactsRow } from './model-rows.ts';
+import type { LimitName } from './request-additions.ts';
+
+/** Settings of the operator over the facts known by the name. */
+export interface FactsOverlay {
+  /** The name that the rules go by, if it is not the provider's: `family` of the catalogue. */
+  rulesName?: string | undefined;
+  sampling?: boolean | undefined;
+  thinkingOff?: boolean | undefined;
+  context1m?: boolean | undefined;
+  limitField?: LimitName | undefined;
+}
+
+const byName = new RecentMap<KnownFacts>(maxKnownNames);
+
+/** The facts of a model, by the rules for its name and what the operator says over them. */
+export function factsOf({ name, ...overlay }: { name: string } & FactsOverlay): KnownFacts {
+  const rulesName = overlay.rulesName ?? name;
+  return overlaid(
+    byName.getOrMake(rulesName, () => knownFacts(rulesName)),
+    overlay,
+  );
+}
+
+/** The family of a model with fields of its own. */
+export function familyOf(model: { name: string } & FactsOverlay): ModelFamily {
+  return factsOf(model).family;
+}
+
+/** The origin of a model's thoughts. Anthropic's are the same in each of its APIs; others are read by their model alone. */
+export function originOf(model: { name: string } & FactsOverlay): string {
+  if (familyOf(model) === 'claude') return 'anthropic';
+  return `converse=${encodeURIComponent(model.name).replaceAll('.', '%2E').slice(0, maxOriginChars)}`;
+}
+
+function knownFacts(name: string): KnownFacts {
+  const plain = plainName(name);
+  const version = versionOf(plain);
+  const fitting = rows.filter((row) => fits(row, plain, version));
+  // The first row with a fact decides it.
+  return Object.assign(
+    {},
+    defaults,
+    ...fitting.map(({ facts }) => facts).toReversed(),
+    version,
+  ) as KnownFacts;
+}
+
+function fits(row: FactsRow, plain: string, { family, version }: ModelVersion): boolean {
+  const { from = null, to = null, names } = row;
+  if (row.family !== family || names?.test(plain) === false) return false;
+  if (from === null && to === null) return true;
+  return version !== null && version >= (from ?? 0) && version <= (to ?? Infinity);
+}
+
+function overlaid(
+  facts: KnownFacts,
+  { sampling, thinkingOff, context1m, limitField }: FactsOverlay,
+): KnownFacts {
+  const context = context1m === true ? 'beta' : 'none';
+  return {
+    ...facts,
+    ...(sampling !== undefined && { sampling: sampling ? 'all' : 'none' }),
+    ...(thinkingOff !== undefined && { thinkingOff: thinkingOff ? 'disabled' : 'never' }),
+    ...(context1m !== undefined && { context1m: { anthropic: context, bedrock: context } }),
+    ...(limitField !== undefined && { limitField }),
+  };
+}
