@@ -95,6 +95,8 @@ export default defineConfig({
     'max-lines-per-function': ['error', { max: 80, skipBlankLines: true, skipComments: true }],
     'max-params': ['error', { max: 4 }],
     eqeqeq: 'error',
+    'object-shorthand': ['error', 'properties'],
+    'no-useless-rename': 'error',
   },
   overrides: [
     {

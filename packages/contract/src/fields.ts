@@ -115,12 +115,12 @@ export function recordOf<Name extends z.ZodType<string, string>, Value extends z
     if (typeof input !== 'object' || input === null || Array.isArray(input)) return input;
     if (Object.keys(input).length > most) {
       const message = `must have at most ${most} members`;
-      context.issues.push({ code: 'custom', input: input, path: [], message });
+      context.issues.push({ code: 'custom', input, path: [], message });
       return {};
     }
     if (Object.hasOwn(input, '__proto__')) {
       const path = ['__proto__'];
-      context.issues.push({ code: 'custom', input: input, path, message: 'must not be used as a name' });
+      context.issues.push({ code: 'custom', input, path, message: 'must not be used as a name' });
     }
     return input;
   }, members);

@@ -85,7 +85,7 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
     schema: options.service,
     createSchema: true,
     migrationsSchema: options.service,
-    migrationsTable: migrationsTable,
+    migrationsTable,
     log: () => undefined,
   });
 }

@@ -13,8 +13,7 @@ export type StreamEvent =
   /** `signature`: of a thought. */
   | { type: 'close'; signature: ReasoningSignature | null }
   | { type: 'stop'; stop: Stop }
-  /** All tokens so far. */
-  /** `serviceTier`: the tier of the call, where the provider names it. */
+  /** All tokens so far. `serviceTier`: the tier of the call, where the provider names it. */
   | { type: 'usage'; usage: Usage; serviceTier: string | null }
   /** The answer is complete. */
   | { type: 'end' }

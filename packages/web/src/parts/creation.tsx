@@ -18,7 +18,7 @@ interface CreationProps<Made> {
 
 /** A button to create something, above its list. Its secrets are shown once. */
 export function Creation<Made = string>(props: CreationProps<Made>) {
-  const { label, title, createdTitle, form, showMade: showMade, children } = props;
+  const { label, title, createdTitle, form, showMade, children } = props;
   const [isNew, setNew] = useState(false);
   const [made, setMade] = useState<Made | null>(null);
   const [round, setRound] = useState(0);

@@ -16,7 +16,7 @@ interface ListExportProps<Name extends CsvName> {
 }
 
 /** Saves all pages of a list as the API has them in CSV, with the filters of the view. */
-export function ListExport<Name extends CsvName>({ name, input, caption: caption }: ListExportProps<Name>) {
+export function ListExport<Name extends CsvName>({ name, input, caption }: ListExportProps<Name>) {
   const [progress, setProgress] = useState('');
   const [error, setError] = useState<ApiError | null>(null);
   const running = useRef<AbortController | null>(null);

@@ -23,6 +23,6 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
 };
 
 /** A state in the API's word: its colour only repeats it. */
-export function Status({ state: state }: { state: string }) {
+export function Status({ state }: { state: string }) {
   return <span class={`status ${tones[state] ?? ''}`}>{state.replaceAll('_', ' ')}</span>;
 }

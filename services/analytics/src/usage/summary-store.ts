@@ -61,7 +61,7 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
      from sums)`;
   const rows = [
     ...(shows.totals ? [total] : []),
-    ...(shows.groups > 0 ? [groupRows(groupBy, { measures: measures, users, most: shows.groups })] : []),
+    ...(shows.groups > 0 ? [groupRows(groupBy, { measures, users, most: shows.groups })] : []),
   ];
   return `with ${spansOf(groupBy).map(startsClause).join('')} ${clauses.join(', ')} ${rows.join(' union all ')}`;
 }
@@ -117,7 +117,7 @@ interface GroupRows {
   most: number;
 }
 
-function groupRows(groupBy: readonly Dimension[], { measures: measures, users, most }: GroupRows): string {
+function groupRows(groupBy: readonly Dimension[], { measures, users, most }: GroupRows): string {
   const names = groupBy.map((_, index) => `k${index + 1}`);
   const list = names.join(', ');
   const texts = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');

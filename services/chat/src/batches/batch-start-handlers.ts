@@ -92,7 +92,7 @@ export async function startOnce(
   {
     content,
     start,
-    showBatch: showBatch,
+    showBatch,
   }: {
     content: unknown;
     start: (requestDigest: Buffer | null) => Promise<Fields>;

@@ -24,10 +24,8 @@ const workMs = 10;
 
 /**
  * The common part of unary and streamed answers: aborting a call, and turning error responses and broken connections
- * into a
- * `ProviderFailure`. It implements undici's handler interface, since undici's streams would cost the hot path a copy
- * and
- * several events per chunk.
+ * into a `ProviderFailure`. It implements undici's handler interface, since undici's streams would cost the hot path a
+ * copy and several events per chunk.
  */
 export abstract class ResponseHandler implements Dispatcher.DispatchHandler, AnswerReader {
   protected readonly provider: string;

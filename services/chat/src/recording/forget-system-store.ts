@@ -124,7 +124,7 @@ export async function findWaitingEvents(
     [tenantId, untilMs, fragment, after],
   );
   const matches = rows.flatMap(({ id, data }) => (data === null ? [] : [{ id, data }]));
-  return { matches: matches, last: rows.length < outboxPageRows ? null : (rows.at(-1)?.id ?? null) };
+  return { matches, last: rows.length < outboxPageRows ? null : (rows.at(-1)?.id ?? null) };
 }
 
 /** Replaces the data of a waiting event. Returns false if it was published meanwhile. */

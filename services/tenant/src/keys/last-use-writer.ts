@@ -70,7 +70,7 @@ export class LastUseWriter {
       this.#failing = false;
       return left ?? [];
     } catch (error) {
-      const { log, subject: subject = 'API keys' } = this.#options;
+      const { log, subject = 'API keys' } = this.#options;
       if (!this.#failing) log.warn({ err: error }, `failed to record the last use of ${subject}`);
       this.#failing = true;
       return ids;

@@ -131,9 +131,7 @@ export class LeaseSystemStore extends Store {
     const fresh = await insertSettlements(db, settlements);
     const charges = settlements
       .filter((settlement) => fresh.has(settlement.id))
-      .flatMap(({ charges: charges, ...settlement }) =>
-        charges.map((charge) => ({ ...settlement, ...charge })),
-      );
+      .flatMap(({ charges, ...settlement }) => charges.map((charge) => ({ ...settlement, ...charge })));
     const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
     if (subjectIds.length === 0) return;
     await findLimitRows(db, subjectIds, { kinds: ['budget'], lock: 'for update' });

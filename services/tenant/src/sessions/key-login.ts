@@ -42,7 +42,7 @@ export class KeyLogin {
   async accept(keyId: string, presentedSha256: Buffer): Promise<AcceptedKey | null> {
     const key = await this.#options.findKey(keyId);
     if (key === null || key.confirmedBy !== null) return null;
-    return judge(key, presentedSha256) === 'accepted' ? { ...key, presentedSha256: presentedSha256 } : null;
+    return judge(key, presentedSha256) === 'accepted' ? { ...key, presentedSha256 } : null;
   }
 
   /** Throws `tenant_suspended`, and `rate_limit_exceeded` for too many logins with the key. */

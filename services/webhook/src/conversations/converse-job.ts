@@ -147,10 +147,8 @@ async function answer(
       textBytes: Buffer.byteLength(piece.text),
     };
   });
-  const { retentionDays: retentionDays } = await tenants.settingsOf(tenantId);
-  await turns.end(turn, { ...end, replies, retentionDays: retentionDays }, (db, id) =>
-    send(db, { tenantId, id }),
-  );
+  const { retentionDays } = await tenants.settingsOf(tenantId);
+  await turns.end(turn, { ...end, replies, retentionDays }, (db, id) => send(db, { tenantId, id }));
   metrics.ended(channel.type, end.status);
 }
 

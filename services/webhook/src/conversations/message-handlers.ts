@@ -163,7 +163,7 @@ async function take(
         position,
         hasAttachment,
         hops,
-        retentionDays: retentionDays,
+        retentionDays,
       },
       externalId: toPgText(message.externalId),
       keys: message.keys.map(toPgText),

@@ -135,7 +135,7 @@ export class TurnStore extends Store {
    */
   async end(
     { id, tenantId, conversationId, userId, hops }: PendingTurn,
-    { status, runId, replies, retentionDays: retentionDays }: TurnEnd,
+    { status, runId, replies, retentionDays }: TurnEnd,
     also: (db: Queryable, conversationId: string) => Promise<unknown>,
   ): Promise<void> {
     await withTenant(this.pool, tenantId, async (db) => {

@@ -15,7 +15,7 @@ export function rotationOf(
   place: SecretPlace,
   {
     current,
-    next: next,
+    next,
     overlapS,
     defaultS = dayS,
   }: { current: Buffer; next: string | undefined; overlapS: number | undefined; defaultS?: number },

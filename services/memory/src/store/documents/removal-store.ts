@@ -34,7 +34,7 @@ export async function forgetDocuments(
   db: Queryable,
   key: AgentKey,
   which: ErasedRows,
-  { staged, wasDeleted: wasDeleted = false }: { staged: boolean; wasDeleted?: boolean },
+  { staged, wasDeleted = false }: { staged: boolean; wasDeleted?: boolean },
 ): Promise<Removed & { done: boolean }> {
   await shareAgent(db, key);
   if (wasDeleted && !(await isAgentDeleted(db, key))) return { documents: 0, chunks: 0, done: true };

@@ -61,7 +61,7 @@ class Removal {
   readonly #endsAt: number;
   readonly #wasDeleted: boolean;
 
-  constructor(pool: Pool, forMs: number, { wasDeleted: wasDeleted = false }: { wasDeleted?: boolean } = {}) {
+  constructor(pool: Pool, forMs: number, { wasDeleted = false }: { wasDeleted?: boolean } = {}) {
     this.#pool = pool;
     this.#endsAt = monotonicMs() + forMs;
     this.#wasDeleted = wasDeleted;

@@ -172,7 +172,7 @@ async function writeBatch(
   { rows, count, amount }: ReadRows,
 ): Promise<Grown> {
   const partId = await makePart(db, { tenantId, agentId: item.targetId }, part);
-  const { part: partColumn, same, ids, hasRuns: hasRuns } = copied[table] as Copied;
+  const { part: partColumn, same, ids, hasRuns } = copied[table] as Copied;
   const run = hasRuns ? ['run_id'] : [];
   const id = (column: string): string =>
     `case when $5 then r.${column} else memory.copied_id($4, r.${column}) end`;
@@ -248,7 +248,7 @@ async function readBatch(
   db: Queryable,
   { part, table, after }: Pick<Batch, 'part' | 'table' | 'after'>,
 ): Promise<ReadRows> {
-  const { part: partColumn, key, limit, amount, ids, same, hasRuns: hasRuns } = copied[table] as Copied;
+  const { part: partColumn, key, limit, amount, ids, same, hasRuns } = copied[table] as Copied;
   const run = hasRuns ? ['run_id'] : [];
   const all = [...new Set([...key.map(([column]) => column), ...ids, ...same, ...run])].join(', ');
   const read = all.replace(asText, `to_json(${asText}::text) as ${asText}`);
