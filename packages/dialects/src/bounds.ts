@@ -46,6 +46,9 @@ export const maxInputs = 2_048;
 export const maxDimensions = 8_192;
 /** Content nested deeper counts as nothing. */
 export const maxDepth = 4;
+/** Calls of a provider's tools in a history become text by so many of their values, and no deeper ones. */
+export const maxHostedValues = 1_000;
+export const maxHostedDepth = 12;
 /** A schema with more levels or objects is not strict. */
 export const maxSchemaDepth = 32;
 export const maxSchemaObjects = 2_000;

@@ -11,6 +11,7 @@ import {
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
+import { foreignFile, hostedParts } from '../translation/hosted-history.ts';
 import { dataSource, mediaPart } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
@@ -18,6 +19,8 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 /** The place of a content in the request. */
 interface Place {
   at: string;
+  /** The index of the first block to be read. */
+  from?: number;
   source: JsonSource | null;
   dropped: DroppedFields;
 }
@@ -26,7 +29,7 @@ interface Place {
 export function* readContent(content: unknown, place: Place): Steps<Part[]> {
   const parts: Part[] = [];
   for (const [index, block] of listOfBlocks(content).entries()) {
-    parts.push(...withCachePoint(partsOf(block, index, place), block));
+    if (index >= (place.from ?? 0)) parts.push(...withCachePoint(partsOf(block, index, place), block));
     yield;
   }
   return parts;
@@ -73,7 +76,7 @@ function partsOf(block: unknown, index: number, { at, source, dropped }: Place):
       const names = ['tool_use_id', 'content', 'is_error'] as const;
       const { content, tool_use_id: id, is_error: isError } = assistantBlock(block, names, dropped);
       const parts = listOfBlocks(content).flatMap((each, at) =>
-        plainParts(each, `${place}.content[${at}]`, dropped),
+        resultParts(each, `${place}.content[${at}]`, dropped),
       );
       return [{ kind: 'result', callId: textOf(id), parts, isError: isError === true }];
     }
@@ -89,7 +92,7 @@ function plainParts(block: unknown, at: string, dropped: DroppedFields): (TextPa
       return [textPart(block, dropped)];
     case 'image': {
       const { source } = assistantBlock(block, ['source'], dropped);
-      return [mediaPart({ source: sourceOf(source, at, dropped), name: null, at }, 'image')];
+      return mediaParts(source, { kind: 'image', name: null, at }, dropped);
     }
     case 'document':
       return documentParts(block, at, dropped);
@@ -100,13 +103,27 @@ function plainParts(block: unknown, at: string, dropped: DroppedFields): (TextPa
       const texts = listOfBlocks(content).map((each) => textPart(each, dropped));
       return [...title(name), ...title(source), ...texts];
     }
-    default:
-      throw dropped.unsupportedParameter(
-        `${at}.type`,
-        `Only Anthropic's models take ${String(type).slice(0, 64)} blocks.`,
-      );
+    default: {
+      const named = textOf(type);
+      if (!dropped.isHistory)
+        throw dropped.unsupportedParameter(
+          `${at}.type`,
+          `Only Anthropic's models take ${named.slice(0, 64)} blocks.`,
+        );
+      return hostedParts(block, { type: named, name: `messages.content.${named}` }, dropped);
+    }
   }
 }
+
+/** Blocks of results for Anthropic's models alone, such as tools that a search has found, are of the history. */
+function resultParts(block: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
+  const type = textOf(typeOf(block));
+  return plainTypes.has(type)
+    ? plainParts(block, at, dropped)
+    : hostedParts(block, { type, name: `messages.content.${type}` }, dropped);
+}
+
+const plainTypes: ReadonlySet<string> = new Set(['text', 'image', 'document', 'search_result']);
 
 function documentParts(block: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
   const names = ['source', 'title', 'context', 'citations'] as const;
@@ -123,14 +140,14 @@ function documentParts(block: unknown, at: string, dropped: DroppedFields): (Tex
         innerPart(each, `${at}.source.content[${index}]`, dropped),
       ),
     ];
-  const file = mediaPart({ source: sourceOf(source, at, dropped), name: textIn(name), at }, 'file');
-  return [...title(context), file];
+  return [...title(context), ...mediaParts(source, { kind: 'file', name: textIn(name), at }, dropped)];
 }
 
 /** A document holds texts and images, and no document. */
 function innerPart(block: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
   const type = typeOf(block);
-  if (type !== 'text' && type !== 'image') throw dropped.unsupportedParameter(`${at}.type`);
+  if (type !== 'text' && type !== 'image' && !dropped.isHistory)
+    throw dropped.unsupportedParameter(`${at}.type`);
   return plainParts(block, at, dropped);
 }
 
@@ -150,12 +167,29 @@ function noteCitations(citations: unknown, dropped: DroppedFields): void {
   if (isFields(citations)) dropped.ignore('citations');
 }
 
-function sourceOf(source: unknown, at: string, dropped: DroppedFields): MediaSource {
+function mediaParts(
+  source: unknown,
+  { kind, name, at }: Pick<MediaPart, 'kind' | 'name' | 'at'>,
+  dropped: DroppedFields,
+): (TextPart | MediaPart)[] {
   const names = ['type', 'url', 'data', 'media_type', 'file_id'] as const;
-  const { type, url, data, media_type: mediaType } = dropped.members(source ?? {}, 'source', names);
+  const members = dropped.members(source ?? {}, 'source', names);
+  const read = sourceOf(members);
+  return read === null
+    ? foreignFile(`${at}.source.type`, members.file_id, dropped)
+    : [mediaPart({ source: read, name, at }, kind)];
+}
+
+/** Null for a file by the id of a provider. */
+function sourceOf({
+  type,
+  url,
+  data,
+  media_type: mediaType,
+}: Members<'type' | 'url' | 'data' | 'media_type'>): MediaSource | null {
   if (type === 'url' && typeof url === 'string') return { url };
   if (type === 'base64' && typeof data === 'string') return dataSource(data, textOf(mediaType));
-  throw dropped.unsupportedParameter(`${at}.source.type`, 'Files of a provider are known to it alone.');
+  return null;
 }
 
 /** Anthropic's own signatures have no mark. */

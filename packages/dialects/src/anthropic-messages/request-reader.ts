@@ -92,34 +92,62 @@ function* turnsOf(
   );
   const messages = source.member('messages');
   const turns: Turn[] = parts.length === 0 ? [] : [{ role: 'system', parts }];
-  for (const [index, message] of listOf(fields['messages']).entries()) {
+  const list = listOf(fields['messages']);
+  const past = list.findLastIndex((message) => (Object(message) as Fields)['role'] === 'assistant');
+  const compacted = compactedAt(list);
+  if (compacted !== null) turns.push(compacted.summary);
+  for (const [index, message] of list.entries()) {
+    if (compacted !== null && index < compacted.message) continue;
+    dropped.isHistory = index <= past;
     const at = `messages[${index}]`;
     const { role, content } = dropped.members(message, 'messages', ['role', 'content']);
     if (role === 'system' || role === 'developer')
       turns.push({ role: 'system', parts: systemParts(content, `${at}.content`, dropped) });
     else if (role === 'user' || role === 'assistant') {
-      const from = messages?.element(index)?.member('content') ?? null;
-      turns.push({
-        role,
-        parts: yield* readContent(content, { at: `${at}.content`, source: from, dropped }),
-      });
+      const place = { at: `${at}.content`, source: messages?.element(index)?.member('content') ?? null };
+      const from = index === compacted?.message ? compacted.block + 1 : 0;
+      turns.push({ role, parts: yield* readContent(content, { ...place, from, dropped }) });
     } else throw dropped.unsupportedParameter(`${at}.role`);
     yield;
   }
-  assertNotBegun(turns, dropped);
+  dropped.isHistory = false;
+  noteBegun(turns, dropped);
   const last = turns.at(-1);
   if (last !== undefined) last.parts = withCachePoint(last.parts, body);
   return turns;
 }
 
-/** The models of no other API go on from the beginning of an answer. */
-function assertNotBegun(turns: readonly Turn[], dropped: DroppedFields): void {
+interface Compaction {
+  summary: Turn;
+  /** The index of the message with it, and of the block in it. */
+  message: number;
+  block: number;
+}
+
+/**
+ * The newest summary by Anthropic, which replaces all before it; null without one, as where it failed.
+ * https://platform.claude.com/docs/en/build-with-claude/compaction
+ */
+function compactedAt(messages: readonly unknown[]): Compaction | null {
+  const contentOf = (message: unknown): unknown[] => listOf((Object(message) as Fields)['content']);
+  const isSummary = (block: unknown): boolean => summaryIn(block) !== '';
+  const message = messages.findLastIndex((each) => contentOf(each).some(isSummary));
+  if (message < 0) return null;
+  const blocks = contentOf(messages[message]);
+  const block = blocks.findLastIndex(isSummary);
+  const text = `Summary of the conversation so far:\n\n${summaryIn(blocks[block])}`;
+  return { summary: { role: 'user', parts: [{ kind: 'text', text }] }, message, block };
+}
+
+function summaryIn(block: unknown): string {
+  const { type, content } = Object(block) as Fields;
+  return type === 'compaction' ? textOf(content).trim() : '';
+}
+
+/** The models of no other API go on from the beginning of an answer: they answer it. */
+function noteBegun(turns: readonly Turn[], dropped: DroppedFields): void {
   const last = turns.at(-1);
-  if (last?.role === 'assistant' && last.parts.at(-1)?.kind === 'text')
-    throw dropped.unsupportedParameter(
-      'messages',
-      'The model begins its answer itself: the last message must be of the user.',
-    );
+  if (last?.role === 'assistant' && last.parts.at(-1)?.kind === 'text') dropped.ignore('messages');
 }
 
 function toolOf(

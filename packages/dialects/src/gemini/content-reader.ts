@@ -14,6 +14,7 @@ import {
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
+import { foreignFile, hostedParts } from '../translation/hosted-history.ts';
 import { dataSource, mediaPart } from '../translation/media.ts';
 import { usualType } from '../file-types.ts';
 import { readMarked } from '../translation/signatures.ts';
@@ -77,7 +78,10 @@ export function* readContents(fields: Fields, source: JsonSource, dropped: Dropp
   const calls = new CallOrder();
   const contents = source.member('contents');
   const turns: Turn[] = [];
-  for (const [index, element] of elementsIn(fields['contents']).entries()) {
+  const list = elementsIn(fields['contents']);
+  const past = list.findLastIndex((element) => (Object(element) as Fields)['role'] === 'model');
+  for (const [index, element] of list.entries()) {
+    dropped.isHistory = index <= past;
     const content = membersOf(element, { path: 'contents', names: ['role', 'parts'], dropped });
     const from = contents?.element(index)?.member('parts') ?? null;
     const parts: Part[] = [];
@@ -89,6 +93,7 @@ export function* readContents(fields: Fields, source: JsonSource, dropped: Dropp
     turns.push({ role: roleOf(content.role, `contents[${index}].role`, dropped), parts });
     yield;
   }
+  dropped.isHistory = false;
   return turns;
 }
 
@@ -106,11 +111,11 @@ export function readSystem(instruction: unknown, dropped: DroppedFields): (TextP
   if (typeof instruction === 'string') return [{ kind: 'text', text: instruction }];
   const path = 'systemInstruction';
   const { parts } = membersOf(instruction, { path, names: ['parts', 'role'], dropped });
-  return elementsIn(parts).map((part, index) => {
+  return elementsIn(parts).flatMap((part, index) => {
     const members = membersOf(part, { path: '', names: partNames, dropped });
     const at = `${path}.parts[${index}]`;
     return typeof members.text === 'string'
-      ? { kind: 'text', text: members.text }
+      ? [{ kind: 'text', text: members.text }]
       : mediaOf(members, at, dropped);
   });
 }
@@ -134,9 +139,10 @@ type GivenPart = Members<(typeof partNames)[number]>;
 const hosted = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
 
 function partsOf(list: unknown, { at, source, dropped, calls }: PartsPosition): Part[] {
-  for (const name of Object.keys(Object(list) as Fields))
-    if (hosted.some((each) => isNamed(name, each)))
-      throw dropped.unsupportedParameter(`${at}.${name.slice(0, 64)}`);
+  for (const [name, value] of Object.entries(Object(list) as Fields)) {
+    const type = hosted.find((each) => isNamed(name, each));
+    if (type !== undefined) return hostedParts(value, { type, name: `contents.parts.${name}` }, dropped);
+  }
   const part = membersOf(list, { path: '', names: partNames, dropped });
   const signature = readSignature(part);
   const { text, functionCall: call, functionResponse: result } = part;
@@ -147,7 +153,8 @@ function partsOf(list: unknown, { at, source, dropped, calls }: PartsPosition): 
   if (result !== undefined)
     return [resultOf(result, memberIn(source, 'functionResponse'), { at, dropped, calls })];
   if (typeof text === 'string') return text === '' ? before : [...before, { kind: 'text', text }];
-  return [...before, mediaOf(part, at, dropped)];
+  if (dropped.isHistory && part.inlineData === undefined && part.fileData === undefined) return before;
+  return [...before, ...mediaOf(part, at, dropped)];
 }
 
 /** A signature in a part; Google's own has no mark. */
@@ -180,7 +187,7 @@ function resultOf(
   const outputText = output ?? error;
   const isPlain = typeof outputText === 'string' && Object.keys(others).length === 0;
   const text = isPlain ? outputText : (source?.textOf('response') ?? '{}');
-  const media = elementsIn(parts).map((part, place) => {
+  const media = elementsIn(parts).flatMap((part, place) => {
     const members = membersOf(part, { path: '', names: ['inlineData', 'fileData'], dropped });
     return mediaOf(members, `${at}.parts[${place}]`, dropped);
   });
@@ -194,7 +201,7 @@ function mediaOf(
   part: Pick<GivenPart, 'inlineData' | 'fileData'>,
   at: string,
   dropped: DroppedFields,
-): MediaPart {
+): (TextPart | MediaPart)[] {
   const inNames = ['data', 'mimeType', 'displayName'] as const;
   const inline = membersOf(part.inlineData ?? {}, { path: 'inlineData', names: inNames, dropped });
   const fileNames = ['fileUri', 'mimeType', 'displayName'] as const;
@@ -205,13 +212,8 @@ function mediaOf(
   const kind = mediaType.startsWith('image/') ? 'image' : mediaType.startsWith('audio/') ? 'audio' : 'file';
   const name = textIn(inline.displayName) ?? textIn(file.displayName);
   if (typeof data === 'string')
-    return mediaPart({ source: dataSource(data, mediaType, name), name, at }, kind);
-  if (!/^https?:/.test(uri) || /googleapis\.com\//.test(uri))
-    throw dropped.unsupportedParameter(at, 'Other models take texts, data and addresses of files only.');
-  return {
-    kind,
-    source: { url: uri, ...(mediaType !== '' && { mediaType: usualType(mediaType) }) },
-    name,
-    at,
-  };
+    return [mediaPart({ source: dataSource(data, mediaType, name), name, at }, kind)];
+  if (!/^https?:/.test(uri) || /googleapis\.com\//.test(uri)) return foreignFile(at, uri, dropped);
+  const source = { url: uri, ...(mediaType !== '' && { mediaType: usualType(mediaType) }) };
+  return [{ kind, source, name, at }];
 }

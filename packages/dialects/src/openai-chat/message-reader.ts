@@ -11,6 +11,7 @@ import type {
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { foreignFile, hostedParts } from '../translation/hosted-history.ts';
 import { fileSource, mediaPart, sourceOf } from '../translation/media.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
@@ -32,10 +33,14 @@ export function* readTurns(messages: unknown, dropped: DroppedFields): Steps<Tur
   /** Ids of the calls before, by name: the old form of a result has the name alone. */
   const ids = new Map<string, string>();
   const turns: Turn[] = [];
-  for (const [index, message] of listOf(messages).entries()) {
+  const list = listOf(messages);
+  const past = list.findLastIndex((message) => (Object(message) as Fields)['role'] === 'assistant');
+  for (const [index, message] of list.entries()) {
+    dropped.isHistory = index <= past;
     turns.push(turnOf(message, index, { dropped, ids }));
     yield;
   }
+  dropped.isHistory = false;
   return turns;
 }
 
@@ -84,22 +89,37 @@ function assistantParts(
   }: { at: string; dropped: DroppedFields; ids: Map<string, string>; index: number },
 ): Part[] {
   const { content, refusal, audio, tool_calls: current, function_call: old } = message;
-  if (isFields(audio))
-    throw dropped.unsupportedParameter(
-      `${at}.audio`,
-      'An earlier answer in audio is known to its provider alone.',
-    );
   const list = isFields(old) && listOf(current).length === 0 ? [{ function: old }] : listOf(current);
-  for (const call of list) noteCall(call, dropped);
-  const calls = list.filter(isFields).map((call, place) => callOf(call, `call_${index}_${place}`));
+  const named = list.filter((call) => !isHosted(call));
+  for (const call of named) noteCall(call, dropped);
+  const calls = named.filter(isFields).map((call, place) => callOf(call, `call_${index}_${place}`));
   for (const { id, name } of calls) ids.set(name, id);
   const refused = textOf(refusal);
   return [
     ...thoughtsOf(message),
     ...textParts(content, `${at}.content`, dropped),
+    ...(isFields(audio) ? hostedParts(audio, { type: 'audio', name: 'messages.audio' }, dropped) : []),
+    ...list.filter(isHosted).flatMap((call) => hostedCall(call, dropped)),
     ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
     ...calls,
   ];
+}
+
+/** Whether the server itself has run a call: it is of another type than those of clients. */
+function isHosted(call: unknown): call is Fields {
+  return (
+    isFields(call) &&
+    typeof call['type'] === 'string' &&
+    !clientCalls.has(call['type']) &&
+    !isFields(call['function'])
+  );
+}
+
+const clientCalls: ReadonlySet<string> = new Set(['function', 'custom']);
+
+function hostedCall(call: Fields, dropped: DroppedFields): TextPart[] {
+  const type = textOf(call['type']);
+  return hostedParts(call, { type, name: `messages.tool_calls.${type}` }, dropped);
 }
 
 /** Notes the foreign members of a call. Some clients write its function without an object around. */
@@ -179,20 +199,16 @@ function partOf(part: unknown, at: string, dropped: DroppedFields): (TextPart | 
     }
     case 'file': {
       const { file } = dropped.members(part, '', ['type', 'file']);
-      const { file_data: data, filename } = dropped.members(file, 'file', [
-        'file_data',
-        'filename',
-        'file_id',
-      ]);
-      if (typeof data !== 'string')
-        throw dropped.unsupportedParameter(
-          `${at}.file.file_id`,
-          'Files of a provider are known to it alone.',
-        );
+      const names = ['file_data', 'filename', 'file_id'] as const;
+      const { file_data: data, filename, file_id: id } = dropped.members(file, 'file', names);
+      if (typeof data !== 'string') return foreignFile(`${at}.file.file_id`, id, dropped);
       const name = textIn(filename);
       return [mediaPart({ source: fileSource(data, name), name, at }, 'file')];
     }
-    default:
-      throw dropped.unsupportedParameter(`${at}.type`);
+    default: {
+      const type = textOf((Object(part) as Fields)['type']);
+      if (!dropped.isHistory) throw dropped.unsupportedParameter(`${at}.type`);
+      return hostedParts(part, { type, name: `messages.content.${type}` }, dropped);
+    }
   }
 }

@@ -10,6 +10,7 @@ import type {
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
+import { foreignFile, hostedParts } from '../translation/hosted-history.ts';
 import { fileSource, mediaPart, sourceOf } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
@@ -18,7 +19,9 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 export function* readInput(input: unknown, dropped: DroppedFields): Steps<Turn[]> {
   const turns: Turn[] = [];
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input);
+  const past = items.findLastIndex(isOfModel);
   for (const [index, item] of items.entries()) {
+    dropped.isHistory = index <= past;
     const turn = turnOf(item, `input[${index}]`, dropped);
     const last = turns.at(-1);
     const joins = turn?.role === 'assistant' || turn?.parts.every(({ kind }) => kind === 'result');
@@ -28,7 +31,32 @@ export function* readInput(input: unknown, dropped: DroppedFields): Steps<Turn[]
     else if (turn !== null) turns.push(turn);
     yield;
   }
+  dropped.isHistory = false;
+  if (turns.length === 0) assertReadable(items, dropped);
   return turns;
+}
+
+function isOfModel(item: unknown): boolean {
+  const { type, role } = Object(item) as Fields;
+  return role === 'assistant' || (typeof type === 'string' && !clientItems.test(type));
+}
+
+/** Items of the client: messages, results, and what stands between turns. */
+const clientItems = /^message$|^item_reference$|_(?:output|response|tools|trigger)$/;
+
+/** Throws a 400 where nothing is left of a conversation. */
+function assertReadable(items: readonly unknown[], dropped: DroppedFields): void {
+  const place = items.findIndex((item) => !isOwn((Object(item) as Fields)['type']));
+  if (place >= 0)
+    throw dropped.unsupportedParameter(
+      `input[${place}].type`,
+      'The model of another provider alone can read the conversation.',
+    );
+}
+
+/** Whether an item may stand in a conversation of any model, or none of it. */
+function isOwn(type: unknown): boolean {
+  return type === undefined || type === null || (typeof type === 'string' && isTranslated(type));
 }
 
 /** A message of the user is no part of the results before it. */
@@ -46,15 +74,12 @@ const translated = {
   reasoning: ['summary', 'content', 'encrypted_content'],
   additional_tools: ['tools', 'role'],
   compaction_trigger: [],
-  compaction: ['encrypted_content'],
-  compaction_summary: ['encrypted_content'],
 } as const;
 
 function turnOf(input: unknown, at: string, dropped: DroppedFields): Turn | null {
   const { type: named } = Object(input) as Fields;
   const type = named === undefined || named === null ? 'message' : textOf(named);
-  if (!isTranslated(type))
-    throw dropped.unsupportedParameter(`${at}.type`, `The model takes no ${type.slice(0, 64)} items.`);
+  if (!isTranslated(type)) return hostedTurn(input, type, dropped);
   const item = dropped.members<string>(input, 'input', ['type', 'id', 'status', ...translated[type]]);
   const { role, content, call_id: callId, output } = item;
   switch (type) {
@@ -79,13 +104,17 @@ function turnOf(input: unknown, at: string, dropped: DroppedFields): Turn | null
     case 'additional_tools':
     case 'compaction_trigger':
       return null;
-    case 'compaction':
-    case 'compaction_summary':
-      throw dropped.unsupportedParameter(
-        `${at}.encrypted_content`,
-        'Another provider has compacted the conversation, and can alone read the result.',
-      );
   }
+}
+
+/** An item of a provider's tool, or an unknown one; null without words. */
+function hostedTurn(item: unknown, type: string, dropped: DroppedFields): Turn | null {
+  const role = clientItems.test(type) ? 'user' : 'assistant';
+  const parts: Part[] = hostedParts(item, { type, name: `input.${type}` }, dropped);
+  const { image_url: url } = Object((Object(item) as Fields)['output']) as Fields;
+  if (role === 'user' && typeof url === 'string')
+    parts.push(mediaPart({ source: sourceOf(url), name: null, at: 'input' }, 'image'));
+  return parts.length === 0 ? null : { role, parts };
 }
 
 function isTranslated(type: string): type is keyof typeof translated {
@@ -123,46 +152,49 @@ type ContentPart = TextPart | MediaPart | Extract<Part, { kind: 'refusal' }>;
 
 function contentParts(content: unknown, at: string, dropped: DroppedFields): ContentPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
-  return listOf(content).map((part, index) => partOf(part, `${at}[${index}]`, dropped));
+  return listOf(content).flatMap((part, index) => partsOf(part, `${at}[${index}]`, dropped));
 }
 
-function partOf(part: unknown, at: string, dropped: DroppedFields): ContentPart {
+function partsOf(part: unknown, at: string, dropped: DroppedFields): ContentPart[] {
   switch ((Object(part) as Fields)['type']) {
     case 'input_text':
     case 'output_text':
     case 'text': {
       const { text } = dropped.members(part, '', ['type', 'text', 'annotations', 'logprobs']);
-      return { kind: 'text', text: textOf(text) };
+      return [{ kind: 'text', text: textOf(text) }];
     }
     case 'refusal': {
       const { refusal } = dropped.members(part, '', ['type', 'refusal']);
-      return { kind: 'refusal', text: textOf(refusal) };
+      return [{ kind: 'refusal', text: textOf(refusal) }];
     }
     case 'input_image': {
       const names = ['type', 'image_url', 'detail', 'file_id'] as const;
-      const { image_url: url, detail } = dropped.members(part, '', names);
-      if (typeof url !== 'string')
-        throw dropped.unsupportedParameter(`${at}.file_id`, 'Files of a provider are known to it alone.');
+      const { image_url: url, detail, file_id: id } = dropped.members(part, '', names);
+      if (typeof url !== 'string') return foreignFile(`${at}.file_id`, id, dropped);
       if (detail !== undefined && detail !== 'auto') dropped.ignore('detail');
-      return mediaPart({ source: sourceOf(url), name: null, at }, 'image');
+      return [mediaPart({ source: sourceOf(url), name: null, at }, 'image')];
     }
     case 'input_file': {
       const names = ['type', 'file_data', 'file_url', 'filename', 'file_id'] as const;
       const file = dropped.members(part, '', names);
-      return mediaPart({ source: fileOf(file, at, dropped), name: textIn(file.filename), at }, 'file');
+      const source = fileOf(file);
+      if (source === null) return foreignFile(`${at}.file_id`, file.file_id, dropped);
+      return [mediaPart({ source, name: textIn(file.filename), at }, 'file')];
     }
-    default:
-      throw dropped.unsupportedParameter(`${at}.type`);
+    default: {
+      const type = textOf((Object(part) as Fields)['type']);
+      if (!dropped.isHistory) throw dropped.unsupportedParameter(`${at}.type`);
+      return hostedParts(part, { type, name: `input.content.${type}` }, dropped);
+    }
   }
 }
 
-function fileOf(
-  { file_data: data, file_url: url, filename: name }: Members<'file_data' | 'file_url' | 'filename'>,
-  at: string,
-  dropped: DroppedFields,
-): MediaSource {
+/** Null for a file by the id of a provider. */
+function fileOf({
+  file_data: data,
+  file_url: url,
+  filename: name,
+}: Members<'file_data' | 'file_url' | 'filename'>): MediaSource | null {
   if (typeof url === 'string') return { url };
-  if (typeof data !== 'string')
-    throw dropped.unsupportedParameter(`${at}.file_id`, 'Files of a provider are known to it alone.');
-  return fileSource(data, textIn(name));
+  return typeof data === 'string' ? fileSource(data, textIn(name)) : null;
 }

@@ -40,7 +40,11 @@ interface AskedState {
   offered: ReadonlyMap<number | null, OfferedPlaces>;
 }
 
-/** Without it, the model would not know the conversation. */
+/** Whether a list has as many elements as are left out. */
+function holdsOnly(body: Buffer, { valueStart }: Member, gone: ReadonlySet<number>): boolean {
+  return gone.size === [...elementsOf(body, valueStart)].length;
+}
+
 function foreignCompaction(place: number): AppError {
   const param = `input[${place}]`;
   return new AppError(
@@ -54,7 +58,7 @@ function foreignCompaction(place: number): AppError {
 
 /**
  * Applies the rewrite to the source text of a request, a valid JSON object. Its members may be given where they are
- * known. Throws a 400 where another provider has compacted the conversation.
+ * known. Throws a 400 where another provider's compaction is all of the conversation.
  */
 export function rewriteRequest(
   body: Buffer,
@@ -78,9 +82,10 @@ export function rewriteRequest(
   const foreign = [...rewrite.signatures].flatMap(([place, signature]) =>
     isKept(signature, rewrite) ? [] : [place],
   );
-  const [compacted] = foreign.filter((place) => rewrite.compactions.has(place));
-  if (compacted !== undefined) throw foreignCompaction(compacted);
   const gone = new Set([...rewrite.lost, ...foreign]);
+  const [compacted] = foreign.filter((place) => rewrite.compactions.has(place));
+  if (compacted !== undefined && input !== undefined && holdsOnly(body, input, gone))
+    throw foreignCompaction(compacted);
   if (input !== undefined && gone.size > 0) removeFrom(body, input, gone, edits);
   addToInput(body, members, rewrite, edits);
   const left = leaveOut(body, members, rewrite, edits);

@@ -1,4 +1,3 @@
-import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
 import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { applyChanges, applyEdits, removeFrom, type Changes, type Edit } from '../wire/json-edits.ts';
@@ -90,12 +89,8 @@ const staysBeside: ReadonlySet<unknown> = new Set(['user', 'developer', 'system'
 function goesOn(item: unknown, sameProvider: boolean): boolean {
   if (!isFields(item)) return true;
   if (item['type'] === 'reasoning') return sameProvider && !isEmptyThought(item);
-  if (isCompaction(item) && !sameProvider && sealedSummary(item) === null)
-    throw new AppError(
-      'unsupported_parameter',
-      'The conversation was compacted by the provider of another model, which alone can read the result.',
-      { param: 'model' },
-    );
+  // Only the provider that compacted a conversation can read the result; all before it stands here.
+  if (isCompaction(item)) return sameProvider || sealedSummary(item) !== null;
   return item['type'] !== triggerType;
 }
 

@@ -43,6 +43,8 @@ export class DroppedFields {
   readonly #names: FieldNames;
   readonly #exempt: string | null;
   readonly #ignored = new Set<string>();
+  /** Whether the reader is at a turn of the model, or before one: parts without a place are left out there. */
+  isHistory = false;
 
   /** `exempt`: a hint of objects for which the target has a field; null without one. */
   constructor(names: FieldNames, exempt: string | null = null) {
