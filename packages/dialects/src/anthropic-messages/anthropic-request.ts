@@ -43,13 +43,13 @@ export class AnthropicRequest extends ReadRequest {
   }
 
   requestedAmounts(defaults: Fields): RequestedAmounts {
-    const { service_tier: tier, max_tokens: tokenLimit } = this.fields;
+    const { service_tier: tier, speed, max_tokens: tokenLimit } = this.fields;
     const maxTokens = tokenLimit ?? asAnthropic(defaults)['max_tokens'];
     const attachments = this.messages.map(({ content }) => attachmentsIn(content));
     return {
       choices: 1,
       maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
-      serviceTier: typeof tier === 'string' ? tier : null,
+      serviceTier: speed === 'fast' ? 'priority' : typeof tier === 'string' ? tier : null,
       classes: [],
       attachments: {
         count: attachments.reduce((sum, { count }) => sum + count, 0),

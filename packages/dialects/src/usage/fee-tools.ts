@@ -21,6 +21,7 @@ const billedTypes: readonly (readonly [RegExp, BilledTool])[] = [
   [/^file_search/, 'file_search'],
   [/^(code_interpreter|code_execution_)/, 'code_interpreter'],
   [/^image_generation/, 'image_generation'],
+  [/^advisor_/, 'advisor'],
 ];
 
 /** Tools of clients, and those of providers at no more than the cost of their tokens. */

@@ -6,7 +6,8 @@ import { maxUsageEntries, maxUsageNames, maxUsageChars } from '../bounds.ts';
 /** Adds the figures of two reports, member by member: the first 64 of each, whatever servers send. */
 export function sumReports(one: unknown, other: unknown): unknown {
   if (typeof one === 'number' && typeof other === 'number') return one + other;
-  if (Array.isArray(one) && Array.isArray(other)) return sumModalities(one, other) ?? one;
+  if (Array.isArray(one) && Array.isArray(other))
+    return sumModalities(one, other) ?? iterationsIn([...(one as unknown[]), ...(other as unknown[])]);
   if (!isFields(one) || !isFields(other)) return one ?? other;
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return Object.fromEntries(
@@ -37,6 +38,8 @@ export function latestReport(before: Fields, now: unknown, isNested = false): Fi
     if (isFields(value) && !isNested)
       merged.set(name, latestReport(isFields(known) ? known : {}, value, true));
     else if (Array.isArray(value) && modalitiesIn(value).length > 0) merged.set(name, modalitiesIn(value));
+    else if (name === 'iterations' && Array.isArray(value) && !isNested)
+      merged.set(name, iterationsIn(value));
     else if (isFigure(value) && (known === undefined || known === null || (value !== null && value !== 0)))
       merged.set(name, value);
   }
@@ -53,6 +56,17 @@ function modalitiesIn(value: unknown): Fields[] {
         typeof modality === 'string' && isFigure(modality) && isFigure(tokenCount),
     )
     .map(({ modality, tokenCount }) => ({ modality, tokenCount }));
+}
+
+/** Anthropic's samplings within one call, each with figures of its own. */
+function iterationsIn(value: unknown[]): Fields[] {
+  return value
+    .slice(0, maxUsageEntries)
+    .filter(isFields)
+    .map(({ cache_creation: split, ...figures }) => ({
+      ...latestReport({}, figures, true),
+      ...(isFields(split) && { cache_creation: latestReport({}, split, true) }),
+    }));
 }
 
 function isFigure(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import { isTokens } from './tokens.ts';
-import { toUsage, withToolCalls, type Media, type ToolCalls, type Usage } from './usage.ts';
+import { toUsage, withToolCalls, type Media, type ToolCalls, type Usage, type UsageReport } from './usage.ts';
 import { maxUsageEntries } from '../bounds.ts';
 
 type Fields = Record<string, unknown>;
@@ -30,8 +30,12 @@ export function usageIn(answer: Fields): Usage | null {
   return readUsage(answer['usageMetadata']);
 }
 
-/** The service tier of a call: OpenAI puts it beside `usage`, Anthropic into it. */
+/**
+ * The service tier of a call: OpenAI puts it beside `usage`, Anthropic into it. A call that Anthropic served in fast mode
+ * has the price of `priority` (https://platform.claude.com/docs/en/build-with-claude/fast-mode).
+ */
 export function readServiceTier(answer: Fields): string | null {
+  if (objectOf(answer['usage'])?.['speed'] === 'fast') return 'priority';
   for (const holder of [answer, objectOf(answer['usage'])]) {
     const tier = holder?.['service_tier'];
     // Longer than any name of a tier, so no cut name is taken for another.
@@ -124,17 +128,29 @@ function firstOf(...places: readonly (readonly [Fields | null, string])[]): numb
 }
 
 /**
- * `input_tokens` has neither what was read from the cache nor what was written to it. Zeros alone are no report: clients
- * need the fields, also where the provider counts nothing.
+ * Zeros alone are no report: clients need the fields, also where the provider counts nothing. Compactions of the request
+ * are billed beside the totals, and so is the region
+ * (https://platform.claude.com/docs/en/build-with-claude/compaction, …/build-with-claude/data-residency).
  */
 function readAnthropicUsage(fields: Fields): Usage | null {
-  const uncached = detail(fields, 'input_tokens');
+  const reports = [fields, ...iterationsOf(fields, 'compaction')].map(anthropicReport);
+  const sum = sumOfReports(reports);
+  if (sum.input + sum.output === 0) return null;
+  const region = regionIn(fields);
+  return {
+    ...toUsage(sum),
+    ...(reports.length > 1 && { samplings: reports.map(toUsage) }),
+    ...(region !== null && { region }),
+  };
+}
+
+/** `input_tokens` has neither what was read from the cache nor what was written to it. */
+function anthropicReport(fields: Fields): UsageReport {
   const cached = detail(fields, 'cache_read_input_tokens');
   const cacheWrite = cacheCreation(fields);
-  if (uncached + cached + cacheWrite + detail(fields, 'output_tokens') === 0) return null;
   const details = objectOf(fields['output_tokens_details']);
-  return toUsage({
-    input: uncached + cached + cacheWrite,
+  return {
+    input: detail(fields, 'input_tokens') + cached + cacheWrite,
     cached,
     cacheWrite,
     cacheWrite1h: cacheCreation1h(fields),
@@ -143,16 +159,51 @@ function readAnthropicUsage(fields: Fields): Usage | null {
     output: detail(fields, 'output_tokens'),
     reasoning: detail(details, 'thinking_tokens') || detail(details, 'reasoning_tokens'),
     outputMedia: noMedia,
-  });
+  };
 }
 
-/** Tools billed by Anthropic by their tokens alone are not among them. */
-function anthropicTools({ server_tool_use: used }: Fields): ToolCalls {
+function sumOfReports(reports: readonly UsageReport[]): UsageReport {
+  const sum = (name: 'input' | 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'output' | 'reasoning'): number =>
+    reports.reduce((total, report) => total + report[name], 0);
+  return {
+    input: sum('input'),
+    cached: sum('cached'),
+    cacheWrite: sum('cacheWrite'),
+    cacheWrite1h: sum('cacheWrite1h'),
+    inputMedia: noMedia,
+    cachedMedia: noMedia,
+    output: sum('output'),
+    reasoning: sum('reasoning'),
+    outputMedia: noMedia,
+  };
+}
+
+/** The samplings of a type within one call. */
+function iterationsOf({ iterations }: Fields, type: string): Fields[] {
+  const entries = Array.isArray(iterations) ? iterations.slice(0, maxUsageEntries).map(objectOf) : [];
+  return entries.filter((entry) => entry !== null).filter((entry) => entry['type'] === type);
+}
+
+/** Names by which Anthropic reports a call without a surcharge for its region. */
+const anywhere: ReadonlySet<unknown> = new Set(['global', 'not_available', '']);
+
+function regionIn({ inference_geo: region }: Fields): string | null {
+  return typeof region === 'string' && !anywhere.has(region) ? region.slice(0, 64) : null;
+}
+
+/**
+ * Tools billed by Anthropic by their tokens alone are not among them. An advisor is another model, billed at its own rates
+ * beside the totals.
+ */
+function anthropicTools(fields: Fields): ToolCalls {
+  const used = fields['server_tool_use'];
+  const advice = iterationsOf(fields, 'advisor_message').length;
   const searches = detail(objectOf(used), 'web_search_requests');
   const executions = detail(objectOf(used), 'code_execution_requests');
   return {
     ...(searches > 0 && { web_search: searches }),
     ...(executions > 0 && { code_interpreter: executions }),
+    ...(advice > 0 && { advisor: advice }),
   };
 }
 

@@ -15,10 +15,20 @@ export interface Usage {
   toolCalls?: ToolCalls;
   /** The same tokens by class; present only where the provider reported a class beyond the totals. */
   parts?: UsageParts;
+  /** The samplings within the call, each with a price by its own input; present only where there are several. */
+  samplings?: readonly Usage[];
+  /** The region with a price of its own, by the provider's name; absent without one. */
+  region?: string;
 }
 
 /** Tools of providers with a price for each call. */
-export const billedTools = ['web_search', 'file_search', 'code_interpreter', 'image_generation'] as const;
+export const billedTools = [
+  'web_search',
+  'file_search',
+  'code_interpreter',
+  'image_generation',
+  'advisor',
+] as const;
 export type BilledTool = (typeof billedTools)[number];
 export type ToolCalls = Partial<Record<BilledTool, number>>;
 
@@ -164,10 +174,11 @@ export function withCounted(
   usage: Usage,
   { input, output: text, reasoning = 0 }: { input: number; output: number; reasoning?: number },
 ): Usage {
-  const { parts } = usage;
+  const { samplings: _samplings, ...counted } = usage;
+  const { parts } = counted;
   const output = text + reasoning;
   return {
-    ...usage,
+    ...counted,
     inputTokens: toTokens(usage.inputTokens + input),
     outputTokens: toTokens(usage.outputTokens + output),
     reasoningTokens: toTokens(usage.reasoningTokens + reasoning),

@@ -5,6 +5,7 @@ import {
   priceList,
   ratesPerPico,
   type PriceList,
+  type RegionFactors,
   type StatedRates,
   type ToolPrices,
 } from './price.ts';
@@ -96,7 +97,24 @@ export const modelPrice = tierPrice.extend({
     .record(tierName, tierPrice)
     .refine((tiers) => Object.keys(tiers).length <= 8, 'must have at most 8 service tiers')
     .optional(),
+  /** Factors of the prices of tokens, by the region in the provider's answer. */
+  regions: z
+    .record(z.string().min(1).max(64), decimal)
+    .refine((regions) => Object.keys(regions).length <= 8, 'must have at most 8 regions')
+    .optional(),
 });
+
+/**
+ * Anthropic's price of calls in the United States, for models that report a region
+ * (https://platform.claude.com/docs/en/about-claude/pricing#data-residency-pricing, read 2026-11-29).
+ */
+const usualRegions: RegionFactors = { us: parseRate('1.1') };
+
+/** The factors of regions: those of the catalogue, and the usual ones. */
+export function regionFactors({ regions = {} }: Pick<z.output<typeof modelPrice>, 'regions'>): RegionFactors {
+  const stated = Object.entries(regions).map(([name, factor]) => [name, parseRate(factor)] as const);
+  return { ...usualRegions, ...Object.fromEntries(stated) };
+}
 
 /** The prices of tools by the call. */
 export function toolPrices({ per_tool_call: prices = {} }: z.output<typeof modelPrice>): ToolPrices {

@@ -1,4 +1,5 @@
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
+import { regionFactors } from './catalogue-price.ts';
 import type { CallPrice } from './price.ts';
 
 /** Prices as text, for calls of long duration: the catalogue and its lists change meanwhile. */
@@ -16,10 +17,12 @@ export function priceText(price: CallPrice, fees: readonly ReservedFee[] = []): 
   );
 }
 
-/** Reads the text of `priceText`. Classes without a price have no member in it. */
+/** Reads the text of `priceText`. Classes without a price have no member in it, regions none in version 0.3.0. */
 export function parsePrice(text: string): CallPrice {
-  const { source, version, list, tools } = JSON.parse(text, amounts) as CallPrice;
-  return { source, version, list, tools };
+  const stored = JSON.parse(text, amounts) as Omit<CallPrice, 'regions'> &
+    Partial<Pick<CallPrice, 'regions'>>;
+  const { source, version, list, tools, regions = regionFactors({}) } = stored;
+  return { source, version, list, tools, regions };
 }
 
 /** Reads the fees in the text of `priceText`, which are missing in prices of version 0.3.0. */

@@ -61,25 +61,35 @@ export interface CostBounds {
 /** The prices of tools by the call, in pico-USD. */
 export type ToolPrices = Partial<Record<BilledTool, bigint>>;
 
+/** Factors of the prices of tokens by the region in the provider's answer, with 18 decimals. */
+export type RegionFactors = Readonly<Record<string, bigint>>;
+
 /** Prices of one call. */
 export interface CallPrice {
   source: PriceSource;
   version: string;
   list: PriceList;
   tools: ToolPrices;
+  regions: RegionFactors;
 }
 
 /** The cost at any price of a call without tokens and without calls of tools. */
 const free: Cost = { costPico: 0n, source: null, version: null };
 
-/** The cost of a call. Null if the call, a class of its tokens or a called tool has no price. */
+/** The cost of a call. Null if the call, its region, a class of its tokens or a called tool has no price. */
 export function costBy(price: CallPrice | null, usage: Usage): Cost | null {
   if (isFree(usage)) return free;
-  if (price === null) return null;
-  const tokenCost = costAt(price.list, usage);
+  const factor = price === null ? null : factorOf(price.regions, usage);
+  if (price === null || factor === null) return null;
+  const tokenCost = costAt(price.list, usage, factor);
   const toolsCost = toolCost(price.tools, usage.toolCalls ?? {});
   if (tokenCost === null || toolsCost === null) return null;
   return { costPico: capped(tokenCost + toolsCost), source: price.source, version: price.version };
+}
+
+function factorOf(regions: RegionFactors, { region }: Usage): bigint | null {
+  if (region === undefined) return wholeFactor;
+  return Object.hasOwn(regions, region) ? (regions[region] ?? null) : null;
 }
 
 export function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): boolean {
@@ -122,6 +132,8 @@ export function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
 /** Decimals of a rate in USD per million tokens. */
 export const rateDecimals = 18;
 export const ratesPerPico = 10n ** 12n;
+/** The factor of a price without a surcharge. */
+export const wholeFactor = 10n ** BigInt(rateDecimals);
 
 /**
  * A decimal number as an integer of 10^-18. Further digits are rounded half to even. Throws a `RangeError` when the
@@ -190,11 +202,23 @@ export function ratesFor(list: PriceList, inputTokens: number): Rates {
   return list.above.findLast((step) => inputTokens > step.inputTokens)?.rates ?? list.base;
 }
 
-/** The cost of one call, rounded once, half to even. Null where a class with tokens in it has no price. */
-export function costAt(list: PriceList, usage: Usage): bigint | null {
+/**
+ * The cost of one call, rounded once, half to even. Each of its samplings has the prices for its own input. Null where a
+ * class with tokens in it has no price. `factor`: of the prices of tokens, with 18 decimals.
+ */
+export function costAt(list: PriceList, usage: Usage, factor = wholeFactor): bigint | null {
+  let sum = ratesFor(list, usage.inputTokens).call * wholeFactor;
+  for (const sampling of usage.samplings ?? [usage]) {
+    const tokens = tokensAt(ratesFor(list, sampling.inputTokens), sampling);
+    if (tokens === null) return null;
+    sum += tokens * factor;
+  }
+  return capped(divideHalfEven(sum, ratesPerPico * wholeFactor));
+}
+
+function tokensAt(rates: Rates, usage: Usage): bigint | null {
   const parts = partsOf(usage);
-  const rates = ratesFor(list, usage.inputTokens);
-  let sum = rates.call;
+  let sum = 0n;
   for (const name of [...inputClasses, ...outputClasses]) {
     const tokens = toTokens(parts[name]);
     if (tokens === 0) continue;
@@ -202,7 +226,7 @@ export function costAt(list: PriceList, usage: Usage): bigint | null {
     if (rate === undefined) return null;
     sum += BigInt(tokens) * rate;
   }
-  return capped(divideHalfEven(sum, ratesPerPico));
+  return sum;
 }
 
 /**

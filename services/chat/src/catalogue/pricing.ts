@@ -2,7 +2,7 @@ import { minuteMs } from '@gatehouse/kit/bounds';
 import { hash } from 'node:crypto';
 import { cappedPico } from '@gatehouse/kit/money';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
-import { startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-price.ts';
+import { regionFactors, startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-price.ts';
 import { knownVersion, loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
 import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
 import {
@@ -15,11 +15,13 @@ import {
   mostCostAt,
   priceList,
   toolCost,
+  wholeFactor,
   type CallPrice,
   type Cost,
   type CostBounds,
   type PriceList,
   type PriceSource,
+  type RegionFactors,
   type StatedRates,
   type ToolPrices,
 } from './price.ts';
@@ -35,6 +37,7 @@ interface Prices {
   /** Requests in batches are charged by it. */
   batch: PriceList;
   tools: ToolPrices;
+  regions: RegionFactors;
 }
 
 /** A call by its start and service tier; null where the provider named no tier. */
@@ -140,9 +143,9 @@ export class Pricing {
   priceOf(model: Model, { at, serviceTier, inBatch = false }: PricedCall): CallPrice | null {
     const prices = this.#pricesOf(model, at);
     if (prices === null) return null;
-    const { source, version, tools } = prices;
+    const { source, version, tools, regions } = prices;
     const list = inBatch ? prices.batch : prices.lists.get(tierOf(serviceTier));
-    return list === undefined ? null : { source, version, list, tools };
+    return list === undefined ? null : { source, version, list, tools, regions };
   }
 
   /**
@@ -152,8 +155,10 @@ export class Pricing {
    */
   mostCost(model: Model, most: MostAsked, at: Date): bigint | null {
     const prices = this.#pricesOf(model, at);
-    const tokenCost = prices === null ? null : mostOfTokens(prices, most);
-    return tokenCost === null ? null : cappedPico(tokenCost + this.toolsCost(model, most.feeTools ?? [], at));
+    const anywhere = prices === null ? null : mostOfTokens(prices, most);
+    if (prices === null || anywhere === null) return null;
+    const tokenCost = model.provider.kind === 'anthropic' ? inAnyRegion(anywhere, prices.regions) : anywhere;
+    return cappedPico(tokenCost + this.toolsCost(model, most.feeTools ?? [], at));
   }
 
   /** The cost of the calls reserved for tools of the provider; those without a price count 0. */
@@ -193,6 +198,12 @@ function mostOfTokens({ lists, batch }: Prices, most: MostAsked): bigint | null 
   );
 }
 
+/** A cost in the most expensive region, rounded up. A workspace of the provider may have a region of its own. */
+function inAnyRegion(cost: bigint, regions: RegionFactors): bigint {
+  const factor = Object.values(regions).reduce((most, next) => (next > most ? next : most), wholeFactor);
+  return factor === wholeFactor ? cost : (cost * factor) / wholeFactor + 1n;
+}
+
 function isPriced({ billed }: FeeTool, prices: ToolPrices): boolean {
   return billed !== null && prices[billed] !== undefined;
 }
@@ -215,7 +226,14 @@ function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList
     if (known === null) return null;
     const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), known));
     const lists = new Map([[null, list]]);
-    return { source: 'genai-prices', version: knownVersion, lists, batch: halved(list), tools: {} };
+    return {
+      source: 'genai-prices',
+      version: knownVersion,
+      lists,
+      batch: halved(list),
+      tools: {},
+      regions: regionFactors({}),
+    };
   }
   const { price, version } = operator;
   const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
@@ -231,7 +249,10 @@ function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList
   ]);
   const lists = new Map<string | null, PriceList>([[null, standard], ...tiers]);
   const batch = lists.get(batchTier) ?? halved(standard);
-  return { source: 'catalogue', version, lists, batch, tools: toolPrices(price) };
+  return {
+    ...{ source: 'catalogue', version, lists, batch },
+    ...{ tools: toolPrices(price), regions: regionFactors(price) },
+  };
 }
 
 /** Classes never billed as another one. */

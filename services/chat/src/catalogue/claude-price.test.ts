@@ -1,0 +1,166 @@
+import { describe, expect, it } from '@jest/globals';
+import { latestReport, sumReports } from '@gatehouse/dialects/usage/reported-usage';
+import { readServiceTier, readUsage } from '@gatehouse/dialects/usage/usage-reader';
+import { Catalogue, type Model } from './catalogue.ts';
+import { parsePrice, priceText } from './kept-price.ts';
+import { costBy } from './price.ts';
+import { Pricing } from './pricing.ts';
+
+const at = new Date('2026-11-01T12:00:00Z');
+const rates = { input_per_mtok: 5, cached_input_per_mtok: '0.5', output_per_mtok: 25 };
+const price = {
+  ...rates,
+  ...{ cache_write_per_mtok: '6.25', cache_write_1h_per_mtok: 10 },
+  above: [{ input_tokens: 200_000, input_per_mtok: 10, cached_input_per_mtok: 1, output_per_mtok: '37.5' }],
+};
+
+/** The cost in USD of an answer with a usage, by a price; null without one. */
+function usdOf(usage: Record<string, unknown>, stated: Record<string, unknown> = price): number | null {
+  const { pricing, model } = pricingOf(stated);
+  const read = readUsage(usage);
+  if (read === null) throw new Error('it is no usage');
+  const cost = pricing.costOf(model, read, { at, serviceTier: readServiceTier({ usage }) });
+  return cost === null ? null : Number(cost.costPico) / 1e12;
+}
+
+function pricingOf(stated: Record<string, unknown>): { pricing: Pricing; model: Model } {
+  const catalogue = Catalogue.parse({
+    providers: [{ name: 'anthropic', kind: 'anthropic', base_url: 'https://api.anthropic.com' }],
+    models: [{ id: 'claude', provider: 'anthropic', max_output_tokens: 64_000, price: stated }],
+  });
+  return { pricing: new Pricing(catalogue, null), model: catalogue.models.get('claude') as Model };
+}
+
+const compaction = { type: 'compaction', input_tokens: 180_000, output_tokens: 3_500 };
+const message = { type: 'message', input_tokens: 23_000, output_tokens: 1_000 };
+const compacted = { input_tokens: 23_000, output_tokens: 1_000, iterations: [compaction, message] };
+
+describe('compactions within a request', () => {
+  it('are tokens of it, each sampling by its own step', () => {
+    expect(readUsage(compacted)).toMatchObject({ inputTokens: 203_000, outputTokens: 4_500 });
+    expect(usdOf(compacted)).toBe((203_000 * 5 + 4_500 * 25) / 1e6);
+    const long = { ...compaction, input_tokens: 210_000 };
+    expect(usdOf({ ...compacted, iterations: [long, message] })).toBe(
+      (210_000 * 10 + 3_500 * 37.5 + 23_000 * 5 + 1_000 * 25) / 1e6,
+    );
+  });
+
+  it.each<[string, Record<string, unknown>, number, number]>([
+    ['two', { ...compacted, iterations: [compaction, compaction, message] }, 383_000, 8_000],
+    ['one that pauses', { input_tokens: 0, output_tokens: 0, iterations: [compaction] }, 180_000, 3_500],
+    [
+      'one with figures of no kind',
+      { ...compacted, iterations: [{ ...compaction, input_tokens: '9' }] },
+      23_000,
+      4_500,
+    ],
+    ['messages alone', { ...compacted, iterations: [message, message] }, 23_000, 1_000],
+    ['no list', { ...compacted, iterations: { 0: compaction } }, 23_000, 1_000],
+    ['entries of no kind', { ...compacted, iterations: [null, 3, 'compaction', []] }, 23_000, 1_000],
+  ])('%s', (_name, usage, inputTokens, outputTokens) => {
+    expect(readUsage(usage)).toMatchObject({ inputTokens, outputTokens });
+  });
+
+  it('count with their cache', () => {
+    const cached = {
+      ...compaction,
+      ...{ cache_read_input_tokens: 1_000, cache_creation_input_tokens: 700 },
+      cache_creation: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 500 },
+    };
+    expect(usdOf({ ...compacted, iterations: [cached, message] })).toBeCloseTo(
+      (203_000 * 5 + 1_000 * 0.5 + 200 * 6.25 + 500 * 10 + 4_500 * 25) / 1e6,
+      12,
+    );
+  });
+
+  it('count once in a stream which reports them twice, and for each call of a tool loop', () => {
+    const stream = latestReport(latestReport({}, compacted), { ...compacted, output_tokens: 1_100 });
+    expect(readUsage(stream)).toMatchObject({ inputTokens: 203_000, outputTokens: 4_600 });
+    expect(readUsage(sumReports(stream, compacted))).toMatchObject({ inputTokens: 406_000 });
+  });
+
+  it('are bounded in a stream', () => {
+    const nested = {
+      ...compacted,
+      iterations: [{ ...compaction, iterations: [compaction], text: 'x'.repeat(999) }],
+    };
+    expect(latestReport({}, nested)['iterations']).toEqual([compaction]);
+    const many = latestReport(
+      {},
+      { ...compacted, iterations: Array.from({ length: 9_999 }, () => compaction) },
+    );
+    expect((many['iterations'] as unknown[]).length).toBeLessThanOrEqual(32);
+  });
+});
+
+describe('a call of the advisor', () => {
+  const advised = {
+    ...message,
+    iterations: [message, { type: 'advisor_message', model: 'claude-opus-5-5' }],
+  };
+
+  it('has no price but that of its call', () => {
+    expect(usdOf(advised)).toBeNull();
+    expect(usdOf(advised, { ...price, per_tool_call: { advisor: '0.25' } })).toBe(0.25 + 0.14);
+  });
+});
+
+describe('fast mode', () => {
+  const fast = { input_tokens: 1_000, output_tokens: 1_000, service_tier: 'standard', speed: 'fast' };
+
+  it('has the price of `priority`, or none', () => {
+    expect(usdOf(fast)).toBeNull();
+    const tiers = { service_tiers: { priority: { input_per_mtok: 10, output_per_mtok: 50 } } };
+    expect(usdOf(fast, { ...price, ...tiers })).toBe(0.06);
+    expect(usdOf({ ...fast, speed: 'standard' }, { ...price, ...tiers })).toBe(0.03);
+    expect(usdOf({ ...fast, inference_geo: 'us' }, { ...price, ...tiers })).toBe(0.066);
+  });
+});
+
+describe('the region', () => {
+  const usage = { input_tokens: 1_001, output_tokens: 1_000 };
+
+  it.each<[unknown, number | null]>([
+    ['us', 1.1],
+    ['global', 1],
+    ['not_available', 1],
+    ['', 1],
+    [null, 1],
+    [7, 1],
+    ['eu', null],
+    ['constructor', null],
+  ])('%j', (region, factor) => {
+    const usd = usdOf({ ...usage, inference_geo: region });
+    if (factor === null) expect(usd).toBeNull();
+    else expect(usd).toBeCloseTo(0.030_005 * factor, 12);
+  });
+
+  it('has the factor of the catalogue, also in a stream and in a batch', () => {
+    const stated = { ...price, regions: { eu: '1.2', us: 1 }, per_call_usd: '0.01' };
+    expect(usdOf({ ...usage, inference_geo: 'us' }, stated)).toBe(0.040_005);
+    const stream = latestReport(latestReport({}, { ...usage, inference_geo: 'eu' }), {
+      output_tokens: 1_000,
+    });
+    expect(usdOf(stream, stated)).toBe(0.046_006);
+    const { pricing, model } = pricingOf(stated);
+    const batch = pricing.priceOf(model, { at, serviceTier: null, inBatch: true });
+    const read = readUsage({ ...usage, inference_geo: 'eu' });
+    if (batch === null || read === null) throw new Error('the batch has a price');
+    expect(costBy(parsePrice(priceText(batch)), read)).toMatchObject({ costPico: 28_003_000_000n });
+  });
+
+  it('is reserved at its highest price', () => {
+    const { pricing, model } = pricingOf(price);
+    const most = { input: 1_001, output: 1_000, classes: [], serviceTier: null };
+    const reserved = pricing.mostCost(model, most, at);
+    const read = readUsage({
+      input_tokens: 0,
+      cache_creation: { ephemeral_1h_input_tokens: 1_001 },
+      output_tokens: 1_000,
+      inference_geo: 'us',
+    });
+    if (read === null) throw new Error('it is a usage');
+    const cost = pricing.costOf(model, read, { at, serviceTier: null });
+    expect(reserved).toBeGreaterThanOrEqual(cost?.costPico ?? 0n);
+  });
+});
