@@ -81,6 +81,15 @@ export const maxPieces = 50;
 export const typingMs = 4_500;
 /** Longer names of senders are cut, and longer ids of users replaced by a digest. */
 export const maxNameChars = 255;
+/** Messages and previews that one message quotes; further ones are left out. */
+export const maxQuotes = 10;
+/** Longer quotes, forwarded messages and names of their authors are cut. Telegram's messages have 4,096 at most. */
+export const maxQuotedChars = 2_000;
+export const maxForwardedChars = 8_000;
+export const maxQuotedNameChars = 100;
+/** Elements in the blocks of a quote, and how deep they lie; further ones are left out. */
+export const maxBlockItems = 1_000;
+export const maxBlockDepth = 8;
 /** Longer reasons of providers are cut. */
 export const maxReasonChars = 300;
 

@@ -93,6 +93,16 @@ describe('Telegram', () => {
     );
   });
 
+  it('replies to a message, which the agent gets as a quote', async () => {
+    await update({ text: 'And this one?', reply_to_message: { from: { first_name: 'Bo' }, text: 'LH 454' } });
+    await sent(1);
+    const text = '[In reply to this message of Bo:]\n> LH 454\n\nAnd this one?';
+    expect(webhooks.chat.runs.at(-1)?.request.requestJson).toBe(
+      JSON.stringify({ messages: [{ role: 'user', content: text }] }),
+    );
+    expect(await messagesOf(webhooks, channel, '42')).toMatchObject([{ text }, {}]);
+  });
+
   it('gets a long answer in messages of 4,096 characters', async () => {
     const content = 'A sentence of some length. '.repeat(400);
     webhooks.chat.prepare(

@@ -7,6 +7,15 @@ import type {
 import type { EgressRequest, EgressResponse } from '@gatehouse/egress/egress';
 import type { VerifiableRequest } from '../signatures/schemes.ts';
 
+/** A message that another one is about. */
+export interface QuotedMessage {
+  /** `replyToBot`: the bot has written it. `page`: the preview of a link. */
+  kind: 'reply' | 'replyToBot' | 'forward' | 'page';
+  /** The name of its author; null if it is unknown. */
+  by: string | null;
+  text: string;
+}
+
 /** A message as its provider sends it. */
 export interface InboundMessage {
   /** The provider's id of the message, as it is shown. */
@@ -15,8 +24,9 @@ export interface InboundMessage {
   keys: readonly string[];
   conversation: { externalId: string; group: boolean };
   sender: { id: string; name: string | null };
-  /** Null if it has only unreadable content, like an image. */
+  /** As its sender wrote it. Null if it has only unreadable content, like an image, or quotes. */
   text: string | null;
+  quoted: readonly QuotedMessage[];
   /** Whether it has an attachment, which can't be read. */
   hasAttachment: boolean;
   /** A decimal number by which the provider orders messages; null without one. */

@@ -131,10 +131,24 @@ describe('an event that is no message is ignored', () => {
     'text',
     'caption',
     'photo',
+    'reply_to_message',
+    'quote',
+    'external_reply',
+    'forward_origin',
     'migrate_to_chat_id',
     'id',
   ];
-  const slackNames = ['user', 'channel', 'ts', 'thread_ts', 'subtype', 'bot_id', 'files', 'text'];
+  const slackNames = [
+    'user',
+    'channel',
+    'ts',
+    'thread_ts',
+    'subtype',
+    'bot_id',
+    'files',
+    'attachments',
+    'text',
+  ];
   const zaloNames = ['sender', 'recipient', 'message', 'timestamp'];
   it.each<[ChannelType, fc.Arbitrary<unknown>]>([
     [

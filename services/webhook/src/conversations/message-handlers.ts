@@ -23,6 +23,7 @@ import { channelIdOf } from '../shared/named-ids.ts';
 import { signedRequestOf } from '../signatures/schemes.ts';
 import type { ConversationMoveStore } from './conversation-move-store.ts';
 import type { MessageStore } from './message-store.ts';
+import { withQuotes } from './quotes.ts';
 import { clockSkewS, maxNameChars } from '../bounds.ts';
 
 export interface MessageDependencies extends Pick<Ground, 'tenants' | 'anonymousBudget' | 'bodyBudget'> {
@@ -153,7 +154,8 @@ async function take(
 ): Promise<{ id: string; isDuplicate: boolean } | null> {
   const [{ tenantId }, id] = [channel, newId()];
   await room.assert(tenantId);
-  const { text, sender, position, conversation, hasAttachment, hops } = message;
+  const { sender, position, conversation, hasAttachment, hops } = message;
+  const text = withQuotes(message.text, message.quoted);
   return messages.take(
     {
       ...{

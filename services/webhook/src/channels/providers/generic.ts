@@ -32,6 +32,7 @@ export function generic(hops: Hops): ChannelAdapter<'generic'> {
           conversation: { externalId: conversation_id, group: group ?? false },
           sender: { id: user.id, name: user.name ?? null },
           text,
+          quoted: [],
           hasAttachment: false,
           position: null,
         },

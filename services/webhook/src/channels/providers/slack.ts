@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Egresses } from '../adapter.ts';
 import { lenient, pausedBy, postJson, providerUrl } from './provider-call.ts';
+import { attachmentList, hasFiles, plainText, sharedIn } from './slack-attachments.ts';
 import { maxAuthorizations } from '../../bounds.ts';
 
 /** https://api.slack.com/apis/events-api, https://api.slack.com/methods/chat.postMessage */
@@ -21,6 +22,7 @@ const event = z.object({
   ts: time,
   thread_ts: time,
   files: lenient(z.array(z.unknown())),
+  attachments: lenient(attachmentList),
 });
 const envelope = z.object({ type: z.string() });
 const verification = z.object({ challenge: z.string().max(1_000) });
@@ -123,9 +125,11 @@ function parse(body: unknown): Inbound {
     return { kind: 'ignored' };
   const bots = (request.authorizations ?? []).flatMap((each) => each?.user_id ?? []);
   if (bots.includes(user)) return { kind: 'ignored' };
-  const hasAttachment = (message.files?.length ?? 0) > 0;
+  const attachments = message.attachments ?? [];
+  const hasAttachment = (message.files?.length ?? 0) > 0 || attachments.some(hasFiles);
+  const quoted = sharedIn(attachments);
   const text = textOf(message.text ?? '', bots);
-  if (text === '' && !hasAttachment) return { kind: 'ignored' };
+  if (text === '' && !hasAttachment && quoted.length === 0) return { kind: 'ignored' };
   const isDirect = message.channel_type === 'im' || channel.startsWith('D');
   // In a channel the answer begins a thread; a direct conversation goes on without one.
   const place = thread ?? (isDirect ? undefined : ts);
@@ -141,6 +145,7 @@ function parse(body: unknown): Inbound {
       // Slack sends no names; in a thread the agent must distinguish people.
       sender: { id: user, name: `@${user}` },
       text: text === '' ? null : text,
+      quoted,
       hasAttachment,
       position: ts,
     },
@@ -149,10 +154,7 @@ function parse(body: unknown): Inbound {
 
 /** The text without mentions of the bot, and with `&`, `<` and `>` as they were written. */
 function textOf(text: string, bots: readonly string[]): string {
-  return text
-    .replaceAll(/<@(\w+)(?:\|[^<>]*)?>/g, (mention, user: string) => (bots.includes(user) ? '' : mention))
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&amp;', '&')
-    .trim();
+  const mentions = /<@(\w+)(?:\|[^<>]*)?>/g;
+  const others = text.replaceAll(mentions, (mention, user: string) => (bots.includes(user) ? '' : mention));
+  return plainText(others).trim();
 }

@@ -2,30 +2,10 @@ import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import type { Inbound } from '../adapter.ts';
 import { lenient } from './provider-call.ts';
+import { attachmentOf, attachmentShapes } from './telegram-attachments.ts';
+import { forwarded, quotingShapes, repliedTo } from './telegram-quotes.ts';
 
 /** https://core.telegram.org/bots/api#update */
-
-/** Members of a message with content other than text. */
-const attachments = [
-  'animation',
-  'audio',
-  'contact',
-  'document',
-  'location',
-  'paid_media',
-  'photo',
-  'poll',
-  'sticker',
-  'story',
-  'venue',
-  'video',
-  'video_note',
-  'voice',
-] as const;
-type Attachment = (typeof attachments)[number];
-const attachmentShapes = Object.fromEntries(
-  attachments.map((name) => [name, z.unknown().optional()]),
-) as Record<Attachment, z.ZodOptional<z.ZodUnknown>>;
 
 /** The used members of an Update. */
 const update = z.object({
@@ -44,6 +24,7 @@ const update = z.object({
       caption: lenient(z.string()),
       migrate_to_chat_id: lenient(z.int()),
       migrate_from_chat_id: lenient(z.int()),
+      ...quotingShapes,
       ...attachmentShapes,
     }),
   ),
@@ -59,7 +40,8 @@ export function readUpdate(body: unknown): Inbound {
   if (from !== undefined) return { kind: 'moved', from: String(from), to: String(chat.id) };
   const sender = senderOf(message);
   const text = message.text ?? message.caption ?? null;
-  const hasAttachment = attachments.some((name) => (message[name] ?? null) !== null);
+  const hasAttachment = attachmentOf(message) !== undefined;
+  const isForward = message.forward_origin !== undefined;
   // For example, the news of a new member of a group.
   if (sender === null || (text === null && !hasAttachment)) return { kind: 'ignored' };
   return {
@@ -69,7 +51,8 @@ export function readUpdate(body: unknown): Inbound {
       keys: [String(id)],
       conversation: { externalId: `${chat.id}${topicOf(message)}`, group: chat.type !== 'private' },
       sender,
-      text,
+      text: isForward ? null : text,
+      quoted: isForward ? forwarded(message, text) : repliedTo(message, chat.type === 'private'),
       hasAttachment,
       position: String(id),
     },

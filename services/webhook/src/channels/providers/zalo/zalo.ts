@@ -74,6 +74,7 @@ export function zalo({ ZALO_API_URL: apiUrl }: ZaloUrls): ChannelAdapter<'zalo_o
           conversation: { externalId: sender.id, group: false },
           sender: { id: sender.id, name: null },
           text,
+          quoted: [],
           hasAttachment,
           position: timestamp !== undefined && /^\d{1,16}$/.test(timestamp) ? timestamp : null,
         },
