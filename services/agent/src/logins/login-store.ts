@@ -72,7 +72,7 @@ export class LoginStore extends Store implements UserLists {
     { tenantId, user }: { tenantId: string; user: string },
     servers: readonly { id: string; connectionId: string }[],
   ): Promise<Map<string, ListHead>> {
-    const { rows } = await this.tenant(tenantId).query<ListHead & { serverId: string; connectionId: string }>(
+    const rows = await this.tenant(tenantId).all<ListHead & { serverId: string; connectionId: string }>(
       `select server_id as "serverId", connection_id as "connectionId", ${listRevision} as revision, ${isStale}
         from agent.mcp_logins where server_id = any ($1) and user_id = $2 and lost_at is null`,
       [servers.map(({ id }) => id), user],
@@ -98,7 +98,7 @@ export class LoginStore extends Store implements UserLists {
     const { trust } = server;
     return withTenant(this.pool, tenantId, async (db) => {
       const owner = [serverId, connectionId, userId];
-      const { rows } = await db.query<{
+      const rows = await db.all<{
         tools: McpTool[] | null;
         accepted: AcceptedTool[];
         byAll: AcceptedTool[];
@@ -193,7 +193,7 @@ export class LoginStore extends Store implements UserLists {
   async bindIssuer({ id, tenantId, connectionId }: McpServerHead, issuer: string): Promise<void> {
     const reason = sentenceOf('other_issuer');
     const kind = await withTenant(this.pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ name: string; known: string; isNoted: boolean }>(
+      const rows = await db.all<{ name: string; known: string; isNoted: boolean }>(
         `with before as (select id, coalesce(client_issuer, $3) as known, other_issuer from agent.mcp_servers
            where id = $1 and connection_id = $2 for update)
          update agent.mcp_servers as s set client_issuer = known,
@@ -242,12 +242,12 @@ export class LoginStore extends Store implements UserLists {
   async lose(login: Login, claim: string): Promise<void> {
     const { tenantId, id } = login;
     await withTenant(this.pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
+      const isLost = await db.exists(
         `update agent.mcp_logins set lost_at = clock_timestamp(), refresh_claim = null, refresh_claimed_until = null
          where id = $1 and refresh_claim = $2`,
         [id, claim],
       );
-      if (rowCount === 1) await raiseLost(db, login, this.#raise);
+      if (isLost) await raiseLost(db, login, this.#raise);
     });
   }
 

@@ -128,7 +128,7 @@ export class ServerStore extends Store implements ServerRecord {
     { status, reason }: { status: 'error' | 'needs_auth'; reason: string },
   ): Promise<void> {
     await withTenant(this.pool, tenantId, async (db) => {
-      const { rows } = await db.query<{ name: string; was: McpServer['status'] }>(
+      const rows = await db.all<{ name: string; was: McpServer['status'] }>(
         `with before as (select id, status from agent.mcp_servers
            where id = $1 and connection_id = $2 and enabled for update)
          update agent.mcp_servers as s set status = $3, status_reason = $4, failures = least(failures + 1, 100),
@@ -178,10 +178,9 @@ export class ServerStore extends Store implements ServerRecord {
 
 /** The server, locked until the transaction ends; null without one. Throws `resource_locked` while a transfer uses it. */
 export async function lockMcpServer(db: Queryable, id: string): Promise<McpServer | null> {
-  const { rows } = await db.query<McpServer>(
-    `select ${columns} from agent.mcp_servers where id = $1 for update`,
-    [id],
-  );
+  const rows = await db.all<McpServer>(`select ${columns} from agent.mcp_servers where id = $1 for update`, [
+    id,
+  ]);
   const [server] = rows;
   if (server === undefined) return null;
   await assertUnlocked(db, 'agent.mcp_servers', id);
@@ -260,12 +259,11 @@ export async function noteTools(
   { tools, ttlMs, protocolVersion }: Listed,
 ): Promise<{ server: McpServer; changes: ToolChange[] } | null> {
   const goodS = goodSecondsOf(ttlMs);
-  const last = await db.query<Pick<McpServer, 'tools' | 'accepted' | 'trust'> & { isFirst: boolean }>(
+  const before = await db.first<Pick<McpServer, 'tools' | 'accepted' | 'trust'> & { isFirst: boolean }>(
     'select tools, accepted, trust, tools_updated_at is null as "isFirst" from agent.mcp_servers where id = $1 and connection_id = $2 for update',
     [id, connectionId],
   );
-  const [before] = last.rows;
-  if (before === undefined) return null;
+  if (before === null) return null;
   // Until then its tools are those of another URL.
   const known = before.isFirst ? { tools: [], accepted: before.accepted } : before;
   const { accepted, changes } = reviewed(known, tools, before.trust);

@@ -79,12 +79,12 @@ export class AgentTransferStore extends Store {
         join agent.mcp_servers as s on s.tenant_id = $1 and s.name = split_part(ref, '/', 1)
       where a.tenant_id = $1`;
     return withTenant(this.pool, tenantId, async (db) => {
-      const agentUses = await db.query<ServerUse>(`${uses} and a.id = any ($2)`, [tenantId, agents]);
-      const others = await db.query<ServerUse>(
+      const agentUses = await db.all<ServerUse>(`${uses} and a.id = any ($2)`, [tenantId, agents]);
+      const others = await db.all<ServerUse>(
         `${uses} and s.id = any ($2) and a.id <> all ($3) order by 2, 3 limit $4`,
         [tenantId, servers, agents, maxUses],
       );
-      return [...agentUses.rows, ...others.rows];
+      return [...agentUses, ...others];
     });
   }
 
@@ -120,7 +120,7 @@ async function takenIn(
 ): Promise<TakenName[]> {
   const { table, name } = tables[type];
   const refs = resources.filter((resource) => resource.type === type);
-  const { rows } = await db.query<{ id: string; name: string; existingId: string }>(
+  const rows = await db.all<{ id: string; name: string; existingId: string }>(
     `select r.id, r.name, t.id as "existingId" from unnest($2::uuid[], $3::text[]) as r (id, name)
      cross join lateral (select id from ${table} where tenant_id = $1 and ${name} = r.name offset 0) as t`,
     [tenantId, refs.map(({ id }) => id), refs.map((resource) => resource.name)],
@@ -164,7 +164,7 @@ export async function openAgents(db: Queryable, transferId: string): Promise<voi
 
 /** Whether a login at one of these servers is being refreshed. No refresh begins until the transaction ends. */
 export async function isRefreshing(db: Queryable, serverIds: readonly string[]): Promise<boolean> {
-  const { rows } = await db.query<{ claimed: boolean }>(
+  const rows = await db.all<{ claimed: boolean }>(
     `select coalesce(refresh_claimed_until > clock_timestamp(), false) as claimed from agent.mcp_logins
      where server_id = any ($1) order by id for update`,
     [serverIds],

@@ -1,7 +1,6 @@
 import { hourMs } from '@gatehouse/kit/bounds';
 import { isUnknownTimezone } from '@gatehouse/pg/errors';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { only } from '@gatehouse/pg/rows';
 import { midnightWithin } from '../usage/key-store.ts';
 import type { SettledKind } from '../usage/period-parts.ts';
 import { addUp, allKinds } from './daily-rollup-store.ts';
@@ -81,8 +80,8 @@ export async function nextDueDay(pool: Pool, afterTenant: string): Promise<Tenan
 /** The midnight of a time zone within a day, at which its rows end; null without one, and in an unknown zone. */
 export async function findCut(pool: Pool, { day }: TenantDay, timezone: string): Promise<Date | null> {
   const text = `select ${midnightWithin('$1::timestamptz', '$2')} as cut`;
-  const { rows } = await pool.query<{ cut: Date | null }>(text, [day, timezone]).catch(passUnknownTimezone);
-  return rows[0]?.cut ?? null;
+  const [row] = await pool.all<{ cut: Date | null }>(text, [day, timezone]).catch(passUnknownTimezone);
+  return row?.cut ?? null;
 }
 
 /** Whether a tenant has days with rows that may end at midnights of its time zone. */
@@ -106,8 +105,8 @@ export async function changeCuts(pool: Pool, tenantId: string, timezone: string)
 }
 
 /** The tenant service may know time zones this database does not. */
-function passUnknownTimezone(error: unknown): { rows: [] } {
-  if (isUnknownTimezone(error)) return { rows: [] };
+function passUnknownTimezone(error: unknown): [] {
+  if (isUnknownTimezone(error)) return [];
   throw error;
 }
 
@@ -171,7 +170,7 @@ async function clear(db: Queryable, tenantDay: TenantDay, least: number): Promis
   if ((await deleteRows(db, tenantDay, allKinds)) === deleteBatch) return 'changed';
   const { tenantId, day } = tenantDay;
   // Waits for transactions counting into the day, so their additions are seen when it is added up.
-  const opened = await db.query<{ state: string }>(
+  const opened = await db.first<{ state: string }>(
     `update analytics.settled_days set hours = 0, cut_hours = 0, state = case when $3 <= (
        select count(*) from (
          select from analytics.usage
@@ -181,7 +180,7 @@ async function clear(db: Queryable, tenantDay: TenantDay, least: number): Promis
      returning state`,
     [tenantId, day, least],
   );
-  return opened.rows[0]?.state ?? null;
+  return opened?.state ?? null;
 }
 
 async function addPart(
@@ -192,7 +191,7 @@ async function addPart(
   const { tenantId, day } = tenantDay;
   // The release before leaves them when it clears a day.
   if (hours === 0 && (await deleteRows(db, tenantDay, ['session'])) === deleteBatch) return 'open';
-  const end = await db.query<{ hours: number }>(
+  const { hours: until } = await db.one<{ hours: number }>(
     `select coalesce((
        select greatest(floor(extract(epoch from bucket - $2::timestamptz) / 3600), $3 + 1) from analytics.usage
        where tenant_id = $1 and bucket >= $2::timestamptz + make_interval(hours => $3)
@@ -201,10 +200,9 @@ async function addPart(
      ), 24)::integer as hours`,
     [tenantId, day, hours, most],
   );
-  const until = only(end).hours;
   const at = (hour: number): Date => new Date(day.getTime() + hour * hourMs);
   await db.query(addUp, [tenantId, at(hours), at(until), cutWithin({ from: at(hours), to: at(until) }, cut)]);
-  const moved = await db.query<{ state: string }>(
+  const moved = await db.first<{ state: string }>(
     `update analytics.settled_days set
        hours = $4::smallint, state = case when $4::smallint = 24 then 'settled' else 'open' end, cut = $5,
        cut_hours = case when cut_hours = hours and (hours = 0 or cut is not distinct from $5) then $4::smallint else 0 end
@@ -212,9 +210,8 @@ async function addPart(
      returning state`,
     [tenantId, day, hours, until, cut],
   );
-  const [row] = moved.rows;
-  if (row === undefined) throw new DayChanged('the day has changed');
-  return row.state;
+  if (moved === null) throw new DayChanged('the day has changed');
+  return moved.state;
 }
 
 /** The end of the first rows of a part of a day: its cut, or the end of the part. */

@@ -70,13 +70,12 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
     const personalIds = rows.flatMap((row) => (row.own ? [row.id] : []));
     // Separate from the search: PostgreSQL plans for these ids and reads only their partitions. A run may have ended
     // since.
-    const { rowCount } = await client.query(
+    const changed = await client.count(
       `update analytics.traces set user_id = $2, session_id = null, input_preview = null, output_preview = null,
          error_message = null
        where id = any($1::uuid[]) and not coalesce(fold > (select folded_to from analytics.folds), false)`,
       [personalIds, pseudonym],
     );
-    const changed = rowCount ?? 0;
     const more = rows.length === traceBatch;
     const began = `case when $6 then '-infinity' else coalesce(pass_began_at, now()) end`;
     await client.query(

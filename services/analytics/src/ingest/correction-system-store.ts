@@ -47,7 +47,7 @@ async function findReplaced(
   db: Queryable,
   ids: readonly string[],
 ): Promise<{ known: ReadonlySet<string>; rows: string; firstId: string }> {
-  const result = await db.query<{ id: string; counted: string | null }>(
+  const result = await db.all<{ id: string; counted: string | null }>(
     `select id, case when called and not corrected and not coalesce(fold > folded_to, false) then json_build_object(
               'tenant_id', tenant_id, 'status', status, 'ended_at', ended_at, 'agent_id', agent_id,
               'model', coalesce(model, request_model), 'provider', coalesce(provider, ''), 'channel', channel,
@@ -66,8 +66,8 @@ async function findReplaced(
     `select analytics.first_id_at(now() - interval '${lateAfterDays} days') as id`,
   );
   return {
-    known: new Set(result.rows.map(({ id }) => id)),
-    rows: `[${result.rows.flatMap((row) => row.counted ?? []).join(',')}]`,
+    known: new Set(result.map(({ id }) => id)),
+    rows: `[${result.flatMap((row) => row.counted ?? []).join(',')}]`,
     firstId: only(first).id,
   };
 }

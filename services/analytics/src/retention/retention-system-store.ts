@@ -72,12 +72,12 @@ export async function blankTraces(
        order by id limit $3`,
       [tenantId, olderThanDays, limit, after],
     );
-    const { rowCount } = await client.query(
+    const blanked = await client.count(
       `update analytics.traces set input_preview = null, output_preview = null, error_message = null
        where id = any($1::uuid[])`,
       [rows.flatMap((row) => (row.texts ? [row.id] : []))],
     );
-    return { rows: rowCount ?? 0, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
+    return { rows: blanked, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
   });
 }
 

@@ -58,7 +58,7 @@ export async function closeFold(
  * of the row allows a change of `folded_to`.
  */
 export async function addClosedFold(pool: Pool): Promise<number | 'busy' | null> {
-  if ((await pool.query(nextFold)).rows.length === 0) return null;
+  if (!(await pool.exists(nextFold))) return null;
   return withTransaction(pool, async (db) => {
     // The same memory for grouping as for summaries: with less it would sort all rows on disk.
     await db.query(

@@ -72,13 +72,12 @@ export class TraceStore extends Store {
     filter: ChangeFilter & { limit: number; spans: boolean },
   ): Promise<TraceChanges> {
     return withTenant(this.pool, tenantId, async (db) => {
-      const horizon = await db.query<Horizon>({
+      const { oldest, cluster, now } = await db.one<Horizon>({
         name: 'trace_horizon',
         // Without statistics the planner would read all changes and sort them, 0.8 s for 300,000 of them.
         text: `select set_config('enable_sort', 'off', true), pg_snapshot_xmin(pg_current_snapshot())::text as oldest, now(),
                       (select system_identifier::text from pg_control_system()) as cluster`,
       });
-      const [{ oldest, cluster, now } = { oldest: '0', cluster: '0', now: new Date() }] = horizon.rows;
       const start = after(cluster);
       const since = start instanceof Date ? start : null;
       const from = start instanceof Date ? await positionOf(db, { tenantId, since: start, oldest }) : start;

@@ -33,12 +33,12 @@ export class CostExportStore extends Store {
         // All rows are read, where the planner expects a tenth.
         await db.query(`select set_config('cursor_tuple_fraction', '1', true)`);
         const parts = await readParts(db, tenantId, request);
-        const known = await db.query<{ as_of: Date | null }>(`select (${asOf}) as as_of`);
+        const known = await db.first<{ as_of: Date | null }>(`select (${asOf}) as as_of`);
         await db.query(
           `declare exported_costs no scroll cursor with hold for ${exportStatement(request, { bounds, parts })}`,
           summaryValues(tenantId, request, parts),
         );
-        return known.rows[0]?.as_of ?? new Date(0);
+        return known?.as_of ?? new Date(0);
       },
       read: async (db, countedUntil) => {
         const first = await nextPage(db);

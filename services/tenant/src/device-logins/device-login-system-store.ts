@@ -106,15 +106,14 @@ export class DeviceLoginSystemStore extends Store {
   }
 
   /** Allows a login in a session, or denies it without one. False if it was decided or has expired. */
-  async decide(id: string, sessionId: string | null): Promise<boolean> {
-    const { rowCount } = await inTurn(this.pool, id, (db) =>
-      db.query(
+  decide(id: string, sessionId: string | null): Promise<boolean> {
+    return inTurn(this.pool, id, (db) =>
+      db.exists(
         `update tenant.device_logins set decided_at = now(), session_id = $2
          where id = $1 and decided_at is null and expires_at > now()`,
         [id, sessionId],
       ),
     );
-    return rowCount === 1;
   }
 }
 

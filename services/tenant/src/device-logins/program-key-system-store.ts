@@ -165,13 +165,12 @@ export interface NewProgramKey {
  * expired, when the session or its key has ended, and for a key that was itself confirmed.
  */
 async function takeConfirmation(db: Queryable, loginId: string): Promise<Confirmation | null> {
-  const taken = await db.query<{ sessionId: string; clientId: string }>(
+  const login = await db.first<{ sessionId: string; clientId: string }>(
     `delete from tenant.device_logins where id = $1 and session_id is not null and expires_at > now()
      returning session_id as "sessionId", client_id as "clientId"`,
     [loginId],
   );
-  const [login] = taken.rows;
-  if (login === undefined) return null;
+  if (login === null) return null;
   const confirmation = await db.first<Omit<Confirmation, 'sessionId' | 'clientId'>>(
     `select api_keys.id as "keyId", sessions.tenant_id as "tenantId", t.status as "tenantStatus", sessions.role,
        sessions.user_id as "userId"
@@ -186,7 +185,7 @@ async function takeConfirmation(db: Queryable, loginId: string): Promise<Confirm
 
 /** Makes room for one more key of a program. Returns the ended keys, as they were. */
 async function endOldestProgramKeys(db: Queryable, keyId: string): Promise<Changed<ApiKey>[]> {
-  const { rows: oldest } = await db.query<ApiKey>(
+  const oldest = await db.all<ApiKey>(
     `select ${apiKeyColumns} from tenant.api_keys
      where confirmed_by = $1 and not is_own and tenant.api_key_status(api_keys) in ('active', 'expiring')
      order by id desc offset $2`,

@@ -297,7 +297,7 @@ async function upsertHolds(
 ): Promise<void> {
   const holds = leases.filter(({ ask }) => isHeld(ask.resource));
   if (holds.length === 0) return;
-  const { rowCount } = await db.query(
+  const stored = await db.count(
     `insert into tenant.limit_holds as h
        (holder_id, tenant_id, subject_id, resource, window_start, amount, spare, sequence)
      select $1, $2, l.subject_id, l.resource, to_timestamp(l.window_start / 1000), l.amount, l.spare, $3
@@ -319,7 +319,7 @@ async function upsertHolds(
       holds.map(({ lease: { spare } }) => spare.toString()),
     ],
   );
-  if (rowCount !== holds.length)
+  if (stored !== holds.length)
     throw new AppError('lease_superseded', 'A later call of this replica has been answered already.');
 }
 

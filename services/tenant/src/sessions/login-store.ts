@@ -23,16 +23,16 @@ export async function useReport(db: Queryable, sha256: Buffer): Promise<boolean>
  */
 export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<ClosedLogin[]> {
   const named = await (sid === null
-    ? db.query<ClosedLogin>(
+    ? db.all<ClosedLogin>(
         'select id, iss, sub from tenant.logins where iss = $1 and sub = $2 order by id for no key update',
         [iss, sub],
       )
-    : db.query<ClosedLogin>(
+    : db.all<ClosedLogin>(
         `select id, iss, sub from tenant.logins where iss = $1 and sid = $2 and sub = coalesce($3, sub)
          order by id for no key update`,
         [iss, sid, sub],
       ));
-  const ids = named.rows.map(({ id }) => id);
+  const ids = named.map(({ id }) => id);
   await db.query(
     insertRevocations(
       '(select id, issuer, iss, sub, refresh_token from tenant.logins where id = any($1::uuid[]) and look_at is not null)',
@@ -44,7 +44,7 @@ export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout
      where id = any($1::uuid[])`,
     [ids],
   );
-  return named.rows;
+  return named;
 }
 
 /**

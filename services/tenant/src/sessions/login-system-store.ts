@@ -27,21 +27,19 @@ export class LoginSystemStore extends Store {
     });
   }
 
-  async find(id: string): Promise<Login | null> {
-    const { rows } = await inTurn(this.pool, id, (db) =>
-      db.query<Login>(`select ${loginColumns} from tenant.logins where id = $1`, [id]),
+  find(id: string): Promise<Login | null> {
+    return inTurn(this.pool, id, (db) =>
+      db.first<Login>(`select ${loginColumns} from tenant.logins where id = $1`, [id]),
     );
-    return rows[0] ?? null;
   }
 
   /** Uses a choice up. False if it was used. */
-  async useChoice(id: string): Promise<boolean> {
-    const { rowCount } = await inTurn(this.pool, id, (db) =>
-      db.query('update tenant.logins set choice_sha256 = null where id = $1 and choice_sha256 is not null', [
+  useChoice(id: string): Promise<boolean> {
+    return inTurn(this.pool, id, (db) =>
+      db.exists('update tenant.logins set choice_sha256 = null where id = $1 and choice_sha256 is not null', [
         id,
       ]),
     );
-    return rowCount === 1;
   }
 
   async endChoices({ iss, sub }: Person): Promise<void> {
@@ -56,14 +54,13 @@ export class LoginSystemStore extends Store {
   }
 
   /** The tenants with these ids or slugs, which mappings give to a person. */
-  async findTenants(person: Person, { ids, slugs }: NamedTenants): Promise<TenantOfLogin[]> {
-    const { rows } = await inTurn(this.pool, turnOfPerson(person), (db) =>
-      db.query<{ id: string; slug: string; status: TenantStatus }>(
+  findTenants(person: Person, { ids, slugs }: NamedTenants): Promise<TenantOfLogin[]> {
+    return inTurn(this.pool, turnOfPerson(person), (db) =>
+      db.all<{ id: string; slug: string; status: TenantStatus }>(
         'select id, slug, status from tenant.tenants where id = any($1::uuid[]) or slug = any($2::text[])',
         [ids, slugs],
       ),
     );
-    return rows;
   }
 }
 

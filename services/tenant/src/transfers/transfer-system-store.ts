@@ -45,12 +45,12 @@ export class TransferSystemStore extends Store {
   /** Ends a transfer, with its audit entries and alerts. */
   async finish(transfer: Transfer, to: 'completed' | 'failed'): Promise<void> {
     await withTransaction(this.pool, async (db) => {
-      const { rowCount } = await db.query(
+      const isEnded = await db.exists(
         `update tenant.transfers set phase = $2, phase_at = now(), finished_at = now()
          where id = $1 and finished_at is null`,
         [transfer.id, to],
       );
-      if (rowCount === 0) return;
+      if (!isEnded) return;
       await db.query('delete from tenant.transfer_resources where transfer_id = $1', [transfer.id]);
       const { id, mode, sourceTenantId, targetTenantId, asked } = transfer;
       const data = {

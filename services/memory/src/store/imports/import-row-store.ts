@@ -51,11 +51,11 @@ export async function beginImport(
      where tenant_id = $1 and agent_id = $2 and state = 'staging' and alive_at < clock_timestamp() - ${deadAfter}`,
     [tenantId, agentId],
   );
-  const staging = await db.query(
-    `select 1 from memory.imports where tenant_id = $1 and agent_id = $2 and state = 'staging'`,
+  const isStaging = await db.exists(
+    `select from memory.imports where tenant_id = $1 and agent_id = $2 and state = 'staging'`,
     [tenantId, agentId],
   );
-  if (staging.rows.length > 0) return { kind: 'busy' };
+  if (isStaging) return { kind: 'busy' };
   const generations = await selectGenerations(db, key);
   const [smallest] = generations;
   if (smallest !== undefined && generations.length >= maxGenerations) return { kind: 'full', smallest };
@@ -96,12 +96,12 @@ async function selectGenerations(db: Queryable, { tenantId, agentId }: AgentKey)
 
 /** Records a sign of life. Throws if the import was discarded meanwhile. */
 export async function keepAlive(db: Queryable, key: ImportKey): Promise<void> {
-  const { rowCount } = await db.query(
+  const isAlive = await db.exists(
     `update memory.imports set alive_at = clock_timestamp()
      where tenant_id = $1 and agent_id = $2 and generation = $3 and state = 'staging'`,
     [key.tenantId, key.agentId, key.generation],
   );
-  if (rowCount !== 1) throw lost();
+  if (!isAlive) throw lost();
 }
 
 /** The error for an import with documents of a user with data deleted since it began. */
@@ -289,21 +289,20 @@ export interface Published {
 export async function publishImport(db: Queryable, key: ImportKey): Promise<Published> {
   const values = [key.tenantId, key.agentId, key.generation];
   await closeAgent(db, key);
-  const { rowCount } = await db.query(
+  const isPublished = await db.exists(
     `update memory.imports set state = 'published'
      where tenant_id = $1 and agent_id = $2 and generation = $3 and state = 'staging'
        and started_at > clock_timestamp() - interval '${maxImportMinutes} min'`,
     values,
   );
-  if (rowCount !== 1) throw lost();
-  const published = await db.query<{ analyser: Analyser }>(
+  if (!isPublished) throw lost();
+  const agent = await db.first<{ analyser: Analyser }>(
     `update memory.agents set hidden = array_remove(hidden, $3), replacing = replacing || $3::integer
      where tenant_id = $1 and agent_id = $2 and deleted_at is null
      returning analyser`,
     values,
   );
-  const [agent] = published.rows;
-  if (agent === undefined) throw new AppError('not_found', 'There is no such agent.');
+  if (agent === null) throw new AppError('not_found', 'There is no such agent.');
   if (agent.analyser !== key.analyser) throw lost();
   if (await anyUserDeleted(db, key)) throw userDeleted();
   const added = await db.one<Omit<Published, 'replaced'>>(

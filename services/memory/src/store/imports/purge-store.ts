@@ -53,21 +53,21 @@ const stored = [
 export async function removeDiscarded(db: Queryable, key: GenerationKey): Promise<boolean> {
   const values = [key.tenantId, key.agentId, key.generation];
   // Other replicas wait here: each step relies on the one before being complete.
-  const { rowCount: left } = await db.query(
-    `select 1 from memory.imports
+  const isLeft = await db.exists(
+    `select from memory.imports
      where tenant_id = $1 and agent_id = $2 and generation = $3 and state = 'discarded' for update`,
     values,
   );
-  if (left === 0) return true;
+  if (!isLeft) return true;
   // Forgetting removes from these scopes as well.
   await db.query(`select 1 from memory.scopes where id ${inGeneration} order by id for update`, values);
   for (const rows of stored) {
     const [table = ''] = rows.split(' ', 1);
-    const { rowCount } = await db.query(
+    const isMore = await db.exists(
       `delete from ${table} where ctid = any (array(select ctid from ${rows} limit ${batchRows}))`,
       values,
     );
-    if ((rowCount ?? 0) > 0) return false;
+    if (isMore) return false;
   }
   await closeAgent(db, key);
   await db.query(
@@ -124,7 +124,7 @@ export async function finishPublished(db: Queryable, key: GenerationKey): Promis
 async function removeReplaced(db: Queryable, key: GenerationKey): Promise<boolean> {
   const { tenantId, agentId, generation } = key;
   await shareAgent(db, key);
-  const locked = await db.query<{ id: string }>(
+  const locked = await db.all<{ id: string }>(
     `select id from memory.scopes where tenant_id = $1 and id in (
        select d.scope_id from memory.documents as d ${scopeOfDocument}
        join memory.agents as a on a.tenant_id = $1 and a.agent_id = $2
@@ -142,7 +142,7 @@ async function removeReplaced(db: Queryable, key: GenerationKey): Promise<boolea
        order by d.scope_id, d.id limit ${batchDocuments}
      ) as found
      where coalesce(before, 0) < ${batchChunks}`,
-    [tenantId, locked.rows.map(({ id }) => id), generation],
+    [tenantId, locked.map(({ id }) => id), generation],
   );
   for (const [scopeId, located] of Map.groupBy(rows, (row) => row.scopeId))
     await removeDocuments(db, tenantId, scopeId, located);
@@ -153,14 +153,14 @@ async function removeReplaced(db: Queryable, key: GenerationKey): Promise<boolea
 async function endPublished(db: Queryable, key: GenerationKey): Promise<boolean> {
   const values = [key.tenantId, key.agentId, key.generation];
   await closeAgent(db, key);
-  const { rowCount } = await db.query(
+  const isEnded = await db.exists(
     `update memory.agents as a set replacing = array_remove(replacing, $3)
      where a.tenant_id = $1 and a.agent_id = $2 and not exists (
        select 1 from memory.documents as d ${scopeOfDocument}
        where d.tenant_id = $1 and d.replaced_by = $3 and s.agent_id = $2 and s.generation <> all (a.hidden))`,
     values,
   );
-  if (rowCount !== 1) return false;
+  if (!isEnded) return false;
   await db.query(
     `delete from memory.scopes as s using memory.agents as a
      where a.tenant_id = $1 and a.agent_id = $2 and s.tenant_id = $1 and s.agent_id = $2

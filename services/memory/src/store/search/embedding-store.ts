@@ -26,18 +26,18 @@ export class EmbeddingStore extends Store {
    */
   async claim({ tenantId, agentId }: AgentKey, jobId: string): Promise<'claimed' | 'held' | 'gone'> {
     return withTenant(this.pool, tenantId, async (db) => {
-      const { rowCount: claimed } = await db.query(
+      const isClaimed = await db.exists(
         `update memory.agents set embedding_job = $3, embedding_until = clock_timestamp() + ${claimedFor}
          where tenant_id = $1 and agent_id = $2 and deleted_at is null
            and (embedding_job is null or embedding_job = $3 or embedding_until < clock_timestamp())`,
         [tenantId, agentId, jobId],
       );
-      if (claimed === 1) return 'claimed';
-      const { rowCount: held } = await db.query(
-        'select 1 from memory.agents where tenant_id = $1 and agent_id = $2 and deleted_at is null',
+      if (isClaimed) return 'claimed';
+      const isHeld = await db.exists(
+        'select from memory.agents where tenant_id = $1 and agent_id = $2 and deleted_at is null',
         [tenantId, agentId],
       );
-      return held === 1 ? 'held' : 'gone';
+      return isHeld ? 'held' : 'gone';
     });
   }
 

@@ -243,12 +243,12 @@ export async function deleteChunks(
   );
   const gone: { number: number; length: number; terms: string[] }[] = [];
   for (const slice of slicesOf(rows, passagesOfSlice)) {
-    const deleted = await db.query<{ number: number; length: number; terms: string[] }>(
+    const deleted = await db.all<{ number: number; length: number; terms: string[] }>(
       `delete from memory.chunks where tenant_id = $1 and scope_id = $2 and number = any ($3::integer[])
        returning number, length, terms`,
       [tenantId, scopeId, slice.map(({ number }) => number)],
     );
-    gone.push(...deleted.rows);
+    gone.push(...deleted);
   }
   await removePostings(db, { tenantId, scopeId }, gone);
   return { chunks: gone.length, tokens: gone.reduce((sum, { length }) => sum + length, 0) };

@@ -284,9 +284,8 @@ async function makePart(
   const table = isGraph ? 'graphs' : 'scopes';
   const values = [tenantId, agentId, userId, generation];
   const where = 'tenant_id = $1 and agent_id = $2 and user_id = $3 and generation = $4';
-  const result = await db.query<{ id: string }>(`select id from memory.${table} where ${where}`, values);
-  const [part] = result.rows;
-  if (part !== undefined) return part.id;
+  const part = await db.first<{ id: string }>(`select id from memory.${table} where ${where}`, values);
+  if (part !== null) return part.id;
   const { id } = await db.one<{ id: string }>(
     `insert into memory.${table} (tenant_id, agent_id, user_id, generation ${isGraph ? '' : ', next_number'})
        values ($1, $2, $3, $4 ${isGraph ? '' : ', $5'}) returning id`,
