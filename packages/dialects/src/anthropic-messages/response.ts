@@ -37,7 +37,7 @@ export async function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
 ): Promise<WholeAnswer> {
-  const whole = AnswerJson.whole(bytes, tenantId);
+  const whole = await AnswerJson.whole(bytes, tenantId);
   const answer = await whole.fields(memberNames);
   if (answer === null) throw new NoAnswer(null);
   const blocks = (await (await whole.member('content'))?.elements(maxParts)) ?? null;

@@ -26,7 +26,7 @@ export async function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
 ): Promise<WholeAnswer> {
-  const whole = AnswerJson.whole(bytes, tenantId);
+  const whole = await AnswerJson.whole(bytes, tenantId);
   const answer = await whole.fields(memberNames);
   if (answer === null) throw new NoAnswer(null);
   const items = (await (await whole.member('output'))?.elements(maxParts)) ?? null;

@@ -25,19 +25,27 @@ export class AnswerJson {
   /** The tenant charged for large parts' turns at the event loop. */
   readonly #tenantId: string | null;
   readonly #range: Range;
-  /** Null for a part with too long a parsing time; undefined until this is known. */
-  #parsed: ParsedValue | null | undefined;
+  /** Null for an answer with too long a parsing time, and for its parts. */
+  readonly #parsed: ParsedValue | null;
   #members: ReadonlyMap<string, Range> | null | undefined;
 
-  private constructor(bytes: Buffer, tenantId: string | null, range: Range, parsed?: ParsedValue) {
+  private constructor(bytes: Buffer, tenantId: string | null, range: Range, parsed: ParsedValue | null) {
     this.#bytes = bytes;
     this.#tenantId = tenantId;
     this.#range = range;
     this.#parsed = parsed;
   }
 
-  static whole(bytes: Buffer, tenantId: string | null): AnswerJson {
-    return new AnswerJson(bytes, tenantId, wholeOf(bytes));
+  static async whole(bytes: Buffer, tenantId: string | null): Promise<AnswerJson> {
+    const range = wholeOf(bytes);
+    if (!(await isParsable(bytes, range, tenantId))) return new AnswerJson(bytes, tenantId, range, null);
+    const value = await parsedPart(bytes, range, tenantId);
+    return new AnswerJson(bytes, tenantId, range, { value, chars: bytes.length });
+  }
+
+  /** Whether its value is at hand, and those of its parts. */
+  get isParsed(): boolean {
+    return this.#parsed !== null;
   }
 
   /** Characters of the value as it is written. */
@@ -55,40 +63,29 @@ export class AnswerJson {
   }
 
   /** The parsed value; undefined for one with too long a parsing time, or for no JSON. */
-  async value(): Promise<unknown> {
+  value(): unknown {
     // Not kept: the parts of a large answer would all be in memory at once.
-    const parsed = this.#parsed === undefined ? await this.#parse() : this.#parsed;
-    return parsed?.value;
+    return this.#parsed === null ? this.#parse() : this.#parsed.value;
   }
 
   /** The members of an object, of which a large one has the small ones among `names`; null for another value. */
-  async fields(names: readonly string[]): Promise<Fields | null> {
-    const parsed = await this.#read();
-    if (parsed !== null) return isFields(parsed.value) ? parsed.value : null;
-    const members = await this.#readMembers();
-    return members && smallMembers(this.#bytes, members, { names, tenantId: this.#tenantId });
+  fields(names: readonly string[]): Fields | null | Promise<Fields | null> {
+    if (this.#parsed === null) return this.#smallFields(names);
+    return isFields(this.#parsed.value) ? this.#parsed.value : null;
   }
 
-  async member(name: string): Promise<AnswerJson | null> {
-    const parsed = await this.#read();
-    if (parsed === null) {
-      const range = (await this.#readMembers())?.get(name);
-      return range === undefined ? null : this.#part(range);
-    }
-    const { value, chars } = parsed;
+  member(name: string): AnswerJson | null | Promise<AnswerJson | null> {
+    if (this.#parsed === null) return this.#unparsedMember(name);
+    const { value, chars } = this.#parsed;
     return isFields(value) && Object.hasOwn(value, name)
       ? this.#part(this.#range, { value: value[name], chars })
       : null;
   }
 
   /** The elements of an array, at most `max`; null for another value. */
-  async elements(max: number): Promise<readonly AnswerJson[] | null> {
-    const parsed = await this.#read();
-    if (parsed === null) {
-      const ranges = await elementRanges(this.#bytes, this.#range, { tenantId: this.#tenantId, max });
-      return ranges && ranges.map((range) => this.#part(range));
-    }
-    const { value, chars } = parsed;
+  elements(max: number): readonly AnswerJson[] | null | Promise<readonly AnswerJson[] | null> {
+    if (this.#parsed === null) return this.#unparsedElements(max);
+    const { value, chars } = this.#parsed;
     if (!Array.isArray(value)) return null;
     const share = chars / value.length;
     return value
@@ -96,20 +93,28 @@ export class AnswerJson {
       .map((element: unknown) => this.#part(this.#range, { value: element, chars: share }));
   }
 
-  #part(range: Range, parsed?: ParsedValue): AnswerJson {
+  async #smallFields(names: readonly string[]): Promise<Fields | null> {
+    const members = await this.#readMembers();
+    return members && smallMembers(this.#bytes, members, { names, tenantId: this.#tenantId });
+  }
+
+  async #unparsedMember(name: string): Promise<AnswerJson | null> {
+    const range = (await this.#readMembers())?.get(name);
+    return range === undefined ? null : this.#part(range, null);
+  }
+
+  async #unparsedElements(max: number): Promise<readonly AnswerJson[] | null> {
+    const ranges = await elementRanges(this.#bytes, this.#range, { tenantId: this.#tenantId, max });
+    return ranges && ranges.map((range) => this.#part(range, null));
+  }
+
+  #part(range: Range, parsed: ParsedValue | null): AnswerJson {
     return new AnswerJson(this.#bytes, this.#tenantId, range, parsed);
   }
 
-  /** Null for a part of a large answer as well: it is split, so no parsed part stays in memory. */
-  async #read(): Promise<ParsedValue | null> {
-    const isWhole = this.#range.until - this.#range.from === this.#bytes.length;
-    if (this.#parsed === undefined && isWhole) this.#parsed = await this.#parse();
-    return this.#parsed ?? null;
-  }
-
-  async #parse(): Promise<ParsedValue | null> {
-    if (!(await isParsable(this.#bytes, this.#range, this.#tenantId))) return null;
-    return { value: await parsedPart(this.#bytes, this.#range, this.#tenantId), chars: this.chars };
+  async #parse(): Promise<unknown> {
+    const isShort = await isParsable(this.#bytes, this.#range, this.#tenantId);
+    return isShort ? parsedPart(this.#bytes, this.#range, this.#tenantId) : undefined;
   }
 
   async #readMembers(): Promise<ReadonlyMap<string, Range> | null> {

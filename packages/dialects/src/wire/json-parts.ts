@@ -26,13 +26,16 @@ export function wholeOf({ length }: Buffer): Range {
 }
 
 /** Whether a part of a JSON text is parsed within 50 ms. */
-export async function isParsable(
+export function isParsable(bytes: Buffer, range: Range, tenantId: string | null): boolean | Promise<boolean> {
+  const length = range.until - range.from;
+  return length <= smallBytes || (length <= parsedBytes && isParsedSoon(bytes, range, tenantId));
+}
+
+async function isParsedSoon(
   bytes: Buffer,
   { from, until }: Range,
   tenantId: string | null,
 ): Promise<boolean> {
-  if (until - from <= smallBytes) return true;
-  if (until - from > parsedBytes) return false;
   const scan = new JsonScan();
   for (let at = from; at < until; at += pieceBytes) {
     await runCooperatively(tenantId, () => scan.add(bytes, at, Math.min(until, at + pieceBytes)));
@@ -42,7 +45,7 @@ export async function isParsable(
 }
 
 /** The value of such a part, in a turn of the tenant if it is large; undefined unless it is JSON. */
-export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: string | null): Promise<unknown> {
+export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: string | null): unknown {
   const parse = (): unknown => {
     try {
       return JSON.parse(bytes.toString('utf8', from, until));
@@ -50,7 +53,7 @@ export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: stri
       return undefined;
     }
   };
-  return until - from <= smallBytes ? Promise.resolve(parse()) : runCooperatively(tenantId, parse);
+  return until - from <= smallBytes ? parse() : runCooperatively(tenantId, parse);
 }
 
 /** The members of a JSON object too large for parsing, or null otherwise. The last of equal names counts. */
