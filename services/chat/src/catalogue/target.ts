@@ -134,8 +134,15 @@ function targetOf(models: readonly Model[], { affinity, deploymentOrder }: Choos
   const [first, ...others] = [...new Set(models)].flatMap(deploymentOrder);
   if (first === undefined) throw new Error('a model has no deployment');
   return {
-    ...{ chain: [first, ...others], affinity, agentId: null, systemPrompt: null, defaults: {} },
-    ...{ memory: null, reference: null, tools: null, ownKeys: null },
+    chain: [first, ...others],
+    affinity,
+    agentId: null,
+    systemPrompt: null,
+    defaults: {},
+    memory: null,
+    reference: null,
+    tools: null,
+    ownKeys: null,
   };
 }
 

@@ -95,7 +95,6 @@ async function complete(
   const { runId, traceId, limitHeaders } = turn;
   const { answers, log, silenceMs } = dependencies;
   const { requestId, dialect, stream = false } = call;
-  const query = new URLSearchParams((incoming.url ?? '').split('?', 2)[1]);
   await turn.complete(
     new HttpSink({
       response,
@@ -108,7 +107,7 @@ async function complete(
       wasCut: () => wasCutByStop(response),
       answers,
       log,
-      asArray: stream && query.get('alt') !== 'sse',
+      asArray: stream && new URLSearchParams((incoming.url ?? '').split('?', 2)[1]).get('alt') !== 'sse',
       streams: turn.streams,
       silenceMs,
     }),

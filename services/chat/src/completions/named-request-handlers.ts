@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type RawCall } from '@gatehouse/http/app';
-import { parseBody, readBody, readPart } from '@gatehouse/http/body';
+import { parseBody, parseJson, readBody, readPart } from '@gatehouse/http/body';
 import { openShare } from '@gatehouse/http/body-share';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
 import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { AppError } from '@gatehouse/kit/errors';
+import { largeBytes, smallBytes } from '@gatehouse/kit/json-bytes';
 import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format';
 import { agentRef, startingAt, type ResolvedAgent, type Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
@@ -22,7 +23,12 @@ import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import { storedDays, type KeySettings, type TenantSettings } from '../shared/tenant-settings.ts';
-import { findTarget, type AgentResolver, type TargetDependencies } from '../turns/find-target.ts';
+import {
+  findTarget,
+  type AgentResolver,
+  type TargetDependencies,
+  type TargetQuery,
+} from '../turns/find-target.ts';
 import { turnContext, type StoredState, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
 import { passedHeaders, sessionOf } from './client-headers.ts';
 import { requestFacts } from './request-facts.ts';
@@ -61,15 +67,27 @@ export async function readTurn(
   const settings = await reading.settings();
   const actor = requestActor({ ...call, principal });
   const signal = leaving(response);
-  const { facts, text, ...request } = await readNamed(dependencies, {
-    ...{ ...reading, dialect, body, share, actor, settings, sessionId, signal },
-  });
-  const client = { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) };
+  const { parse, isAnswered } = reading;
+  const input = { dialect, body, share, parse, actor, settings, sessionId, isAnswered, signal };
+  const request = await readNamed(dependencies, input);
+  const { facts, text } = request;
   const turn = turnContext(
     {
-      ...{ ...request, channel: 'api', client, headers: passedHeaders(incoming, dialect) },
-      ...{ dialect, actor, member: actor, settings, arrivedAt, admission, signal },
-      showsTools: reading.isAnswered && wantsToolEvents(incoming),
+      source: request.source,
+      target: request.target,
+      sessionId: request.sessionId,
+      stored: request.stored,
+      channel: 'api',
+      client: { dialect: dialect.name, name: clientNamed(incoming.headers['user-agent']) },
+      headers: passedHeaders(incoming, dialect),
+      dialect,
+      actor,
+      member: actor,
+      settings,
+      arrivedAt,
+      admission,
+      signal,
+      showsTools: isAnswered && wantsToolEvents(incoming),
     },
     facts,
   );
@@ -129,15 +147,17 @@ export async function readNamed(dependencies: ReaderDependencies, input: Request
   const { dialect, body, actor, settings, sessionId, signal } = input;
   const { tenantId } = actor;
   const large = { tenantId, bytes: body.length, signal };
-  const first = await LargeWork.during(large, async (work) => {
+  const isLarge = body.length > largeBytes;
+  const read = async () => {
     const request = await parsed(input, body);
     const names = namesIn(request);
-    if (names === null) return complete(dependencies, input, { request, known: nothing });
+    if (names === null) return await complete(dependencies, input, { request, known: nothing });
     // An unknown model is refused before any look-up.
     if (names.agent === null)
       findTarget(dependencies, { api: dialect.name, request, agent: null, actor, settings, sessionId });
-    return { names, request: work.key === undefined ? request : null };
-  });
+    return { names, request: isLarge ? null : request };
+  };
+  const first = await (isLarge ? LargeWork.during(large, read) : read());
   if (!('names' in first)) return first;
   const known = await lookUp(dependencies, input, first.names);
   const bytes = body.length + bytesRead(known);
@@ -173,20 +193,36 @@ async function lookUp(
 }
 
 /** The request with what its names mean, and its models. */
-async function complete(
+function complete(
   dependencies: ReaderDependencies,
   input: RequestBody,
   { request, known }: { request: CompletionRequest; known: Known },
-): Promise<NamedRequest> {
-  const { body, dialect, actor, settings, isAnswered } = input;
+): NamedRequest | Promise<NamedRequest> {
+  const { body, dialect, actor, settings } = input;
   const sessionId = input.sessionId ?? request.session;
-  const { agent } = known;
-  const query = { api: dialect.name, request, agent, actor, settings, sessionId };
-  const first = findTarget(dependencies, query);
-  const { state: format } = dialect;
-  const { state } = request;
-  if (format === undefined || state === undefined)
-    return reduced(input, { request, target: first, text: body, sessionId, stored: null });
+  const query = { api: dialect.name, request, agent: known.agent, actor, settings, sessionId };
+  const target = findTarget(dependencies, query);
+  return dialect.state === undefined || request.state === undefined
+    ? reduced(input, { request, target, text: body, sessionId, stored: null })
+    : continued(dependencies, input, { query, known, target, format: dialect.state, state: request.state });
+}
+
+interface Continuation {
+  query: TargetQuery;
+  known: Known;
+  target: Target;
+  format: StateFormat;
+  state: RequestState;
+}
+
+/** A request of a dialect with stored responses, with all it continues. */
+async function continued(
+  dependencies: ReaderDependencies,
+  input: RequestBody,
+  { query, known, target: first, format, state }: Continuation,
+): Promise<NamedRequest> {
+  const { body, actor, settings, isAnswered } = input;
+  const { request, sessionId } = query;
   const { previousId } = state;
   const [previous] = known.chain;
   // From the deployment at the provider of the continued response.
@@ -205,23 +241,23 @@ async function complete(
       : null;
   const stored = { previousId, store };
   if (text === body) return reduced(input, { request, target, text, sessionId, stored });
-  const continued = await parsed(input, text);
+  const whole = await parsed(input, text);
   // The whole conversation has another affinity, which all its requests share.
-  const full = findTarget(dependencies, { ...query, request: continued });
-  return reduced(input, {
-    ...{ request: continued, target: startingAt(full, provider), text, sessionId, stored },
-  });
+  const full = findTarget(dependencies, { ...query, request: whole });
+  return reduced(input, { request: whole, target: startingAt(full, provider), text, sessionId, stored });
 }
 
 /** Everything a turn needs of a request, without its values. */
-async function reduced(
+function reduced(
   { share, actor, settings, isAnswered }: RequestBody,
   {
     request,
     target: fullTarget,
-    ...read
+    text,
+    sessionId,
+    stored,
   }: Omit<NamedRequest, 'facts' | 'source'> & { request: CompletionRequest },
-): Promise<NamedRequest> {
+): NamedRequest | Promise<NamedRequest> {
   // A summary needs no memory and no tools, and is not remembered; nor does a count search in memory.
   const isSummary = request.compaction !== undefined;
   const target = {
@@ -230,14 +266,19 @@ async function reduced(
     tools: isSummary ? null : fullTarget.tools,
   };
   // Stored answers and summaries repeat parts of the text.
-  const isHeld = (read.stored?.store ?? null) !== null || request.compaction === 'path';
+  const isHeld = (stored?.store ?? null) !== null || request.compaction === 'path';
   const previewChars = isAnswered ? settings.previewChars : 0;
-  return readPart(read.text, actor.tenantId, () => ({
-    ...read,
-    target,
-    source: request.source(isHeld ? heldShare(share) : share),
-    facts: requestFacts(request, { target, previewChars }),
-  }));
+  return readPart(text, actor.tenantId, () => {
+    const source = request.source(isHeld ? heldShare(share) : share);
+    return {
+      text,
+      sessionId,
+      stored,
+      target,
+      source,
+      facts: requestFacts(request, { target, previewChars }),
+    };
+  });
 }
 
 /** For a request with an answer to store: its text counts until the response closes and releases the share itself. */
@@ -247,6 +288,7 @@ function heldShare(share: Share): Share {
 
 async function parsed({ actor, parse }: RequestBody, text: Buffer): Promise<CompletionRequest> {
   const { tenantId } = actor;
+  if (text.length <= smallBytes) return parse(text, parseJson(text));
   const value = await parseBody(text, tenantId);
   return readPart(text, tenantId, () => parse(text, value));
 }

@@ -25,7 +25,15 @@ export function requestFacts(
   const thinking = request.thinking(defaults);
   const amounts = request.requestedAmounts(defaults);
   return {
-    ...{ operation, model, stream, wantsUsage, choices, isBatch, compaction, bytes, session },
+    operation,
+    model,
+    stream,
+    wantsUsage,
+    choices,
+    isBatch,
+    compaction,
+    bytes,
+    session,
     ...(viewWith !== undefined && { viewWith }),
     ...(keptView !== undefined && { keptView }),
     toolNames: toolNames.filter(isName),

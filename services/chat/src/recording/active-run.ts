@@ -356,7 +356,12 @@ export class ActiveRun implements AttemptRecord {
       this.#observed(() => this.#options.telemetry.runEnded({ run: this.identity, end, calls, ...timing }));
     try {
       await this.#options.recorder.endRun({
-        ...{ handle: this.#handle, run: this.#record, end, attempts: this.#attempts, answer, keeps },
+        handle: this.#handle,
+        run: this.#record,
+        end,
+        attempts: this.#attempts,
+        answer,
+        keeps,
         signatures: this.#options.signatures?.made ?? [],
       });
     } finally {

@@ -106,8 +106,12 @@ export class LoggedRun {
   /** Its start as a row holds it: for the first time, or again. */
   get start(): LoggedStart {
     return {
-      ...{ id: this.id, tenantId: this.tenantId, startedAt: this.startedAt === '' ? null : this.startedAt },
-      ...{ charges: this.charges, run: this.#run, attempts: this.#attempts },
+      id: this.id,
+      tenantId: this.tenantId,
+      startedAt: this.startedAt === '' ? null : this.startedAt,
+      charges: this.charges,
+      run: this.#run,
+      attempts: this.#attempts,
     };
   }
 

@@ -4,7 +4,7 @@ import { toPgText } from '@gatehouse/pg/text';
 export function pgJson(value: unknown): string {
   const text = JSON.stringify(value);
   // JSON.stringify writes both NUL and lone surrogates as \u escapes, so their absence proves the text clean.
-  if (!/\\u(0000|d[89a-f])/.test(text)) return text;
+  if (!text.includes('\\u') || !/\\u(0000|d[89a-f])/.test(text)) return text;
   return JSON.stringify(value, (_name, member: unknown) =>
     typeof member === 'string' ? toPgText(member) : member,
   );

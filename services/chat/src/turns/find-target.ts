@@ -28,7 +28,8 @@ export interface AgentResolver {
   resolve: (actor: ProvenActor, ref: string) => Promise<ResolvedAgent | null>;
 }
 
-interface TargetQuery {
+/** A request with what decides its models. */
+export interface TargetQuery {
   api: ApiName;
   request: CompletionRequest;
   /** The agent named in the request; null without one, and for one hidden from the caller. */

@@ -14,12 +14,14 @@ export interface MemoryDependencies {
 /** Adds passages of an agent's memory to a request, and sends the finished turn to memory. Never throws. */
 export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage {
   return {
-    async prepare(turn, { facts }) {
+    prepare(turn, { facts }) {
       const { target, member, sessionId, arrivedAt } = turn;
       if (target.memory === null || member === null) return;
       turn.remember = remembering(remember, turn, facts);
       const search = { request: facts, actor: member, target, sessionId, arrivedAt };
-      ({ target: turn.target, recall: turn.recall } = await recall.run(search));
+      return recall.run(search).then((found) => {
+        ({ target: turn.target, recall: turn.recall } = found);
+      });
     },
     ended({ run, remember: add }, outcome) {
       if ('text' in outcome) add?.({ runId: run.identity.id, text: outcome.text });

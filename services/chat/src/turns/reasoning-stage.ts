@@ -29,16 +29,17 @@ export interface ReasoningDependencies {
  */
 export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnStage {
   return {
-    async prepare(turn, { facts: { callIds }, share }) {
-      if (!losesReasoning(turn) || callIds.length === 0) return;
-      const found = await thoughts.find(callIds, ownerOf(turn));
-      share.grow(found.bytes);
-      turn.thoughts = found.thoughts;
-      const { source } = turn;
-      // No provider call needs the reasoning once it needs the request no more.
-      turn.source = withRelease(source, () => {
-        found.thoughts.clear();
-        source.release();
+    prepare(turn, { facts: { callIds }, share }) {
+      if (callIds.length === 0 || !losesReasoning(turn)) return;
+      return thoughts.find(callIds, ownerOf(turn)).then((found) => {
+        share.grow(found.bytes);
+        turn.thoughts = found.thoughts;
+        const { source } = turn;
+        // No provider call needs the reasoning once it needs the request no more.
+        turn.source = withRelease(source, () => {
+          found.thoughts.clear();
+          source.release();
+        });
       });
     },
     answer(turn) {

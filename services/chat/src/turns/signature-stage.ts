@@ -23,20 +23,22 @@ interface SignedRequest {
 /** Looks up the origins of the reasoning signatures in a client's request. Services send no signatures. */
 export function signatureStage(dependencies: SignatureDependencies): TurnStage {
   return {
-    async prepare(turn, { text }) {
+    prepare(turn, { text }) {
       const { dialect, target, settings, actor } = turn;
       if (text === null) return;
       const signed = { api: dialect.name, text, target, tenantId: actor.tenantId, settings };
-      turn.signatures = await signatureOrigins(dependencies, signed);
+      return signatureOrigins(dependencies, signed)?.then((origins) => {
+        turn.signatures = origins;
+      });
     },
   };
 }
 
 /** The origins of signatures; null where no model gets any as the client has them, or all share one. */
-export async function signatureOrigins(
+export function signatureOrigins(
   { providers, signatures }: SignatureDependencies,
   { api, text, target, tenantId, settings }: SignedRequest,
-): Promise<SignatureOrigins | null> {
+): Promise<SignatureOrigins> | null {
   const isDivided = providers.dividesSignatures(api, settings.ownKeys.length > 0);
   return isDivided && target.chain.some((model) => readsSignatures(api, model))
     ? signatures.of(api, text, tenantId)

@@ -44,7 +44,8 @@ export async function prepareTurn(
   turn: TurnContext,
   input: TurnInput,
 ): Promise<void> {
-  await Promise.all(stages.map(async (stage) => stage.prepare?.(turn, input)));
+  const pending = stages.map((stage) => stage.prepare?.(turn, input)).filter((work) => work !== undefined);
+  if (pending.length > 0) await Promise.all(pending);
 }
 
 /**
@@ -85,7 +86,10 @@ export async function startTurn(
     admitMore: tools === null ? null : furtherCalls(limiter, { admission, payer, call: callAmounts }),
     isStored: false,
   };
-  for (const stage of dependencies.stages) await stage.request?.(started, input);
+  for (const stage of dependencies.stages) {
+    const pending = stage.request?.(started, input);
+    if (pending !== undefined) await pending;
+  }
   return new Turn(dependencies, started);
 }
 

@@ -20,11 +20,12 @@ export function storedResponseStage({ responses }: StoredResponseDependencies): 
     },
     answer(turn) {
       const { request, run, stored, dialect } = turn;
+      const store = stored?.store ?? null;
+      if (request.viewWith === undefined && store === null) return null;
       const { tenantId } = run.identity;
       const additions = additionsOf(turn);
       const view = request.viewWith?.(additions) ?? null;
       const filter = view && shownBy(view, tenantId);
-      const store = stored?.store ?? null;
       const storedView = store === null ? undefined : request.keptView?.(additions);
       if (store === null || storedView === undefined) return { filter };
       return {

@@ -3,7 +3,8 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { AgentToolCall, ToolDialect, ToolSet } from '../tools/tool-set.ts';
 import type { ProvenActor } from '../shared/actor.ts';
-import type { TurnStage } from './turn-stage.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
+import type { TurnContext, TurnStage } from './turn-stage.ts';
 
 export interface ToolDependencies {
   tools: {
@@ -19,33 +20,35 @@ export interface ToolDependencies {
  */
 export function toolStage({ tools, log }: ToolDependencies): TurnStage {
   return {
-    async prepare(turn, { facts }) {
-      const { target, member, dialect, showsTools: isShown, act } = turn;
-      const { agentId, tools: settings } = target;
-      if (settings === null || agentId === null || member === null) return;
-      const { analyser, ...limits } = settings;
-      if (facts.choicesWith(target.defaults) > 1)
-        throw new AppError('invalid_value', 'An agent with tools gives one answer: n must be 1.', {
-          param: 'n',
-        });
-      const offered = await tools.list(member, agentId, dialect).catch((error: unknown) => {
-        log.warn(
-          { err: error, request_id: member.requestId, agent_id: agentId },
-          'an agent answers without its tools',
-        );
-        return null;
-      });
-      const set = offered?.without(facts.toolNames);
-      if (set === undefined || set.byName.size === 0) return;
-      turn.tools = {
-        ...{ byName: set.byName, definitions: set.definitions, callIds: facts.callIds },
-        ...limits,
-        shown: isShown,
-        call: async (tool, argumentsJson, signal) => {
-          if (!tool.repeatable) await act?.();
-          return tools.call(member, { agentId, analyser, tool, argumentsJson }, signal);
-        },
-      };
-    },
+    prepare: (turn, { facts }) => (turn.target.tools === null ? undefined : addTools(turn, facts)),
   };
+
+  async function addTools(turn: TurnContext, facts: AcceptedRequest): Promise<void> {
+    const { target, member, dialect, showsTools: isShown, act } = turn;
+    const { agentId, tools: settings } = target;
+    if (settings === null || agentId === null || member === null) return;
+    const { analyser, ...limits } = settings;
+    if (facts.choicesWith(target.defaults) > 1)
+      throw new AppError('invalid_value', 'An agent with tools gives one answer: n must be 1.', {
+        param: 'n',
+      });
+    const offered = await tools.list(member, agentId, dialect).catch((error: unknown) => {
+      log.warn(
+        { err: error, request_id: member.requestId, agent_id: agentId },
+        'an agent answers without its tools',
+      );
+      return null;
+    });
+    const set = offered?.without(facts.toolNames);
+    if (set === undefined || set.byName.size === 0) return;
+    turn.tools = {
+      ...{ byName: set.byName, definitions: set.definitions, callIds: facts.callIds },
+      ...limits,
+      shown: isShown,
+      call: async (tool, argumentsJson, signal) => {
+        if (!tool.repeatable) await act?.();
+        return tools.call(member, { agentId, analyser, tool, argumentsJson }, signal);
+      },
+    };
+  }
 }
