@@ -37,6 +37,8 @@ const emptyNode = (): Node => ({
  */
 export class RouteMatcher {
   readonly #root = emptyNode();
+  /** Nodes of paths without parameters, which most requests name. */
+  readonly #literal = new Map<string, Node>();
   /** Routes for any path after a prefix, with any segments. */
   readonly #prefixes: { prefix: string; name: string; route: Route }[] = [];
 
@@ -53,10 +55,8 @@ export class RouteMatcher {
         return { kind: 'method', allow: allowedMethods([route.method]) };
       return { kind: 'route', route, params: { [name]: path.slice(prefix.length) } };
     }
-    if (!isSafePath(path)) return { kind: 'none' };
-    const segments = path.split('/').slice(1);
     const values: string[] = [];
-    const walked = this.#walk(this.#root, segments, values);
+    const walked = this.#literal.get(path)?.ends ?? this.#walkTo(path, values);
     if (walked === null) return { kind: 'none' };
     // A HEAD request is a GET with a response without body (RFC 9110 §9.3.2).
     const end = walked.get(method) ?? (method === 'HEAD' ? walked.get('GET') : undefined);
@@ -92,6 +92,11 @@ export class RouteMatcher {
       }
     }
     node.ends.set(route.method, end);
+    if (names.length === 0) this.#literal.set(route.path, node);
+  }
+
+  #walkTo(path: string, values: string[]): Node['ends'] | null {
+    return isSafePath(path) ? this.#walk(this.#root, path.split('/').slice(1), values) : null;
   }
 
   /** Returns the routes of the segments from `depth` on. Collects the values of parameters in `values`. */

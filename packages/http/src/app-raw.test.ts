@@ -51,6 +51,18 @@ describe('a raw handler', () => {
   });
 
   it.each([
+    '/v1/chat/completions',
+    '/v1/messages?beta=true',
+    '/v1beta/models/m:streamGenerateContent?alt=sse',
+    '/openai/deployments/m/chat/completions?api-version=v1',
+  ])('gets %s past express', async (path) => {
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`, { method: 'POST', headers: good });
+    expect(response.status).toBe(200);
+    // The edge sets it.
+    expect(response.headers.get('date')).toBeNull();
+  });
+
+  it.each([
     ['/v1beta/models/a%2Fb%3Ac%3AgenerateContent?alt=sse', '200 gemini.generateContent for admin a/b:c'],
     ['/v1/models/a/b:streamGenerateContent', '200 gemini.v1.streamGenerateContent for admin a/b'],
     ['/v1/models/a:other', '405 method_not_allowed'],

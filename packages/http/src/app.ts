@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { dialectHeader, dialectNamed, type DialectName } from '@gatehouse/contract/dialects';
-import type { Match } from '@gatehouse/contract/match';
+import { RouteMatcher, type Match } from '@gatehouse/contract/match';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { tableOf, type Table } from '@gatehouse/contract/table';
 import type { Assertion } from '@gatehouse/identity/local-assertion';
@@ -111,16 +111,17 @@ export function createApp(options: AppOptions): RequestListener {
   assertComplete(options, served);
   const server = new RouteServer(options, served);
   const router = routerOf(served, (request, response, match) => server.answer(request, response, match));
-  const raw = served.filter(({ id }) => Object.hasOwn(options.rawHandlers ?? {}, id));
+  const matcher = new RouteMatcher(served);
   return (request, response) => {
-    const route = raw.find(({ path, method }) => path === request.url && method === request.method);
-    if (route === undefined) {
+    const { method = '', url = '' } = request;
+    const match = matcher.match(method, url.split('?', 1)[0] ?? '');
+    if (match.kind !== 'route' || !Object.hasOwn(options.rawHandlers ?? {}, match.route.id)) {
       router(request, response);
       return;
     }
     // An edge in another process sets its own Date header, so this one would only cost time.
     if (handedOver(request) === undefined) response.sendDate = false;
-    void server.answer(request, response, { kind: 'route', route, params: {} });
+    void server.answer(request, response, match);
   };
 }
 

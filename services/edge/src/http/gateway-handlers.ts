@@ -272,11 +272,12 @@ export function createEdgeApp(gateway: Gateway): RequestListener {
   const app = express();
   app.disable('x-powered-by').disable('etag');
   app.use((request, response) => gateway.handle(request, response));
-  const direct = new Set(routes.filter((route) => route.passThrough).map((route) => route.path));
+  const direct = new RouteMatcher(routes.filter((route) => route.passThrough));
   return (request, response) => {
-    const { url = '' } = request;
+    const { method = '', url = '' } = request;
+    const isDirect = direct.match(method, pathOf(url)).kind === 'route';
     // Express answers some targets other than paths (`http://[`) itself, without our error shape.
-    if (direct.has(url) || !url.startsWith('/')) void gateway.handle(request, response);
+    if (isDirect || !url.startsWith('/')) void gateway.handle(request, response);
     else app(request, response);
   };
 }
