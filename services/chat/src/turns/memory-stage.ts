@@ -19,8 +19,8 @@ export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage
       if (target.memory === null || member === null) return;
       turn.remember = remembering(remember, turn, facts);
       const search = { request: facts, actor: member, target, sessionId, arrivedAt };
-      return recall.run(search).then((found) => {
-        ({ target: turn.target, recall: turn.recall } = found);
+      return recall.run(search).then((result) => {
+        ({ target: turn.target, recall: turn.recall } = result);
       });
     },
     ended({ run, remember: add }, outcome) {

@@ -31,13 +31,13 @@ export function reasoningStage({ thoughts, log }: ReasoningDependencies): TurnSt
   return {
     prepare(turn, { facts: { callIds }, share }) {
       if (callIds.length === 0 || !losesReasoning(turn)) return;
-      return thoughts.find(callIds, ownerOf(turn)).then((found) => {
-        share.grow(found.bytes);
-        turn.thoughts = found.thoughts;
+      return thoughts.find(callIds, ownerOf(turn)).then((result) => {
+        share.grow(result.bytes);
+        turn.thoughts = result.thoughts;
         const { source } = turn;
         // No provider call needs the reasoning once it needs the request no more.
         turn.source = withRelease(source, () => {
-          found.thoughts.clear();
+          result.thoughts.clear();
           source.release();
         });
       });
