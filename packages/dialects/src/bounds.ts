@@ -52,9 +52,14 @@ export const maxHostedDepth = 12;
 /** A schema with more levels or objects is not strict. */
 export const maxSchemaDepth = 32;
 export const maxSchemaObjects = 2_000;
-/** References in references, and members of all schemas put together: a tool beyond it is unusable. */
+/** References in references, and members of all schemas put together: a schema beyond it is unusable. */
 export const maxReferenceDepth = 8;
 export const maxSchemaMembers = 10_000;
+/** A larger schema of a client isn't changed. The mending of a schema of 64 KiB takes 30 ms. */
+export const maxSchemaChars = 128 * 1024;
+export const maxMendedChars = 64 * 1024;
+/** Longer choices between arguments are not added to the description of their tool. */
+export const maxNoteChars = 1_000;
 /** Fields of a request in the echo of its response: all together. */
 export const maxEchoedBytes = 256 * 1024;
 /** Texts before the first message of a user, as the name of a conversation; the last of them count. */
