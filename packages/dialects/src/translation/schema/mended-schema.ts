@@ -1,4 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { RawJson } from '../../wire/json-text.ts';
 
 /** A schema without a clear meaning, accepted by no provider. */
 export class Unusable extends Error {}
@@ -118,8 +119,15 @@ function mendedFields(schema: Fields, where: Where): Fields {
   if (items !== undefined || additionalItems !== undefined)
     mendItems(result, { items, additionalItems }, where);
   if (type !== undefined && type !== null) mendType(result, type, where);
-  if (result['$ref'] !== undefined) where.references.push({ holder: result, where });
-  return result;
+  const ordered = inOrderOf(schema, result);
+  if (ordered['$ref'] !== undefined) where.references.push({ holder: ordered, where });
+  return ordered;
+}
+
+/** The members of a mended schema in the order of its server, with the new ones behind them. */
+export function inOrderOf(schema: Fields, mended: Fields): Fields {
+  const names = Object.keys(schema).filter((name) => Object.hasOwn(mended, name));
+  return { ...Object.fromEntries(names.map((name) => [name, mended[name]])), ...mended };
 }
 
 function within(outer: Where, name: string): Where {
@@ -142,8 +150,8 @@ function mendedMap(value: unknown, where: Where, name: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mended(each, within(at, key))]));
 }
 
-function mendedNumber(value: unknown, where: Where, name: string): number | undefined {
-  if (typeof value === 'number') return value;
+function mendedNumber(value: unknown, where: Where, name: string): number | RawJson | undefined {
+  if (typeof value === 'number' || value instanceof RawJson) return value;
   const isNumber = typeof value === 'string' && /^\s*-?\d+(?:\.\d+)?\s*$/.test(value);
   if (isNumber) return Number(value);
   assertNull(value, where, name);

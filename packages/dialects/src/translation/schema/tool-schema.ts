@@ -1,5 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { mendedSchema, placeOf, Unusable, type Reference } from './mended-schema.ts';
+import { inOrderOf, mendedSchema, placeOf, Unusable, type Reference } from './mended-schema.ts';
 import { maxReferenceDepth, maxSchemaMembers } from '../../bounds.ts';
 
 /** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
@@ -36,12 +36,12 @@ interface Members {
 function topOf(schema: Fields): Fields {
   const { $ref: _ref, allOf: _all, anyOf: _any, oneOf: _one, ...siblings } = schema;
   const { properties, required } = new Merger(schema).membersOf(schema);
-  return {
+  return inOrderOf(schema, {
     ...siblings,
     type: 'object',
     properties: Object.fromEntries(properties),
     ...(required.size > 0 && { required: [...required] }),
-  };
+  });
 }
 
 /** Puts the parts of a schema together. */
