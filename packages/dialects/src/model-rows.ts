@@ -68,6 +68,13 @@ export const rows: readonly FactsRow[] = [
     read: '2026-11-29',
   },
   {
+    ...{ family: 'claude', to: 404 },
+    // Opus 4.1 has it by a beta alone.
+    facts: { takesOutputSchema: false },
+    source: 'https://platform.claude.com/docs/en/build-with-claude/structured-outputs',
+    read: '2026-11-29',
+  },
+  {
     family: 'claude',
     facts: {
       cachePoints: '5m',

@@ -26,6 +26,7 @@ export const fieldNames: FieldNames = {
   parallel: 'tool_choice.disable_parallel_tool_use',
   stop: 'stop_sequences',
   ...{ output: 'output_config.format', strictOutput: 'output_config.format', reasoning: 'thinking' },
+  ...{ outputSchema: 'output_config.format.schema', toolSchema: 'tools.input_schema' },
 };
 
 /** Translated fields. All others are hints, but for the refused ones. */

@@ -1,7 +1,6 @@
 import type { Conversation, Turn } from '../translation/conversation.ts';
 import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import { askingForJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { ownTurns, splitSystem } from '../translation/ordered-turns.ts';
@@ -13,10 +12,7 @@ import { toolsOf } from './tool-writer.ts';
 /** For models without one in their catalogue entry: the API requires one, and all but its oldest models take this. */
 const otherwiseTokens = 8_192;
 
-/**
- * See `ProviderFormat`. The API has a format by a schema, but no format for any JSON object. A forced call of a tool in
- * its place would end thinking, and calls of the client's own tools.
- */
+/** See `ProviderFormat`. */
 export function* writeRequest(
   conversation: Conversation,
   facts: ModelFacts,
@@ -25,7 +21,7 @@ export function* writeRequest(
   const { output, stop, maxTokens, stream } = conversation;
   const most = facts.maxOutputTokens ?? Infinity;
   const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
-  const turns = yield* ownTurns(askingForJson(conversation), 'anthropic');
+  const turns = yield* ownTurns(conversation.turns, 'anthropic');
   const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, dropped });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
   const { system, messages } = splitSystem(turns, { keepsThoughts: isThinking });

@@ -6,6 +6,7 @@ import { MessageWriter } from './event-writer.ts';
 import { cacheHint } from './content-reader.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
+import { claudeOutput } from '../translation/schema/mended-schemas.ts';
 
 const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tools', 'output_config'];
 
@@ -16,7 +17,7 @@ export const anthropicMessagesTranslation = {
   cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongWords('prompt is too long'),
-  rules: () => ({ emptyTexts: 'white-space' }),
+  rules: (facts) => ({ emptyTexts: 'white-space', output: claudeOutput(facts) }),
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

@@ -23,8 +23,6 @@ export function* writeRequest(
   dropped: DroppedFields,
 ): Steps<object> {
   const { output, stop } = conversation;
-  if (output?.kind === 'json')
-    throw dropped.unsupportedField('output', 'The model answers in JSON by a schema only.');
   const limit = limitOf(conversation, facts);
   const turns = yield* ownTurns(conversation.turns, originOf(facts));
   const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, dropped });
@@ -41,7 +39,7 @@ export function* writeRequest(
   const additional = { ...reasoning.additional, ...sampling.additional, ...tools.additional };
   const config = {
     ...(reasoning.effort !== null && { effort: reasoning.effort }),
-    ...(output !== null && { textFormat: formatOf(output.name, output.schemaJson) }),
+    ...(output?.kind === 'schema' && { textFormat: formatOf(output.name, output.schemaJson) }),
   };
   const reportsSequence = stop.length > 0 && familyOf(facts) === 'claude';
   return {

@@ -30,6 +30,7 @@ export const fieldNames: FieldNames = {
   ...{ temperature: `${config}.temperature`, topP: `${config}.topP`, seed: `${config}.seed` },
   ...{ presencePenalty: `${config}.presencePenalty`, frequencyPenalty: `${config}.frequencyPenalty` },
   ...{ output: `${config}.responseMimeType`, strictOutput: `${config}.responseSchema` },
+  ...{ outputSchema: `${config}.responseSchema`, toolSchema: 'tools.functionDeclarations.parameters' },
   reasoning: `${config}.thinkingConfig`,
 };
 

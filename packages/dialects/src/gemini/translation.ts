@@ -6,6 +6,7 @@ import { GeminiSource } from './event-source.ts';
 import { GeminiWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
+import { anyOutput } from '../translation/schema/mended-schemas.ts';
 
 /** Google's generateContent. */
 export const geminiTranslation = {
@@ -16,7 +17,7 @@ export const geminiTranslation = {
     'The input token count exceeds the maximum number of tokens allowed',
     'the input token count',
   ),
-  rules: () => ({ emptyTexts: 'no-character' }),
+  rules: () => ({ emptyTexts: 'no-character', output: anyOutput }),
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),
   counts: {

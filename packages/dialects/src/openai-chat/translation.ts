@@ -7,13 +7,14 @@ import { ChunkSource } from './event-source.ts';
 import { ChunkWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
+import { anyOutput } from '../translation/schema/mended-schemas.ts';
 
 /** OpenAI's chat completions. */
 export const openAiChatTranslation = {
   thoughtIds: chatIds,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongCode,
-  rules: () => ({ emptyTexts: 'no-character' }),
+  rules: () => ({ emptyTexts: 'no-character', output: anyOutput }),
   eventSource: (facts) => new ChunkSource(facts),
   eventWriter: () => new ChunkWriter(),
 } satisfies TranslatedApi;

@@ -11,6 +11,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { CutTexts } from '../wire/cut-texts.ts';
 import { RawJson, type JsonSource } from '../wire/json-text.ts';
 import { maxEchoedBytes } from '../bounds.ts';
+import { anyOutput } from '../translation/schema/mended-schemas.ts';
 
 const counted = [
   ...['model', 'input', 'instructions', 'reasoning', 'text'],
@@ -23,7 +24,7 @@ export const openAiResponsesTranslation = {
   signaturePlace: '`encrypted_content` of a `reasoning` item',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, echoedFields },
   formatError: withTooLongCode,
-  rules: () => ({ emptyTexts: 'no-character' }),
+  rules: () => ({ emptyTexts: 'no-character', output: anyOutput }),
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: (echoed) => new ResponseWriter(echoed),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

@@ -7,7 +7,7 @@ const toConverse = translator('messages', 'converse');
 const cached = { cache_control: { type: 'ephemeral' } };
 const point = { cachePoint: { type: 'default' } };
 const claude = { name: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0' };
-const tool = { name: 'weather', input_schema: { type: 'object' } };
+const tool = { name: 'weather', input_schema: { type: 'object', properties: {} } };
 const text = (words: string, fields: object = {}) => ({ type: 'text', text: words, ...fields });
 
 describe('cache_control of messages', () => {

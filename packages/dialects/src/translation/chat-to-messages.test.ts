@@ -4,6 +4,7 @@ import type { ModelFacts } from './api.ts';
 import { ask, translator } from '../../test/translating.ts';
 
 const toMessages = translator('chat', 'messages');
+const place = { type: 'object', properties: { city: { type: 'string' } }, additionalProperties: false };
 
 describe('a request of chat completions for a model of messages', () => {
   it('is translated with everything that coding agents send', async () => {
@@ -42,13 +43,16 @@ describe('a request of chat completions for a model of messages', () => {
       stream: true,
       stream_options: { include_usage: true },
       tools: [
-        { type: 'function', function: { name: 'bash', parameters: { type: 'object' }, strict: false } },
+        {
+          type: 'function',
+          function: { name: 'bash', parameters: { type: 'object', properties: {} }, strict: false },
+        },
       ],
       tool_choice: 'required',
       parallel_tool_calls: false,
       response_format: {
         type: 'json_schema',
-        json_schema: { name: 'x', strict: true, schema: { type: 'object' } },
+        json_schema: { name: 'x', strict: true, schema: place },
       },
     });
     expect(body).toEqual({
@@ -82,9 +86,9 @@ describe('a request of chat completions for a model of messages', () => {
       ],
       stop_sequences: ['END'],
       temperature: 1,
-      tools: [{ name: 'bash', input_schema: { type: 'object' } }],
+      tools: [{ name: 'bash', input_schema: { type: 'object', properties: {} } }],
       tool_choice: { type: 'any', disable_parallel_tool_use: true },
-      output_config: { format: { type: 'json_schema', schema: { type: 'object' } } },
+      output_config: { format: { type: 'json_schema', schema: place } },
       stream: true,
     });
     expect(ignored.toSorted()).toEqual([

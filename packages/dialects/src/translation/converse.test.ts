@@ -84,12 +84,13 @@ describe('a request in Converse', () => {
 
   it('keeps arguments and schemas to the letter', async () => {
     const odd = '{"2": 1, "1": 12345678901234567890, "q": 1.0, "q": "é\\u0041"}';
+    const schema = `{"type":"object","properties":{"2":{ "const":1.0},"1":{"default":${odd}}}}`;
     const { text } = await asked(
       'messages',
-      `{"max_tokens":1,"messages":[{"role":"user","content":"Go"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${odd}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}],"tools":[{"name":"f","input_schema":${odd}}]}`,
+      `{"max_tokens":1,"messages":[{"role":"user","content":"Go"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${odd}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}],"tools":[{"name":"f","input_schema":${schema}}]}`,
     );
     expect(text).toContain(`"input":${odd}`);
-    expect(text).toContain(`"inputSchema":{"json":${odd}}`);
+    expect(text).toContain(`"inputSchema":{"json":${schema}}`);
   });
 
   it('has ids that Bedrock takes, and definitions also where the client brings none any more', async () => {
@@ -217,7 +218,8 @@ describe('media in Converse', () => {
 });
 
 describe('output and reasoning in Converse', () => {
-  const schema = '{"type":"object","properties":{"2":{},"1":{"maximum":12345678901234567890}}}';
+  const schema =
+    '{"type":"object","properties":{"2":{"type":"null"},"1":{"const":12345678901234567890}},"additionalProperties":false}';
 
   it('are held to a schema', async () => {
     const { body } = await asked(
@@ -228,7 +230,13 @@ describe('output and reasoning in Converse', () => {
       textFormat: { type: 'json_schema', structure: { jsonSchema: { schema, name: 'found' } } },
     });
     const any = { messages: ask, response_format: { type: 'json_object' } };
-    await expect(asked('chat', any)).rejects.toMatchObject({ code: 'unsupported_parameter' });
+    for (const name of [claude, nova]) {
+      const { body: inWords, ignored } = await asked('chat', any, name);
+      expect(inWords).toMatchObject({
+        system: [{ text: expect.stringContaining('one JSON object') as unknown }],
+      });
+      expect([inWords['outputConfig'], ignored]).toEqual([undefined, []]);
+    }
   });
 
   const reasoning = async (name: string, effort: string, more: Fields = {}): Promise<Asked> =>

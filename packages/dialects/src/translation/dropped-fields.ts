@@ -22,8 +22,12 @@ export type NamedField =
   | 'output'
   /** Adherence of the output to its schema. */
   | 'strictOutput'
+  /** The schema of the output, where its form is changed. */
+  | 'outputSchema'
   | 'reasoning'
   | 'strict'
+  /** The schema of a tool, likewise. */
+  | 'toolSchema'
   | 'tools';
 
 /** Names common to most APIs. */
@@ -32,6 +36,7 @@ export const usualNames: FieldNames = {
   ...{ temperature: 'temperature', topP: 'top_p', topK: 'top_k', seed: 'seed' },
   ...{ presencePenalty: 'presence_penalty', frequencyPenalty: 'frequency_penalty', tools: 'tools' },
   ...{ output: 'response_format', strictOutput: 'response_format.json_schema.strict' },
+  ...{ outputSchema: 'response_format.json_schema.schema', toolSchema: 'tools.parameters' },
   ...{ reasoning: 'reasoning', strict: 'tools.strict' },
 };
 

@@ -70,7 +70,7 @@ describe('a request for a model of Gemini', () => {
       },
     });
     expect(text).toContain('"args":{"n":12345678901234567890}');
-    expect(ignored).toEqual(['parallel_tool_calls']);
+    expect(ignored).toEqual(['tools.parameters', 'parallel_tool_calls']);
   });
 
   it('has the stand-in of Gemini 3 where a signature is missing, and the signature where it is there', async () => {

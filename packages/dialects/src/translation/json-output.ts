@@ -2,19 +2,26 @@ import type { Conversation, Part, Turn } from './conversation.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
-const instruction =
-  'Unless you call a tool, answer with one JSON object and nothing else: no text around it, and no code fence.';
+/** Keeps text and code fences out of an answer in JSON. */
+const alone = 'and nothing else: no text around it, and no code fence.';
 
-/** The turns of a conversation, with an instruction behind its first system texts where it asks for any JSON object. */
-export function askingForJson({ turns, output }: Conversation): readonly Turn[] {
-  if (output?.kind !== 'json') return turns;
+/** The conversation with its output format as an instruction behind its first system texts, not as a format. */
+export function askedInWords(conversation: Conversation): Conversation {
+  const { turns, output } = conversation;
+  if (output === null) return conversation;
+  const text =
+    output.kind === 'json'
+      ? `Unless you call a tool, answer with one JSON object ${alone}`
+      : `Unless you call a tool, answer with one JSON value that matches this JSON Schema, ${alone}\n${output.schemaJson}`;
   const firstTurn = turns.findIndex(({ role }) => role !== 'system');
-  const first = firstTurn < 0 ? 0 : firstTurn;
-  const system: Turn = { role: 'system', parts: [{ kind: 'text', text: instruction }] };
-  return turns.toSpliced(first, 0, system);
+  const system: Turn = { role: 'system', parts: [{ kind: 'text', text }] };
+  return { ...conversation, turns: turns.toSpliced(Math.max(0, firstTurn), 0, system), output: null };
 }
 
-/** The same for OpenAI's APIs, which have a mode for it and refuse it for a conversation without the word JSON. */
+/**
+ * The turns for OpenAI's APIs, which have a mode for any JSON object and refuse it for a conversation without the word
+ * JSON.
+ */
 export function* namingJson(conversation: Conversation): Steps<readonly Turn[]> {
   const { turns, output } = conversation;
   if (output?.kind !== 'json') return turns;
@@ -22,7 +29,7 @@ export function* namingJson(conversation: Conversation): Steps<readonly Turn[]> 
     if (parts.some(namesJson)) return turns;
     yield;
   }
-  return askingForJson(conversation);
+  return askedInWords(conversation).turns;
 }
 
 function namesJson(part: Part): boolean {

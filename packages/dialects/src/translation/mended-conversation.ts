@@ -1,23 +1,31 @@
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { CachePoint, Conversation, Part, ResultPart, Turn } from './conversation.ts';
+import type { DroppedFields } from './dropped-fields.ts';
+import { mendedSchemas, type OutputRules } from './schema/mended-schemas.ts';
 
 /** Forms of a request that one API takes and another one refuses. */
 export interface TargetRules {
+  output: OutputRules;
   /** Texts refused as empty: without a character, or of white space alone. */
   emptyTexts: 'no-character' | 'white-space';
 }
 
 /** The conversation in the forms of its target. A form without a meaning of its own is changed, not refused. */
-export function* mendedConversation(conversation: Conversation, rules: TargetRules): Steps<Conversation> {
+export function* mendedConversation(
+  conversation: Conversation,
+  rules: TargetRules,
+  dropped: DroppedFields,
+): Steps<Conversation> {
+  const exact = yield* mendedSchemas(conversation, rules.output, dropped);
   const isEmpty = rules.emptyTexts === 'white-space' ? isWhiteSpace : hasNoCharacter;
   const turns: Turn[] = [];
-  for (const turn of conversation.turns) {
+  for (const turn of exact.turns) {
     const filled = withoutEmptyTexts(turn, isEmpty);
     if (filled.parts.length > 0) turns.push(filled);
     yield;
   }
   if (turns.length === 0) turns.push({ role: 'user', parts: [{ kind: 'text', text: '(no text)' }] });
-  return { ...conversation, turns };
+  return { ...exact, turns };
 }
 
 const hasNoCharacter = (text: string): boolean => text === '';

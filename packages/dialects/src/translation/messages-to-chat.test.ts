@@ -51,7 +51,9 @@ describe('a request of messages for a model of chat completions', () => {
           ],
         },
       ],
-      tools: [{ name: 'Read', description: 'Reads', input_schema: { type: 'object' }, ...cached }],
+      tools: [
+        { name: 'Read', description: 'Reads', input_schema: { type: 'object', properties: {} }, ...cached },
+      ],
       tool_choice: { type: 'auto', disable_parallel_tool_use: true },
       thinking: { type: 'adaptive', display: 'updates' },
       output_config: { effort: 'medium' },
@@ -94,7 +96,7 @@ describe('a request of messages for a model of chat completions', () => {
       tools: [
         {
           type: 'function',
-          function: { name: 'Read', description: 'Reads', parameters: { type: 'object' } },
+          function: { name: 'Read', description: 'Reads', parameters: { type: 'object', properties: {} } },
         },
       ],
       tool_choice: 'auto',

@@ -5,6 +5,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import type { TranslatedApi } from './api.ts';
 import { openAiChatTranslation } from '../openai-chat/translation.ts';
+import { mendedConversation } from './mended-conversation.ts';
 import { noSampling, type Conversation, type Tool } from './conversation.ts';
 import { geminiTranslation } from '../gemini/translation.ts';
 import { writeJson } from '../wire/json-text.ts';
@@ -286,7 +287,9 @@ describe('no field of a conversation disappears', () => {
     const written = (changed: Partial<Conversation>, name: string): string => {
       const dropped = new DroppedFields(api.fieldNames);
       try {
-        const request = atOnce(api.writeRequest({ ...base, ...changed }, { ...facts, name }, dropped));
+        const model = { ...facts, name };
+        const mended = atOnce(mendedConversation({ ...base, ...changed }, api.rules(model), dropped));
+        const request = atOnce(api.writeRequest(mended, model, dropped));
         return `${writeJson(request)} ${dropped.ignored.join()}`;
       } catch (error) {
         if (!(error instanceof AppError)) throw error;

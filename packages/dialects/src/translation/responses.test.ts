@@ -107,6 +107,7 @@ describe('a turn of Codex with a model of messages', () => {
       'reasoning.context',
       'text.verbosity',
       'tools.description',
+      'tools.parameters',
       'tools.web_search',
     ]);
     expect(JSON.stringify(body)).not.toContain('openai-only');
@@ -239,7 +240,7 @@ describe('a request for a model of responses', () => {
           ],
         },
       ],
-      tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      tools: [{ name: 'f', input_schema: { type: 'object', properties: {} } }],
     });
     expect(body).toEqual({
       model: 'm-1',
@@ -260,7 +261,7 @@ describe('a request for a model of responses', () => {
         },
       ],
       max_output_tokens: 16,
-      tools: [{ type: 'function', name: 'f', parameters: { type: 'object' }, strict: false }],
+      tools: [{ type: 'function', name: 'f', parameters: { type: 'object', properties: {} }, strict: false }],
       include: ['reasoning.encrypted_content'],
       reasoning: { effort: 'high' },
       store: false,

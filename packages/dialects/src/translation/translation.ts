@@ -161,7 +161,8 @@ export class Translation {
         : await inTurn(() => thinkingTurns(inputTurns, thoughts));
     const accountTurns = await inTurn(() => turnsAt(turns, this.#facts.account));
     const asking = { ...read, turns: accountTurns, stream: isStream ?? read.stream };
-    const mended = await runSteps(mendedConversation(asking, this.#upstream.rules(this.#facts)), inTurn);
+    const rules = this.#upstream.rules(this.#facts);
+    const mended = await runSteps(mendedConversation(asking, rules, dropped), inTurn);
     const flat = await runSteps(this.#names.flat(mended), inTurn);
     const request = await runSteps(this.#upstream.writeRequest(flat, this.#facts, dropped), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;

@@ -26,7 +26,7 @@ export function mendedClientSchema(schemaJson: string): ClientSchema | null {
   const parsed = JSON.parse(schemaJson) as Fields;
   if (isSoundSchema(parsed)) return null;
   const filled = { ...emptyObject, ...parsed };
-  if (isSoundSchema(filled)) return { schemaJson: ofObject(schemaJson, parsed), note: null };
+  if (isSoundSchema(filled)) return { schemaJson: objectText(schemaJson, parsed), note: null };
   return schemaJson.length > maxMendedChars ? null : mendedAt(schemaJson);
 }
 
@@ -47,7 +47,7 @@ function mendedAt(schemaJson: string): ClientSchema | null {
 const emptyObject = { type: 'object', properties: {} };
 
 /** The text with the members that are missing in it, at its beginning. */
-function ofObject(schemaJson: string, parsed: Fields): string {
+function objectText(schemaJson: string, parsed: Fields): string {
   const missing = Object.entries(emptyObject).filter(([name]) => !(name in parsed));
   const added = missing.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
   const others = schemaJson.trimStart().slice(1);

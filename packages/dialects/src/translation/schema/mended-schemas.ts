@@ -1,0 +1,132 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { factsOf, type FactsOverlay } from '../../model-facts.ts';
+import type { Conversation, OutputFormat, Tool } from '../conversation.ts';
+import type { DroppedFields } from '../dropped-fields.ts';
+import { askedInWords } from '../json-output.ts';
+import { anthropicSubset, type AnthropicSubset } from './anthropic-subset.ts';
+import { mendedClientSchema } from './client-schema.ts';
+
+/** The forms of output that an API has. */
+export interface OutputRules {
+  /** Any JSON object: a mode of the API, or an instruction in the prompt. */
+  json: 'mode' | 'words';
+  /**
+   * Output by a schema, and calls of strict tools: by any schema, by one in the subset of Anthropic, or not at all, so that
+   * output is asked for in words.
+   */
+  schema: 'any' | 'subset' | 'words';
+}
+
+/**
+ * The conversation with schemas that its target takes. Names changed ones. A forced call of a tool in place of a format
+ * would end thinking, and calls of the client's own tools.
+ */
+export function* mendedSchemas(
+  conversation: Conversation,
+  rules: OutputRules,
+  dropped: DroppedFields,
+): Steps<Conversation> {
+  const tools: Tool[] = [];
+  for (const tool of conversation.tools) {
+    tools.push(mendedTool(tool, dropped));
+    yield;
+  }
+  const { output } = conversation;
+  if (rules.schema === 'any')
+    return output?.kind === 'json' && rules.json === 'words'
+      ? askedInWords({ ...conversation, tools })
+      : { ...conversation, tools };
+  const subset = rules.schema === 'subset' ? new SubsetRequest(dropped) : null;
+  const written = output === null ? null : (subset?.output(output) ?? null);
+  if (output?.kind === 'schema' && written === null) dropped.ignoreField('strictOutput');
+  const exact: Tool[] = [];
+  for (const tool of tools) {
+    exact.push(tool.isStrict === true ? (subset?.strictTool(tool) ?? loose(tool, dropped)) : tool);
+    yield;
+  }
+  return written === null
+    ? askedInWords({ ...conversation, tools: exact })
+    : { ...conversation, tools: exact, output: written };
+}
+
+function mendedTool(tool: Tool, dropped: DroppedFields): Tool {
+  if (tool.schemaJson === null) return tool;
+  const mended = mendedClientSchema(tool.schemaJson);
+  if (mended === null) return tool;
+  dropped.ignoreField('toolSchema');
+  const { schemaJson, note } = mended;
+  const description = note === null ? tool.description : [tool.description ?? [], note].flat().join('\n\n');
+  return { ...tool, schemaJson, description };
+}
+
+function loose(tool: Tool, dropped: DroppedFields): Tool {
+  dropped.ignoreField('strict');
+  return { ...tool, isStrict: false };
+}
+
+/**
+ * Limits of all schemas of a request, as its refusals name them ("Too many strict tools (27)", "Schemas contains too many
+ * optional parameters (28)", "… too many parameters with union types (23 …, limit: 16)").
+ * https://platform.claude.com/docs/en/build-with-claude/structured-outputs#schema-complexity-limits
+ */
+const most = { tools: 20, optional: 24, unions: 16 };
+
+/** The forms of OpenAI's and Google's APIs. */
+export const anyOutput: OutputRules = { json: 'mode', schema: 'any' };
+
+/** The forms of Claude in all of its APIs. */
+export function claudeOutput(facts: { name: string } & FactsOverlay): OutputRules {
+  return { json: 'words', schema: factsOf(facts).takesOutputSchema ? 'subset' : 'words' };
+}
+
+/** A function without parameters takes no other ones. */
+const emptyStrict = '{"type":"object","properties":{},"additionalProperties":false}';
+
+/** The schemas of one request in the subset of Anthropic, within its limits. */
+class SubsetRequest {
+  readonly #left = { ...most };
+  readonly #dropped: DroppedFields;
+
+  constructor(dropped: DroppedFields) {
+    this.#dropped = dropped;
+  }
+
+  /** Null for a format in words. */
+  output(output: OutputFormat): OutputFormat | null {
+    const subset = output.kind === 'schema' ? anthropicSubset(output.schemaJson) : null;
+    if (subset === null || output.kind === 'json' || !this.#takes(subset, 0)) return null;
+    if (subset.isChanged) this.#dropped.ignoreField('outputSchema');
+    return { ...output, schemaJson: subset.schemaJson };
+  }
+
+  /** Null for a tool that can't be strict. */
+  strictTool(tool: Tool): Tool | null {
+    if (tool.isFreeform) return tool;
+    const subset = anthropicSubset(
+      tool.schemaJson === null || hasNoParameters(tool.schemaJson) ? emptyStrict : tool.schemaJson,
+    );
+    if (subset === null || !this.#takes(subset, 1)) return null;
+    if (subset.isChanged) this.#dropped.ignoreField('toolSchema');
+    return { ...tool, schemaJson: subset.schemaJson };
+  }
+
+  #takes({ optional, unions }: AnthropicSubset, tools: number): boolean {
+    const left = this.#left;
+    if (left.tools < tools || left.optional < optional || left.unions < unions) return false;
+    left.tools -= tools;
+    left.optional -= optional;
+    left.unions -= unions;
+    return true;
+  }
+}
+
+function hasNoParameters(schemaJson: string): boolean {
+  const { properties, additionalProperties } = JSON.parse(schemaJson) as Fields;
+  return (
+    isFields(properties) &&
+    Object.keys(properties).length === 0 &&
+    additionalProperties !== true &&
+    !isFields(additionalProperties)
+  );
+}
