@@ -42,7 +42,7 @@ export class TaskRunner {
   readonly #options: TaskRunnerOptions;
   readonly #running = new Set<Running>();
   readonly #tenants = new Map<string, number>();
-  readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #loop: BackgroundLoop;
   /** After an empty answer: asking again for the same tenants is useless for a while. */
   #empty: { full: readonly string[]; until: number } | undefined;
   #lastTenant = beforeAll;
@@ -51,6 +51,10 @@ export class TaskRunner {
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options;
+    const { log, name, pollMs } = options;
+    const report = (error: unknown): void =>
+      log.warn({ err: error, task: name }, 'failed to look for jobs; retrying');
+    this.#loop = new BackgroundLoop(() => this.#round(), { report, pauseMs: pollMs });
   }
 
   start(): void {
@@ -104,16 +108,8 @@ export class TaskRunner {
   }
 
   async #round(): Promise<number> {
-    const { log, name, pollMs } = this.#options;
-    try {
-      await this.#fill();
-      return jittered(restPolls * pollMs);
-    } catch (error) {
-      log.warn({ err: error, task: name }, 'failed to look for jobs; retrying');
-      // A wake does not shorten it: each job that ends would ask a database that is down.
-      await sleep(pollMs, this.#loop.signal).catch(() => undefined);
-      return 0;
-    }
+    await this.#fill();
+    return jittered(restPolls * this.#options.pollMs);
   }
 
   /**

@@ -35,6 +35,40 @@ describe('a background loop', () => {
     expect(second - first).toBeGreaterThanOrEqual(59);
   });
 
+  it('pauses after a failed round, however often it is woken', async () => {
+    const reported: unknown[] = [];
+    const again = Promise.withResolvers<number>();
+    let failedAt = 0;
+    const loop = new BackgroundLoop(
+      () => {
+        if (reported.length > 0) {
+          again.resolve(monotonicMs() - failedAt);
+          return Promise.resolve(60_000);
+        }
+        failedAt = monotonicMs();
+        return Promise.reject(new Error('away'));
+      },
+      { report: (error) => reported.push(error), pauseMs: 60 },
+    );
+    loop.start(0);
+    const waking = setInterval(() => loop.wake(), 5);
+    expect(await again.promise).toBeGreaterThanOrEqual(59);
+    clearInterval(waking);
+    await loop.stop();
+    expect(reported).toEqual([new Error('away')]);
+  });
+
+  it('ends its pause after a failed round when it stops', async () => {
+    const failed = Promise.withResolvers<undefined>();
+    const loop = new BackgroundLoop(() => Promise.reject(new Error('away')), {
+      report: () => failed.resolve(undefined),
+      pauseMs: 60_000,
+    });
+    loop.start(0);
+    await failed.promise;
+    await loop.stop();
+  });
+
   it('lets the round under way finish when it stops, and begins no other', async () => {
     const begun = Promise.withResolvers<undefined>();
     const finish = Promise.withResolvers<undefined>();

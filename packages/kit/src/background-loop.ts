@@ -1,19 +1,28 @@
-import { settledWithin } from './clock.ts';
+import { settledWithin, sleep } from './clock.ts';
 import type { Logger } from './log.ts';
+
+/** The consequence of a failed round. */
+export interface RoundFailure {
+  report: (error: unknown) => void;
+  /** Until the next round. A wake does not shorten it, since each would ask a database that is down. */
+  pauseMs: number;
+}
 
 /** Repeats work, one round at a time, until it is stopped. */
 export class BackgroundLoop {
   readonly #round: () => Promise<number>;
+  readonly #failure: RoundFailure | undefined;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #woken = Promise.withResolvers<undefined>();
 
   /**
-   * `round` resolves with the delay until the next round in milliseconds. It must handle its own errors: it must not
-   * reject.
+   * `round` resolves with the delay until the next round in milliseconds. It must not reject, unless `failure` says what
+   * happens then.
    */
-  constructor(round: () => Promise<number>) {
+  constructor(round: () => Promise<number>, failure?: RoundFailure) {
     this.#round = round;
+    this.#failure = failure;
   }
 
   /** Aborted when `stop` is called, to end the waits of a long round. */
@@ -43,8 +52,16 @@ export class BackgroundLoop {
       await settledWithin(this.#woken.promise, waitMs);
       if (this.signal.aborted) return;
       this.#woken = Promise.withResolvers();
-      waitMs = await this.#round();
+      waitMs = await this.#round().catch((error: unknown) => this.#failed(error));
     }
+  }
+
+  async #failed(error: unknown): Promise<number> {
+    if (this.#failure === undefined) throw error;
+    if (this.signal.aborted) return 0;
+    this.#failure.report(error);
+    await sleep(this.#failure.pauseMs, this.signal).catch(() => undefined);
+    return 0;
   }
 }
 

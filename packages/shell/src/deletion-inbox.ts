@@ -7,7 +7,6 @@ import {
   type DeletionEvent,
 } from '@gatehouse/events/deletion-event';
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
-import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
@@ -77,10 +76,13 @@ interface DeletionInboxParts extends Pick<DeletionInboxOptions, 'forgetUser' | '
 /** Carries out the deletions a service has taken, a step at a time, and sends a receipt after each. */
 export class DeletionInbox {
   readonly #parts: DeletionInboxParts;
-  readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #loop: BackgroundLoop;
 
   constructor(parts: DeletionInboxParts) {
     this.#parts = parts;
+    const report = (error: unknown): void =>
+      parts.log.warn({ err: error }, 'failed to look for deletions of users');
+    this.#loop = new BackgroundLoop(() => this.#round(), { report, pauseMs: retryMs });
   }
 
   start(): void {
@@ -117,19 +119,12 @@ export class DeletionInbox {
   }
 
   async #round(): Promise<number> {
-    const { store, log } = this.#parts;
-    try {
-      const deletions = await store.claim();
-      await Promise.all(deletions.map((deletion) => this.#advance(deletion)));
-      if (deletions.length > 0) return 0;
-      const dueMs = (await store.untilDueMs()) ?? idleMs;
-      return Math.max(0, Math.min(dueMs, idleMs));
-    } catch (error) {
-      log.warn({ err: error }, 'failed to look for deletions of users');
-      // A wake does not shorten it: each event that arrives would ask a database that is down.
-      await sleep(retryMs, this.#loop.signal).catch(() => undefined);
-      return 0;
-    }
+    const { store } = this.#parts;
+    const deletions = await store.claim();
+    await Promise.all(deletions.map((deletion) => this.#advance(deletion)));
+    if (deletions.length > 0) return 0;
+    const dueMs = (await store.untilDueMs()) ?? idleMs;
+    return Math.max(0, Math.min(dueMs, idleMs));
   }
 
   async #advance(deletion: TakenDeletion): Promise<void> {
