@@ -33,6 +33,11 @@ export function isConnectionLost(error: unknown): boolean {
   );
 }
 
+/** Whether a client refused a statement before sending it, since its connection was gone. */
+export function isUnsent(error: unknown): boolean {
+  return /not queryable/i.test(String((Object(error) as { message?: unknown }).message));
+}
+
 /** Whether the database has undone a statement, to be tried again at once: deadlocks and serialization failures. */
 export function isRolledBack(error: unknown): boolean {
   return error instanceof DatabaseError && error.code?.startsWith('40') === true;

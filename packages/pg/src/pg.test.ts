@@ -62,6 +62,21 @@ it('connections that the server has closed during a stall are replaced', async (
   await Promise.all([select(), select()]);
 });
 
+it('a statement that a lost connection refused before sending it goes over another', async () => {
+  const breakNext = (): void => {
+    pool.once('acquire', (client) => {
+      Reflect.set(client, '_queryable', false);
+    });
+  };
+  for (const work of [
+    () => pool.query("with one as (select 1 as n) select n from one where 'a write' is not null"),
+    () => withTransaction(pool, (client) => client.query('select 1 as n')),
+  ]) {
+    breakNext();
+    expect((await work()).rowCount).toBe(1);
+  }
+});
+
 describe('working for a tenant', () => {
   const insert = (tenantId: string, text: string, as = tenantId): Promise<unknown> =>
     withTenant(pool, as, (client) =>

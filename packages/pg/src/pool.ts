@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { Pool as PgPool, type PoolClient as PgClient } from 'pg';
-import { databaseBusy, isConnectionLost, queryTimedOut, wrapDatabaseError } from './errors.ts';
+import { databaseBusy, isConnectionLost, isUnsent, queryTimedOut, wrapDatabaseError } from './errors.ts';
 import { PatientClient, type TimedQuery } from './patient-client.ts';
 import { verbsOf, type Verbs } from './rows.ts';
 import type { SharedConnections } from './shared-connections.ts';
@@ -111,7 +111,8 @@ function startUp(settings: Readonly<Record<string, string | number>>): string {
 
 /**
  * Wraps the errors of `pool.query`, as `transaction` does for its own, so stores need not. Sends a `select` again over
- * the next connection where the server has closed this one (see `begun`); the effect of a write is not known.
+ * the next connection where the server has closed this one (see `begun`); the effect of a write is not known, unless it
+ * was not sent.
  */
 function wrapQueryErrors(pool: PgPool): void {
   const query = pool.query.bind(pool) as (...input: unknown[]) => Promise<unknown>;
@@ -120,7 +121,8 @@ function wrapQueryErrors(pool: PgPool): void {
       try {
         return await query(...input);
       } catch (error) {
-        if (idle <= 0 || !isSelect(input[0]) || !isConnectionLost(error)) return wrapDatabaseError(error);
+        const mayRepeat = isUnsent(error) || (isSelect(input[0]) && isConnectionLost(error));
+        if (!mayRepeat || isLastTry(idle, error)) return wrapDatabaseError(error);
       }
     }
   };
@@ -322,9 +324,14 @@ async function begun(pool: Pool, begin: string): Promise<PoolClient> {
       return client;
     } catch (error) {
       client.release(error as Error);
-      if (idle <= 0 || !isConnectionLost(error)) throw error;
+      if (!isConnectionLost(error) || isLastTry(idle, error)) throw error;
     }
   }
+}
+
+/** A connection may also end between its opening and its first statement, which is then not sent. */
+function isLastTry(idle: number, error: unknown): boolean {
+  return isUnsent(error) ? idle < 0 : idle <= 0;
 }
 
 async function transaction<Result>(
