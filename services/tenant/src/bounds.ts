@@ -160,6 +160,8 @@ export const unreadGroupsMs = 10 * 60_000;
 
 // Issuers.
 
+/** Names of claims with lists on the page of a person without a mapping. */
+export const maxListNames = 10;
 /** More groups in a token are unreadable. */
 export const maxGroups = 2_000;
 /** Answers of issuers beyond it fail. */

@@ -1,9 +1,8 @@
 import { scopes as allScopes, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
+import { isFields } from '@gatehouse/kit/fields';
 import { maxGroups } from '../bounds.ts';
+import { claimAt, listClaims, type Claims } from './claim-path.ts';
 import type { IssuerSettings, Mapping } from './issuer-settings.ts';
-
-/** Members of a verified ID token. */
-export type Claims = Readonly<Record<string, unknown>>;
 
 /** The rights that mappings give a person in one tenant, or as an owner of the platform. */
 export interface Grant {
@@ -22,7 +21,8 @@ export type GrantProblem =
   | { kind: 'groups_unreadable' }
   /** The claim with the name of the user is missing, or can be no user id. */
   | { kind: 'no_user' }
-  | { kind: 'no_mapping'; groups: readonly string[] }
+  /** `lists`: paths of claims that may have groups, where the claim of groups is missing or empty. */
+  | { kind: 'no_mapping'; groups: readonly string[]; lists: readonly string[] }
   /** The mappings name missing tenants. */
   | { kind: 'no_tenant'; tenants: readonly string[] };
 
@@ -43,8 +43,9 @@ export function grantsOf(
   const has = new Set<string>(groups);
   const matching = settings.mappings.filter((mapping) => matches(mapping, claims, has));
   const isOwner = settings.owner_groups.some((group) => has.has(group));
-  if (matching.length === 0 && !isOwner) return { kind: 'no_mapping', groups: [...has] };
-  const userId = userOf(claims[settings.user_claim], settings.user_prefix);
+  if (matching.length === 0 && !isOwner)
+    return { kind: 'no_mapping', groups: [...has], lists: has.size > 0 ? [] : listClaims(claims) };
+  const userId = userOf(claimAt(claims, settings.user_claim), settings.user_prefix);
   const granted = [...Map.groupBy(matching, ({ tenant }) => tenant)].map(([tenant, mappings]) =>
     grantIn(tenant, mappings, userId),
   );
@@ -69,18 +70,23 @@ function grantIn(tenant: string, mappings: readonly Mapping[], userId: string | 
 
 function matches({ group, claim }: Mapping, claims: Claims, groups: ReadonlySet<string>): boolean {
   if (group !== undefined) return groups.has(group);
-  return claim !== undefined && [claims[claim.name]].flat().includes(claim.value);
+  return claim !== undefined && [claimAt(claims, claim.name)].flat().includes(claim.value);
 }
 
 function groupsOf(claims: Claims, name: string): string[] | GrantProblem {
-  const claim = claims[name];
+  const claim = claimAt(claims, name);
   // Entra leaves more than about 200 groups out, and names where to ask for them (OpenID Connect Core, 5.6.2).
   const isElsewhere = Object.hasOwn(Object(claims['_claim_names']) as object, name);
   if (claim === undefined && (isElsewhere || claims['hasgroups'] === true))
     return { kind: 'groups_left_out' };
-  const groups = claim === undefined ? [] : [claim].flat();
+  const groups = claim === undefined ? [] : isFields(claim) ? namesIn(claim) : [claim].flat();
   const isList = groups.length <= maxGroups && groups.every((group) => typeof group === 'string');
   return isList ? groups : { kind: 'groups_unreadable' };
+}
+
+/** Groups as members of an object, as Zitadel has roles: `{"<role>": {"<organisation>": "<domain>"}}`. */
+function namesIn(claim: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(claim).filter((name) => claim[name] !== false && claim[name] !== null);
 }
 
 /** As `X-Service-User-Id` may have it, after the prefix of the issuer. */

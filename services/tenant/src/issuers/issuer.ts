@@ -1,6 +1,6 @@
 import { storableText } from '@gatehouse/contract/fields';
 import { z } from 'zod';
-import type { Claims } from './grants.ts';
+import type { Claims } from './claim-path.ts';
 import { IssuerError, issuerError } from './issuer-error.ts';
 import type { Egress } from '@gatehouse/egress/egress';
 import { OutageCache } from '@gatehouse/kit/outage-cache';

@@ -91,7 +91,7 @@ export function problemPage(issuer: string, problem: GrantProblem): SentPage {
   const title = 'You have no access';
   const html =
     problem.kind === 'no_mapping'
-      ? unmappedPage(title, issuer, problem.groups)
+      ? unmappedPage(title, issuer, problem)
       : endPage(title, problemTexts[problem.kind](issuer));
   return { status: 403, html };
 }
@@ -105,15 +105,25 @@ const problemTexts: Record<Exclude<GrantProblem['kind'], 'no_mapping'>, (issuer:
   no_tenant: () => 'The tenants of your groups do not exist. Ask the operator to create them.',
 };
 
-function unmappedPage(title: string, issuer: string, groups: readonly string[]): string {
+function unmappedPage(
+  title: string,
+  issuer: string,
+  { groups, lists }: Extract<GrantProblem, { kind: 'no_mapping' }>,
+): string {
   const items = groups.slice(0, shownGroups).map((group) => `<li>${escaped(group.slice(0, 256))}</li>`);
   const more = groups.length > shownGroups ? `<p>And ${groups.length - shownGroups} more.</p>` : '';
   const list =
     groups.length === 0
-      ? `<p>${escaped(issuer)} sent no groups.</p>`
+      ? `<p>${escaped(issuer)} sent no groups.${inLists(lists)}</p>`
       : `<p>${escaped(issuer)} sent these groups:</p>\n<ul>\n${items.join('\n')}\n</ul>\n${more}`;
   return htmlPage(
     title,
     `<p>None of your groups has access to a tenant. Ask the operator for it.</p>\n${list}`,
   );
+}
+
+/** A hint for the operator, who may have named the wrong claim. */
+function inLists(lists: readonly string[]): string {
+  if (lists.length === 0) return '';
+  return ` Claims with lists: ${lists.map((path) => `<code>${escaped(path)}</code>`).join(', ')}.`;
 }

@@ -1,14 +1,8 @@
 import { scopes as allScopes } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { isUuid } from '@gatehouse/kit/ids';
-import {
-  grantsOf,
-  isGrants,
-  isUnread,
-  type Claims,
-  type Grant,
-  type GrantProblem,
-} from '../issuers/grants.ts';
+import { grantsOf, isGrants, isUnread, type Grant, type GrantProblem } from '../issuers/grants.ts';
+import type { Claims } from '../issuers/claim-path.ts';
 import type { IssuerSettings } from '../issuers/issuer-settings.ts';
 import type { Person, Rights } from '../keys/api-key.ts';
 import type { NamedTenants, TenantOfLogin } from './login.ts';
