@@ -237,10 +237,7 @@ function errorSchema(
 ): JsonObject {
   const { passThrough } = route;
   const dialects = dialectsOf(route, status);
-  const isKept =
-    passThrough &&
-    dialects.some((name) => clientDialects[name].keepsErrorBodies) &&
-    [400, 413, 422].includes(status);
+  const isKept = passThrough && [400, 413, 422].includes(status);
   const early = codes.some((code) => code === 'invalid_http' || code === 'request_timeout');
   const shapes = new Set([
     ...(early ? [errorBody] : []),

@@ -10,8 +10,6 @@ interface ClientDialect {
   /** Headers of its clients, in lower case, passed to providers of the same API. */
   passedHeaders: readonly string[];
   errorBody: z.ZodType;
-  /** Whether clients get a provider's error about their request with the body the provider wrote. */
-  keepsErrorBodies: boolean;
 }
 
 /**
@@ -19,27 +17,24 @@ interface ClientDialect {
  * write errors in its format.
  */
 export const clientDialects = {
-  chat: { keyHeaders: [], keyInQuery: null, passedHeaders: [], errorBody, keepsErrorBodies: false },
+  chat: { keyHeaders: [], keyInQuery: null, passedHeaders: ['openai-beta'], errorBody },
   responses: {
     keyHeaders: [],
     keyInQuery: null,
     passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
     errorBody,
-    keepsErrorBodies: true,
   },
   messages: {
     keyHeaders: ['x-api-key'],
     keyInQuery: null,
     passedHeaders: ['anthropic-version', 'anthropic-beta'],
     errorBody: anthropicErrorBody,
-    keepsErrorBodies: true,
   },
   gemini: {
     keyHeaders: ['x-goog-api-key'],
     keyInQuery: 'key',
     passedHeaders: [],
     errorBody: googleErrorBody,
-    keepsErrorBodies: true,
   },
 } as const satisfies Record<string, ClientDialect>;
 export type DialectName = keyof typeof clientDialects;

@@ -22,6 +22,9 @@ export const maxReasoningParts = 1_000;
 /** The beginning of a stream is held up to this size; beyond it no other provider answers. */
 export const maxHeadBytes = 64 * 1024;
 
+/** A longer error of the provider behind a provider is not read. */
+export const maxRawChars = 64 * 1024;
+
 /** A longer frame of a stream fails, and one with more lines: 2 million lines took 375 ms, so many take 3. */
 export const maxFrameBytes = 16 * 1024 * 1024;
 export const maxFrameLines = 10_000;

@@ -218,8 +218,8 @@ export interface TokenLimit {
 
 /** Answers, as providers write them. */
 export interface AnswerFormat {
-  /** Whether clients get the body of an error about their request as the provider wrote it. */
-  readonly keepsErrorBodies: boolean;
+  /** Whether a body of an error is one of the API's own, so its clients can read it. */
+  isError?(body: Fields): boolean;
   /** Parses the body of an error response. */
   parseError(body: Fields, status: number): ProviderError;
   /** Reads a whole answer, in turns of its tenant at the event loop if it is large. Throws `NoAnswer`. */

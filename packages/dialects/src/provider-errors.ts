@@ -1,6 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { maxRawChars } from './bounds.ts';
 import type { ProviderError } from './dialect.ts';
 
 /**
@@ -48,13 +49,15 @@ export function concernsRequest(status: number): boolean {
 
 /** Reads the body of an error in OpenAI's shape or a similar one. */
 export function parseError(body: Fields): ProviderError {
-  const nested = listOf(body['errors'])[0] ?? body['error'] ?? body['detail'];
+  const { detail } = body;
+  const nested = listOf(body['errors'])[0] ?? body['error'] ?? listOf(detail)[0] ?? detail;
   const error = isFields(nested) ? nested : body;
   const message = [
+    upstreamMessage(error['metadata']),
     error['message'],
     error['msg'],
     body['error'],
-    body['detail'],
+    detail,
     body['message'],
     nested,
   ].find((word) => typeof word === 'string' && word !== '');
@@ -71,6 +74,22 @@ export function parseError(body: Fields): ProviderError {
   };
 }
 
+/**
+ * OpenRouter's message is only that a provider failed, and the provider's own answer is beside it, as JSON or text
+ * (https://openrouter.ai/docs/api-reference/errors).
+ */
+function upstreamMessage(metadata: unknown): unknown {
+  const raw: unknown = isFields(metadata) ? metadata['raw'] : undefined;
+  if (typeof raw !== 'string' || raw.length > maxRawChars) return undefined;
+  try {
+    const fields: unknown = JSON.parse(raw);
+    const { error, message } = Object(fields) as Fields;
+    return isFields(error) ? error['message'] : (error ?? message ?? raw);
+  } catch {
+    return raw;
+  }
+}
+
 /** By a number equal to a status, else by the name of the error. */
 function statusOf(numbers: readonly unknown[], names: readonly unknown[]): number | null {
   const status = numbers
@@ -85,7 +104,7 @@ function statusOf(numbers: readonly unknown[], names: readonly unknown[]): numbe
 
 /** Names of OpenAI's and Anthropic's errors, and of servers in imitation of them. */
 const statusesByName: readonly (readonly [RegExp, number])[] = [
-  [/overloaded/i, 529],
+  [/overloaded|^slow_down$/i, 529],
   [/rate.?limit|insufficient_quota|too_many_requests|concurrency_limit/i, 429],
   [/authentication|invalid_api_key/i, 401],
   [/permission/i, 403],

@@ -264,7 +264,7 @@ describe('streamed content', () => {
     ]);
     provider.answer(streamed([piece(said('x')), error]));
     const broken = await (await stream(asking('hi'))).text();
-    expect(broken).toMatch(/data: \{"error":\{"code":502,[^\n]*\n\n$/);
+    expect(broken).toMatch(/data: \{"error":\{"code":503,[^\n]*\n\n$/);
     expect(broken).not.toContain('Overloaded');
   });
 

@@ -210,7 +210,7 @@ describe('a streamed message', () => {
     expect(sent().map(({ model }) => model)).toEqual(['with-fallbacks', 'claude-upstream']);
     provider.answer(streamed([startEvent, ...textEvents(0, 'x'), error]));
     const { text: broken } = await read();
-    expect(broken).toMatch(/event: error\n[^\n]*"api_error"[^\n]*\n\n$/);
+    expect(broken).toMatch(/event: error\n[^\n]*"overloaded_error"[^\n]*\n\n$/);
     expect(broken).not.toContain('Overloaded');
   });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ChatHarness } from './chat-harness.ts';
-import type { Fields } from './translated-answers.ts';
+import { eventsOf, framesOf, messageItem } from './response-answers.ts';
+import { chunks, messageEvents, type Fields } from './translated-answers.ts';
 import { translatingHarness } from './translating-harness.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 
@@ -85,6 +86,47 @@ describe.each(pairs.filter(([client, upstream]) => client !== upstream))('%s of 
   });
 });
 
+/** The beginning of a stream of each API. */
+const begun: Readonly<Record<string, readonly string[]>> = {
+  chat: chunks([{ role: 'assistant', content: 'Fine' }]).slice(0, 1),
+  responses: framesOf(eventsOf([messageItem('Fine')])).slice(0, 5),
+  messages: messageEvents([{ type: 'text', text: 'Fine' }]).slice(0, 3),
+  gemini: [
+    `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: [{ text: 'Fine' }] }, index: 0 }] })}\n\n`,
+  ],
+};
+
+interface StreamedError {
+  event?: string;
+  data: Fields;
+}
+const failedResponse = (code: string): StreamedError => ({
+  event: 'response.failed',
+  data: {
+    ...{ type: 'response.failed', sequence_number: 5 },
+    response: { id: 'resp_1', status: 'failed', error: { code, message: 'acct-123' }, output: [] },
+  },
+});
+/** Errors inside a stream by which clients wait. */
+const overloads: Readonly<Record<string, StreamedError>> = {
+  chat: { data: { error: { message: 'acct-123', type: 'overloaded_error', code: 529 } } },
+  responses: failedResponse('server_is_overloaded'),
+  messages: {
+    event: 'error',
+    data: { type: 'error', error: { type: 'overloaded_error', message: 'acct-123' } },
+  },
+  gemini: { data: { error: { code: 503, message: 'acct-123', status: 'UNAVAILABLE' } } },
+};
+const limits: Readonly<Record<string, StreamedError>> = {
+  chat: { data: { error: { message: 'acct-123', type: 'rate_limit_error', code: 429 } } },
+  responses: failedResponse('rate_limit_exceeded'),
+  messages: {
+    event: 'error',
+    data: { type: 'error', error: { type: 'rate_limit_error', message: 'acct-123' } },
+  },
+  gemini: { data: { error: { code: 429, message: 'acct-123', status: 'RESOURCE_EXHAUSTED' } } },
+};
+
 describe.each(pairs)('%s of %s', (client, upstream) => {
   const words = 'Limit reached for acct-123';
 
@@ -98,12 +140,30 @@ describe.each(pairs)('%s of %s', (client, upstream) => {
     }
   });
 
-  it('gets nothing of it with a 404 either, but for chat completions of their own API', async () => {
+  it('gets nothing of it with a 404 either', async () => {
     provider.answer(whole({ error: { message: words } }, 404));
     const [status, text] = await ask(client, upstream);
     expect(status).toBe(404);
-    expect(text.includes('acct-123')).toBe(client === 'chat' && upstream === 'chat');
+    expect(text).not.toContain('acct-123');
   });
+
+  it.each([
+    ['an overload', 'server_is_overloaded', overloads, /"overloaded_error"|"code":503|provider_overloaded/],
+    ['a limit', 'rate_limit_exceeded', limits, /"rate_limit_error"|"code":429|provider_rate_limited/],
+  ] as const)(
+    'ends a stream with %s by an event that says so, without the words',
+    async (_text, code, errors, read) => {
+      const { event, data } = errors[upstream] ?? {};
+      const error = `${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
+      provider.answer(streamed([...(begun[upstream] ?? []), error]));
+      const [status, text] = await ask(client, upstream, true);
+      expect(status).toBe(200);
+      expect(text).toContain('Fine');
+      expect(text.split(/\n\n(?=.)/).at(-1)).toMatch(read);
+      expect(text).not.toMatch(/acct-123|\[DONE\]/);
+      expect(text).not.toContain(code);
+    },
+  );
 
   it('gets nothing of it with an error in a 200, whole and streamed', async () => {
     const error = { message: words, type: 'rate_limit_error', code: 429, status: 'RESOURCE_EXHAUSTED' };
@@ -111,5 +171,48 @@ describe.each(pairs)('%s of %s', (client, upstream) => {
     expect((await ask(client, upstream))[1]).not.toContain('acct-123');
     provider.answer(streamed([`event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`]));
     expect((await ask(client, upstream, true))[1]).not.toContain('acct-123');
+  });
+});
+
+describe('chat completions of their own API', () => {
+  it.each([400, 413, 422])('get the body of a %i as the provider wrote it', async (status) => {
+    const bodies = [
+      '{"error":{"message":"Provider returned error","code":400, "metadata":{"raw":"{\\"x\\":1}"}}}',
+      '{"detail": [{"loc":["body","n"],"msg":"too large","type":"value_error"}]}',
+      '{"object":"error", "message":"odd"}',
+    ];
+    for (const body of bodies)
+      for (const stream of [false, true]) {
+        provider.answer(whole(body, status));
+        expect(await ask('chat', 'chat', stream)).toEqual([status, body]);
+      }
+    provider.answer(whole('<html>Too large</html>', status));
+    expect((await ask('chat', 'chat'))[1]).toMatch(/^\{"error":\{"message":"The provider/);
+  });
+
+  it('pass the header openai-beta on', async () => {
+    provider.answer(whole({}, 400));
+    const [path, body] = asked['chat']?.('chat', false) ?? ['', {}];
+    await harness.post(path, body, { headers: { 'openai-beta': 'x=1', 'x-other': 'x' } });
+    expect(provider.received[0]?.headers).toMatchObject({ 'openai-beta': 'x=1' });
+    expect(provider.received[0]?.headers['x-other']).toBeUndefined();
+  });
+});
+
+describe('messages of chat completions', () => {
+  it.each([
+    [{ error: { message: 'Provider returned error', metadata: { raw: 'no tools here' } } }, 'no tools here'],
+    [
+      {
+        error: { message: 'Provider returned error', metadata: { raw: '{"error":{"message":"no tools"}}' } },
+      },
+      'no tools',
+    ],
+    [{ error: { message: 'odd', metadata: { raw: '{"error":{}}' } } }, 'odd'],
+    [{ detail: [{ loc: ['body', 'n'], msg: 'too large' }] }, 'too large'],
+  ])('get the reason in %j', async (body, reason) => {
+    provider.answer(whole(body, 400));
+    const [status, text] = await ask('messages', 'chat');
+    expect([status, text]).toEqual([400, expect.stringContaining(`"message":"${reason}`)]);
   });
 });

@@ -23,7 +23,6 @@ export const anthropicMessagesDialect = {
   unsupportedDefaults: unsupportedInAnthropic,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"input_schema":${schemaJson}}`,
-  keepsErrorBodies: true,
   parseError,
   readWhole,
   streamFrames,

@@ -25,7 +25,6 @@ export const geminiDialect = {
   unsupportedDefaults: (defaults) => unsupportedIn(parameterNames, defaults),
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parametersJsonSchema":${schemaJson}}`,
-  keepsErrorBodies: true,
   parseError,
   readWhole,
   streamFrames,

@@ -19,7 +19,8 @@ export const openAiChatDialect = {
   unsupportedDefaults: () => [],
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","function":{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
-  keepsErrorBodies: false,
+  // Servers in imitation of it have several shapes, as vLLM's `detail`.
+  isError: () => true,
   parseError,
   readWhole,
   streamFrames,

@@ -24,7 +24,6 @@ export const openAiResponsesDialect = {
   // Strict schemas are OpenAI's default here alone, and refuse most schemas of other APIs.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,
-  keepsErrorBodies: true,
   parseError,
   readWhole,
   streamFrames,

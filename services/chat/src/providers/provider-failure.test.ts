@@ -172,4 +172,18 @@ describe('a provider’s failure', () => {
     );
     expect(new ProviderFailure('cut', 'acme').toAppError().message).toContain('acme');
   });
+
+  it.each([
+    [{ status: 529, message: 'acct-1' }, '503 provider_overloaded'],
+    [{ status: 503, isOverload: true, message: 'acct-1' }, '503 provider_overloaded'],
+    [{ status: 429, message: 'acct-1', retryAfterMs: 2_000 }, '429 provider_rate_limited'],
+    [{ status: 500, message: 'acct-1' }, '502 provider_error'],
+    [{ status: 401, message: 'acct-1' }, '502 provider_error'],
+  ])('by the error %j inside a stream is answered with %s, in our words', (inside, answer) => {
+    const failure = ProviderFailure.cut('acme', inside);
+    const error = failure.toAppError();
+    expect(`${error.status} ${error.publicCode}`).toBe(answer);
+    expect(error.message).not.toContain('acct-1');
+    expect(failure).toMatchObject({ kind: 'cut', retryable: false, fallbackHelps: true, blame: 'tenant' });
+  });
 });

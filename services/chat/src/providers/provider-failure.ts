@@ -54,6 +54,7 @@ const refusesGateway: ErrorText = [
   'provider_authentication',
   "The provider {} refused the gateway's credentials.",
 ];
+const overload: ErrorText = ['provider_overloaded', 'The provider {} is overloaded.'];
 const limits: ErrorText = ['provider_rate_limited', 'The provider {} limits requests.'];
 
 /** Statuses about the client's request, passed on to the client with the provider's words. */
@@ -69,8 +70,10 @@ const ownStatuses: Readonly<Record<number, ErrorText>> = {
   403: refusesGateway,
   [spentKey]: limits,
   429: limits,
-  [overloaded]: ['provider_overloaded', 'The provider {} is overloaded.'],
+  [overloaded]: overload,
 };
+/** Statuses of errors inside an answer after which clients wait and try again. */
+const cutLimits: Readonly<Record<number, ErrorText>> = { 429: limits, [overloaded]: overload };
 
 /** The reason of an abort signal when the client is there, but the process stops. */
 export class Interruption extends Error {
@@ -88,6 +91,8 @@ export interface FailureDetails {
   param?: string | undefined;
   /** The body of the response, to pass on as it is. */
   body?: Buffer | undefined;
+  /** The status fit for an error inside an answer. */
+  cutStatus?: number;
   /** Whether the status means overload of the provider. */
   isOverload?: boolean | undefined;
   retryAfterMs?: number | undefined;
@@ -147,8 +152,13 @@ export class ProviderFailure extends Error {
   }
 
   /** The failure of an answer broken off by its provider with this error. Without a status, it concerns its request. */
-  static cut(provider: string, { status = 400, message, code }: ProviderError): ProviderFailure {
-    return new ProviderFailure('cut', provider, status in passedOn ? { message, code } : {});
+  static cut(
+    provider: string,
+    { status = 400, message, code, isOverload, retryAfterMs }: ProviderError,
+  ): ProviderFailure {
+    if (status in passedOn) return new ProviderFailure('cut', provider, { message, code });
+    const cutStatus = isOverload === true ? overloaded : status;
+    return new ProviderFailure('cut', provider, { cutStatus, retryAfterMs });
   }
 
   /** Without secrets of the call repeated by the provider: nothing for clients or operators to read may have them. */
@@ -199,12 +209,14 @@ export class ProviderFailure extends Error {
     return isBlameless || final.has(this.kind) ? null : 'tenant';
   }
 
-  /** The error for the client. `keepsBody`: whether it has the body of the provider's. */
-  toAppError({ keepsBody = true } = {}): AppError {
+  /** The error for the client. */
+  toAppError(): AppError {
     const { details, kind } = this;
     const { message, param, code: publicCode, body } = details;
     const written = ([code, text]: ErrorText, options?: AppErrorOptions, theirs?: string): AppError =>
       new AppError(code, theirs ?? text.replace('{}', this.provider), { ...options, cause: this });
+    const limit = cutLimits[details.cutStatus ?? 0];
+    if (limit !== undefined) return written(limit, { headers: retryAfterHeaders(details) });
     if (kind !== 'status') {
       const isTheirs = kind === 'cut' && message !== undefined;
       return isTheirs
@@ -213,8 +225,7 @@ export class ProviderFailure extends Error {
     }
     const status = details.isOverload === true ? overloaded : this.#status;
     const passed = passedOn[status];
-    if (passed !== undefined)
-      return written(passed, { param, publicCode, body: keepsBody ? body : undefined }, message);
+    if (passed !== undefined) return written(passed, { param, publicCode, body }, message);
     const own = ownStatuses[status] ?? (['provider_error', 'The provider {} failed.'] as const);
     return written(own, { headers: retryAfterHeaders(details) });
   }

@@ -96,14 +96,9 @@ export interface StreamSplitter {
 }
 
 /** The part of an API's format for calls. */
-export interface CallFormat extends Pick<
-  AnswerFormat,
-  'keepsErrorBodies' | 'streamFrames' | 'answerBuilder'
-> {
+export interface CallFormat extends Pick<AnswerFormat, 'isError' | 'streamFrames' | 'answerBuilder'> {
   /** Reads the body of an error with a status. */
   parseError(body: Fields, status: number, headers: ResponseHeaders): ProviderError;
-  /** Whether a body of an error is one of the API's own, so its clients can read it. */
-  isError?(body: Fields): boolean;
   /** The status of an error by its headers, where different from the response's. */
   statusOf?(status: number, headers: ResponseHeaders): number;
 }

@@ -319,7 +319,9 @@ function resourcesAt(
   credentials: Credentials | undefined,
 ): ProviderResources {
   const format = dialectOf(traitsOf(provider.kind).apis[0]) ?? dialects[defaultDialect];
-  return new ProviderResources({ provider, adapter, credentials, format });
+  // Errors of files and batches of OpenAI's API are written by the gateway.
+  const keepsErrorBodies = format !== dialects[defaultDialect];
+  return new ProviderResources({ provider, adapter, credentials, format, keepsErrorBodies });
 }
 
 /** The deployments of a model, among which sessions are divided. */

@@ -34,7 +34,9 @@ interface ResourceOptions {
   adapter: Pick<HttpAdapter, 'open'>;
   /** In place of those of the provider. */
   credentials: Credentials | undefined;
-  format: Pick<AnswerFormat, 'parseError' | 'keepsErrorBodies'>;
+  format: Pick<AnswerFormat, 'parseError'>;
+  /** Whether clients get the provider's own body of an error about their request. */
+  keepsErrorBodies: boolean;
 }
 
 /**
@@ -101,7 +103,7 @@ export class ProviderResources {
   #refusal({ status, headers }: ResourceAnswer, bytes: Buffer, hasBody: boolean): ProviderFailure {
     const body = parsed(bytes);
     const words = this.#options.format.parseError(body ?? {}, status);
-    const isKept = this.#options.format.keepsErrorBodies && body !== null && isFields(body['error']);
+    const isKept = this.#options.keepsErrorBodies && body !== null && isFields(body['error']);
     const text = (name: string): string | undefined => {
       const value = headers[name];
       return typeof value === 'string' ? value : value?.[0];

@@ -53,13 +53,13 @@ describe('a provider’s refusal', () => {
     [
       'without param and code',
       {},
-      '{"error":{"message":"m","param":null,"code":429}}',
+      '{"error":{"message":"m","param":null,"code":400}}',
       { message: 'm', param: undefined, code: undefined },
     ],
     ['a bare message', {}, '{"message":"m"}', { message: 'm' }],
     ['an error that is text', {}, '{"error":"m"}', { message: 'm' }],
     ['FastAPI’s', {}, '{"detail":"m"}', { message: 'm' }],
-    ['FastAPI’s list', {}, '{"detail":[{"msg":"m"}]}', { message: undefined }],
+    ['FastAPI’s list', {}, '{"detail":[{"msg":"m"}]}', { message: 'm' }],
     ['a page', { 'content-type': 'text/html' }, '<h1>Bad gateway</h1>', { message: undefined }],
     ['empty', {}, '', { message: undefined }],
     ['null', {}, 'null', { message: undefined }],
@@ -84,13 +84,13 @@ describe('a provider’s refusal', () => {
   ])('in the shape of %s is read', async (_name, headers, text, expected) => {
     const base_url = await fixture.serve((request, response) => {
       request.resume();
-      response.writeHead(429, headers).end(text);
+      response.writeHead(400, headers).end(text);
     });
     const adapter = fixture.adapter({ base_url });
     for (const method of ['complete', 'stream'] as const) {
       const failure = await failureOf(adapter[method](streamCall()));
-      expect(failure).toMatchObject({ kind: 'status', retryable: true });
-      expect({ message: undefined, ...failure.details }).toMatchObject({ status: 429, ...expected });
+      expect(failure).toMatchObject({ kind: 'status', retryable: false });
+      expect({ message: undefined, ...failure.details }).toMatchObject({ status: 400, ...expected });
     }
   });
 

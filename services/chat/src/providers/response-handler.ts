@@ -220,9 +220,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     const reportedStatus = this.format.statusOf?.(response.status, headers) ?? response.status;
     const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), reportedStatus, headers);
     const status = keyStatus(reportedStatus, body, headers);
-    const { keepsErrorBodies } = this.format;
-    const isKept =
-      keepsErrorBodies && isError && concernsRequest(status) && responseBody.length < smallAnswerBytes;
+    const isKept = isError && concernsRequest(status) && responseBody.length < smallAnswerBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
       single(headers['retry-after-ms']),
@@ -230,7 +228,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     );
     return new ProviderFailure('status', this.provider, {
       // Others may name the account of the platform.
-      ...(keepsErrorBodies && !concernsRequest(status) ? { isOverload: words.isOverload } : words),
+      ...(concernsRequest(status) ? words : { isOverload: words.isOverload }),
       ...(isKept && { body: bytes }),
       ...{ status, absence: absenceIn(status, body, headers, this.#call.model) ?? undefined },
       retryAfterMs: retryAfterMs ?? words.retryAfterMs,

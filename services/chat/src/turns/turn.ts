@@ -138,9 +138,9 @@ export class Turn {
   }
 
   async #giveUp(sink: AnswerSink, thrown: unknown): Promise<void> {
-    const { run, dialect } = this.#turn;
+    const { run } = this.#turn;
     const failure = thrown instanceof ProviderFailure ? thrown : null;
-    const error = failure?.toAppError({ keepsBody: dialect.keepsErrorBodies }) ?? toAppError(thrown);
+    const error = failure?.toAppError() ?? toAppError(thrown);
     this.#logEnd(await this.#end(failure, error));
     for (const stage of this.#dependencies.stages) stage.ended?.(this.#turn, { error });
     sink.fail(error, { cause: failure === null ? thrown : error, hasRun: run.calls > 0 });

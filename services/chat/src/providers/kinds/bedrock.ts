@@ -94,7 +94,6 @@ function countOf(bytes: Buffer): Buffer {
 
 /** Errors have the shape of Bedrock's own, in every API. */
 const errors = {
-  keepsErrorBodies: true,
   isError: () => false,
   parseError: bedrockWords,
   // A limit of the account has the status of a wrong request.
