@@ -71,6 +71,29 @@ describe('Google’s SDK', () => {
     expect(await textsOf(ai.models.generateContentStream(asking))).toEqual(['Hel', 'lo', '.']);
   });
 
+  it('keeps a turn with signs of life in the history of its chat, and sends it back without them', async () => {
+    provider.answer(async ({ response }) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(frame(answerOf([{ text: 'Hel' }])));
+      await sleep(350);
+      response.end(frame(answerOf([{ text: 'lo.' }], 'STOP')));
+    });
+    const chat = ai.chats.create({ model: 'gemini' });
+    const parts: unknown[] = [];
+    for await (const chunk of await chat.sendMessageStream({ message: 'hi' }))
+      parts.push(...(chunk.candidates?.[0]?.content?.parts ?? []));
+    expect(parts).toContainEqual({ text: '', thought: true });
+    provider.answer(whole(answerOf([{ text: 'Fine.' }], 'STOP')));
+    await chat.sendMessage({ message: 'again' });
+    const { contents } = JSON.parse(String(provider.received.at(-1)?.body)) as { contents: unknown };
+    expect(contents).toEqual([
+      { role: 'user', parts: [{ text: 'hi' }] },
+      { role: 'model', parts: [{ text: 'Hel' }] },
+      { role: 'model', parts: [{ text: 'lo.' }] },
+      { role: 'user', parts: [{ text: 'again' }] },
+    ]);
+  });
+
   it('calls a tool, and sends the call back with its signature', async () => {
     const call = {
       functionCall: { id: 'c1', name: 'weather', args: { city: 'Hue' } },

@@ -52,6 +52,8 @@ export const maxDepth = 4;
 /** Calls of a provider's tools in a history become text by so many of their values, and no deeper ones. */
 export const maxHostedValues = 1_000;
 export const maxHostedDepth = 12;
+/** A request in Google's API with more calls and thoughts of a model to be changed is refused. */
+export const maxHistoryParts = 32_768;
 /** A schema with more levels or objects is not strict. */
 export const maxSchemaDepth = 32;
 export const maxSchemaObjects = 2_000;

@@ -186,6 +186,8 @@ export interface Rewrite {
   api?: UpstreamApi;
   /** The provider's name of the model. */
   model: string;
+  /** The name by which `factsOf` knows the model, if it is not the provider's. */
+  rulesName?: string | undefined;
   /** Whether translation comes next, which reads its own marks of signatures. */
   isTranslated?: boolean;
   /** Filters reasoning signatures; omitted: all unmarked ones pass. */

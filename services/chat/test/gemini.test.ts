@@ -1,3 +1,4 @@
+import { geminiDialect } from '@gatehouse/dialects/gemini/dialect';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
@@ -269,7 +270,7 @@ describe('streamed content', () => {
   });
 
   it.each([
-    [true, 'data: {}\n\n'],
+    [true, geminiDialect.keepAlive.toString()],
     [false, '\n'],
   ])(
     'shows signs of life while the provider is silent (as events: %j), and ends its call when the client leaves',

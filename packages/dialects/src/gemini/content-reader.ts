@@ -1,6 +1,6 @@
 import { functionCall } from '../translation/call-ids.ts';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { isSigned } from './content.ts';
+import { isKeepAlive, isSigned } from './content.ts';
 import { isNamed, memberIn, valueOf } from './fields.ts';
 import {
   type CallPart,
@@ -85,12 +85,15 @@ export function* readContents(fields: Fields, source: JsonSource, dropped: Dropp
     const content = membersOf(element, { path: 'contents', names: ['role', 'parts'], dropped });
     const from = contents?.element(index)?.member('parts') ?? null;
     const parts: Part[] = [];
-    for (const [place, part] of elementsIn(content.parts).entries()) {
+    const elements = elementsIn(content.parts);
+    for (const [place, part] of elements.entries()) {
       const at = `contents[${index}].parts[${place}]`;
       parts.push(...partsOf(part, { at, source: from?.element(place) ?? null, dropped, calls }));
       yield;
     }
-    turns.push({ role: roleOf(content.role, `contents[${index}].role`, dropped), parts });
+    const role = roleOf(content.role, `contents[${index}].role`, dropped);
+    const isEmptied = role === 'assistant' && elements.length > 0 && parts.length === 0;
+    if (!isEmptied) turns.push({ role, parts });
     yield;
   }
   dropped.isHistory = false;
@@ -144,6 +147,7 @@ function partsOf(list: unknown, { at, source, dropped, calls }: PartsPosition): 
     if (type !== undefined) return hostedParts(value, { type, name: `contents.parts.${name}` }, dropped);
   }
   const part = membersOf(list, { path: '', names: partNames, dropped });
+  if (isKeepAlive(Object(list) as Fields)) return [];
   const signature = readSignature(part);
   const { text, functionCall: call, functionResponse: result } = part;
   if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), signature }];

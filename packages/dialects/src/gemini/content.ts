@@ -52,6 +52,25 @@ export function isSigned(part: Fields): boolean {
   return signature !== '' && !standIns.has(signature);
 }
 
+/**
+ * The part of a stream in which the provider is silent: an empty thought. Google's SDKs leave a whole turn out of their
+ * history after a response without parts (isValidContent in
+ * https://github.com/googleapis/js-genai/blob/main/src/chats.ts), and some of them after an empty text.
+ */
+export const keepAlivePart = { text: '', thought: true } as const;
+
+/** Whether a part is `keepAlivePart`, which SDKs may send without its empty text, or with empty members. */
+export function isKeepAlive(part: Fields): boolean {
+  return part['thought'] === true && isBlank(part);
+}
+
+/** Whether a part has nothing but an empty text or an empty thought. */
+export function isBlank(part: Fields): boolean {
+  return Object.entries(part).every(
+    ([name, value]) => value === null || value === '' || (name === 'thought' && typeof value === 'boolean'),
+  );
+}
+
 export interface ContentAttachments {
   count: number;
   /** Bytes of the request excluded from its text for this reason. */

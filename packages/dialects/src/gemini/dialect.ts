@@ -2,10 +2,11 @@ import type { Dialect } from '../dialect.ts';
 import type { PathCall } from '../upstream-api.ts';
 import { unsupportedIn } from '../request-additions.ts';
 import { parameterNames } from './request-rewrite.ts';
+import { keepAlivePart } from './content.ts';
 import { parseError } from './errors.ts';
 import { readCountRequest, readRequest } from './request.ts';
 import { streamFrames, GeminiAnswerBuilder } from './response-mode.ts';
-import { ResponseReader } from './stream.ts';
+import { frameOf, ResponseReader } from './stream.ts';
 import { ContentToolAnswers, ContentToolStream } from './tools.ts';
 import { readWhole } from './response.ts';
 
@@ -38,7 +39,7 @@ export const geminiDialect = {
     answerWith: (tokens) => ({ totalTokens: tokens }),
   },
   // Its clients can't read comments.
-  keepAlive: Buffer.from('data: {}\n\n'),
+  keepAlive: frameOf({ candidates: [{ content: { role: 'model', parts: [keepAlivePart] }, index: 0 }] }),
 } satisfies Dialect & { methodOf: (call: PathCall) => string };
 
 /** The method behind the name of a model. */

@@ -5,7 +5,7 @@ import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../provider-errors.ts';
 import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
 import { publicErrorIn } from './errors.ts';
-import { hasFinished, isBlocked, responseIn } from './stream.ts';
+import { hasFinished, isBlocked, isKeepAliveResponse, responseIn } from './stream.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import type { AnswerPart } from '../translation/answer.ts';
@@ -26,7 +26,7 @@ export class GeminiSource extends AnswerSource {
     if (frameEvent(frame) === 'error')
       return this.failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
     const response = responseIn(frame);
-    if (response === null || Object.keys(response).length === 0) return [];
+    if (response === null || isKeepAliveResponse(response)) return [];
     const error = publicErrorIn(response);
     if (error !== null) return this.failed(error);
     const [candidate] = objectsIn(response, 'candidates');

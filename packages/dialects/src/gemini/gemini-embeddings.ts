@@ -9,7 +9,8 @@ import { ReadRequest } from '../read-request.ts';
 import { noThinking, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
 import { objectIn, objectsIn } from './fields.ts';
-import { membersAt, named, renameModel } from './request-rewrite.ts';
+import { membersAt, named } from './history-rewrite.ts';
+import { renameModel } from './request-rewrite.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
 /** A request for the vectors of one content or of several, with checked types. */

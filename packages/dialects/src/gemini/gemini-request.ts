@@ -2,14 +2,15 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { feeToolsIn } from '../usage/fee-tools.ts';
 import { toolTypesIn } from './grounding.ts';
 import type { TokenClass } from '../usage/usage.ts';
-import { RequestText, type Share } from '../wire/request-text.ts';
-import type { RequestedAmounts, RequestInPath, RequestSource } from '../dialect.ts';
+import { RequestText, type RewriteText, type Share } from '../wire/request-text.ts';
+import type { RequestedAmounts, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
 import { parametersIn } from '../request-additions.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, noThinking, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content.ts';
 import { numberOf, objectIn, objectsIn, valueOf } from './fields.ts';
-import { parameterNames, rewriteRequest } from './request-rewrite.ts';
+import { historyOf } from './history.ts';
+import { parameterNames, rewriteRequest, type HistoryRewrite } from './request-rewrite.ts';
 import { textOf } from '../translation/fields.ts';
 import { mostChoices } from '../bounds.ts';
 
@@ -64,7 +65,14 @@ export class GeminiRequest extends ReadRequest {
   }
 
   source(share: Share): RequestSource {
-    return new RequestText(this.body, share, rewriteRequest);
+    return this.textSource(share, rewriteRequest);
+  }
+
+  protected textSource(share: Share, rewriteText: RewriteText<HistoryRewrite>): RequestSource {
+    const history = historyOf(this.fields['contents']);
+    return new RequestText(this.body, share, (body, rewrite: Rewrite, members) =>
+      rewriteText(body, { ...rewrite, history }, members),
+    );
   }
 
   get #answerClasses(): TokenClass[] {

@@ -3,10 +3,13 @@ import { appendTo, applyChanges, type Changes, type Edit } from '../wire/json-ed
 import { elementsOf, elementStart, objectMembers, type Member } from '../wire/json-members.ts';
 import { parametersIn, type ToolRewrite } from '../request-additions.ts';
 import type { Rewrite } from '../dialect.ts';
-import { isKept } from '../marked-signatures.ts';
-import { isSigned } from './content.ts';
-import { isNamed, numberOf } from './fields.ts';
+import { numberOf } from './fields.ts';
+import { elementsAt, membersAt, named, rewriteAdded, rewriteHistory } from './history-rewrite.ts';
+import type { HistoryPart } from './history.ts';
 import type { Pieces } from '../wire/pieces.ts';
+
+/** `history`: the parts of the model's contents which may have to change. */
+export type HistoryRewrite = Rewrite & { history: readonly HistoryPart[] };
 
 /**
  * Applies the rewrite to the source text of a request, a valid JSON object. Its members may be given where they are
@@ -14,45 +17,20 @@ import type { Pieces } from '../wire/pieces.ts';
  */
 export function rewriteRequest(
   body: Buffer,
-  rewrite: Rewrite,
+  rewrite: HistoryRewrite,
   members: readonly Member[] = objectMembers(body),
 ): Pieces {
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
   for (const member of named(members, 'model')) renameModel(body, member, rewrite.model, edits);
-  if (rewrite.isTranslated !== true) replaceForeign(body, members, rewrite, edits);
+  const [contents] = named(members, 'contents').slice(-1);
+  if (rewrite.isTranslated !== true && contents !== undefined)
+    edits.push(...rewriteHistory(body, contents, { history: rewrite.history, rewrite }));
   if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
   if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
-  if (rewrite.tools !== null) addTools(body, members, rewrite.tools, changes);
+  if (rewrite.tools !== null) addTools(body, members, { ...rewrite, tools: rewrite.tools }, changes);
   addConfig(body, members, rewrite, changes);
   return applyChanges(body, members, changes);
-}
-
-/** Google takes it for the signature of another model's thought. */
-const standIn = '"skip_thought_signature_validator"';
-
-const signatureNames = ['"thoughtSignature"', '"thought_signature"'];
-
-/** Replaces the signatures of another origin. */
-function replaceForeign(body: Buffer, members: readonly Member[], rewrite: Rewrite, edits: Edit[]): void {
-  const [contents] = named(members, 'contents').slice(-1);
-  if (contents === undefined || body[contents.valueStart] !== openBracket) return;
-  if (!signatureNames.some((name) => body.includes(name))) return;
-  for (const content of elementsOf(body, contents.valueStart))
-    for (const { valueStart } of named(membersAt(body, content), 'parts')) {
-      if (body[valueStart] !== openBracket) continue;
-      for (const part of elementsOf(body, valueStart))
-        for (const { valueStart: at, valueEnd: until } of named(membersAt(body, part), 'thoughtSignature')) {
-          const thoughtSignature: unknown = JSON.parse(body.toString('utf8', at, until));
-          const isForeign = isSigned({ thoughtSignature }) && !isKept(String(thoughtSignature), rewrite);
-          if (isForeign) edits.push({ at, until, text: standIn });
-        }
-    }
-}
-
-/** Members with this name in either spelling. Parsers differ in which of two they take, so each is edited. */
-export function named(members: readonly Member[], name: string): Member[] {
-  return members.filter((member) => isNamed(member.name, name));
 }
 
 /** The model stands in the path. A server must not take another one from the body. */
@@ -133,7 +111,12 @@ function textPart(text: string): string {
 function addTools(
   body: Buffer,
   members: readonly Member[],
-  { definitions, messages, choice }: ToolRewrite,
+  {
+    tools: { definitions, messages, choice },
+    model,
+    rulesName,
+    isTranslated,
+  }: Rewrite & { tools: ToolRewrite },
   { edits, added }: Changes,
 ): void {
   const toolMembers = named(members, 'tools');
@@ -144,7 +127,13 @@ function addTools(
     else addTo(body, member, Buffer.concat([declarationsStart, definitions, declarationsEnd]), edits);
   }
   const [list] = named(members, 'contents').slice(-1);
-  if (list !== undefined && messages.length > 0) addTo(body, list, messages.join(','), edits);
+  if (list !== undefined && messages.length > 0)
+    addTo(
+      body,
+      list,
+      isTranslated === true ? messages.join(',') : rewriteAdded(messages, { model, rulesName }),
+      edits,
+    );
   if (choice !== null) addChoice(body, members, `{"mode":"${choice.toUpperCase()}"}`, { edits, added });
 }
 
@@ -153,8 +142,7 @@ const declarationsEnd = Buffer.from(']}');
 
 /** The declarations of the first tool with any: the API takes functions of one tool only. */
 function declarationsIn(body: Buffer, { valueStart }: Member): Member | null {
-  const starts = body[valueStart] === openBracket ? elementsOf(body, valueStart) : [valueStart];
-  for (const at of starts) {
+  for (const at of elementsAt(body, valueStart)) {
     const [declarations] = named(membersAt(body, at), 'functionDeclarations').slice(-1);
     if (declarations !== undefined) return declarations;
   }
@@ -212,11 +200,6 @@ export const parameterNames = {
   seed: 'seed',
 };
 const limitName = parameterNames.max_tokens;
-
-/** The members of the object at a place; empty for any other value. */
-export function membersAt(body: Buffer, at: number): readonly Member[] {
-  return body[at] === openBrace ? objectMembers(body, { from: at }) : [];
-}
 
 /** Adds members to an object, or puts an object in the place of null. */
 function addMembers(body: Buffer, place: Member, texts: readonly string[], edits: Edit[]): void {

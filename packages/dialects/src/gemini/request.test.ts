@@ -333,7 +333,7 @@ describe('a request for the provider', () => {
     );
     const part = fc.oneof(
       fc.record({ text: fc.string() }),
-      fc.record({ text: fc.string(), thought: fc.constant(true) }),
+      fc.record({ text: fc.string({ minLength: 1 }), thought: fc.constant(true) }),
       fc.record({ functionResponse: fc.record({ name: fc.string(), response: others }) }),
       others,
     );

@@ -1,14 +1,15 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import type { CompletionRequest, Operation, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
+import type { CompletionRequest, Operation, RequestInPath, RequestSource } from '../dialect.ts';
 import { kindOf, missing, objectOf, wrongType, type FieldTypes } from '../request-fields.ts';
 import { checkFields, objectIn, valueOf } from './fields.ts';
 import { GeminiEmbeddings } from './gemini-embeddings.ts';
 import { GeminiRequest } from './gemini-request.ts';
-import { RequestText, type Share } from '../wire/request-text.ts';
+import type { Share } from '../wire/request-text.ts';
 import { applyChanges, type Edit } from '../wire/json-edits.ts';
 import type { Member } from '../wire/json-members.ts';
-import { named, renameModel, rewriteRequest } from './request-rewrite.ts';
+import { named } from './history-rewrite.ts';
+import { renameModel, rewriteRequest, type HistoryRewrite } from './request-rewrite.ts';
 import { Pieces } from '../wire/pieces.ts';
 import { maxInputs } from '../bounds.ts';
 
@@ -146,7 +147,7 @@ export function readCountRequest(body: Buffer, parsed: unknown, inPath: RequestI
 /** `fields`: the request for content in the body. */
 class GeminiCountRequest extends GeminiRequest {
   override source(share: Share): RequestSource {
-    return new RequestText(this.body, share, rewriteCount);
+    return this.textSource(share, rewriteCount);
   }
 }
 
@@ -154,7 +155,7 @@ class GeminiCountRequest extends GeminiRequest {
  * Additions of an agent have a place in a whole request only, so contents alone become one. Translation reads the request for
  * content itself.
  */
-function rewriteCount(body: Buffer, rewrite: Rewrite, members: readonly Member[]): Pieces {
+function rewriteCount(body: Buffer, rewrite: HistoryRewrite, members: readonly Member[]): Pieces {
   const wholes = named(members, wholeName).filter(
     ({ valueStart, valueEnd }) => body.toString('latin1', valueStart, valueEnd) !== 'null',
   );

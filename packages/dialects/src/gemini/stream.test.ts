@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { geminiDialect } from './dialect.ts';
 import { ResponseReader, frameOf } from './stream.ts';
 
 const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 4, totalTokenCount: 14 };
@@ -105,10 +106,12 @@ describe('a stream of responses', () => {
     const { kinds } = reading(
       Buffer.from(': hm\n\n'),
       Buffer.from('data: {}\n\n'),
+      geminiDialect.keepAlive,
+      frameOf({ candidates: [{ content: { parts: [{ thought: true }] } }] }),
       Buffer.from('data: [DONE]\n\n'),
       Buffer.from('event: error\ndata: broken\n\n'),
     );
-    expect(kinds).toEqual(['other', 'other', 'foreign', 'error']);
+    expect(kinds).toEqual(['other', 'other', 'other', 'other', 'foreign', 'error']);
     expect(() => reading(Buffer.from('data: {"candidates":\n\n'))).toThrow(SyntaxError);
     expect(() => reading(Buffer.from('data: [1]\n\n'))).toThrow('not an object');
   });

@@ -10,7 +10,7 @@ import { StreamMeter } from '../stream-meter.ts';
 import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../provider-errors.ts';
 import { objectIn, objectsIn } from './fields.ts';
-import { callIn, partsOf, partsText, spokenText } from './content.ts';
+import { callIn, isKeepAlive, partsOf, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './errors.ts';
 import { searchCalls, searchesIn } from './grounding.ts';
 import { maxChoices } from '../bounds.ts';
@@ -50,6 +50,16 @@ export function hasFinished({ finishReason: reason }: Fields): boolean {
 
 const unspecified = 'FINISH_REASON_UNSPECIFIED';
 
+/** Whether a response is the keep-alive of another gateway: of this one, or an empty object. */
+export function isKeepAliveResponse(response: Fields): boolean {
+  const [only, ...others] = objectsIn(response, 'candidates');
+  if (Object.keys(response).length === 0) return true;
+  if (only === undefined || others.length > 0 || Object.keys(response).length > 1) return false;
+  const parts = partsOf(only['content']);
+  const isEmpty = Object.keys(only).every((name) => name === 'content' || name === 'index');
+  return isEmpty && parts.length > 0 && parts.every(isKeepAlive);
+}
+
 /** Whether the prompt was blocked, so there are no candidates: this is an answer. */
 export function isBlocked(response: Fields): boolean {
   const { blockReason } = objectIn(response, 'promptFeedback');
@@ -77,8 +87,7 @@ export class ResponseReader extends StreamMeter implements StreamReader {
       return this.failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
     const response = responseIn(frame);
     if (response === null) return frameData(frame) === null ? 'other' : 'foreign';
-    // A sign of life of another gateway.
-    if (Object.keys(response).length === 0) return 'other';
+    if (isKeepAliveResponse(response)) return 'other';
     for (const { index, candidate } of candidatesIn(response)) this.#readCandidate(index, candidate);
     const error = publicErrorIn(response);
     if (error !== null) return this.failed(error);

@@ -9,7 +9,7 @@ import { JoinedAnswers } from '../joined-answers.ts';
 import { latestReport, sumReports } from '../usage/reported-usage.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import type { ToolEvent } from '../tool-event.ts';
-import { callIn, calledName, isSigned, partsOf } from './content.ts';
+import { callIn, calledName, isKeepAlive, isSigned, partsOf } from './content.ts';
 import { memberIn, objectIn, objectsIn } from './fields.ts';
 import { frameOf, hasFinished, isBlocked, responseIn } from './stream.ts';
 import { textOf } from '../translation/fields.ts';
@@ -120,6 +120,7 @@ export class PartsBuilder {
   /** Pieces of one text become one part; a part with a signature stays as it is. Throws at more than an answer may have. */
   add(parts: readonly Fields[]): void {
     for (const part of parts) {
+      if (isKeepAlive(part)) continue;
       const { text } = part;
       const last = this.#parts.at(-1);
       const isPlain = typeof text === 'string' && isPlainText(part);

@@ -85,12 +85,13 @@ export async function countRequest(
 /** An agent's parameters are left out: they are no part of a prompt, and providers refuse them here. */
 function bodyFor(
   { dialect, source, target, tools }: Counted,
-  { upstreamModel, reasoning }: Model,
+  { upstreamModel, family, reasoning }: Model,
   { keepsSignature, isTranslated }: Pick<CountOptions, 'keepsSignature'> & { isTranslated: boolean },
 ): Pieces {
   return source.rewritten({
     ...(keepsSignature !== undefined && { keepsSignature }),
     ...{ isTranslated, api: dialect.name, model: upstreamModel, reasons: reasoning },
+    rulesName: family,
     counts: true,
     includeUsage: false,
     systemPrompt: target.systemPrompt,

@@ -206,6 +206,7 @@ export class ProviderChain {
         api: translation === null ? model.api : api,
         isTranslated: translation !== null,
         model: model.upstreamModel,
+        rulesName: model.family,
         reasons: model.reasoning,
         ...providers.signaturesFor(model, rotation, this.#options),
         includeUsage: asksUsage && !request.wantsUsage,
