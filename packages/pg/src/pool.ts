@@ -211,7 +211,7 @@ export async function withTenant<Result>(
 }
 
 /** The same for a role with access to rows of all tenants: `work` names the tenant. */
-export async function inTurn<Result>(
+export async function inTenantOrder<Result>(
   pool: Pool,
   tenantId: string,
   work: (client: PoolClient) => Promise<Result>,

@@ -28,7 +28,7 @@ const leastForTenants = 3;
 
 /**
  * The work that waits for the connections of a pool:
- * - `tenants`: requests, calls and jobs of one tenant each. They take turns by tenant (`withTenant`, `inTurn`), so the
+ * - `tenants`: requests, calls and jobs of one tenant each. They take turns by tenant (`withTenant`, `inTenantOrder`), so the
  *   pool has at least three connections, and one tenant never all of them. In a process with several services these
  *   pools share a number of connections, of which one tenant has half at most.
  * - `unproved`: requests whose key, cookie, code or signature is not proved yet

@@ -11,7 +11,7 @@ import {
   type Target,
 } from '../catalogue/target.ts';
 import type { CompletionRequest, Operation, Rewrite } from '@gatehouse/dialects/dialect';
-import { mostTokens } from '../limits/bounds.ts';
+import { mostTokens } from '../limits/upper-bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import { sumTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import type { TokenClass } from '@gatehouse/dialects/usage/usage';

@@ -12,7 +12,7 @@ import { maxRequestLineBytes } from '../bounds.ts';
 
 /** As OpenAI has it. */
 const maxLines = 50_000;
-const maxIdChars = 512;
+const maxCustomIdChars = 512;
 
 /** A signature may be another tenant's, and no thought is kept for a batch. */
 const keepsSignature = (): boolean => false;
@@ -77,12 +77,16 @@ export class InputLines {
     if (members === null) throw new AppError('invalid_json', 'it is no JSON object.', { param: 'file' });
     const text = async (name: string): Promise<string> => {
       const range = members.get(name);
-      const isShort = range !== undefined && range.until - range.from <= 8 * maxIdChars;
+      const isShort = range !== undefined && range.until - range.from <= 8 * maxCustomIdChars;
       const value = isShort ? await parsedPart(line, range, this.#tenantId) : undefined;
-      if (typeof value === 'string' && value !== '' && value.length <= maxIdChars) return value;
-      throw new AppError('invalid_value', `${name} must be a text of at most ${maxIdChars} characters.`, {
-        param: name,
-      });
+      if (typeof value === 'string' && value !== '' && value.length <= maxCustomIdChars) return value;
+      throw new AppError(
+        'invalid_value',
+        `${name} must be a text of at most ${maxCustomIdChars} characters.`,
+        {
+          param: name,
+        },
+      );
     };
     const [id, method, url] = [await text('custom_id'), await text('method'), await text('url')];
     if (method !== 'POST') throw new AppError('invalid_value', 'method must be POST.', { param: 'method' });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
-import { mostTokens } from './bounds.ts';
+import { mostTokens } from './upper-bounds.ts';
 import { answerBounds, hiddenTokens, type AnswerBounds, type Unseen } from './hidden-tokens.ts';
 
 const bounds = (fields: Partial<AnswerBounds> = {}): AnswerBounds => ({

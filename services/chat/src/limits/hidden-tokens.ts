@@ -4,7 +4,7 @@ import type { Target } from '../catalogue/target.ts';
 import { budgetOfEffort } from '@gatehouse/dialects/translation/effort';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
-import { mostOutput } from './bounds.ts';
+import { mostOutput } from './upper-bounds.ts';
 
 /** Bounds of an answer, to estimate tokens not reported by a provider. */
 export interface AnswerBounds {

@@ -3,7 +3,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import fc from 'fast-check';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
-import type { MostTokens } from './bounds.ts';
+import type { MostTokens } from './upper-bounds.ts';
 import { RequestAmounts } from './request-amounts.ts';
 
 const catalogue = Catalogue.parse({

@@ -3,7 +3,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
-import type { MostTokens } from './bounds.ts';
+import type { MostTokens } from './upper-bounds.ts';
 
 /** The 403 for a model, or a tool of its provider, without a price where a budget is set. */
 export class ModelUnpriced extends AppError {

@@ -4,7 +4,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
-import { leastTokens, mostTokens } from '../limits/bounds.ts';
+import { leastTokens, mostTokens } from '../limits/upper-bounds.ts';
 import { answerBounds } from '../limits/hidden-tokens.ts';
 import type { CallAmounts, Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';

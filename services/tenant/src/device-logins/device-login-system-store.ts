@@ -1,5 +1,5 @@
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
-import { inTurn, withTransaction, type Queryable } from '@gatehouse/pg/pool';
+import { inTenantOrder, withTransaction, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { deviceLoginLife, mostDeviceLogins, loginNetworkDays } from '../bounds.ts';
@@ -107,7 +107,7 @@ export class DeviceLoginSystemStore extends Store {
 
   /** Allows a login in a session, or denies it without one. False if it was decided or has expired. */
   decide(id: string, sessionId: string | null): Promise<boolean> {
-    return inTurn(this.pool, id, (db) =>
+    return inTenantOrder(this.pool, id, (db) =>
       db.exists(
         `update tenant.device_logins set decided_at = now(), session_id = $2
          where id = $1 and decided_at is null and expires_at > now()`,

@@ -1,6 +1,6 @@
 import type { Role } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
-import { type Changed, type Queryable, inTurn, type Pool } from '@gatehouse/pg/pool';
+import { type Changed, type Queryable, inTenantOrder, type Pool } from '@gatehouse/pg/pool';
 import {
   mostKeysOfKey,
   renewalOverlapSeconds,
@@ -58,7 +58,7 @@ export class ProgramKeySystemStore extends Store {
    * Throws `tenant_suspended`.
    */
   async issue(login: TenantProgramKey, key: NewProgramKey, from: From): Promise<ProgramKey | null> {
-    return this.#inTurn(login, async (db) => {
+    return this.#inTenantOrder(login, async (db) => {
       const confirmation = await takeConfirmation(db, login.id);
       if (confirmation === null) return null;
       assertTenantActive(confirmation.tenantStatus);
@@ -80,7 +80,7 @@ export class ProgramKeySystemStore extends Store {
     presentedSha256: Buffer,
     from: From,
   ): Promise<ProgramKey | 'reused' | null> {
-    return this.#inTurn(key, async (db) => {
+    return this.#inTenantOrder(key, async (db) => {
       // In the order in which a revocation locks them.
       const confirming = await lockConfirmingKey(db, key.id);
       if (confirming === null) return null;
@@ -101,7 +101,7 @@ export class ProgramKeySystemStore extends Store {
   }
 
   async revoke(key: TenantProgramKey, from: From): Promise<void> {
-    await this.#inTurn(key, (db) => this.#revoke(db, key.id, from));
+    await this.#inTenantOrder(key, (db) => this.#revoke(db, key.id, from));
   }
 
   /**
@@ -112,8 +112,11 @@ export class ProgramKeySystemStore extends Store {
   }
 
   /** A valid key may be sent any number of times, so tenants take turns. */
-  #inTurn<Result>({ tenantId }: TenantProgramKey, work: (db: Queryable) => Promise<Result>): Promise<Result> {
-    return inTurn(this.pool, tenantId ?? 'owners', work);
+  #inTenantOrder<Result>(
+    { tenantId }: TenantProgramKey,
+    work: (db: Queryable) => Promise<Result>,
+  ): Promise<Result> {
+    return inTenantOrder(this.pool, tenantId ?? 'owners', work);
   }
 
   /** `actor`: by default, the key of the confirming session. */

@@ -1,6 +1,6 @@
 import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
-import { inTurn, type Pool } from '@gatehouse/pg/pool';
+import { inTenantOrder, type Pool } from '@gatehouse/pg/pool';
 import { turnOfPerson, type Person, includeRights, type Rights } from './api-key.ts';
 import { revokeApiKey, findLoginKeys } from './api-key-store.ts';
 import { keyRevoked } from './key-views.ts';
@@ -17,10 +17,10 @@ export function keepOnlyRights(pool: Pool, record: RecordChange) {
     from: Pick<Circumstances, 'clientIp' | 'requestId'>,
   ): Promise<void> => {
     const turn = turnOfPerson(person);
-    for (const key of await inTurn(pool, turn, (db) => findLoginKeys(db, person))) {
+    for (const key of await inTenantOrder(pool, turn, (db) => findLoginKeys(db, person))) {
       if (rights.some((right) => includeRights(right, key))) continue;
       const { id, tenantId, role, userId } = key;
-      await inTurn(pool, turn, async (db) => {
+      await inTenantOrder(pool, turn, async (db) => {
         const changed = await revokeApiKey(db, id);
         const by = { ...from, tenantId, actor: { key_id: id, role, user_id: userId } };
         for (const change of changed === null ? [] : keyRevoked(changed))

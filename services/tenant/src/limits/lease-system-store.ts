@@ -6,7 +6,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { usdOf } from '@gatehouse/kit/money';
-import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { inTenantOrder, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import {
   isHeld,
   lease,
@@ -88,7 +88,7 @@ export class LeaseSystemStore extends Store {
     const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
     await this.#options.touchHolder(holder.id);
     const locked = { lock: 'for update' } as const;
-    const leased = await inTurn(this.pool, tenantId, async (db) => {
+    const leased = await inTenantOrder(this.pool, tenantId, async (db) => {
       const limitRows = await findLimitRows(db, subjectIds, locked);
       const isKnown = (ask: ResourceAsk): boolean =>
         limitRows.some(({ subjectId, resource }) => subjectId === ask.subjectId && resource === ask.resource);
@@ -96,7 +96,7 @@ export class LeaseSystemStore extends Store {
     });
     if (leased !== null) return leased;
     // In a transaction without earlier row locks: two first leases would wait for each other.
-    return inTurn(this.pool, tenantId, async (db) => {
+    return inTenantOrder(this.pool, tenantId, async (db) => {
       await insertMissing(db, tenantId, asks);
       const limitRows = await findLimitRows(db, subjectIds, locked);
       return leaseRows(db, tenantId, { holder, asks, limitRows });
@@ -118,7 +118,7 @@ export class LeaseSystemStore extends Store {
       try {
         if (monotonicMs() - startedAt > settleMs)
           throw new AppError('service_timeout', 'No time was left to charge these settlements.');
-        await inTurn(this.pool, tenantId, (db) => this.#settleTenant(db, tenantId, tenantSettlements));
+        await inTenantOrder(this.pool, tenantId, (db) => this.#settleTenant(db, tenantId, tenantSettlements));
       } catch (error) {
         uncharged.push({ tenantId, ids: tenantSettlements.map(({ id }) => id), error });
       }

@@ -1,6 +1,6 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import { inTurn, type Queryable } from '@gatehouse/pg/pool';
+import { inTenantOrder, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { sessionLife, lookMinutes, mostLogins } from '../bounds.ts';
 import { turnOfPerson, type Person } from '../keys/api-key.ts';
@@ -17,7 +17,7 @@ export class LoginSystemStore extends Store {
    * `rate_limit_exceeded` for a person who logs in too often.
    */
   async insert(login: NewLogin): Promise<Date | null> {
-    return inTurn(this.pool, turnOfPerson(login), async (db) => {
+    return inTenantOrder(this.pool, turnOfPerson(login), async (db) => {
       await lockPerson(db, login);
       await holdLogouts(db, login);
       if (await hasLoggedOut(db, login, login.begunAt)) return null;
@@ -28,14 +28,14 @@ export class LoginSystemStore extends Store {
   }
 
   find(id: string): Promise<Login | null> {
-    return inTurn(this.pool, id, (db) =>
+    return inTenantOrder(this.pool, id, (db) =>
       db.first<Login>(`select ${loginColumns} from tenant.logins where id = $1`, [id]),
     );
   }
 
   /** Uses a choice up. False if it was used. */
   useChoice(id: string): Promise<boolean> {
-    return inTurn(this.pool, id, (db) =>
+    return inTenantOrder(this.pool, id, (db) =>
       db.exists('update tenant.logins set choice_sha256 = null where id = $1 and choice_sha256 is not null', [
         id,
       ]),
@@ -43,7 +43,7 @@ export class LoginSystemStore extends Store {
   }
 
   async endChoices({ iss, sub }: Person): Promise<void> {
-    await inTurn(this.pool, turnOfPerson({ iss, sub }), (db) =>
+    await inTenantOrder(this.pool, turnOfPerson({ iss, sub }), (db) =>
       db.query(
         `update tenant.logins set choice_sha256 = null where id = any(array(
            select id from tenant.logins where iss = $1 and sub = $2 and choice_sha256 is not null
@@ -55,7 +55,7 @@ export class LoginSystemStore extends Store {
 
   /** The tenants with these ids or slugs, which mappings give to a person. */
   findTenants(person: Person, { ids, slugs }: NamedTenants): Promise<TenantOfLogin[]> {
-    return inTurn(this.pool, turnOfPerson(person), (db) =>
+    return inTenantOrder(this.pool, turnOfPerson(person), (db) =>
       db.all<{ id: string; slug: string; status: TenantStatus }>(
         'select id, slug, status from tenant.tenants where id = any($1::uuid[]) or slug = any($2::text[])',
         [ids, slugs],

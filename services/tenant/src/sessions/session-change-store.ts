@@ -3,7 +3,7 @@ import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/aud
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
-import { inTurn, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { inTenantOrder, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { mostLoginsOfKey } from '../bounds.ts';
 import type { IssuerLogout } from '../issuers/issuer.ts';
 import { insertApiKey, findLoginKeys } from '../keys/api-key-store.ts';
@@ -88,7 +88,7 @@ export class SessionChangeStore {
 
   /** Ends the sessions of logins, in all tenants: the issuer no longer confirms them. */
   async endOfLogins(loginIds: readonly string[], from: From): Promise<void> {
-    await inTurn(this.#options.proved, 'issuers', async (db) => {
+    await inTenantOrder(this.#options.proved, 'issuers', async (db) => {
       await this.#recordEnds(db, await endSessionsOfLogins(db, loginIds), from);
     });
   }
@@ -98,7 +98,7 @@ export class SessionChangeStore {
    * returns the closed logins. Null for a used report, on whatever replica.
    */
   async endAtIssuer(logout: IssuerLogout, from: From): Promise<ClosedLogin[] | null> {
-    return inTurn(this.#options.proved, logout.iss, async (db) => {
+    return inTenantOrder(this.#options.proved, logout.iss, async (db) => {
       if (!(await useReport(db, hash('sha256', `${logout.iss} ${logout.jti}`, 'buffer')))) return null;
       await noteLogout(db, logout);
       const closed = await closeLogins(db, logout);
@@ -152,7 +152,7 @@ export class SessionChangeStore {
 
   #change<Result>(tenantId: string | null, work: (db: Queryable) => Promise<Result>): Promise<Result> {
     const { app, proved } = this.#options;
-    return tenantId === null ? inTurn(proved, 'owners', work) : withTenant(app, tenantId, work);
+    return tenantId === null ? inTenantOrder(proved, 'owners', work) : withTenant(app, tenantId, work);
   }
 }
 

@@ -1,4 +1,4 @@
-import { inTurn, type Pool } from '@gatehouse/pg/pool';
+import { inTenantOrder, type Pool } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
 import type { Tenant } from './tenant.ts';
 import { tenantColumns } from './tenant-store.ts';
@@ -33,7 +33,7 @@ export function findLimitedKeys(
   tenantId: string,
   { id, max }: { id: string | null; max: number },
 ): Promise<LimitedKey[]> {
-  return inTurn(proved, tenantId, (db) =>
+  return inTenantOrder(proved, tenantId, (db) =>
     db.all<LimitedKey>(
       `select id, limits, budget from tenant.api_keys
        where tenant_id = $1 and ($2::uuid is null or id = $2) and (limits is not null or budget is not null)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { leastTokens, mostTokens } from './bounds.ts';
+import { leastTokens, mostTokens } from './upper-bounds.ts';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { Target } from '../catalogue/target.ts';
