@@ -42,6 +42,18 @@ export const defaults: Omit<KnownFacts, keyof ModelVersion> = {
 /** Rules by family and version, the newest first: the first row with a fact decides it. */
 export const rows: readonly FactsRow[] = [
   {
+    ...{ family: 'claude', from: 408 },
+    facts: { takesSystemInMiddle: true },
+    source: 'https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages',
+    read: '2026-11-29',
+  },
+  {
+    ...{ family: 'claude', from: 406 },
+    facts: { takesPrefill: false },
+    source: 'https://github.com/strands-agents/sdk-python/issues/1694',
+    read: '2026-11-29',
+  },
+  {
     ...{ family: 'claude', from: 406 },
     facts: {
       thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] },

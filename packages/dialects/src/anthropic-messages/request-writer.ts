@@ -3,6 +3,7 @@ import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { framed, type Frame } from '../translation/framed-turns.ts';
 import { ownTurns, splitSystem } from '../translation/ordered-turns.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { blockOf } from './content-writer.ts';
@@ -24,7 +25,9 @@ export function* writeRequest(
   const turns = yield* ownTurns(conversation.turns, 'anthropic');
   const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, dropped });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
-  const { system, messages } = splitSystem(turns, { keepsThoughts: isThinking });
+  const split = splitSystem(turns, { keepsThoughts: isThinking });
+  const { system } = split;
+  const messages = framed(split.messages, frameOf(facts, isThinking), dropped);
   const format = output?.kind === 'schema' && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
   return {
     model: facts.name,
@@ -39,6 +42,20 @@ export function* writeRequest(
       output_config: { ...(effort !== null && { effort }), ...(format && { format }) },
     }),
     ...(stream && { stream }),
+  };
+}
+
+/** Whether system texts may stand in the middle: so only Anthropic's own API says without doubt. */
+export function takesSystemInMiddle(facts: ModelFacts): boolean {
+  return facts.isAtVendor === true && factsOf(facts).takesSystemInMiddle;
+}
+
+/** A model that thinks does not go on from the beginning of an answer. */
+function frameOf(facts: ModelFacts, isThinking: boolean): Frame {
+  return {
+    beginsWithUser: false,
+    takesPrefill: factsOf(facts).takesPrefill && !isThinking,
+    takesSystem: takesSystemInMiddle(facts),
   };
 }
 

@@ -5,7 +5,7 @@ import { MessageSource } from './event-source.ts';
 import { MessageWriter } from './event-writer.ts';
 import { cacheHint } from './content-reader.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
-import { writeRequest } from './request-writer.ts';
+import { takesSystemInMiddle, writeRequest } from './request-writer.ts';
 import { claudeOutput } from '../translation/schema/mended-schemas.ts';
 
 const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tools', 'output_config'];
@@ -17,7 +17,11 @@ export const anthropicMessagesTranslation = {
   cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongWords('prompt is too long'),
-  rules: (facts) => ({ emptyTexts: 'white-space', output: claudeOutput(facts) }),
+  rules: (facts) => ({
+    ...{ emptyTexts: 'white-space', stops: { most: Infinity, takesBlank: false } },
+    system: takesSystemInMiddle(facts) ? 'anywhere' : 'first',
+    output: claudeOutput(facts),
+  }),
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

@@ -18,17 +18,12 @@ interface ConverseOptions {
   points: CachePoints;
 }
 
-/**
- * The messages of a conversation, with alternating roles. Claude takes system texts in the middle; for other models
- * they are the user's.
- */
+/** The messages of a conversation, with alternating roles. */
 export function writeMessages(turns: readonly Turn[], options: ConverseOptions): Message[] {
   const writer = new BlockWriter(options);
-  const takesSystem = familyOf(options.facts) === 'claude';
   const messages: Message[] = [];
-  for (const turn of turns) {
-    const role = turn.role === 'system' && !takesSystem ? 'user' : turn.role;
-    const content = turn.parts.flatMap((part) => [
+  for (const { role, parts } of turns) {
+    const content = parts.flatMap((part) => [
       ...writer.blocks(part, role),
       ...('cacheTtl' in part ? options.points.behind(part) : []),
     ]);

@@ -5,11 +5,12 @@ import { RawJson } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { samplingOf } from '../anthropic-messages/request-writer.ts';
 import { emptySchema } from '../anthropic-messages/tool-writer.ts';
+import { framed } from '../translation/framed-turns.ts';
 import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { CachePoints } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
-import { familyOf, originOf } from '../model-facts.ts';
+import { factsOf, familyOf, originOf } from '../model-facts.ts';
 import { effortOf, lowToHigh } from '../translation/effort.ts';
 import { thinkingOf } from '../anthropic-messages/thinking.ts';
 
@@ -29,7 +30,11 @@ export function* writeRequest(
   const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, dropped });
   const points = new CachePoints({ ...conversation, turns }, facts, dropped);
   const tools = toolsIn({ ...conversation, turns }, { facts, dropped, points });
-  const { system, messages } = splitSystem(turns, reasoning);
+  const split = splitSystem(turns, reasoning);
+  const { system } = split;
+  const takesPrefill = factsOf(facts).takesPrefill && !reasoning.isThinking;
+  const frame = { beginsWithUser: true, takesPrefill, takesSystem: false };
+  const messages = framed(split.messages, frame, dropped);
   const systemBlocks = system.flatMap((part) => [{ text: part.text }, ...points.behind(part)]);
   const inference = {
     ...(limit !== Infinity && { maxTokens: limit }),

@@ -17,7 +17,11 @@ function outputOf(facts: ModelFacts): OutputRules {
 /** Bedrock's Converse, in which providers are called and no client asks. */
 export const bedrockConverseTranslation = {
   ...{ writeRequest, readAnswer, hasCachePoints },
-  rules: (facts) => ({ emptyTexts: 'white-space', output: outputOf(facts) }),
+  rules: (facts) => ({
+    ...{ emptyTexts: 'white-space', system: 'first' },
+    stops: { most: Infinity, takesBlank: familyOf(facts) !== 'claude' },
+    output: outputOf(facts),
+  }),
   eventSource: (facts) => new ConverseSource(facts),
   counts: {
     request: (request) => ({ input: { converse: countedMembers(request, counted) } }),

@@ -5,6 +5,7 @@ import { namedText, typeOf } from '../translation/media.ts';
 import { isText } from '../file-types.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { beginning } from '../translation/framed-turns.ts';
 import { withResultsBehindCalls, firstMessage } from '../translation/ordered-turns.ts';
 
 /** Google's documented stand-in for a missing signature. */
@@ -16,7 +17,7 @@ interface ContentOptions {
   dropped: DroppedFields;
 }
 
-/** The contents of a conversation. System texts in its middle are the user's, since no content has another role. */
+/** The contents of a conversation, of which a call must not be the first. */
 export function* writeContents(
   turns: readonly Turn[],
   options: ContentOptions,
@@ -29,6 +30,8 @@ export function* writeContents(
   const contents: Fields[] = [];
   for (const { isSaid, parts } of joined(withResultsBehindCalls(turns.slice(first)))) {
     const written = isSaid ? saidParts(parts, options) : userParts(parts, names, options.dropped);
+    if (isSaid && contents.length === 0 && parts.some(({ kind }) => kind === 'call'))
+      contents.push({ role: 'user', parts: [{ text: beginning }] });
     if (written.length > 0) contents.push({ role: isSaid ? 'model' : 'user', parts: written });
     yield;
   }

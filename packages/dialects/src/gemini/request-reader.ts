@@ -31,7 +31,7 @@ export const fieldNames: FieldNames = {
   ...{ presencePenalty: `${config}.presencePenalty`, frequencyPenalty: `${config}.frequencyPenalty` },
   ...{ output: `${config}.responseMimeType`, strictOutput: `${config}.responseSchema` },
   ...{ outputSchema: `${config}.responseSchema`, toolSchema: 'tools.functionDeclarations.parameters' },
-  reasoning: `${config}.thinkingConfig`,
+  ...{ reasoning: `${config}.thinkingConfig`, turns: 'contents' },
 };
 
 const translated = [

@@ -17,7 +17,11 @@ export const geminiTranslation = {
     'The input token count exceeds the maximum number of tokens allowed',
     'the input token count',
   ),
-  rules: () => ({ emptyTexts: 'no-character', output: anyOutput }),
+  rules: () => ({
+    ...{ emptyTexts: 'no-character', system: 'first', output: anyOutput },
+    // https://ai.google.dev/api/generate-content#generationconfig
+    stops: { most: 5, takesBlank: true },
+  }),
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),
   counts: {

@@ -1,5 +1,6 @@
 import type { TranslatedApi } from '../translation/api.ts';
 import { chatIds } from '../translation/call-ids.ts';
+import { familyOf } from '../model-facts.ts';
 import { readAnswer } from './whole-answer.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { withTooLongCode } from '../translation/too-long.ts';
@@ -14,7 +15,11 @@ export const openAiChatTranslation = {
   thoughtIds: chatIds,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongCode,
-  rules: () => ({ emptyTexts: 'no-character', output: anyOutput }),
+  rules: (facts) => ({
+    ...{ emptyTexts: 'no-character', system: 'anywhere', output: anyOutput },
+    // https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop
+    stops: { most: familyOf(facts) === 'openai' ? 4 : Infinity, takesBlank: true },
+  }),
   eventSource: (facts) => new ChunkSource(facts),
   eventWriter: () => new ChunkWriter(),
 } satisfies TranslatedApi;

@@ -18,7 +18,7 @@ import { readTools } from './tool-reader.ts';
 export const fieldNames: FieldNames = {
   ...usualNames,
   ...{ maxTokens: 'max_output_tokens', output: 'text.format', strictOutput: 'text.format.strict' },
-  outputSchema: 'text.format.schema',
+  ...{ outputSchema: 'text.format.schema', turns: 'input' },
 };
 
 /** Translated fields. All others are hints, but for the refused ones. */

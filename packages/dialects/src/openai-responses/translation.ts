@@ -24,7 +24,10 @@ export const openAiResponsesTranslation = {
   signaturePlace: '`encrypted_content` of a `reasoning` item',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, echoedFields },
   formatError: withTooLongCode,
-  rules: () => ({ emptyTexts: 'no-character', output: anyOutput }),
+  rules: () => ({
+    ...{ emptyTexts: 'no-character', system: 'anywhere', output: anyOutput },
+    stops: { most: Infinity, takesBlank: true },
+  }),
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: (echoed) => new ResponseWriter(echoed),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

@@ -83,6 +83,8 @@ export interface ModelFacts extends FactsOverlay {
   macs: Hasher;
   /** The provider's name of it. */
   name: string;
+  /** Whether the vendor of the model serves it, and not a cloud, which may take fewer forms of requests. */
+  isAtVendor?: boolean;
   /** The most tokens of an answer; null where the catalogue does not say. */
   maxOutputTokens: number | null;
   /** Whether it can think. */

@@ -79,10 +79,10 @@ describe('a request of chat completions for a model of messages', () => {
           content: [
             { type: 'tool_result', tool_use_id: 'call_a', content: [{ type: 'text', text: 'a' }] },
             { type: 'tool_result', tool_use_id: 'call_b', content: [{ type: 'text', text: 'b' }] },
+            { type: 'text', text: '<system-reminder>\nMind the time.\n</system-reminder>' },
+            { type: 'text', text: 'Go on' },
           ],
         },
-        { role: 'system', content: [{ type: 'text', text: 'Mind the time.' }] },
-        { role: 'user', content: [{ type: 'text', text: 'Go on' }] },
       ],
       stop_sequences: ['END'],
       temperature: 1,

@@ -50,20 +50,6 @@ describe('a request in Converse', () => {
     expect(ignored).toEqual(expect.arrayContaining(['seed', 'user']));
   });
 
-  it('keeps system texts in the middle from the model and, where it takes none, in the user’s words', async () => {
-    const messages = [...ask, { role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Now' }];
-    const said = async (name: string): Promise<unknown> =>
-      (await asked('chat', { messages }, name)).body['messages'];
-    expect(await said(claude)).toMatchObject([
-      { role: 'user' },
-      { role: 'system', content: [{ text: 'Be brief.' }] },
-      { role: 'user' },
-    ]);
-    expect(await said(nova)).toEqual([
-      { role: 'user', content: [{ text: 'Go' }, { text: 'Be brief.' }, { text: 'Now' }] },
-    ]);
-  });
-
   it('alternates roles, and has neither empty texts nor empty messages', async () => {
     const { body } = await asked('chat', {
       messages: [

@@ -28,7 +28,9 @@ export type NamedField =
   | 'strict'
   /** The schema of a tool, likewise. */
   | 'toolSchema'
-  | 'tools';
+  | 'tools'
+  /** The list of messages. */
+  | 'turns';
 
 /** Names common to most APIs. */
 export const usualNames: FieldNames = {
@@ -37,7 +39,7 @@ export const usualNames: FieldNames = {
   ...{ presencePenalty: 'presence_penalty', frequencyPenalty: 'frequency_penalty', tools: 'tools' },
   ...{ output: 'response_format', strictOutput: 'response_format.json_schema.strict' },
   ...{ outputSchema: 'response_format.json_schema.schema', toolSchema: 'tools.parameters' },
-  ...{ reasoning: 'reasoning', strict: 'tools.strict' },
+  ...{ reasoning: 'reasoning', strict: 'tools.strict', turns: 'messages' },
 };
 
 /** Values of members by their names; undefined for a missing member, or null. */

@@ -42,7 +42,10 @@ describe('a request for a model of Gemini', () => {
       contents: [
         {
           role: 'user',
-          parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }, { text: 'In the middle.' }],
+          parts: [
+            { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
+            { text: '<system-reminder>\nIn the middle.\n</system-reminder>' },
+          ],
         },
         {
           role: 'model',
@@ -170,7 +173,8 @@ describe('a request of Gemini', () => {
           content: [
             { tool_use_id: 'call_1', content: [{ text: 'one' }] },
             { tool_use_id: 'call_2', is_error: true, content: [{ text: 'two' }] },
-            { tool_use_id: 'call_other', content: [{ text: '{"rows":1}' }] },
+            { text: 'Result of an earlier call:' },
+            { text: '{"rows":1}' },
           ],
         },
       ],

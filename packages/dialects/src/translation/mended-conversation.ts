@@ -2,12 +2,19 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { CachePoint, Conversation, Part, ResultPart, Turn } from './conversation.ts';
 import type { DroppedFields } from './dropped-fields.ts';
 import { mendedSchemas, type OutputRules } from './schema/mended-schemas.ts';
+import { reminder } from './framed-turns.ts';
+import { firstMessage } from './ordered-turns.ts';
+import { pairedCalls } from './paired-calls.ts';
 
 /** Forms of a request that one API takes and another one refuses. */
 export interface TargetRules {
   output: OutputRules;
   /** Texts refused as empty: without a character, or of white space alone. */
   emptyTexts: 'no-character' | 'white-space';
+  /** System texts: in any place, or at the beginning alone. */
+  system: 'anywhere' | 'first';
+  /** The most sequences that stop an answer, and whether those of white space are refused. */
+  stops: { most: number; takesBlank: boolean };
 }
 
 /** The conversation in the forms of its target. A form without a meaning of its own is changed, not refused. */
@@ -24,8 +31,30 @@ export function* mendedConversation(
     if (filled.parts.length > 0) turns.push(filled);
     yield;
   }
-  if (turns.length === 0) turns.push({ role: 'user', parts: [{ kind: 'text', text: '(no text)' }] });
-  return { ...exact, turns };
+  const paired = yield* pairedCalls(turns);
+  if (paired.length === 0) paired.push({ role: 'user', parts: [{ kind: 'text', text: '(no text)' }] });
+  return {
+    ...exact,
+    turns: rules.system === 'first' ? withReminders(paired) : paired,
+    stop: takenStops(conversation.stop, rules.stops, dropped),
+  };
+}
+
+/** System texts behind the first message are the user's. */
+function withReminders(turns: readonly Turn[]): Turn[] {
+  const first = firstMessage(turns);
+  return turns.map((turn, index) => (turn.role === 'system' && index > first ? reminder(turn) : turn));
+}
+
+/** The first sequences that the target takes. */
+function takenStops(
+  stop: readonly string[],
+  { most, takesBlank }: TargetRules['stops'],
+  dropped: DroppedFields,
+): readonly string[] {
+  const taken = stop.filter((text) => (takesBlank ? text !== '' : /\S/u.test(text))).slice(0, most);
+  if (taken.length < stop.length) dropped.ignoreField('stop');
+  return taken;
 }
 
 const hasNoCharacter = (text: string): boolean => text === '';

@@ -14,7 +14,7 @@ export function* ownTurns(turns: readonly Turn[], origin: string): Steps<Turn[]>
  * Results come right behind their calls, in one message and before all else in it. Successive turns of one side become
  * one, but for those of the model. Empty turns are refused.
  */
-function orderedTurns(turns: readonly Turn[]): Turn[] {
+export function orderedTurns(turns: readonly Turn[]): Turn[] {
   const written: Turn[] = [];
   for (const { role, parts } of withResultsBehindCalls(turns)) {
     const last = written.at(-1);

@@ -12,24 +12,29 @@ const toMessages = translator('chat', 'messages');
 describe('a translated request', () => {
   const odd = '{"2": 1, "1": 12345678901234567890, "q": 1.0, "q": "é\\u0041"}';
 
+  const schema = odd.replace('{', '{"type": "object", "properties": {}, ');
+
   it('keeps arguments and schemas to the letter', async () => {
     const calls = `[{"id":"a","type":"function","function":{"name":"f","arguments":${JSON.stringify(odd)}}}]`;
     const { text } = await toMessages(
-      `{"messages":[{"role":"assistant","tool_calls":${calls}}],"tools":[{"type":"function","function":{"name":"f","parameters":${odd}}}]}`,
+      `{"messages":[{"role":"assistant","tool_calls":${calls}}],"tools":[{"type":"function","function":{"name":"f","parameters":${schema}}}]}`,
     );
     expect(text).toContain(`"input":${odd}`);
-    expect(text).toContain(`"input_schema":${odd}`);
+    expect(text).toContain(`"input_schema":${schema}`);
     const back = await toChat(
-      `{"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${odd}}]}],"tools":[{"name":"f","input_schema":${odd}}]}`,
+      `{"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${odd}}]}],"tools":[{"name":"f","input_schema":${schema}}]}`,
     );
     expect(back.text).toContain(`"arguments":${JSON.stringify(odd)}`);
-    expect(back.text).toContain(`"parameters":${odd}`);
+    expect(back.text).toContain(`"parameters":${schema}`);
   });
 
   it('keeps arguments that are no object as a text', async () => {
     const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{"q":' } }];
-    const { body } = await toMessages({ messages: [...ask, { role: 'assistant', tool_calls: calls }] });
-    expect(body).toMatchObject({ messages: [{}, { content: [{ input: { arguments: '{"q":' } }] }] });
+    const result = { role: 'tool', tool_call_id: 'a', content: 'Bad JSON.' };
+    const { body } = await toMessages({
+      messages: [...ask, { role: 'assistant', tool_calls: calls }, result],
+    });
+    expect(body).toMatchObject({ messages: [{}, { content: [{ input: { arguments: '{"q":' } }] }, {}] });
   });
 
   it('gives each call an id that the provider takes, the same in each request', async () => {

@@ -38,6 +38,7 @@ export function translationFor(
     macs,
     ...overlayOf(model),
     cache: model.cache,
+    isAtVendor: model.provider.kind === 'anthropic',
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? true,
     tokenLimit: limitNameAt(model.provider.base_url),
