@@ -7,6 +7,8 @@ export interface Received {
   /** Topic, partition and offset; or the sending service. */
   origin: string;
   payload: Buffer;
+  /** Whether the code of this process has just written it, by the shapes of its reader. */
+  isChecked?: boolean;
 }
 
 /**

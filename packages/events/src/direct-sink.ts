@@ -4,7 +4,7 @@ const deadlineMs = 10_000;
 
 export interface DirectSinkOptions {
   /** Sends CloudEvents JSON, in order, to the consuming service; resolves when they are stored durably. */
-  send: (events: string[], options: { deadlineMs: number }) => Promise<unknown>;
+  send: (events: string[], options: { deadlineMs: number; isFresh: boolean }) => Promise<unknown>;
   /** Whether an error of `send` says the message was too large. */
   isTooLarge: (error: unknown) => boolean;
 }
@@ -17,10 +17,10 @@ export class DirectSink implements EventSink {
     this.#options = options;
   }
 
-  async publish(batches: readonly PartitionBatch[]): Promise<void> {
+  async publish(batches: readonly PartitionBatch[], { isFresh = false } = {}): Promise<void> {
     const { send, isTooLarge } = this.#options;
     const events = batches.flatMap((batch) => batch.events.map(({ json }) => json));
-    await send(events, { deadlineMs }).catch((error: unknown) => {
+    await send(events, { deadlineMs, isFresh }).catch((error: unknown) => {
       throw isTooLarge(error) ? new RejectedBatchError('size', error) : error;
     });
   }

@@ -22,8 +22,9 @@ export class RejectedBatchError extends Error {
 export interface EventSink {
   /**
    * Resolves when all events are stored durably. Throws `RejectedBatchError` when some were rejected. Events may have
-   * been stored even if it throws. Without events, it resolves if the sink can be reached.
+   * been stored even if it throws. Without events, it resolves if the sink can be reached. `isFresh`: whether this
+   * process has just written the events, so that a consumer inside it need not check their shapes.
    */
-  publish(batches: readonly PartitionBatch[]): Promise<void>;
+  publish(batches: readonly PartitionBatch[], options?: { isFresh?: boolean }): Promise<void>;
   close(): Promise<void>;
 }

@@ -97,7 +97,10 @@ describe.each([
     it('brings the request there and the answer back', async () => {
       expect(await ask(await peer())).toEqual(settings);
       expect(seen).toMatchObject([
-        { request: { tenantId: 't1' }, context: { caller: 'chat', principal: null } },
+        {
+          request: { tenantId: 't1' },
+          context: { caller: 'chat', isLocal: addresses() === local, principal: null },
+        },
       ]);
     });
 

@@ -122,7 +122,9 @@ export class LocalServer {
     const leave = this.#inFlight.add(stop);
     try {
       const outcome = await served.runner.run(served, {
-        ...{ ...call, caller: () => call.caller },
+        ...call,
+        caller: () => call.caller,
+        isLocal: true,
         request: requestDeserialize(call.request) as unknown,
       });
       if ('failed' in outcome) return outcome;

@@ -40,6 +40,8 @@ export interface ArrivedCall extends CallFields {
   request: unknown;
   /** Resolves with the verified name of the calling service. */
   caller: () => Promise<string> | string;
+  /** As in {@link RpcContext}. Default: false. */
+  isLocal?: boolean;
   /** As in {@link RpcContext}. */
   signal: AbortSignal;
 }
@@ -91,6 +93,7 @@ export class RpcRunner {
     });
     return {
       caller,
+      isLocal: call.isLocal === true,
       ...actsFor,
       assertion: assertion ?? null,
       ...{ deadline, signal, requestId, trace },

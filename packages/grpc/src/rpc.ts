@@ -14,6 +14,8 @@ import type { ServiceDefinition } from '@grpc/grpc-js';
 export interface RpcContext {
   /** The calling service, verified by its token. */
   caller: string;
+  /** Whether it runs in this process. */
+  isLocal: boolean;
   /** The principal the caller acts for, if it sent an assertion of the edge. */
   principal: Principal | null;
   /** The assertion or delegation itself, to be passed on. */

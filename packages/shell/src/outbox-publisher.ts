@@ -72,7 +72,8 @@ export function eventSink(
   if (consumer === undefined || consumerName === undefined) return null;
   const peer = shell.peer(consumerName, consumer, EventsServiceClient);
   return new DirectSink({
-    send: (events, sending) => peer.call('take', { topic, source, events }, sending),
+    send: (events, { deadlineMs, isFresh: fresh }) =>
+      peer.call('take', { topic, source, events, fresh }, { deadlineMs }),
     isTooLarge: isMessageTooLarge,
   });
 }

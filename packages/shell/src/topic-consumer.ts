@@ -32,14 +32,18 @@ function takeEvents(
 ): Rpc<TakeRequest, TakeResponse> {
   return {
     callers: sendersTo(name),
-    handle: async ({ topic, source, events }, { caller }) => {
+    handle: async ({ topic, source, events, fresh }, { caller, isLocal }) => {
       const take = takers.get(topic);
       const publishers: readonly string[] = publishersOf(topic as Topic, name);
       if (take === undefined)
         throw new AppError('invalid_value', 'This service takes other events.', { param: 'topic' });
       if (!publishers.includes(caller)) throw callerNotAllowed(caller);
       await take(
-        events.map((text) => ({ origin: source, payload: Buffer.from(text) })),
+        events.map((text) => ({
+          origin: source,
+          payload: Buffer.from(text),
+          isChecked: fresh && isLocal,
+        })),
         caller,
       );
       return {};

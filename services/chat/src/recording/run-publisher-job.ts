@@ -114,7 +114,7 @@ export class RunPublisher {
   async #send(sink: EventSink, rows: readonly PublishedRow[], events: readonly Written[]): Promise<void> {
     try {
       for (const batch of inBatches(events, ({ json }) => json.length, limits))
-        await sink.publish(byPartition(batch));
+        await sink.publish(byPartition(batch), { isFresh: true });
       this.#metrics.published.inc(events.length);
       for (const row of rows) row.log.published(row);
       if (this.#state === 'probing') this.#state = 'open';

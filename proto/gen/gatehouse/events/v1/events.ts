@@ -26,13 +26,18 @@ export interface TakeRequest {
   source: string;
   /** One CloudEvent in JSON each, in order. */
   events: string[];
+  /**
+   * Whether the sending process has just written the events itself: a consumer in the same process does not check their
+   * shapes.
+   */
+  fresh: boolean;
 }
 
 export interface TakeResponse {
 }
 
 function createBaseTakeRequest(): TakeRequest {
-  return { topic: "", source: "", events: [] };
+  return { topic: "", source: "", events: [], fresh: false };
 }
 
 export const TakeRequest: MessageFns<TakeRequest> = {
@@ -45,6 +50,9 @@ export const TakeRequest: MessageFns<TakeRequest> = {
     }
     for (const v of message.events) {
       writer.uint32(26).string(v!);
+    }
+    if (message.fresh !== false) {
+      writer.uint32(32).bool(message.fresh);
     }
     return writer;
   },
@@ -84,6 +92,14 @@ export const TakeRequest: MessageFns<TakeRequest> = {
             }
 
             message.events.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.fresh = reader.bool();
             continue;
           }
         }
