@@ -45,6 +45,8 @@ export const maxInnerMembers = 10_000;
 export const maxElements = 50_000;
 /** A request for more embeddings is refused, as by OpenAI. */
 export const maxInputs = 2_048;
+/** Vectors of a larger answer of OpenAI's API stay in the provider's encoding: other servers take more inputs. */
+export const maxEmbeddings = 16_384;
 /** A vector with more dimensions counts as no vector: 64 vectors fit in one message of gRPC. */
 export const maxDimensions = 8_192;
 /** Content nested deeper counts as nothing. */

@@ -17,6 +17,13 @@ describe('an answer with vectors', () => {
     expect(await read({ data: [{ embedding: [1] }, { embedding: [2] }] }, 2)).toEqual([[1], [2]]);
   });
 
+  it('may have them in base64, of a server that was asked for numbers', async () => {
+    expect(await read({ data: [{ embedding: 'AACAPwAAIMA=' }, { embedding: [2, 3] }] }, 2)).toEqual([
+      [1, -2.5],
+      [2, 3],
+    ]);
+  });
+
   it.each<[string, unknown]>([
     ['no vectors', {}],
     ['none at all', null],
@@ -29,7 +36,11 @@ describe('an answer with vectors', () => {
     ['a number beyond a float', { data: [[1e39], [1]].map((embedding, index) => ({ index, embedding })) }],
     ['null for a number', { data: [[null], [1]].map((embedding, index) => ({ index, embedding })) }],
     ['texts for numbers', { data: [['1'], ['2']].map((embedding, index) => ({ index, embedding })) }],
-    ['base64', { data: ['AACAPw==', 'AACAPw=='].map((embedding, index) => ({ index, embedding })) }],
+    [
+      'base64 of parts of floats',
+      { data: ['AACA', 'AACA'].map((embedding, index) => ({ index, embedding })) },
+    ],
+    ['base64 of infinity', { data: ['AACAfw==', '//8='].map((embedding, index) => ({ index, embedding })) }],
     ['entries that are none', { data: [null, 7] }],
     [
       'vectors that are too long',

@@ -1,5 +1,6 @@
 import { elementRanges, isParsable, memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import { maxDimensions } from '../bounds.ts';
+import { decoded } from './embedding-encoding.ts';
 
 /**
  * The vectors of an embeddings answer, in the order of its texts. Null unless there is one vector for each text, all of
@@ -14,7 +15,8 @@ export async function readEmbeddings(
   const vectors = new Map<unknown, number[]>();
   for (const [place, entry] of data.entries()) {
     const { index = place, embedding } = Object(entry) as { index?: unknown; embedding?: unknown };
-    if (isVector(embedding)) vectors.set(index, embedding);
+    const vector = decoded(embedding) ?? embedding;
+    if (isVector(vector)) vectors.set(index, vector);
   }
   const ordered = Array.from({ length: texts }, (_, index) => vectors.get(index) ?? []);
   const dimensions = ordered[0]?.length ?? 0;

@@ -5,6 +5,7 @@ import { SampleBuilder, type TextSample, estimateTokens } from '../usage/token-e
 import { RequestText, type Share } from '../wire/request-text.ts';
 import { bedrockEmbedder, inputTypes, takesPurpose, type BedrockEmbedder } from '../bedrock-embedders.ts';
 import type { AnsweringModel, AnswerView, RequestSource, Rewrite } from '../dialect.ts';
+import { encoded, inEncoding } from './embedding-encoding.ts';
 import { tokensIn } from './message-text.ts';
 import { OpenAiRequest, plainText } from './openai-request.ts';
 import { rewriteRequest } from './request-rewrite.ts';
@@ -158,7 +159,7 @@ const shapes: Partial<Record<UpstreamApi, Shape>> = {
   converse: { list: 'data', vector: 'embedding', usage: 'usage' },
 };
 
-/** Shows embeddings of other APIs as those of OpenAI's, which stay as they are. */
+/** Shows embeddings of other APIs as those of OpenAI's, which stay as they are but for their encoding. */
 class EmbeddingsView implements AnswerView {
   /** Texts of the request, for an answer without their number of tokens. */
   readonly #sample: TextSample;
@@ -176,7 +177,7 @@ class EmbeddingsView implements AnswerView {
   /** Throws `provider_invalid_response` for an answer without vectors. */
   async whole(bytes: Buffer, tenantId: string, { api, upstreamModel }: AnsweringModel): Promise<Buffer> {
     const shape = shapes[api];
-    if (shape === undefined) return bytes;
+    if (shape === undefined) return inEncoding(bytes, { isBase64: this.#isBase64, tenantId });
     const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
     const list = members?.get(shape.list);
     const entries = list && (await elementRanges(bytes, list, { tenantId, max: maxInputs }));
@@ -203,11 +204,9 @@ class EmbeddingsView implements AnswerView {
 
   async #vector(bytes: Buffer, values: Range, tenantId: string): Promise<Buffer> {
     if (!this.#isBase64) return bytes.subarray(values.from, values.until);
-    const vector = await parsedPart(bytes, values, tenantId);
-    if (!Array.isArray(vector) || !vector.every((value) => typeof value === 'number')) throw invalid();
-    const floats = Buffer.alloc(vector.length * floatBytes);
-    for (const [index, value] of vector.entries()) floats.writeFloatLE(value, index * floatBytes);
-    return Buffer.from(`"${floats.toString('base64')}"`);
+    const vector = await encoded(bytes, values, { isBase64: true, tenantId });
+    if (vector === null) throw invalid();
+    return vector;
   }
 
   async #tokens(usage: unknown): Promise<number> {
@@ -215,8 +214,6 @@ class EmbeddingsView implements AnswerView {
     return reported?.inputTokens ?? estimateTokens(this.#sample);
   }
 }
-
-const floatBytes = 4;
 
 function invalid(): AppError {
   return new AppError('provider_invalid_response', 'The provider returned no embeddings.');
