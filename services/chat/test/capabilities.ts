@@ -13,6 +13,8 @@ import {
   weather,
 } from './capability-samples.ts';
 
+const cached = { cache_control: { type: 'ephemeral' } };
+
 /** In the order of the page. */
 export const capabilities: readonly Capability[] = [
   { name: 'text', asked: { chat: {}, responses: {}, messages: {}, gemini: {} }, sign: /"Go"/ },
@@ -314,14 +316,9 @@ export const capabilities: readonly Capability[] = [
   {
     name: 'places to cache the prompt up to',
     asked: {
-      messages: {
-        messages: [
-          {
-            role: 'user',
-            content: [{ type: 'text', text: 'Go', cache_control: { type: 'ephemeral' } }],
-          },
-        ],
-      },
+      chat: { messages: [{ role: 'user', content: [{ type: 'text', text: 'Go', ...cached }] }] },
+      responses: { input: [{ role: 'user', content: [{ type: 'input_text', text: 'Go', ...cached }] }] },
+      messages: { messages: [{ role: 'user', content: [{ type: 'text', text: 'Go', ...cached }] }] },
     },
     sign: /cache/,
   },

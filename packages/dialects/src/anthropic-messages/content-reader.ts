@@ -6,11 +6,11 @@ import {
   type Part,
   type ReasoningSignature,
   type TextPart,
-  type CachePoint,
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
+import { cachePointOf, withCachePoint } from '../translation/cache-points.ts';
 import { foreignFile, hostedParts } from '../translation/hosted-history.ts';
 import { dataSource, mediaPart } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
@@ -208,23 +208,4 @@ export function thinkingPart({
     text: isRedacted ? '' : textOf(thinking),
     signature: readMarked(text) ?? reasoningSignature,
   };
-}
-
-/** The member of a block, a tool or a request by which a client asks for the prompt up to its end to be cached. */
-export const cacheHint = 'cache_control';
-
-export function cachePointOf(value: unknown): CachePoint {
-  const hint = (Object(value) as Fields)[cacheHint];
-  if (typeof hint !== 'object' || hint === null) return {};
-  return { cacheTtl: (hint as Fields)['ttl'] === '1h' ? '1h' : '5m' };
-}
-
-/** The parts of a block, or of a turn, of which the last one ends what is cached. Thoughts can't. */
-export function withCachePoint(parts: readonly Part[], value: unknown): Part[] {
-  const point = cachePointOf(value);
-  const last = parts.at(-1);
-  if (point.cacheTtl === undefined || last === undefined) return [...parts];
-  return last.kind === 'thinking' || last.kind === 'refusal'
-    ? [...parts]
-    : [...parts.slice(0, -1), { ...last, ...point }];
 }

@@ -12,13 +12,27 @@ import type {
   TextPart,
 } from '../translation/conversation.ts';
 import { DeferredText, RawJson, writeJson } from '../wire/json-text.ts';
+import { cacheHint, type CachePoints } from '../translation/cache-points.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { plainText, typeOf } from '../translation/media.ts';
 import { isText } from '../file-types.ts';
 import { parsedBytes } from '../bounds.ts';
 
-/** The blocks of a part. Other providers' thoughts have no block. */
-export function blockOf(part: Part, dropped: DroppedFields): Fields[] {
+/** The blocks of a part, the last of which ends what is cached where the part has a point. */
+export function blocksOf(part: Part, points: CachePoints, dropped: DroppedFields): Fields[] {
+  const blocks = blockOf(part, dropped);
+  const last = blocks.at(-1);
+  if (last === undefined || !('cacheTtl' in part)) return blocks;
+  return [...blocks.slice(0, -1), { ...last, ...cacheControl(points.behind(part)) }];
+}
+
+/** The member of a block or a tool for the life of its point. */
+export function cacheControl(ttl: '5m' | '1h' | null): Fields {
+  return ttl === null ? {} : { [cacheHint]: { type: 'ephemeral', ...(ttl === '1h' && { ttl }) } };
+}
+
+/** Other providers' thoughts have no block. */
+function blockOf(part: Part, dropped: DroppedFields): Fields[] {
   switch (part.kind) {
     case 'text':
     case 'refusal':

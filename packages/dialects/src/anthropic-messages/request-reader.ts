@@ -19,7 +19,8 @@ import {
   type Members,
 } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { cacheHint, cachePointOf, withCachePoint, readContent, systemParts } from './content-reader.ts';
+import { cacheHint, cachePointOf, withFinalPoint } from '../translation/cache-points.ts';
+import { readContent, systemParts } from './content-reader.ts';
 
 export const fieldNames: FieldNames = {
   ...usualNames,
@@ -113,9 +114,7 @@ function* turnsOf(
   }
   dropped.isHistory = false;
   noteBegun(turns, dropped);
-  const last = turns.at(-1);
-  if (last !== undefined) last.parts = withCachePoint(last.parts, body);
-  return turns;
+  return withFinalPoint(turns, body);
 }
 
 interface Compaction {

@@ -6,7 +6,9 @@ import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { framed, type Frame } from '../translation/framed-turns.ts';
 import { ownTurns, splitSystem } from '../translation/ordered-turns.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { blockOf } from './content-writer.ts';
+import { CachePoints } from '../translation/cache-points.ts';
+import { pointPlaces } from './cache-points.ts';
+import { blocksOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
 import { toolsOf } from './tool-writer.ts';
 
@@ -28,16 +30,18 @@ export function* writeRequest(
   const split = splitSystem(turns, { keepsThoughts: isThinking });
   const { system } = split;
   const messages = framed(split.messages, frameOf(facts, isThinking), dropped);
+  const points = new CachePoints({ ...conversation, turns }, pointPlaces(facts), dropped);
+  const tools = toolsOf(conversation, points, dropped);
   const format = output?.kind === 'schema' && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
   return {
     model: facts.name,
     max_tokens: limit,
-    ...(system.length > 0 && { system: system.map(({ text }) => ({ type: 'text', text })) }),
-    messages: messages.map((turn) => messageOf(turn, dropped)),
+    ...(system.length > 0 && { system: system.flatMap((part) => blocksOf(part, points, dropped)) }),
+    messages: messages.map((turn) => messageOf(turn, points, dropped)),
     ...(thinking !== null && { thinking }),
     ...(stop.length > 0 && { stop_sequences: stop }),
     ...samplingOf(conversation, { isThinking, facts, dropped }),
-    ...toolsOf(conversation, dropped),
+    ...tools,
     ...((format || effort !== null) && {
       output_config: { ...(effort !== null && { effort }), ...(format && { format }) },
     }),
@@ -59,8 +63,8 @@ function frameOf(facts: ModelFacts, isThinking: boolean): Frame {
   };
 }
 
-function messageOf({ role, parts }: Turn, dropped: DroppedFields): { role: string; content: unknown[] } {
-  return { role, content: parts.flatMap((part) => blockOf(part, dropped)) };
+function messageOf({ role, parts }: Turn, points: CachePoints, dropped: DroppedFields): object {
+  return { role, content: parts.flatMap((part) => blocksOf(part, points, dropped)) };
 }
 
 /** Parameters of sampling by Anthropic's names. */

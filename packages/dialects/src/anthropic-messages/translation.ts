@@ -3,7 +3,8 @@ import { readAnswer, writeAnswer } from './response.ts';
 import { withTooLongWords } from '../translation/too-long.ts';
 import { MessageSource } from './event-source.ts';
 import { MessageWriter } from './event-writer.ts';
-import { cacheHint } from './content-reader.ts';
+import { cacheHint } from '../translation/cache-points.ts';
+import { pointPlaces } from './cache-points.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { takesSystemInMiddle, writeRequest } from './request-writer.ts';
 import { claudeOutput } from '../translation/schema/mended-schemas.ts';
@@ -14,7 +15,7 @@ const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tool
 export const anthropicMessagesTranslation = {
   thoughtIds: null,
   signaturePlace: '`signature` in `thinking` block',
-  cacheHint,
+  ...{ cacheHint, marksCache: true, pointPlaces },
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongWords('prompt is too long'),
   rules: (facts) => ({

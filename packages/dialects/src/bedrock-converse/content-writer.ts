@@ -3,7 +3,8 @@ import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
-import type { CachePoints } from './cache-points.ts';
+import type { CachePoints } from '../translation/cache-points.ts';
+import { pointBlocks } from './cache-points.ts';
 import { familyOf, originOf } from '../model-facts.ts';
 import { isText } from '../file-types.ts';
 
@@ -25,7 +26,7 @@ export function writeMessages(turns: readonly Turn[], options: ConverseOptions):
   for (const { role, parts } of turns) {
     const content = parts.flatMap((part) => [
       ...writer.blocks(part, role),
-      ...('cacheTtl' in part ? options.points.behind(part) : []),
+      ...('cacheTtl' in part ? pointBlocks(options.points.behind(part)) : []),
     ]);
     const last = messages.at(-1);
     if (content.length === 0) continue;

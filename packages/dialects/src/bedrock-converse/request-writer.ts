@@ -8,7 +8,8 @@ import { emptySchema } from '../anthropic-messages/tool-writer.ts';
 import { framed } from '../translation/framed-turns.ts';
 import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { CachePoints } from './cache-points.ts';
+import { CachePoints } from '../translation/cache-points.ts';
+import { pointBlocks, pointPlaces } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
 import { factsOf, familyOf, originOf } from '../model-facts.ts';
 import { effortOf, lowToHigh } from '../translation/effort.ts';
@@ -28,14 +29,14 @@ export function* writeRequest(
   const turns = yield* ownTurns(conversation.turns, originOf(facts));
   const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, dropped });
   const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, dropped });
-  const points = new CachePoints({ ...conversation, turns }, facts, dropped);
+  const points = new CachePoints({ ...conversation, turns }, pointPlaces(facts), dropped);
   const tools = toolsIn({ ...conversation, turns }, { facts, dropped, points });
   const split = splitSystem(turns, reasoning);
   const { system } = split;
   const takesPrefill = factsOf(facts).takesPrefill && !reasoning.isThinking;
   const frame = { beginsWithUser: true, takesPrefill, takesSystem: false };
   const messages = framed(split.messages, frame, dropped);
-  const systemBlocks = system.flatMap((part) => [{ text: part.text }, ...points.behind(part)]);
+  const systemBlocks = system.flatMap((part) => [{ text: part.text }, ...pointBlocks(points.behind(part))]);
   const inference = {
     ...(limit !== Infinity && { maxTokens: limit }),
     ...sampling.common,
@@ -102,7 +103,10 @@ function toolsIn(
   if (parallel === false && (isOff || familyOf(facts) !== 'claude')) dropped.ignoreField('parallel');
   if (isOff && called.length === 0) return { config: null, additional: {} };
   const isClaude = familyOf(facts) === 'claude';
-  const write = (tool: Tool): Fields[] => [writeTool(tool, isClaude, dropped), ...points.behindTool(tool)];
+  const write = (tool: Tool): Fields[] => [
+    writeTool(tool, isClaude, dropped),
+    ...pointBlocks(points.behindTool(tool)),
+  ];
   if (isOff) {
     // Converse itself can't forbid calls: models other than Claude get a tool of no use in place of theirs.
     const known = tools.length > 0 ? tools : called;

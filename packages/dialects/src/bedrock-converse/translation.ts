@@ -1,6 +1,6 @@
 import { countedMembers, type ModelFacts, type ProviderFormat } from '../translation/api.ts';
 import { readAnswer } from './response.ts';
-import { hasCachePoints } from './cache-points.ts';
+import { pointPlaces } from './cache-points.ts';
 import { ConverseSource } from './stream.ts';
 import { writeRequest } from './request-writer.ts';
 import { familyOf } from '../model-facts.ts';
@@ -16,7 +16,7 @@ function outputOf(facts: ModelFacts): OutputRules {
 
 /** Bedrock's Converse, in which providers are called and no client asks. */
 export const bedrockConverseTranslation = {
-  ...{ writeRequest, readAnswer, hasCachePoints },
+  ...{ writeRequest, readAnswer, pointPlaces },
   rules: (facts) => ({
     ...{ emptyTexts: 'white-space', system: 'first' },
     stops: { most: Infinity, takesBlank: familyOf(facts) !== 'claude' },

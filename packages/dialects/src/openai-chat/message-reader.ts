@@ -11,6 +11,7 @@ import type {
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { pointIn, withCachePoint } from '../translation/cache-points.ts';
 import { foreignFile, hostedParts } from '../translation/hosted-history.ts';
 import { fileSource, mediaPart, sourceOf } from '../translation/media.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
@@ -53,17 +54,31 @@ function turnOf(
   const role = textOf((Object(message) as Fields)['role']);
   if (!isRole(role)) throw dropped.unsupportedParameter(`${at}.role`);
   const fields = dropped.members<string>(message, 'messages', translated[role]);
+  const parts = withCachePoint(messageParts(role, fields, { at, dropped, ids, index }), message);
+  if (role === 'assistant') return { role, parts };
+  return { role: role === 'system' || role === 'developer' ? 'system' : 'user', parts };
+}
+
+function messageParts(
+  role: keyof typeof translated,
+  fields: Fields,
+  {
+    at,
+    dropped,
+    ids,
+    index,
+  }: { at: string; dropped: DroppedFields; ids: Map<string, string>; index: number },
+): Part[] {
   switch (role) {
-    case 'system':
-    case 'developer':
-      return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, dropped) };
     case 'assistant':
-      return { role: 'assistant', parts: assistantParts(fields, { at, dropped, ids, index }) };
+      return assistantParts(fields, { at, dropped, ids, index });
     case 'tool':
     case 'function':
-      return { role: 'user', parts: [resultOf(fields, { at, dropped, ids })] };
+      return [resultOf(fields, { at, dropped, ids })];
+    case 'system':
+    case 'developer':
     case 'user':
-      return { role: 'user', parts: contentOf(fields['content'], `${at}.content`, dropped) };
+      return contentOf(fields['content'], `${at}.content`, dropped);
   }
 }
 
@@ -76,7 +91,8 @@ function resultOf(
   { at, dropped, ids }: { at: string; dropped: DroppedFields; ids: ReadonlyMap<string, string> },
 ): ResultPart {
   const callId = textIn(id) ?? ids.get(textOf(name)) ?? '';
-  return { kind: 'result', callId, parts: contentOf(content, `${at}.content`, dropped), isError: false };
+  const parts = contentOf(content, `${at}.content`, dropped);
+  return { kind: 'result', callId, parts, isError: false, ...pointIn(parts) };
 }
 
 function assistantParts(
@@ -162,7 +178,7 @@ function textParts(content: unknown, at: string, dropped: DroppedFields): Part[]
       const { refusal } = dropped.members(part, '', ['type', 'refusal']);
       return [{ kind: 'refusal', text: textOf(refusal) }];
     }
-    if (type !== 'thinking') return partOf(part, `${at}[${index}]`, dropped);
+    if (type !== 'thinking') return withCachePoint(partOf(part, `${at}[${index}]`, dropped), part);
     dropped.ignore('thinking');
     return [];
   });
@@ -171,7 +187,9 @@ function textParts(content: unknown, at: string, dropped: DroppedFields): Part[]
 function contentOf(content: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
   if (isFields(content)) throw dropped.unsupportedParameter(at, 'It takes a text or a list.');
-  return listOf(content).flatMap((part, index) => partOf(part, `${at}[${index}]`, dropped));
+  return listOf(content).flatMap((part, index) =>
+    withCachePoint(partOf(part, `${at}[${index}]`, dropped), part),
+  );
 }
 
 function partOf(part: unknown, at: string, dropped: DroppedFields): (TextPart | MediaPart)[] {

@@ -19,6 +19,7 @@ import {
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { freeformText } from '../translation/tool-names.ts';
 import { readTurns } from './message-reader.ts';
+import { cachePointOf, withFinalPoint } from '../translation/cache-points.ts';
 
 export const fieldNames: FieldNames = {
   ...usualNames,
@@ -56,7 +57,7 @@ export function* readRequest(
       throw dropped.unsupportedParameter(name);
   const fields = dropped.members(request, '', [...translated, ...Object.keys(harmless)]) as RequestMembers;
   const { choice, allowed } = choiceOf(fields, dropped);
-  const turns = yield* readTurns(fields['messages'], dropped);
+  const turns = withFinalPoint(yield* readTurns(fields['messages'], dropped), request);
   const tools = yield* toolsOf(fields, source, dropped);
   return {
     turns,
@@ -102,8 +103,10 @@ function toolOf(
 ): Tool {
   const names = ['type', 'function', 'custom'] as const;
   const { type = 'function', function: called, custom } = dropped.members(tool, 'tools', names);
-  if (type === 'function') return functionOf(called, source?.member('function') ?? null, dropped);
-  if (type === 'custom') return freeformOf(custom, dropped);
+  const point = { ...cachePointOf(called), ...cachePointOf(tool) };
+  if (type === 'function')
+    return { ...functionOf(called, source?.member('function') ?? null, dropped), ...point };
+  if (type === 'custom') return { ...freeformOf(custom, dropped), ...point };
   throw dropped.unsupportedParameter(
     `${at}.type`,
     `The model has no tool of the type ${String(type).slice(0, 64)}.`,

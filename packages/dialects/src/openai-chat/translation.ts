@@ -8,11 +8,13 @@ import { ChunkSource } from './event-source.ts';
 import { ChunkWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
+import { cacheHint } from '../translation/cache-points.ts';
 import { anyOutput } from '../translation/schema/mended-schemas.ts';
 
 /** OpenAI's chat completions. */
 export const openAiChatTranslation = {
   thoughtIds: chatIds,
+  cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongCode,
   rules: (facts) => ({

@@ -10,6 +10,7 @@ import type {
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
+import { pointIn, withCachePoint } from '../translation/cache-points.ts';
 import { foreignFile, hostedParts } from '../translation/hosted-history.ts';
 import { fileSource, mediaPart, sourceOf } from '../translation/media.ts';
 import { readMarked } from '../translation/signatures.ts';
@@ -22,7 +23,7 @@ export function* readInput(input: unknown, dropped: DroppedFields): Steps<Turn[]
   const past = items.findLastIndex(isOfModel);
   for (const [index, item] of items.entries()) {
     dropped.isHistory = index <= past;
-    const turn = turnOf(item, `input[${index}]`, dropped);
+    const turn = markedTurn(turnOf(item, `input[${index}]`, dropped), item);
     const last = turns.at(-1);
     const joins = turn?.role === 'assistant' || turn?.parts.every(({ kind }) => kind === 'result');
     const isSame = turn !== null && last?.role === turn.role;
@@ -34,6 +35,10 @@ export function* readInput(input: unknown, dropped: DroppedFields): Steps<Turn[]
   dropped.isHistory = false;
   if (turns.length === 0) assertReadable(items, dropped);
   return turns;
+}
+
+function markedTurn(turn: Turn | null, item: unknown): Turn | null {
+  return turn === null ? null : { ...turn, parts: withCachePoint(turn.parts, item) };
 }
 
 function isOfModel(item: unknown): boolean {
@@ -96,7 +101,8 @@ function turnOf(input: unknown, at: string, dropped: DroppedFields): Turn | null
     case 'function_call_output':
     case 'custom_tool_call_output': {
       const parts = contentParts(output, `${at}.output`, dropped).filter((part) => part.kind !== 'refusal');
-      const result = { kind: 'result', callId: textOf(callId), parts, isError: false } as const;
+      const called = { kind: 'result', callId: textOf(callId), isError: false } as const;
+      const result = { ...called, parts, ...pointIn(parts) };
       return { role: 'user', parts: [result] };
     }
     case 'reasoning':
@@ -152,7 +158,9 @@ type ContentPart = TextPart | MediaPart | Extract<Part, { kind: 'refusal' }>;
 
 function contentParts(content: unknown, at: string, dropped: DroppedFields): ContentPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
-  return listOf(content).flatMap((part, index) => partsOf(part, `${at}[${index}]`, dropped));
+  return listOf(content).flatMap((part, index) =>
+    withCachePoint(partsOf(part, `${at}[${index}]`, dropped), part),
+  );
 }
 
 function partsOf(part: unknown, at: string, dropped: DroppedFields): ContentPart[] {

@@ -14,6 +14,7 @@ import { usualNames, type FieldNames, type DroppedFields } from '../translation/
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { readInput } from './input-reader.ts';
 import { readTools } from './tool-reader.ts';
+import { withFinalPoint } from '../translation/cache-points.ts';
 
 export const fieldNames: FieldNames = {
   ...usualNames,
@@ -47,7 +48,7 @@ export function* readRequest(
   const fields: Fields = fieldsOf(request, dropped);
   const { choice, allowed } = choiceOf(fields['tool_choice'], dropped);
   const instructions = textIn(fields['instructions']);
-  const turns = yield* readInput(fields['input'], dropped);
+  const turns = withFinalPoint(yield* readInput(fields['input'], dropped), request);
   const tools = yield* readTools(fields, source, dropped);
   return {
     turns: instructions

@@ -3,6 +3,7 @@ import { offeredTools } from './hosted-calls.ts';
 import type { Tool } from '../translation/conversation.ts';
 import { booleanIn, textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
+import { cachePointOf } from '../translation/cache-points.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { freeformText } from '../translation/tool-names.ts';
@@ -60,7 +61,7 @@ function* toolOf(tool: unknown, place: Place): Steps<Tool[]> {
   const names = ['type', 'name', 'description', ...(membersOf[String(type)] ?? [])] as const;
   const fields = dropped.members<string>(tool, 'tools', names);
   const { name, description, parameters, strict, format } = fields;
-  const named = { name: textOf(name), namespace };
+  const named = { name: textOf(name), namespace, ...cachePointOf(tool) };
   if (type === 'function') {
     const schemaJson = isFields(parameters) ? (source?.textOf('parameters') ?? null) : null;
     const isStrict = booleanIn(strict);

@@ -11,6 +11,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { CutTexts } from '../wire/cut-texts.ts';
 import { RawJson, type JsonSource } from '../wire/json-text.ts';
 import { maxEchoedBytes } from '../bounds.ts';
+import { cacheHint } from '../translation/cache-points.ts';
 import { anyOutput } from '../translation/schema/mended-schemas.ts';
 
 const counted = [
@@ -22,6 +23,7 @@ const counted = [
 export const openAiResponsesTranslation = {
   thoughtIds: null,
   signaturePlace: '`encrypted_content` of a `reasoning` item',
+  cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, echoedFields },
   formatError: withTooLongCode,
   rules: () => ({

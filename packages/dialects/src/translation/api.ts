@@ -2,6 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
 import type { FactsOverlay } from '../model-facts.ts';
 import type { Answer } from './answer.ts';
+import type { PointPlaces } from './cache-points.ts';
 import type { IdRule } from './call-ids.ts';
 import type { Conversation } from './conversation.ts';
 import type { CutTexts } from '../wire/cut-texts.ts';
@@ -21,6 +22,8 @@ export interface ClientFormat {
   fieldNames: FieldNames;
   /** The name of the member for caching of the prompt, in objects of a request; absent without one. */
   cacheHint?: string;
+  /** Whether its clients mark what is cached, so that a request without marks wants no cache. */
+  marksCache?: boolean;
   /**
    * The ids of calls by which thoughts are known, for clients without a place for signatures; null for clients with
    * one.
@@ -50,8 +53,8 @@ export interface ProviderFormat {
   /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
   readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
   eventSource(facts: ModelFacts): EventSource;
-  /** Whether a model takes places up to which its prompt is cached. */
-  hasCachePoints?(facts: ModelFacts): boolean;
+  /** The places up to which a model caches its prompt on request; null for a model without, absent for an API without. */
+  pointPlaces?(facts: ModelFacts): PointPlaces | null;
   /** Absent where providers count no tokens. */
   counts?: CountedFormat;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ask, translator } from '../../test/translating.ts';
 
-/** Places of messages up to which a prompt is cached, for models of Bedrock’s Converse. */
+/** Marks of clients up to which a prompt is cached. */
 
 const toConverse = translator('messages', 'converse');
 const cached = { cache_control: { type: 'ephemeral' } };
@@ -90,10 +90,101 @@ describe('cache_control of messages', () => {
     expect(written).not.toContain('cache');
     expect(ignored).toEqual(['cache_control']);
   });
+});
 
-  it('reaches no model from clients of another API', async () => {
-    const messages = [{ role: 'user', content: [text('Go', cached)] }];
-    const { text: written, ignored } = await translator('chat', 'converse')({ messages }, claude);
+const fromClients = [
+  [
+    'chat',
+    {
+      messages: [
+        { role: 'system', content: [{ type: 'text', text: 'Be kind.', ...cached }] },
+        { role: 'user', content: 'Go', ...cached },
+      ],
+    },
+  ],
+  [
+    'responses',
+    {
+      input: [
+        { role: 'developer', content: [{ type: 'input_text', text: 'Be kind.', ...cached }] },
+        { type: 'message', role: 'user', content: 'Go', ...cached },
+      ],
+    },
+  ],
+] as const;
+
+describe('cache_control of chat completions and responses', () => {
+  it.each(fromClients)('reaches Claude from %s', async (client, request) => {
+    const messages = await translator(client, 'messages')(request, { name: 'claude-sonnet-4-5' });
+    expect(messages.body).toMatchObject({
+      system: [text('Be kind.', cached)],
+      messages: [{ role: 'user', content: [text('Go', cached)] }],
+    });
+    const converse = await translator(client, 'converse')(request, claude);
+    expect(converse.body).toMatchObject({
+      system: [{ text: 'Be kind.' }, point],
+      messages: [{ role: 'user', content: [{ text: 'Go' }, point] }],
+    });
+    expect([messages.ignored, converse.ignored]).toEqual([[], []]);
+  });
+
+  it('is taken of tools, calls, results and the whole request', async () => {
+    const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+    const f = { name: 'f', parameters: tool.input_schema };
+    const request = {
+      tools: [{ type: 'function', function: { ...f, ...cached } }],
+      messages: [
+        { role: 'user', content: 'Go' },
+        { role: 'assistant', content: null, reasoning_content: 'hm', tool_calls: [call], ...cached },
+        { role: 'tool', tool_call_id: 'call_1', content: [text('a', cached), text('b')] },
+        {
+          role: 'user',
+          content: [text('On'), { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }],
+        },
+      ],
+      ...cached,
+    };
+    const { body, ignored } = await translator('chat', 'messages')(request, { name: 'claude-opus-5' });
+    expect(body).toMatchObject({
+      tools: [{ name: 'f', ...cached }],
+      messages: [
+        { content: [text('Go')] },
+        { content: [{ type: 'tool_use', ...cached }] },
+        {
+          content: [
+            { type: 'tool_result', content: [text('a'), text('b')], ...cached },
+            text('On'),
+            { type: 'image', ...cached },
+          ],
+        },
+      ],
+    });
+    expect(ignored).toEqual([]);
+  });
+
+  it('is at most four, and an hour never behind five minutes', async () => {
+    const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } };
+    const content = [text('1', hour), text('2', hour), text('3', cached), text('4', hour), text('5', cached)];
+    const { body, ignored } = await translator('chat', 'messages')(
+      { messages: [{ role: 'user', content }] },
+      { name: 'claude-opus-5' },
+    );
+    expect(body['messages']).toEqual([
+      {
+        role: 'user',
+        content: [text('1'), text('2', hour), ...['3', '4', '5'].map((words) => text(words, cached))],
+      },
+    ]);
+    expect(ignored).toEqual(['cache_control', 'cache_control.ttl']);
+  });
+
+  it.each([
+    ['messages', { name: 'claude-3-haiku-20240307' }],
+    ['gemini', {}],
+    ['responses', {}],
+  ] as const)('is left out of %s for %j, and named', async (api, model) => {
+    const request = { messages: [{ role: 'user', content: [text('Go', cached)] }] };
+    const { text: written, ignored } = await translator('chat', api)(request, model);
     expect(written).not.toContain('cache');
     expect(ignored).toEqual(['cache_control']);
   });

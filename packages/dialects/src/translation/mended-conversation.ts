@@ -1,5 +1,6 @@
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import type { CachePoint, Conversation, Part, ResultPart, Turn } from './conversation.ts';
+import { takesPoint } from './cache-points.ts';
+import type { Conversation, Part, ResultPart, Turn } from './conversation.ts';
 import type { DroppedFields } from './dropped-fields.ts';
 import { mendedSchemas, type OutputRules } from './schema/mended-schemas.ts';
 import { reminder } from './framed-turns.ts';
@@ -83,8 +84,4 @@ function filledParts<Kind extends Part>(parts: readonly Kind[], isEmpty: (text: 
       filled[filled.length - 1] = { ...before, cacheTtl: part.cacheTtl };
   }
   return filled;
-}
-
-function takesPoint(part: Part): part is Part & CachePoint {
-  return part.kind !== 'thinking' && part.kind !== 'refusal';
 }

@@ -143,8 +143,11 @@ export class Translation {
   ): Promise<ProviderRequest> {
     const { short } = texts;
     const fields = await parsedFields(short, tenantId, inTurn);
-    const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
-    const dropped = new DroppedFields(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
+    const places = this.#upstream.pointPlaces?.(this.#facts) ?? null;
+    const dropped = new DroppedFields(
+      this.#client.fieldNames,
+      places === null ? null : this.#client.cacheHint,
+    );
     const source = new JsonSource(short);
     const conversation = await runSteps(this.#client.readRequest(fields, source, dropped), inTurn);
     this.#echoed = await inTurn(() => this.#client.echoedFields?.(fields, source, texts) ?? {});
