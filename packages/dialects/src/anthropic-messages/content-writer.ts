@@ -14,6 +14,7 @@ import type {
 import { DeferredText, RawJson, writeJson } from '../wire/json-text.ts';
 import { cacheHint, type CachePoints } from '../translation/cache-points.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { unplacedMedia } from '../translation/hosted-history.ts';
 import { plainText, typeOf } from '../translation/media.ts';
 import { isText } from '../file-types.ts';
 import { parsedBytes } from '../bounds.ts';
@@ -87,19 +88,20 @@ function plainBlock(part: TextPart | MediaPart, dropped: DroppedFields): Fields 
 }
 
 function mediaBlock(part: MediaPart, dropped: DroppedFields): Fields {
-  const { kind, source, name, at } = part;
+  const { kind, source, name } = part;
   if (kind === 'image') {
     if (!('url' in source) && !imageTypes.has(source.mediaType))
-      throw dropped.unsupportedParameter(at, 'The model takes PNG, JPEG, GIF and WebP.');
+      return plainBlock(unplacedMedia(part, dropped, 'The model takes PNG, JPEG, GIF and WebP.'), dropped);
     return { type: 'image', source: writeSource(source) };
   }
-  if (kind === 'audio') throw dropped.unsupportedParameter(at, "Audio input isn't supported.");
+  if (kind === 'audio')
+    return plainBlock(unplacedMedia(part, dropped, "Audio input isn't supported."), dropped);
   const document = { type: 'document', ...(name !== null && { title: name }) };
   const type = typeOf(part);
   // An address without a visible type counts as one of a PDF.
   if (type === pdf || (type === null && 'url' in source)) return { ...document, source: writeSource(source) };
   if ('url' in source || !isText(source.mediaType))
-    throw dropped.unsupportedParameter(at, 'The model reads PDF and plain text only.');
+    return plainBlock(unplacedMedia(part, dropped, 'The model reads PDF and plain text only.'), dropped);
   const data = new DeferredText(() => plainText(source));
   return { ...document, source: { type: 'text', media_type: 'text/plain', data } };
 }

@@ -7,6 +7,7 @@ import type { CachePoints } from '../translation/cache-points.ts';
 import { pointBlocks } from './cache-points.ts';
 import { familyOf, originOf } from '../model-facts.ts';
 import { isText } from '../file-types.ts';
+import { unplacedMedia } from '../translation/hosted-history.ts';
 
 interface Message {
   role: string;
@@ -35,6 +36,8 @@ export function writeMessages(turns: readonly Turn[], options: ConverseOptions):
   }
   return messages.map(withTextBesideFiles);
 }
+
+const fromUser = 'The model takes this part from the user only.';
 
 /** A file alone is refused. */
 function withTextBesideFiles({ role, content }: Message): Message {
@@ -70,10 +73,7 @@ class BlockWriter {
         return [this.#result(part)];
       default:
         if (role === 'user') return [this.#media.block(part)];
-        throw this.#options.dropped.unsupportedParameter(
-          part.at,
-          'The model takes this part from the user only.',
-        );
+        return [{ text: unplacedMedia(part, this.#options.dropped, fromUser).text }];
     }
   }
 
@@ -96,7 +96,9 @@ class BlockWriter {
   #plain(part: TextPart | MediaPart): Fields {
     if (part.kind === 'text') return { text: part.text };
     if (part.kind === 'audio')
-      throw this.#options.dropped.unsupportedParameter(part.at, "Audio in tool results isn't supported.");
+      return {
+        text: unplacedMedia(part, this.#options.dropped, "Audio in tool results isn't supported.").text,
+      };
     return this.#media.block(part);
   }
 }
@@ -140,36 +142,34 @@ class MediaWriter {
   }
 
   /** Throws a 400 for a part without a place in Converse. */
-  block({ kind, source, name, at }: MediaPart): Fields {
-    if ('url' in source)
-      throw this.#dropped.unsupportedParameter(at, 'The model takes this part as data only.');
+  block(part: MediaPart): Fields {
+    const { kind, source, name } = part;
+    if ('url' in source) return this.#unplaced(part, 'The model takes this part as data only.');
     const { mediaType } = source;
     const ending = mediaType.slice(mediaType.indexOf('/') + 1);
     const bytes = { bytes: source.data };
     switch (kind) {
       case 'image': {
-        const format = this.#known(imageFormats[ending], at, 'The model takes PNG, JPEG, GIF and WebP.');
+        const format = imageFormats[ending];
+        if (format === undefined) return this.#unplaced(part, 'The model takes PNG, JPEG, GIF and WebP.');
         return { image: { format, source: bytes } };
       }
       case 'audio': {
-        const format = this.#known(audioFormats[ending], at, 'The model has no such audio format.');
+        const format = audioFormats[ending];
+        if (format === undefined) return this.#unplaced(part, 'The model has no such audio format.');
         return { audio: { format, source: bytes } };
       }
       case 'file': {
-        const plain = isText(mediaType) ? 'txt' : undefined;
-        const format = this.#known(
-          documentFormats[ending] ?? plain,
-          at,
-          'The model reads PDF, text, HTML, Word and Excel files.',
-        );
+        const format = documentFormats[ending] ?? (isText(mediaType) ? 'txt' : undefined);
+        if (format === undefined)
+          return this.#unplaced(part, 'The model reads PDF, text, HTML, Word and Excel files.');
         return { document: { format, name: this.#nameOf(name), source: bytes } };
       }
     }
   }
 
-  #known(format: string | undefined, at: string, why: string): string {
-    if (format === undefined) throw this.#dropped.unsupportedParameter(at, why);
-    return format;
+  #unplaced(part: MediaPart, why: string): Fields {
+    return { text: unplacedMedia(part, this.#dropped, why).text };
   }
 
   /** Letters, digits, single spaces, hyphens, parentheses and brackets. No two files have the same name. */

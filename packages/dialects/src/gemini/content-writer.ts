@@ -1,6 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { unplacedMedia } from '../translation/hosted-history.ts';
 import { namedText, typeOf } from '../translation/media.ts';
 import { isText } from '../file-types.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
@@ -112,9 +113,9 @@ function resultPart({ callId, parts, isError }: ResultPart, names: ReadonlyMap<s
 }
 
 function mediaPart(part: MediaPart, dropped: DroppedFields): Fields {
-  const { kind, source, name, at } = part;
+  const { kind, source, name } = part;
   if ('url' in source) {
-    if (kind === 'audio') throw dropped.unsupportedParameter(at);
+    if (kind === 'audio') return { text: unplacedMedia(part, dropped).text };
     const mimeType = typeOf(part);
     return { fileData: { fileUri: source.url, ...(mimeType !== null && { mimeType }) } };
   }

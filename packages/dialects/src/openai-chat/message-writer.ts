@@ -2,6 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { unplacedMedia } from '../translation/hosted-history.ts';
 import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isText } from '../file-types.ts';
 import { chatOrigin } from '../translation/signatures.ts';
@@ -39,12 +40,12 @@ function messagesOf({ role, parts }: Turn, options: Options): Fields[] {
 
 function saidMessage(parts: readonly Part[], { facts, dropped }: Options): Fields[] {
   const calls = parts.filter((part) => part.kind === 'call');
-  const texts = parts.filter((part) => part.kind === 'text').map(({ text }) => text);
+  const texts = parts
+    .filter(isPlain)
+    .map((part) => (part.kind === 'text' ? part.text : unplacedMedia(part, dropped).text));
   const refused = parts.filter((part) => part.kind === 'refusal').map(({ text }) => text);
   // Servers in need of thoughts want them beside calls, and refuse them elsewhere.
   const thoughts = calls.length === 0 ? '' : ownThoughts(parts, facts);
-  const [media] = parts.filter(isPlain).filter((part) => part.kind !== 'text');
-  if (media !== undefined) throw dropped.unsupportedParameter(media.at);
   if (calls.length + texts.length + refused.length === 0) return [];
   return [
     {
@@ -101,15 +102,17 @@ function resultMessage({ callId, parts, isError }: ResultPart): Fields {
 
 function contentPart(part: TextPart | MediaPart, dropped: DroppedFields): Fields {
   if (part.kind === 'text') return { type: 'text', text: part.text };
-  const { kind, source, name, at } = part;
+  const { kind, source, name } = part;
   if (kind === 'image') return { type: 'image_url', image_url: { url: urlOf(source) } };
-  if ('url' in source) throw dropped.unsupportedParameter(at, 'The model takes this part as data only.');
+  if ('url' in source)
+    return contentPart(unplacedMedia(part, dropped, 'The model takes this part as data only.'), dropped);
   if (kind === 'audio') {
     const format = source.mediaType.replace('audio/', '').replace(/^mpeg$/, 'mp3');
     return { type: 'input_audio', input_audio: { data: source.data, format } };
   }
   if (isText(source.mediaType)) return { type: 'text', text: namedText(source, name) };
   const filename = fileName(part);
-  if (filename === null || isAudioOrVideo(part)) throw dropped.unsupportedParameter(at, notDocument);
+  if (filename === null || isAudioOrVideo(part))
+    return contentPart(unplacedMedia(part, dropped, notDocument), dropped);
   return { type: 'file', file: { filename, file_data: urlOf(source) } };
 }

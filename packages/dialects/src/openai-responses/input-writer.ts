@@ -2,6 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DeferredText } from '../wire/json-text.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { unplacedMedia } from '../translation/hosted-history.ts';
 import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isText } from '../file-types.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
@@ -71,7 +72,7 @@ function contentOf(part: Part, role: Turn['role'], dropped: DroppedFields): Fiel
       role === 'assistant' ? { type: 'output_text', text: part.text, annotations: [] } : inputText(part.text),
     ];
   if (part.kind === 'image' || part.kind === 'file' || part.kind === 'audio') {
-    if (role === 'assistant') throw dropped.unsupportedParameter(part.at);
+    if (role === 'assistant') return contentOf(unplacedMedia(part, dropped), role, dropped);
     return [mediaPart(part, dropped)];
   }
   return [];
@@ -99,13 +100,13 @@ function inputText(text: string | DeferredText): Fields {
 }
 
 function mediaPart(part: MediaPart, dropped: DroppedFields): Fields {
-  const { kind, source, name, at } = part;
+  const { kind, source, name } = part;
   if (kind === 'image') return { type: 'input_image', image_url: urlOf(source), detail: 'auto' };
-  if (kind === 'audio') throw dropped.unsupportedParameter(at, "Audio input isn't supported.");
-  if (isAudioOrVideo(part)) throw dropped.unsupportedParameter(at, notDocument);
+  if (kind === 'audio') return inputText(unplacedMedia(part, dropped, "Audio input isn't supported.").text);
+  if (isAudioOrVideo(part)) return inputText(unplacedMedia(part, dropped, notDocument).text);
   if ('url' in source) return { type: 'input_file', file_url: source.url };
   if (isText(source.mediaType)) return inputText(namedText(source, name));
   const filename = fileName(part);
-  if (filename === null) throw dropped.unsupportedParameter(at, notDocument);
+  if (filename === null) return inputText(unplacedMedia(part, dropped, notDocument).text);
   return { type: 'input_file', filename, file_data: urlOf(source) };
 }

@@ -46,6 +46,8 @@ export interface MediaPart extends CachePoint {
   name: string | null;
   /** Its place in the client's request, for errors. */
   at: string;
+  /** Whether it stands in a turn of the model, or before one: it is no reason to refuse the request. */
+  isHistory?: boolean;
 }
 
 /** An address, with its media type where the client names it, or base64. */

@@ -1,7 +1,7 @@
 import { isFields } from '@gatehouse/kit/fields';
 import { maxHostedDepth, maxHostedValues } from '../bounds.ts';
 import { typeByBytes } from '../file-types.ts';
-import type { TextPart } from './conversation.ts';
+import type { MediaPart, Part, TextPart, Turn } from './conversation.ts';
 import type { DroppedFields } from './dropped-fields.ts';
 
 /**
@@ -49,8 +49,36 @@ export function unplaced(
   dropped: DroppedFields,
 ): TextPart[] {
   if (!dropped.isHistory) throw dropped.unsupportedParameter(at, why);
+  return [leftOut(at, text, dropped)];
+}
+
+function leftOut(at: string, text: string, dropped: DroppedFields): TextPart {
   dropped.ignore(at.replaceAll(/\[\d+\]/g, ''));
-  return [{ kind: 'text', text: `[${text}: not available to this model]` }];
+  return { kind: 'text', text: `[${text}: not available to this model]` };
+}
+
+/** The same for an image, a sound or a file that a writer has no place for. */
+export function unplacedMedia(
+  { kind, name, at, isHistory = false }: MediaPart,
+  dropped: DroppedFields,
+  why?: string,
+): TextPart {
+  if (!isHistory) throw dropped.unsupportedParameter(at, why);
+  return leftOut(at, name === null ? kind : `${kind} ${name}`, dropped);
+}
+
+/** Turns with their media marked as of the history, up to the newest turn of the model. */
+export function withHistory(turns: readonly Turn[]): Turn[] {
+  const newest = turns.findLastIndex(({ role }) => role === 'assistant');
+  return turns.map((turn, index) =>
+    index > newest ? turn : { ...turn, parts: turn.parts.map((part) => marked(part)) },
+  );
+}
+
+function marked(part: Part): Part {
+  if ('at' in part) return { ...part, isHistory: true };
+  if (part.kind !== 'result' || part.parts.every(({ kind }) => kind === 'text')) return part;
+  return { ...part, parts: part.parts.map((each) => ('at' in each ? { ...each, isHistory: true } : each)) };
 }
 
 /** The same for a file by the id of a provider. */

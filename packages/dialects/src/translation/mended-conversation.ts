@@ -4,6 +4,7 @@ import type { Conversation, Part, ResultPart, Turn } from './conversation.ts';
 import type { DroppedFields } from './dropped-fields.ts';
 import { mendedSchemas, type OutputRules } from './schema/mended-schemas.ts';
 import { reminder } from './framed-turns.ts';
+import { withHistory } from './hosted-history.ts';
 import { firstMessage } from './ordered-turns.ts';
 import { pairedCalls } from './paired-calls.ts';
 
@@ -27,7 +28,7 @@ export function* mendedConversation(
   const exact = yield* mendedSchemas(conversation, rules.output, dropped);
   const isEmpty = rules.emptyTexts === 'white-space' ? isWhiteSpace : hasNoCharacter;
   const turns: Turn[] = [];
-  for (const turn of exact.turns) {
+  for (const turn of withHistory(exact.turns)) {
     const filled = withoutEmptyTexts(turn, isEmpty);
     if (filled.parts.length > 0) turns.push(filled);
     yield;
