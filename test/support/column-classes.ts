@@ -71,7 +71,7 @@ const tenant: Record<string, Table> = {
   login_networks: { personal: 'network', neutral: 'last_login_at' },
   login_tickets: { neutral: 'ticket_sha256 key_id secret_sha256 expires_at' },
   logins: {
-    ...{ personal: 'issuer iss sub sid', secret: 'id_token refresh_token' },
+    ...{ personal: 'issuer iss sub sid', secret: 'id_token refresh_token', brief: 'user_info' },
     neutral: 'id choice_sha256 looked_at created_at expires_at look_at looks groups_read_at',
   },
   provider_key_checks: { neutral: 'tenant_id minute checks' },

@@ -34,6 +34,10 @@ export class ForgingIssuer {
   held: Promise<void> | null = null;
   /** The claims of the login that a refresh token is of. Each is good once. */
   readonly #refreshTokens = new Map<string, TokenClaims>();
+  /** The answer of the userinfo endpoint, which the metadata names while there is one; a text is sent as a JWT. */
+  userInfo: { status: number; body: unknown } | null = null;
+  /** The values of `Authorization` at the userinfo endpoint. */
+  readonly userInfoCalls: (string | undefined)[] = [];
   /** Members of the metadata, over the usual ones. */
   metadata: Record<string, unknown> = {};
 
@@ -48,7 +52,7 @@ export class ForgingIssuer {
       void issuer.#answer(request).then(([status, body, headers]) => {
         const usual = { 'content-type': 'application/json', 'cache-control': 'no-store' };
         response.writeHead(status, { ...usual, ...headers });
-        response.end(JSON.stringify(body));
+        response.end(typeof body === 'string' ? body : JSON.stringify(body));
       });
     });
     await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
@@ -102,6 +106,8 @@ export class ForgingIssuer {
         return [200, { keys: this.#published }];
       case '/token':
         return this.#token(form);
+      case '/userinfo':
+        return this.#answerUserInfo(request);
       case '/revoke':
         this.revocations.push(form);
         await this.held;
@@ -110,6 +116,12 @@ export class ForgingIssuer {
       default:
         return [404, {}];
     }
+  }
+
+  #answerUserInfo({ headers }: IncomingMessage): Answer {
+    this.userInfoCalls.push(headers.authorization);
+    const { status, body } = this.userInfo ?? { status: 404, body: {} };
+    return [status, body, typeof body === 'string' ? { 'content-type': 'application/jwt' } : undefined];
   }
 
   /** Sends a browser back as the person that is logged in here. */

@@ -75,7 +75,9 @@ export class IssuerGround {
   /** Good issuers again. */
   mend(): void {
     for (const issuer of Object.values(this.issuers))
-      Object.assign(issuer, { claims: {}, tokenAnswer: null, away: false, held: null });
+      Object.assign(issuer, {
+        ...{ claims: {}, tokenAnswer: null, away: false, held: null, userInfo: null },
+      });
   }
 
   browser(): IssuerBrowser {

@@ -15,6 +15,7 @@ import { clockToleranceSeconds, maxTokenLength, maxLogoutSeconds, maxHintLength 
 import * as client from 'openid-client';
 import { guardedFetch, idTokenApart } from './guarded-fetch.ts';
 import type { IssuerSettings } from './issuer-settings.ts';
+import { addedClaims, fetchUserInfo, missingClaims } from './user-info.ts';
 
 /** Values that bind an answer of the issuer to the browser of the request. */
 export interface LoginChecks {
@@ -29,7 +30,10 @@ export interface ConfirmedLogin {
   sub: string;
   /** The session at the issuer, where it says one. */
   sid: string | null;
+  /** Members of the ID token, and of user info where the token lacks them. */
   claims: Claims;
+  /** The claims of the settings that are from user info; empty if it wasn't asked for. */
+  userInfo: Claims;
   idToken: string;
   refreshToken: string | null;
 }
@@ -46,6 +50,7 @@ export interface RenewedTokens {
   refreshToken: string | null;
   /** Null where the issuer confirms no more than the login itself (OpenID Connect Core, 12.2). */
   idToken: string | null;
+  accessToken: string;
 }
 
 export interface IssuerOptions {
@@ -104,7 +109,8 @@ export class Issuer {
 
   /** Exchanges the code of the answer, brought back by a browser as a query. Throws {@link IssuerError}. */
   async finish(query: string, checks: LoginChecks): Promise<ConfirmedLogin> {
-    const { config, findKey } = await this.#find();
+    const discovery = await this.#find();
+    const { config, findKey } = discovery;
     try {
       const tokens = await client.authorizationCodeGrant(config, new URL(`${this.callbackUrl}?${query}`), {
         ...{ expectedState: checks.state, expectedNonce: checks.nonce },
@@ -113,7 +119,8 @@ export class Issuer {
       const idToken = tokens.id_token ?? '';
       const claims = await this.#verify(idToken, config, findKey, { maxTokenAge: 0 });
       if (claims['nonce'] !== checks.nonce) throw new IssuerError('refused', 'The nonce differs.');
-      return confirmed(claims, idToken, tokens.refresh_token ?? null);
+      const login = confirmed(claims, idToken, tokens.refresh_token ?? null);
+      return { ...login, ...(await this.#withUserInfo(discovery, claims, tokens.access_token)) };
     } catch (error) {
       throw issuerError(error);
     }
@@ -127,7 +134,8 @@ export class Issuer {
     try {
       const configuration = this.#configured(config.serverMetadata(), fetch);
       const tokens = await client.refreshTokenGrant(configuration, refreshToken);
-      return { refreshToken: tokens.refresh_token ?? null, idToken: idToken() };
+      const { refresh_token: next, access_token: accessToken } = tokens;
+      return { refreshToken: next ?? null, idToken: idToken(), accessToken };
     } catch (error) {
       throw issuerError(error);
     }
@@ -149,13 +157,24 @@ export class Issuer {
     }
   }
 
-  /** The members of a renewed ID token of a person. Throws {@link IssuerError}. */
-  async claimsOf(idToken: string, sub: string): Promise<Claims> {
-    const { config, findKey } = await this.#find();
+  /**
+   * The claims of a person by renewed tokens; null where there is no ID token, and user info doesn't have all claims of
+   * the settings. Throws {@link IssuerError}.
+   */
+  async claimsOf(
+    { idToken, accessToken }: Pick<RenewedTokens, 'idToken' | 'accessToken'>,
+    sub: string,
+  ): Promise<Claims | null> {
+    const discovery = await this.#find();
+    if (idToken === null) {
+      // As without the endpoint: the issuer has confirmed the login.
+      const info = await this.#userInfo(discovery, accessToken, sub).catch(() => null);
+      return info !== null && missingClaims(info, this.settings).length === 0 ? info : null;
+    }
     try {
-      const claims = await this.#verify(idToken, config, findKey, { maxTokenAge: 0 });
+      const claims = await this.#verify(idToken, discovery.config, discovery.findKey, { maxTokenAge: 0 });
       if (claims['sub'] !== sub) throw new IssuerError('refused', 'The token is for another person.');
-      return claims;
+      return (await this.#withUserInfo(discovery, claims, accessToken)).claims;
     } catch (error) {
       throw issuerError(error);
     }
@@ -185,6 +204,37 @@ export class Issuer {
     } catch {
       return null;
     }
+  }
+
+  /** The members of a verified ID token, with claims of the settings from user info that it lacks. */
+  async #withUserInfo(
+    discovery: DiscoveredIssuer,
+    claims: Claims,
+    accessToken: string,
+  ): Promise<Pick<ConfirmedLogin, 'claims' | 'userInfo'>> {
+    const { userinfo_endpoint: endpoint } = discovery.config.serverMetadata();
+    const missing = missingClaims(claims, this.settings);
+    if (missing.length === 0 || endpoint === undefined) return { claims, userInfo: {} };
+    const info = await this.#userInfo(discovery, accessToken, String(claims['sub']));
+    const { groups_claim: groups, user_claim: user } = this.settings;
+    if (info === null && (missing.includes(groups) || missing.includes(user)))
+      throw new IssuerError('away', 'The issuer does not take its access token for user info.');
+    const userInfo = addedClaims(claims, info ?? {}, missing);
+    return { claims: { ...info, ...claims, ...userInfo }, userInfo };
+  }
+
+  /** Null without the endpoint, and where it takes no token of this client. */
+  async #userInfo(
+    { config, findKey }: DiscoveredIssuer,
+    accessToken: string,
+    sub: string,
+  ): Promise<Claims | null> {
+    const { userinfo_endpoint: endpoint } = config.serverMetadata();
+    if (endpoint === undefined) return null;
+    // Without the checks of a token: the endpoint answers this gateway alone, and members such as `aud` are optional.
+    const verify = async (jwt: string): Promise<Claims> =>
+      (await jwtVerify(jwt, findKey, { algorithms })).payload;
+    return fetchUserInfo({ fetch: this.#fetch, endpoint, accessToken, sub, verify });
   }
 
   /** Whether tokens of an issuer come from this one: the operator may have set another one by the same name. */
@@ -269,7 +319,11 @@ export function claimsIn(token: string): Claims {
   return decodeJwt(token);
 }
 
-function confirmed(claims: Claims, idToken: string, refreshToken: string | null): ConfirmedLogin {
+function confirmed(
+  claims: Claims,
+  idToken: string,
+  refreshToken: string | null,
+): Omit<ConfirmedLogin, 'userInfo'> {
   const { iss, sub, sid } = claims;
   const person = tokenId.safeParse(sub);
   if (typeof iss !== 'string' || !person.success)

@@ -266,17 +266,25 @@ export class IssuerLogins {
 
   /** Opens a session in one of the person's memberships: the id of a tenant, or '' for the platform. */
   async choose(issuer: Issuer, token: string, tenantId: string, from: From): Promise<LoginEnd> {
-    const { states, logins, secrets } = this.#options;
+    const { states, logins } = this.#options;
     const choiceSha256 = tokenSha256Of(token);
     const login =
       choiceSha256 === null ? null : await states.findByChoice(issuer.settings.name, choiceSha256);
     if (login === null) return { kind: 'over' };
-    const claims = claimsIn(secrets.open({ id: login.id, column: 'id_token' }, login.idToken));
+    const claims = this.#claimsOf(login);
     const memberships = await this.#membershipsOf(issuer, login, claims, from);
     if (!isMemberships(memberships)) return memberships;
     const membership = memberships.find((one) => (one.tenantId ?? '') === tenantId);
     if (membership === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
     return this.#open(issuer, login, { membership, claims }, from);
+  }
+
+  /** The claims with which a person began to choose. */
+  #claimsOf({ id, idToken, userInfo }: Login): Claims {
+    const { secrets } = this.#options;
+    const claims = claimsIn(secrets.open({ id, column: 'id_token' }, idToken));
+    if (userInfo === null) return claims;
+    return { ...claims, ...(JSON.parse(secrets.open({ id, column: 'user_info' }, userInfo)) as Claims) };
   }
 
   /** The memberships of a person in active tenants, at least one. Throws `tenant_suspended` without one. */
@@ -300,13 +308,15 @@ export class IssuerLogins {
     choiceSha256: Buffer | null,
   ): Promise<Login | null> {
     const { secrets, logins } = this.#options;
-    const { iss, sub, sid, idToken, refreshToken } = confirmed;
+    const { iss, sub, sid, idToken, refreshToken, userInfo } = confirmed;
+    const isNeeded = choiceSha256 !== null && Object.keys(userInfo).length > 0;
     const id = newId();
     const login = {
       ...{ id, issuer: settings.name, iss, sub, sid },
       idToken: secrets.seal({ id, column: 'id_token' }, idToken),
       refreshToken:
         refreshToken === null ? null : secrets.seal({ id, column: 'refresh_token' }, refreshToken),
+      userInfo: isNeeded ? secrets.seal({ id, column: 'user_info' }, JSON.stringify(userInfo)) : null,
     };
     const begunAt = new Date(expiresAt - loginMinutes * 60_000);
     const createdAt = await logins.insert({ ...login, choiceSha256, begunAt });

@@ -40,7 +40,7 @@ export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout
     [ids],
   );
   await db.query(
-    `update tenant.logins set choice_sha256 = null, look_at = null, looks = looks + 1
+    `update tenant.logins set choice_sha256 = null, user_info = null, look_at = null, looks = looks + 1
      where id = any($1::uuid[])`,
     [ids],
   );

@@ -36,16 +36,18 @@ export class LoginSystemStore extends Store {
   /** Uses a choice up. False if it was used. */
   useChoice(id: string): Promise<boolean> {
     return inTenantOrder(this.pool, id, (db) =>
-      db.exists('update tenant.logins set choice_sha256 = null where id = $1 and choice_sha256 is not null', [
-        id,
-      ]),
+      db.exists(
+        `update tenant.logins set choice_sha256 = null, user_info = null
+         where id = $1 and choice_sha256 is not null`,
+        [id],
+      ),
     );
   }
 
   async endChoices({ iss, sub }: Person): Promise<void> {
     await inTenantOrder(this.pool, turnOfPerson({ iss, sub }), (db) =>
       db.query(
-        `update tenant.logins set choice_sha256 = null where id = any(array(
+        `update tenant.logins set choice_sha256 = null, user_info = null where id = any(array(
            select id from tenant.logins where iss = $1 and sub = $2 and choice_sha256 is not null
            order by id for no key update))`,
         [iss, sub],
@@ -65,7 +67,8 @@ export class LoginSystemStore extends Store {
 }
 
 export const loginColumns = `
-  id, issuer, iss, sub, sid, id_token as "idToken", refresh_token as "refreshToken", created_at as "createdAt"`;
+  id, issuer, iss, sub, sid, id_token as "idToken", refresh_token as "refreshToken",
+  user_info as "userInfo", created_at as "createdAt"`;
 
 /** Logins of a person wait for each other until the transaction ends: concurrent ones don't pass their bound. */
 async function lockPerson(db: Queryable, { iss, sub }: Person): Promise<void> {
@@ -102,17 +105,18 @@ async function deleteSurplus(db: Queryable, { iss, sub }: Person): Promise<void>
 }
 
 async function insertLogin(db: Queryable, login: NewLogin): Promise<Date> {
-  const { id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken } = login;
+  const { id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken, userInfo } = login;
   return (
     await db.one<{ createdAt: Date }>(
       `insert into tenant.logins
-       (id, issuer, iss, sub, sid, choice_sha256, id_token, refresh_token, expires_at, look_at)
+       (id, issuer, iss, sub, sid, choice_sha256, id_token, refresh_token, expires_at, look_at, user_info)
      values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9, mins => 15),
-       case when $8::bytea is not null then now() + make_interval(mins => $10) end)
+       case when $8::bytea is not null then now() + make_interval(mins => $10) end, $11)
      returning created_at as "createdAt"`,
       [
         ...[id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken, sessionLife.hours],
         lookMinutes.next,
+        userInfo,
       ],
     )
   ).createdAt;

@@ -12,6 +12,8 @@ export interface Login {
   sid: string | null;
   idToken: Buffer;
   refreshToken: Buffer | null;
+  /** Claims of user info, while the person chooses among several tenants. */
+  userInfo: Buffer | null;
   createdAt: Date;
 }
 
@@ -57,10 +59,10 @@ export interface TenantOfLogin {
   status: TenantStatus;
 }
 
-/** A token of a login, by its column. */
+/** A sealed value of a login, by its column. */
 interface LoginToken {
   id: string;
-  column: 'id_token' | 'refresh_token';
+  column: 'id_token' | 'refresh_token' | 'user_info';
 }
 
 /** Seals and opens the tokens of logins. */

@@ -32,6 +32,7 @@ export interface RevalidationDependencies {
 interface Renewed {
   refreshToken: string;
   idToken: string | null;
+  accessToken: string;
 }
 
 /** No client caused a revalidation. */
@@ -122,7 +123,7 @@ export class SessionRevalidation {
     const { secrets, logins, revocations } = this.#options;
     const { id } = login;
     const old = secrets.open({ id, column: 'refresh_token' }, login.refreshToken);
-    const { refreshToken, idToken } = await issuer.renew({ iss: login.iss, refreshToken: old });
+    const { refreshToken, ...others } = await issuer.renew({ iss: login.iss, refreshToken: old });
     // First of all: the issuer takes the old one no longer.
     if (
       refreshToken !== null &&
@@ -131,15 +132,16 @@ export class SessionRevalidation {
       revocations.revokeLate(issuer, login, refreshToken);
       return null;
     }
-    return { refreshToken: refreshToken ?? old, idToken };
+    return { refreshToken: refreshToken ?? old, ...others };
   }
 
-  /** Gives the person the rights of the new ID token. Unreadable groups leave the last ones, for a while. */
-  async #settle(issuer: Issuer, login: LoginToRevalidate, { idToken }: Renewed): Promise<void> {
+  /** Gives the person the rights of the new claims. Unreadable groups leave the last ones, for a while. */
+  async #settle(issuer: Issuer, login: LoginToRevalidate, renewed: Renewed): Promise<void> {
     const { secrets, logins, settleMemberships } = this.#options;
     const { id, iss, sub } = login;
-    if (idToken !== null) {
-      const claims = await issuer.claimsOf(idToken, sub);
+    const { idToken } = renewed;
+    const claims = await issuer.claimsOf(renewed, sub);
+    if (claims !== null) {
       const settled = await settleMemberships(issuer.settings, { iss, sub }, claims, from);
       if (!isMemberships(settled) && isUnread(settled)) {
         await this.#keepLast(issuer, login, settled);
