@@ -30,11 +30,23 @@ export const file = z
     created_at: z.int().describe('Unix time in seconds'),
     filename: z.string(),
     purpose: z.string().describe('`batch` for requests, `batch_output` for results'),
+    expires_at: z.int().nullish().describe('Unix time in seconds; absent without `expires_after`'),
   })
   .describe('Other members are those of the provider.');
 
+/** As OpenAI's files have it: https://platform.openai.com/docs/api-reference/files/create */
+export const expiresAfter = z.strictObject({
+  anchor: z.literal('created_at'),
+  seconds: z.coerce.number().int().min(3_600).max(2_592_000),
+});
+
 export const uploadFile = z.strictObject({
   purpose: z.literal('batch'),
+  expires_after: expiresAfter
+    .optional()
+    .describe(
+      'When the file expires: as JSON, or as the fields `expires_after[anchor]` and `expires_after[seconds]`',
+    ),
   file: z
     .string()
     .max(200 * MiB)
@@ -95,8 +107,8 @@ export const routes: readonly Route[] = [
       'Each line is checked as it arrives: its `custom_id`, which no other line has; its `method`, `POST`; its `url`,',
       '`/v1/chat/completions`, `/v1/embeddings` or `/v1/responses`; and its `body`, whose `model` must be the same in all',
       'lines. The model decides the provider, which gets the file. If a line is refused, nothing is stored. A repeat with',
-      'the same `Idempotency-Key` is compared by the name and the bytes of the file, and not by the boundary of the form.',
-      'It is answered once all of the file has arrived.',
+      'the same `Idempotency-Key` is compared by the name and the bytes of the file and by `expires_after`, and not by the',
+      'boundary of the form. It is answered once all of the file has arrived.',
     ].join('\n'),
     examples: {
       requests: {

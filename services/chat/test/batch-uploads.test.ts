@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Principal } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
+import { makePrincipal } from '@gatehouse/test/identity';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
 import { batchPace, linesOf, refusal, runOf, sdkFor, slowUpload, uploaded } from './batch-client.ts';
@@ -130,4 +131,95 @@ it('a file of a user who is deleted while it is uploaded is not shown', async ()
   expect((await upload).status).toBe(503);
   await eventually(() => expect(filesThere().size).toBe(0));
   expect((await client.files.list()).data).toEqual([]);
+});
+
+describe('a file with an expiry', () => {
+  const hourS = 3_600;
+  const input = () => toFile(Buffer.from(linesOf([{ id: 'a' }])), 'requests.jsonl');
+  const seconds = 'expires_after[seconds]';
+  const anchor = 'expires_after[anchor]';
+  const post = async (fields: Record<string, string>, headers: Record<string, string> = {}) => {
+    const body = new FormData();
+    for (const [name, value] of Object.entries({ purpose: 'batch', file: '', ...fields }))
+      if (name === 'file') body.append(name, new Blob([linesOf([{ id: 'a' }])]), 'a.jsonl');
+      else body.append(name, value);
+    const assertion = await harness.identity.assertion(makePrincipal({ tenantId, keyId }));
+    const response = await fetch(`${harness.url}/v1/files`, {
+      method: 'POST',
+      body,
+      headers: { 'x-gatehouse-assertion': assertion, ...headers },
+    });
+    return { status: response.status, body: (await response.json()) as OpenAI.FileObject };
+  };
+  let tenantId: string;
+  let keyId: string;
+  beforeEach(() => {
+    [tenantId, keyId] = [newId(), newId()];
+  });
+
+  it('of the SDK shows it, and ends then', async () => {
+    const client = sdk({ tenantId });
+    const expires_after = { anchor: 'created_at' as const, seconds: hourS };
+    const file = await client.files.create({ file: await input(), purpose: 'batch', expires_after });
+    expect(file.expires_at).toBe(file.created_at + hourS);
+    expect((await client.files.retrieve(file.id)).expires_at).toBe(file.expires_at);
+    const [row] = await harness.rows(
+      'select extract(epoch from expires_at - created_at)::integer as s from chat.files where tenant_id = $1',
+      [tenantId],
+    );
+    expect(row).toEqual({ s: hourS });
+    await harness.rows('update chat.files set expires_at = now() where tenant_id = $1', [tenantId]);
+    expect((await client.files.list()).data).toEqual([]);
+    await eventually(() => expect(filesThere().size).toBe(0));
+  });
+
+  it('may not outlive the texts of its tenant', async () => {
+    harness.settings.set(tenantId, { retentionDays: 1 });
+    const expires_after = { anchor: 'created_at' as const, seconds: 2_592_000 };
+    const file = await sdk({ tenantId }).files.create({
+      file: await input(),
+      purpose: 'batch',
+      expires_after,
+    });
+    expect(file.expires_at).toBe(file.created_at + 24 * hourS);
+  });
+
+  it.each<Record<string, string>>([
+    { [anchor]: 'created_at', [seconds]: '3600' },
+    { [seconds]: '3600', file: '', [anchor]: 'created_at' },
+    { expires_after: '{"anchor":"created_at","seconds":3600}' },
+  ])('may be %j', async (fields) => {
+    const { status, body } = await post(fields);
+    expect([status, body.expires_at]).toEqual([200, body.created_at + hourS]);
+  });
+
+  it.each<Record<string, string>>([
+    { [anchor]: 'created_at' },
+    { [seconds]: '3600' },
+    { [anchor]: 'last_active_at', [seconds]: '3600' },
+    { [anchor]: 'created_at', [seconds]: '3599' },
+    { [anchor]: 'created_at', [seconds]: '2592001' },
+    { [anchor]: 'created_at', [seconds]: '3600.5' },
+    { [anchor]: 'created_at', [seconds]: 'x' },
+    { [anchor]: 'created_at', [seconds]: '' },
+    { expires_after: '3600' },
+    { expires_after: 'null' },
+    { expires_after: '{"anchor":"created_at","seconds":3600,"x":1}' },
+    { expires_after: '{"anchor":"created_at","seconds":3600}', [seconds]: '3600' },
+  ])('of another form is refused: %j', async (fields) => {
+    expect(await post(fields)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_value', param: 'expires_after' } },
+    });
+    expect(await rowsOf(tenantId)).toEqual([]);
+  });
+
+  it('of another length is another request under its Idempotency-Key', async () => {
+    const headers = { 'idempotency-key': newId() };
+    const fields = { [anchor]: 'created_at', [seconds]: '3600' };
+    const first = await post(fields, headers);
+    expect(await post(fields, headers)).toEqual(first);
+    expect((await post({ ...fields, [seconds]: '7200' }, headers)).status).toBe(409);
+    expect((await post({}, headers)).status).toBe(409);
+  });
 });

@@ -61,16 +61,18 @@ export async function beginFile(
  */
 export async function showFile(
   pool: Pool,
-  { id, providerFileId, requests, content }: Omit<StoredFile, 'purpose' | 'key'>,
+  file: Omit<StoredFile, 'purpose' | 'key'> & { expiresAfterS: number | null },
   { tenantId, userId, within }: Holder & { within: Within },
 ): Promise<boolean> {
+  const { id, providerFileId, requests, content, expiresAfterS } = file;
   return withTenant(pool, tenantId, async (db) => {
-    const { rowCount } = await db.query(
-      `update chat.files set provider_file_id = $4, requests = $5, content = $6, deleted_at = null, due_at = null
+    const isShown = await db.exists(
+      `update chat.files set provider_file_id = $4, requests = $5, content = $6, deleted_at = null, due_at = null,
+         expires_at = least(expires_at, created_at + make_interval(secs => $7))
        where id = $3 and tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and provider_file_id is null`,
-      [tenantId, userId, id, providerFileId, requests, content],
+      [tenantId, userId, id, providerFileId, requests, content, expiresAfterS],
     );
-    if (rowCount !== 1) return false;
+    if (!isShown) return false;
     await within(db);
     return true;
   });

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
+import { expiresAfter } from '@gatehouse/contract/files';
 import { clientLeft } from '@gatehouse/http/body';
 import { streamBody } from '@gatehouse/http/body-stream';
 import type { PaceOptions } from '@gatehouse/http/pace-check';
@@ -35,6 +36,7 @@ export class UploadForm implements StreamedFingerprint {
   readonly #fields = new Map<string, string>();
   readonly #startedAt = monotonicMs();
   #known: Buffer | null = null;
+  #expiresAfterS: number | null = null;
 
   constructor(request: IncomingMessage, options: UploadFormOptions) {
     this.#request = request;
@@ -43,6 +45,11 @@ export class UploadForm implements StreamedFingerprint {
 
   get known(): Buffer | null {
     return this.#known;
+  }
+
+  /** Seconds from the file's creation to its end, once the form has ended; null without the client's wish. */
+  get expiresAfterS(): number | null {
+    return this.#expiresAfterS;
   }
 
   async rest(): Promise<Buffer> {
@@ -78,6 +85,7 @@ export class UploadForm implements StreamedFingerprint {
       }
       await parsed;
       this.#check();
+      if (this.#expiresAfterS !== null) hash.update(`expires after ${this.#expiresAfterS}`);
       this.#known = hash.digest();
     } catch (error) {
       throw this.#asAppError(error);
@@ -117,13 +125,14 @@ export class UploadForm implements StreamedFingerprint {
   }
 
   #check(): void {
-    for (const name of this.#fields.keys()) if (name !== 'purpose') throw unknownField(name);
+    for (const name of this.#fields.keys()) if (!knownFields.has(name)) throw unknownField(name);
     const purpose = this.#fields.get('purpose');
     if (purpose === undefined) throw missing('purpose');
     if (purpose !== 'batch')
       throw new AppError('invalid_value', 'purpose must be batch: other files are not taken.', {
         param: 'purpose',
       });
+    this.#expiresAfterS = expirySeconds(this.#fields);
   }
 
   #asAppError(error: unknown): unknown {
@@ -132,6 +141,35 @@ export class UploadForm implements StreamedFingerprint {
     const { destroyed, complete } = this.#request;
     return destroyed && !complete ? clientLeft() : badForm(error);
   }
+}
+
+const expiry = 'expires_after';
+const [anchorField, secondsField] = [`${expiry}[anchor]`, `${expiry}[seconds]`];
+const knownFields: ReadonlySet<string> = new Set(['purpose', expiry, anchorField, secondsField]);
+
+/** The seconds of `expires_after`: two fields, as OpenAI's SDKs write it, or one with JSON. Null without it. */
+function expirySeconds(fields: ReadonlyMap<string, string>): number | null {
+  const whole = fields.get(expiry);
+  const parts = { anchor: fields.get(anchorField), seconds: fields.get(secondsField) };
+  const hasParts = parts.anchor !== undefined || parts.seconds !== undefined;
+  if (whole === undefined && !hasParts) return null;
+  if (whole !== undefined && hasParts) throw badExpiry('must be one field with JSON, or one of each member');
+  const value = whole === undefined ? parts : jsonOf(whole);
+  const { success, data } = expiresAfter.safeParse(value);
+  if (success) return data.seconds;
+  throw badExpiry('must have the anchor created_at, and seconds from 3600 to 2592000');
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function badExpiry(problem: string): AppError {
+  return new AppError('invalid_value', `${expiry} ${problem}.`, { param: expiry });
 }
 
 function tooLong({ mostMs }: UploadPace): AppError {

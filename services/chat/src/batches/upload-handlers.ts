@@ -3,6 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type Call, type RawCall } from '@gatehouse/http/app';
 import { streamedRequest, type Claim } from '@gatehouse/http/idempotency-key';
 import type { Reply } from '@gatehouse/http/reply';
+import { dayMs } from '@gatehouse/kit/bounds';
+import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
@@ -94,18 +96,27 @@ async function passOn(
   const wanted = { model, target, tenantId, signal: left };
   const { resources, key } = await acceptedKey(dependencies, 'openai', wanted);
   const lookAfterMs = dependencies.uploadPace.mostMs + uploadLookMs;
-  const bounds = { days: storedDays(settings), most: mostFiles, lookAfterMs };
+  const days = storedDays(settings);
+  const bounds = { days, most: mostFiles, lookAfterMs };
   if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
   const sending = { id, tenantId, model, key, resources, body, left };
   const { answer, providerFileId } = await sent(dependencies, sending);
-  const object = { ...answer, filename: form.filename };
+  const object = { ...answer, ...expiryOf(answer, form, days), filename: form.filename };
   const content = sealed.seal(object, { id, tenantId });
-  const file = { id, providerFileId, requests: JSON.stringify(requests.sum), content };
+  const { expiresAfterS } = form;
+  const file = { id, providerFileId, requests: JSON.stringify(requests.sum), content, expiresAfterS };
   const clientFile = shownFile(object, { id });
   const within = answering(dependencies, call, clientFile);
   if (await showFile(pool, file, { tenantId, userId, within })) return clientFile;
   await deleteThere(dependencies, resources, providerFileId);
   throw new AppError('service_unavailable', 'The file was deleted while it was uploaded.');
+}
+
+/** The end of a file whose client has asked for one: no later than the tenant's own. */
+function expiryOf({ created_at: created }: Fields, { expiresAfterS }: UploadForm, days: number): Fields {
+  if (expiresAfterS === null) return {};
+  const createdS = typeof created === 'number' ? created : Math.floor(nowMs() / 1_000);
+  return { expires_at: createdS + Math.min(expiresAfterS, (days * dayMs) / 1_000) };
 }
 
 interface Sending {

@@ -1,0 +1,2 @@
+-- An upload with expires_after ends earlier than the tenant's texts.
+grant update (expires_at) on chat.files to chat_app;
