@@ -67,7 +67,7 @@ export class AnthropicRequest extends ReadRequest {
     );
   }
 
-  /** Messages with signatures, by their places. */
+  /** Messages with signatures, by their places; a thought without one has an empty text. */
   get #signatures(): ReadonlyMap<number, SignedMessage> {
     const signed = new Map<number, SignedMessage>();
     const lastQuestion = this.messages.findLastIndex(isQuestion);
@@ -77,7 +77,7 @@ export class AnthropicRequest extends ReadRequest {
       for (const [place, { type, signature, data }] of blocks.entries()) {
         const text =
           type === 'thinking' || type === 'redacted_thinking' ? signatureTextIn(signature ?? data) : null;
-        if (text !== null) signatures.set(place, text);
+        if (text !== null || type === 'thinking') signatures.set(place, text ?? '');
       }
       const isInLoop = index > lastQuestion && blocks.some(({ type }) => type === 'tool_use');
       if (signatures.size > 0) signed.set(index, { signatures, blocks: blocks.length, isInLoop });

@@ -11,6 +11,7 @@ import {
   unsupportedIn,
 } from '../request-additions.ts';
 import type { Rewrite } from '../dialect.ts';
+import { factsOf, familyOf } from '../model-facts.ts';
 import { isKept } from '../marked-signatures.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
@@ -43,7 +44,7 @@ export function rewriteRequest(
 
 /** A message with signed reasoning. */
 export interface SignedMessage {
-  /** By the places of their blocks. */
+  /** By the places of their blocks; empty for a thought without one. */
   signatures: ReadonlyMap<number, string>;
   /** The number of all its blocks. */
   blocks: number;
@@ -52,8 +53,8 @@ export interface SignedMessage {
 }
 
 /**
- * Takes out the thoughts of another vendor, and messages of nothing else. The model answers without thinking if the newest
- * turn then lacks them.
+ * Takes out the thoughts of another vendor, those without a signature, and messages of nothing else. The model answers
+ * without thinking if the newest turn then lacks what it needs.
  */
 function removeForeign(
   body: Buffer,
@@ -66,7 +67,7 @@ function removeForeign(
   const foreign = new Map<number, ReadonlySet<number>>();
   for (const [index, { signatures }] of rewrite.signatures) {
     const places = [...signatures].flatMap(([place, signature]) =>
-      isKept(signature, rewrite) ? [] : [place],
+      (signature === '' ? keepsUnsigned(rewrite) : isKept(signature, rewrite)) ? [] : [place],
     );
     if (places.length > 0) foreign.set(index, new Set(places));
   }
@@ -84,8 +85,20 @@ function removeForeign(
   }
   if (emptied.size > 0) removeFrom(body, messages, emptied, edits);
   if (![...foreign.keys()].some((place) => rewrite.signatures?.get(place)?.isInLoop)) return;
-  for (const { valueStart: at, valueEnd: until } of named(members, 'thinking'))
-    edits.push({ at, until, text: '{"type":"disabled"}' });
+  const { needsOpenThoughts } = factsOf({ name: rewrite.model, rulesName: rewrite.rulesName });
+  for (const { valueStart: at, valueEnd: until } of named(members, 'thinking')) {
+    const { type } = Object(JSON.parse(body.toString('utf8', at, until))) as Fields;
+    // Adaptive thinking takes a turn that begins without a thought.
+    if (needsOpenThoughts || type === 'enabled') edits.push({ at, until, text: '{"type":"disabled"}' });
+  }
+}
+
+/**
+ * Whether thoughts without a signature go on. Claude refuses an empty one; other models with this API may have thoughts
+ * without, and want them back.
+ */
+function keepsUnsigned({ model: name, rulesName, isTranslated }: Rewrite): boolean {
+  return isTranslated === true || familyOf({ name, rulesName }) !== 'claude';
 }
 
 /**

@@ -219,6 +219,29 @@ describe('a request for the provider', () => {
     const made = after({ ...usual, messages, thinking }, { keepsSignature: () => false });
     expect(made['messages']).toEqual([messages[0], { role: 'assistant', content: [call] }, messages[2]]);
     expect(made['thinking']).toEqual({ type: 'disabled' });
+    const adaptive = { ...usual, messages, thinking: { type: 'adaptive' } };
+    expect(after(adaptive, { keepsSignature: () => false })['thinking']).toEqual({ type: 'adaptive' });
+  });
+
+  it('goes to Claude without thoughts that lack a signature, as summaries of other vendors do', () => {
+    const unsigned = [
+      { type: 'thinking', thinking: 'x', signature: '' },
+      { type: 'thinking', thinking: 'x' },
+    ];
+    const text = { type: 'text', text: 'a' };
+    const messages = [
+      asker,
+      { role: 'assistant', content: [...unsigned, thought, text] },
+      asker,
+      { role: 'assistant', content: unsigned },
+      asker,
+    ];
+    const made = after({ ...usual, messages }, { model: 'claude-opus-4-8' });
+    expect(made['messages']).toEqual([
+      ...[asker, { role: 'assistant', content: [thought, text] }, asker, asker],
+    ]);
+    for (const rewrite of [{ model: 'deepseek-reasoner' }, { model: 'claude-opus-4-8', isTranslated: true }])
+      expect(after({ ...usual, messages }, rewrite)['messages']).toEqual(messages);
   });
 
   it('has tools of the gateway, and the conversation with them', () => {

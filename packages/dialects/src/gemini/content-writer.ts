@@ -62,7 +62,9 @@ function saidParts(parts: readonly Part[], { isThird, dropped }: ContentOptions)
   let hasCalls = false;
   for (const part of parts) {
     if (part.kind === 'thinking') {
-      if (part.signature?.origin === 'google') signature = part.signature.text;
+      if (part.signature?.origin !== 'google') continue;
+      if (signature !== null) signLast(written, signature);
+      signature = part.signature.text;
       continue;
     }
     const isFirstCall = part.kind === 'call' && !hasCalls;
@@ -72,7 +74,15 @@ function saidParts(parts: readonly Part[], { isThird, dropped }: ContentOptions)
     for (const each of saidPart(part, dropped))
       written.push({ ...each, ...(sent !== null && { thoughtSignature: sent }) });
   }
+  if (signature !== null) signLast(written, signature);
   return written;
+}
+
+/** Puts a signature without a part behind it on the text before it: models give one with the last piece of a text. */
+function signLast(written: Fields[], signature: string): void {
+  const last = written.at(-1);
+  if (typeof last?.['text'] === 'string' && last['thoughtSignature'] === undefined)
+    last['thoughtSignature'] = signature;
 }
 
 function saidPart(part: Part, dropped: DroppedFields): Fields[] {

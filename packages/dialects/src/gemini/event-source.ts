@@ -3,15 +3,15 @@ import { latestReport } from '../usage/reported-usage.ts';
 import type { ProviderError } from '../dialect.ts';
 import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../provider-errors.ts';
+import { AnswerPartReader } from './answer-parts.ts';
 import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
 import { publicErrorIn } from './errors.ts';
 import { hasFinished, isBlocked, isKeepAliveResponse, responseIn } from './stream.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
-import type { AnswerPart } from '../translation/answer.ts';
 import { JsonSource } from '../wire/json-text.ts';
-import type { OpenPart, StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, partsOf } from './response.ts';
+import type { StreamEvent } from '../translation/stream-events.ts';
+import { endingOf } from './response.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
 
 /** Reads the frames of Gemini. No frame is marked as the last one: the end of the response is the mark. */
@@ -19,7 +19,7 @@ export class GeminiSource extends AnswerSource {
   #usage: Fields = {};
   /** Whether usage came with the finish reason, or after it. */
   #hasLastUsage = false;
-  #open: OpenPart['kind'] | null = null;
+  readonly #parts = new AnswerPartReader();
   #broken: ProviderError | null = null;
 
   protected override readFrame(frame: Buffer): StreamEvent[] {
@@ -56,39 +56,11 @@ export class GeminiSource extends AnswerSource {
     const parts = objectsIn(objectIn(candidate, 'content'), 'parts');
     if (parts.length === 0) return [];
     const source = parts.some((part) => isFields(valueOf(part, 'functionCall'))) ? sourceOf(frame) : null;
-    return parts.flatMap((part, index) => {
-      const read = partsOf(part, source?.element(index) ?? null);
-      return read.flatMap((each) => this.#part(each));
-    });
-  }
-
-  /** Texts and thoughts come in pieces, and a signature ends a thought. Calls come whole. */
-  #part(part: AnswerPart): StreamEvent[] {
-    if (part.kind === 'call') {
-      const { id, name, isFreeform, namespace, argumentsText } = part;
-      return [
-        ...this.closeAll(),
-        { type: 'open', part: { kind: 'call', id, name, isFreeform, namespace } },
-        { type: 'delta', text: argumentsText },
-        { type: 'close', signature: null },
-      ];
-    }
-    const { kind, text } = part;
-    const signature = kind === 'thinking' ? part.signature : null;
-    if (text === '' && signature === null) return [];
-    const opened: StreamEvent[] =
-      this.#open === kind ? [] : [...this.closeAll(), { type: 'open', part: { kind } }];
-    this.#open = kind;
-    const events: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
-    if (signature === null) return [...opened, ...events];
-    this.#open = null;
-    return [...opened, ...events, { type: 'close', signature }];
+    return parts.flatMap((part, index) => this.#parts.read(part, source?.element(index) ?? null));
   }
 
   protected override closeAll(): StreamEvent[] {
-    if (this.#open === null) return [];
-    this.#open = null;
-    return [{ type: 'close', signature: null }];
+    return this.#parts.close();
   }
 }
 

@@ -13,18 +13,17 @@ import {
   type StopReason,
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import { functionCall, newCallId } from '../translation/call-ids.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import { writeJson, type JsonSource } from '../wire/json-text.ts';
 import { type ReasoningSignature } from '../translation/conversation.ts';
 import { inputOf } from '../anthropic-messages/content-writer.ts';
 import { markedBytes } from '../translation/signatures.ts';
+import { answerPartsOf } from './answer-parts.ts';
 import { callIn, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './errors.ts';
 import { metadataNames, searchCalls, searchesIn } from './grounding.ts';
 import { hasFinished, isBlocked } from './stream.ts';
 import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
-import { readSignature } from './content-reader.ts';
 import { maxChoices, maxParts } from '../bounds.ts';
 
 /** Members beside the candidates by which an answer is recognised. */
@@ -107,8 +106,9 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   if (error !== null && candidate === undefined) return error;
   if (candidate === undefined && !isBlocked(fields)) throw new Error('the answer has no candidate');
   const content = memberIn(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts');
-  const parts = objectsIn(objectIn(candidate ?? {}, 'content'), 'parts').flatMap((part, index) =>
-    partsOf(part, content?.element(index) ?? null),
+  const parts = answerPartsOf(
+    objectsIn(objectIn(candidate ?? {}, 'content'), 'parts'),
+    (index) => content?.element(index) ?? null,
   );
   const ending = endingOf(candidate, fields);
   return {
@@ -120,19 +120,6 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
     serviceTier: null,
     broken: error ?? ending.broken,
   };
-}
-
-/** Parts of the provider's own tools are left out. */
-export function partsOf(part: Fields, source: JsonSource | null): AnswerPart[] {
-  const signature = readSignature(part);
-  const { text } = part;
-  const call = valueOf(part, 'functionCall');
-  if (part['thought'] === true) return [{ kind: 'thinking', text: textOf(text), signature }];
-  const before: AnswerPart[] = signature === null ? [] : [{ kind: 'thinking', text: '', signature }];
-  if (!isFields(call))
-    return typeof text === 'string' && text !== '' ? [...before, { kind: 'text', text }] : before;
-  const argumentsText = memberIn(source, 'functionCall')?.textOf('args') ?? '{}';
-  return [...before, functionCall(textOf(call['id']) || newCallId(), call['name'], argumentsText)];
 }
 
 /** Parts with an image, a sound or a file. */

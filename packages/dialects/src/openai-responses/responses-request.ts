@@ -114,7 +114,7 @@ export class ResponsesRequest extends ReadRequest {
       isCompaction: this.compaction === 'path',
       wantsEncrypted: this.#wantsEncrypted,
       asksToReason: saysSomething(this.fields['reasoning']),
-      lost: new Set(this.#stores ? this.#lost : []),
+      lost: new Set(this.#lost),
       signatures: this.#signatures,
       compactions: this.#compactions,
       offered: this.#offered,
@@ -169,7 +169,7 @@ export class ResponsesRequest extends ReadRequest {
     return this.fields['store'] !== false && this.compaction !== 'path';
   }
 
-  /** Places of thoughts taken for stored by the client. */
+  /** Places of thoughts by their id alone: stored ones, as the client takes them for, or summaries of other vendors. */
   get #lost(): readonly number[] {
     return this.#placesOf(isEmptyThought);
   }

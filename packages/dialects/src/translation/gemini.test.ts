@@ -104,6 +104,24 @@ describe('a request for a model of Gemini', () => {
     ]);
   });
 
+  it('has the signature of a text at this text', async () => {
+    const sign = (text: string) => ({ type: 'thinking', thinking: '', signature: marked('google', text) });
+    const text = { type: 'text', text: 'x' };
+    const call = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+    const partsFor = async (...content: object[]): Promise<unknown> => {
+      const fields = { max_tokens: 1, messages: [...ask, { role: 'assistant', content }, ...ask] };
+      const { body } = await translator('messages', 'gemini')(fields, third);
+      return (body['contents'] as Fields[])[1]?.['parts'];
+    };
+    const functionCall = { name: 'f', args: {} };
+    expect(await partsFor(text, sign('c2ln'))).toEqual([{ text: 'x', thoughtSignature: 'c2ln' }]);
+    expect(await partsFor(sign('c2ln'), text)).toEqual([{ text: 'x', thoughtSignature: 'c2ln' }]);
+    expect(await partsFor(text, sign('b25l'), sign('dHdv'), call)).toEqual([
+      { text: 'x', thoughtSignature: 'b25l' },
+      { functionCall, thoughtSignature: 'dHdv' },
+    ]);
+  });
+
   it('is asked to think by a level from Gemini 3 on', async () => {
     const { body } = await fromChat({ messages: ask, reasoning_effort: 'high' }, third);
     expect(body['generationConfig']).toEqual({
