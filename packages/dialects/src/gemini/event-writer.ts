@@ -29,6 +29,7 @@ export class GeminiWriter implements EventWriter {
       case 'delta':
         return this.#delta(event.text);
       case 'close':
+        if (event.isCut === true) this.#open = null;
         return this.#close(event.signature);
       case 'usage':
         this.#usage = event.usage;

@@ -22,6 +22,7 @@ export const geminiTranslation = {
     // https://ai.google.dev/api/generate-content#generationconfig
     stops: { most: 5, takesBlank: true },
   }),
+  hasWholeCalls: true,
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),
   counts: {

@@ -31,6 +31,11 @@ export class ChatAssistantMessage implements AssistantMessage {
     return new ChatAssistantMessage(others, functionCalls(calls));
   }
 
+  /** The same for an answer with this `finish_reason`: calls of a broken-off answer are not to be made. */
+  finished(reason: unknown): ChatAssistantMessage {
+    return brokenOff.has(reason) ? new ChatAssistantMessage(this.message, []) : this;
+  }
+
   identified(used: Set<string>): ChatAssistantMessage {
     if (this.calls.length === 0) return this;
     const calls = withNewIds(this.calls, used, callIds).map((call) => ({
@@ -54,11 +59,19 @@ export class ChatAssistantMessage implements AssistantMessage {
   }
 }
 
+const brokenOff = new Set<unknown>(['length', 'content_filter']);
+
+/** Why a choice ends without calls of the gateway's tools, which the client does not see. */
+export function reasonWithoutOwn(reason: unknown): unknown {
+  return brokenOff.has(reason) ? reason : 'stop';
+}
+
 /** The message of a unary response's first choice; null without one. Throws at too many tool calls. */
 export function readMessage({ choices }: Fields): ChatAssistantMessage | null {
   const [choice] = listOf(choices);
-  const { message } = Object(choice) as { message?: unknown };
-  return isFields(message) ? ChatAssistantMessage.of(message, callsIn(message).map(plainCall)) : null;
+  const { message, finish_reason: reason } = Object(choice) as Fields;
+  if (!isFields(message)) return null;
+  return ChatAssistantMessage.of(message, callsIn(message).map(plainCall)).finished(reason);
 }
 
 /**

@@ -3,7 +3,14 @@ import { MessageBuilder } from './message-builder.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { ChunkHead, endFrames, frameOf, parseFrame, hasFinished } from './chunks.ts';
-import { type ChatAssistantMessage, callsIn, nameOf, plainCall, readMessage } from './tool-calls.ts';
+import {
+  type ChatAssistantMessage,
+  callsIn,
+  nameOf,
+  plainCall,
+  readMessage,
+  reasonWithoutOwn,
+} from './tool-calls.ts';
 import type { Usage } from '../usage/usage.ts';
 import { JoinedAnswers } from '../joined-answers.ts';
 
@@ -24,6 +31,8 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
   /** Pieces of calls still without a name: they may be calls of the gateway. */
   #unnamed = new Map<number, Fields[]>();
   #hasOwn = false;
+  /** Why the answer under way ended. */
+  #reason: unknown;
   /** A frame with a finish reason, which is passed on only if no call of the gateway follows. */
   #held: Buffer[] = [];
   #mayCall = true;
@@ -34,12 +43,13 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
     this.#indexes = new Map();
     this.#unnamed = new Map();
     this.#hasOwn = false;
+    this.#reason = undefined;
     this.#held = [];
     this.#mayCall = mayCall;
   }
 
   get message(): ChatAssistantMessage {
-    return this.#message.built;
+    return this.#message.built.finished(this.#reason);
   }
 
   finish(): void {
@@ -62,13 +72,18 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
     const delta = isFields(choice['delta']) ? choice['delta'] : {};
     const passed = this.#withoutOwn(delta, this.#message.add(delta));
     const reason = hasFinished(choice['finish_reason']) ? choice['finish_reason'] : null;
+    this.#reason = reason ?? this.#reason;
     const isSame = this.#isFirst && passed === delta && !(this.#hasOwn && reason !== null);
     const isGatewayOnly = this.#hasOwn && this.#indexes.size === 0;
     const changed = {
       ...chunk,
       ...this.#head.built,
       choices: [
-        { ...choice, delta: passed, finish_reason: isGatewayOnly && reason !== null ? 'stop' : reason },
+        {
+          ...choice,
+          delta: passed,
+          finish_reason: isGatewayOnly && reason !== null ? reasonWithoutOwn(reason) : reason,
+        },
       ],
     };
     const out = isSame ? frame : frameOf(changed);
@@ -129,6 +144,6 @@ export class WholeToolAnswers extends JoinedAnswers {
     if (remaining.length === calls.length) return choice;
     const { tool_calls: _calls, function_call: _old, ...others } = message;
     if (remaining.length > 0) return { ...choice, message: { ...others, tool_calls: remaining } };
-    return { ...choice, message: others, finish_reason: 'stop' };
+    return { ...choice, message: others, finish_reason: reasonWithoutOwn(choice['finish_reason']) };
   }
 }

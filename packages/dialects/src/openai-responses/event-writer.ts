@@ -48,7 +48,7 @@ export class ResponseWriter implements EventWriter {
       case 'delta':
         return this.#delta(event.text);
       case 'close':
-        return this.#closed(event.signature);
+        return event.isCut === true ? this.#cut() : this.#closed(event.signature);
       case 'usage':
         this.#usage = event.usage;
         return [];
@@ -111,6 +111,13 @@ export class ResponseWriter implements EventWriter {
     this.#open = null;
     this.#pieces = [];
     return [...ends, done];
+  }
+
+  /** Clients make the call of an item once it is done: a cut one never is. */
+  #cut(): Buffer[] {
+    this.#open = null;
+    this.#pieces = [];
+    return [];
   }
 
   #itemWith(part: AnswerPart, text: string, signature: ReasoningSignature | null = null): Fields {

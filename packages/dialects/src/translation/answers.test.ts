@@ -87,7 +87,7 @@ describe('a whole answer', () => {
     const bytes = await whole(
       'chat',
       'messages',
-      `{"id":"msg_7","type":"message","role":"assistant","model":"claude","content":[{"type":"text","text":"A"},{"type":"text","text":"B"},{"type":"server_tool_use","id":"s"},{"type":"tool_use","id":"toolu_1","name":"f","input":{"2": 1.0,"1":12345678901234567890}}],"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":4}}`,
+      `{"id":"msg_7","type":"message","role":"assistant","model":"claude","content":[{"type":"text","text":"A"},{"type":"text","text":"B"},{"type":"server_tool_use","id":"s"},{"type":"tool_use","id":"toolu_1","name":"f","input":{"2": 1.0,"1":12345678901234567890}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":4}}`,
     );
     const { created, ...answer } = parsed(bytes);
     expect(Math.abs(Number(created) - Date.now() / 1000)).toBeLessThan(60);
@@ -95,7 +95,7 @@ describe('a whole answer', () => {
       ...{ id: 'chatcmpl-7', object: 'chat.completion', model: 'claude' },
       choices: [
         {
-          ...{ index: 0, finish_reason: 'length' },
+          ...{ index: 0, finish_reason: 'tool_calls' },
           message: {
             ...{ role: 'assistant', content: 'AB', refusal: null },
             tool_calls: [
@@ -219,6 +219,8 @@ describe('a freeform tool', () => {
         ...{ type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: json } },
       })),
       { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: {} },
+      { type: 'message_stop' },
     ].flatMap((event) => stream.frames(Buffer.from(`data: ${JSON.stringify(event)}\n\n`)));
     const text = Buffer.concat(frames).toString();
     expect(text).toContain('"type":"custom","custom":{"name":"patch","input":""}');

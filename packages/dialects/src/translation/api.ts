@@ -55,6 +55,8 @@ export interface ProviderFormat {
   eventSource(facts: ModelFacts): EventSource;
   /** The places up to which a model caches its prompt on request; null for a model without, absent for an API without. */
   pointPlaces?(facts: ModelFacts): PointPlaces | null;
+  /** Whether providers send calls as a whole or not at all, so that a limit of tokens cuts none of them. */
+  hasWholeCalls?: true;
   /** Absent where providers count no tokens. */
   counts?: CountedFormat;
 }

@@ -10,8 +10,8 @@ export type StreamEvent =
   | { type: 'open'; part: OpenPart }
   /** More of the open part. */
   | { type: 'delta'; text: string }
-  /** `signature`: of a thought. */
-  | { type: 'close'; signature: ReasoningSignature | null }
+  /** `signature`: of a thought. `isCut`: whether a limit of tokens has cut the call. */
+  | { type: 'close'; signature: ReasoningSignature | null; isCut?: boolean }
   | { type: 'stop'; stop: Stop }
   /** All tokens so far. `serviceTier`: the tier of the call, where the provider names it. */
   | { type: 'usage'; usage: Usage; serviceTier: string | null }

@@ -135,7 +135,7 @@ export class CallRestorer {
     if (event.type !== 'close') return [event];
     const text = inputIn(this.#input.join(''));
     this.#input = null;
-    return text === '' ? [event] : [{ type: 'delta', text }, event];
+    return text === '' || event.isCut === true ? [event] : [{ type: 'delta', text }, event];
   }
 }
 

@@ -36,7 +36,8 @@ import {
   type KnownReasoning,
 } from './signed-reasoning.ts';
 import { runSteps, cooperativeFor, type InTurn, type Steps } from '@gatehouse/kit/cooperative-steps';
-import type { EventSource, EventWriter, StreamEvent } from './stream-events.ts';
+import { CallEnds, withoutCutCall } from './cut-calls.ts';
+import type { EventSource, EventWriter, StreamEvent, WrittenEvent } from './stream-events.ts';
 import { summarising } from './json-output.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
@@ -203,6 +204,7 @@ export class Translation {
         restorer: new CallRestorer(this.#names),
         collector: this.#collector(),
         signed: (signature) => this.#signed(signature),
+        ends: this.#upstream.hasWholeCalls ? null : new CallEnds(),
       },
     );
   }
@@ -229,7 +231,8 @@ export class Translation {
     return made === null || this.#client.signaturePlace === undefined ? made : withMac(made, macs);
   }
 
-  #restored(answer: Answer): Answer {
+  #restored(read: Answer): Answer {
+    const answer = this.#upstream.hasWholeCalls ? read : withoutCutCall(read);
     const parts = answer.parts.map((part) => {
       if (part.kind === 'call') return this.#names.called(part);
       return part.kind === 'thinking' ? { ...part, signature: this.#signed(part.signature) } : part;
@@ -243,6 +246,8 @@ interface StreamParts {
   collector: ReasoningCollector | null;
   /** A signature of the provider as the client gets it. */
   signed: (signature: ReasoningSignature) => ReasoningSignature | null;
+  /** Null for a provider that cuts no calls. */
+  ends: CallEnds | null;
 }
 
 const unavailable = 503;
@@ -294,13 +299,11 @@ export class TranslatedStream implements ThoughtsBeside {
   }
 
   #written(event: StreamEvent): Buffer[] {
-    const { restorer, collector, signed } = this.#parts;
+    const { restorer, collector } = this.#parts;
     switch (event.type) {
       case 'error':
         this.error = { ...(event.error.status === unavailable && { isOverload: true }), ...event.error };
         return [];
-      case 'stop':
-        return this.#writer.write({ type: 'stop', stop: stopAfter(event.stop, this.#kinds) });
       case 'usage':
         ({ usage: this.usage, serviceTier: this.serviceTier } = event);
         break;
@@ -313,16 +316,23 @@ export class TranslatedStream implements ThoughtsBeside {
         break;
       case 'start':
       case 'close':
+      case 'stop':
       case 'end':
     }
-    const clientEvent =
-      event.type === 'close' && event.signature !== null
-        ? { ...event, signature: signed(event.signature) }
-        : event;
-    return restorer.restored(clientEvent).flatMap((each) => {
-      collector?.event(each);
-      return this.#writer.write(each);
-    });
+    const clientEvents = this.#parts.ends?.passed(this.#clientEvent(event)) ?? [this.#clientEvent(event)];
+    return clientEvents
+      .flatMap((each) => restorer.restored(each))
+      .flatMap((each) => {
+        collector?.event(each);
+        return this.#writer.write(each);
+      });
+  }
+
+  #clientEvent(event: WrittenEvent): WrittenEvent {
+    if (event.type === 'stop') return { ...event, stop: stopAfter(event.stop, this.#kinds) };
+    return event.type === 'close' && event.signature !== null
+      ? { ...event, signature: this.#parts.signed(event.signature) }
+      : event;
   }
 }
 
