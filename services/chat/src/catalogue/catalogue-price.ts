@@ -8,6 +8,7 @@ import {
   type RegionFactors,
   type StatedRates,
   type ToolPrices,
+  type WritePercents,
 } from './price.ts';
 import { billedTools, type TokenClass } from '@gatehouse/dialects/usage/usage';
 
@@ -137,11 +138,8 @@ export function startsOf(price: z.output<typeof tierPrice>): number[] {
 }
 
 /** The list of one service tier, which inherits nothing from the standard one. */
-export function tierList(
-  price: z.output<typeof tierPrice>,
-  options: { freeCacheWrites?: boolean },
-): PriceList {
-  return priceList(startsOf(price), (inputTokens) => completeRates(statedAt(price, inputTokens), options));
+export function tierList(price: z.output<typeof tierPrice>, writes: WritePercents): PriceList {
+  return priceList(startsOf(price), (inputTokens) => completeRates(statedAt(price, inputTokens), writes));
 }
 
 function statedRates(price: Amounts): StatedRates {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { latestReport, sumReports } from '@gatehouse/dialects/usage/reported-usage';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import { readServiceTier, readUsage } from '@gatehouse/dialects/usage/usage-reader';
 import { Catalogue, type Model } from './catalogue.ts';
 import { parsePrice, priceText } from './kept-price.ts';
@@ -162,5 +163,60 @@ describe('the region', () => {
     if (read === null) throw new Error('it is a usage');
     const cost = pricing.costOf(model, read, { at, serviceTier: null });
     expect(reserved).toBeGreaterThanOrEqual(cost?.costPico ?? 0n);
+  });
+});
+
+describe('cache writes without a price of their own', () => {
+  const few = { input_per_mtok: 4, output_per_mtok: 20 };
+  const long = { ...few, above: [{ input_tokens: 200_000, input_per_mtok: 8, output_per_mtok: 30 }] };
+  const writes = (short: number, hour: number): Record<string, unknown> => ({
+    ...{ input_tokens: 10, output_tokens: 5, cache_creation_input_tokens: short + hour },
+    cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: hour },
+  });
+
+  it('have those that Anthropic states in relation to input', () => {
+    expect(usdOf(writes(1_000, 0), few)).toBe((10 * 4 + 5 * 20 + 1_000 * 5) / 1e6);
+    expect(usdOf(writes(1_000, 3_000), few)).toBe((10 * 4 + 5 * 20 + 1_000 * 5 + 3_000 * 8) / 1e6);
+    expect(usdOf(writes(300_000, 0), long)).toBe((10 * 8 + 5 * 30 + 300_000 * 10) / 1e6);
+    const tiers = { ...few, service_tiers: { priority: { input_per_mtok: 6, output_per_mtok: 30 } } };
+    expect(usdOf({ ...writes(1_000, 0), service_tier: 'priority' }, tiers)).toBe(
+      (10 * 6 + 5 * 30 + 1_000 * 7.5) / 1e6,
+    );
+    expect(usdOf(writes(1_000, 0), { ...few, cache_write_per_mtok: 1 })).toBe(
+      (10 * 4 + 5 * 20 + 1_000) / 1e6,
+    );
+  });
+
+  it.each([
+    ['us.amazon.nova-pro-v1:0', undefined, 4_000],
+    ['arn:aws:bedrock:us-east-1:1:application-inference-profile/x', 'claude-sonnet-4-5', 5_000],
+    ['meta.llama4-maverick-17b-instruct-v1:0', undefined, null],
+  ])('of %s are by the rule for its family', (upstream_model, family, cost) => {
+    const catalogue = Catalogue.parse({
+      providers: [
+        {
+          name: 'aws',
+          kind: 'bedrock',
+          region: 'us-east-1',
+          api_key_env: 'K',
+          base_url: 'https://bedrock.example.com',
+        },
+      ],
+      models: [
+        {
+          id: 'm',
+          provider: 'aws',
+          upstream_model,
+          ...(family && { family }),
+          max_output_tokens: 9,
+          price: few,
+        },
+      ],
+    });
+    const usage = { inputTokens: 1_000, cacheWriteTokens: 1_000 };
+    const pricing = new Pricing(catalogue, null);
+    const model = catalogue.models.get('m') as Model;
+    const known = pricing.costOf(model, { ...noUsage, ...usage }, { at, serviceTier: null });
+    expect(known === null ? null : Number(known.costPico) / 1e6).toBe(cost);
   });
 });

@@ -148,19 +148,24 @@ export function parseRate(text: string): bigint {
   return shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfEven(digits, 10n ** BigInt(-shift));
 }
 
+/** The prices of cache writes in per cent of the price of input, where a provider has one rule for all of its models. */
+export type WritePercents = Readonly<Partial<Record<'cacheWrite' | 'cacheWrite1h', bigint>>>;
+
 /**
  * Adds missing prices of classes billed as another class: cached tokens as the same tokens not cached, reasoning as
- * output, images and video in the input as text. Cache writes, audio, and images in the output have no parent class and
- * stay unpriced; `freeCacheWrites` is for a provider without a fee for cache writes.
+ * output, images and video in the input as text. Audio, and images in the output, have no parent class and stay
+ * unpriced, and so do cache writes without a rule in `writes`.
  */
-export function completeRates(stated: StatedRates, { freeCacheWrites = false } = {}): Rates {
+export function completeRates(stated: StatedRates, writes: WritePercents = {}): Rates {
   const { input, output, inputAudio } = stated;
+  const writeRate = (percent: bigint | undefined): bigint | undefined =>
+    input === undefined || percent === undefined ? undefined : (input * percent) / 100n;
   const cachedInput = stated.cachedInput ?? input;
   return {
     input,
     cachedInput,
-    cacheWrite: stated.cacheWrite ?? (freeCacheWrites ? input : undefined),
-    cacheWrite1h: stated.cacheWrite1h,
+    cacheWrite: stated.cacheWrite ?? writeRate(writes.cacheWrite),
+    cacheWrite1h: stated.cacheWrite1h ?? writeRate(writes.cacheWrite1h),
     inputAudio,
     cachedInputAudio: stated.cachedInputAudio ?? inputAudio,
     inputImage: stated.inputImage ?? input,

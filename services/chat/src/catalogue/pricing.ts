@@ -1,8 +1,10 @@
 import { minuteMs } from '@gatehouse/kit/bounds';
 import { hash } from 'node:crypto';
 import { cappedPico } from '@gatehouse/kit/money';
+import type { ModelFamily } from '@gatehouse/dialects/model-names';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
 import { regionFactors, startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-price.ts';
+import { factsBy } from './facts-by.ts';
 import { knownVersion, loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
 import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
 import {
@@ -24,6 +26,7 @@ import {
   type RegionFactors,
   type StatedRates,
   type ToolPrices,
+  type WritePercents,
 } from './price.ts';
 import { reservedCalls, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import type { TokenClass, Usage } from '@gatehouse/dialects/usage/usage';
@@ -178,7 +181,7 @@ export class Pricing {
     const last = this.#looked.get(model);
     if (last?.minute === minute) return last.prices;
     const known = this.#known?.find(model.provider.base_url, model.upstreamModel, at) ?? null;
-    const prices = pricesFrom(operatorPrice(model, this.#operatorPrices), known);
+    const prices = pricesFrom(operatorPrice(model, this.#operatorPrices), known, writesOf(model, known));
     this.#looked.set(model, { minute, prices });
     return prices;
   }
@@ -221,10 +224,29 @@ function operatorPrice(
     : { price: listed, version: operatorPrices.version };
 }
 
-function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList | null): Prices | null {
+/**
+ * Rules of vendors for cache writes of all of their models at any host: Anthropic's factors, and no fee for Nova's.
+ *
+ * - https://platform.claude.com/docs/en/about-claude/pricing#prompt-caching (read 2026-11-29)
+ * - https://aws.amazon.com/bedrock/pricing (read 2026-11-29)
+ */
+const writesByFamily: Partial<Record<ModelFamily, WritePercents>> = {
+  claude: { cacheWrite: 125n, cacheWrite1h: 200n },
+  nova: { cacheWrite: 100n },
+};
+
+function writesOf(model: Model, known: KnownList | null): WritePercents {
+  return { ...writesByFamily[factsBy(model).family], ...known?.writes };
+}
+
+function pricesFrom(
+  operator: ReturnType<typeof operatorPrice>,
+  known: KnownList | null,
+  writes: WritePercents,
+): Prices | null {
   if (operator === null) {
     if (known === null) return null;
-    const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), known));
+    const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), writes));
     const lists = new Map([[null, list]]);
     return {
       source: 'genai-prices',
@@ -238,14 +260,11 @@ function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList
   const { price, version } = operator;
   const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
     const stated = statedAt(price, inputTokens);
-    return completeRates(
-      { ...openRates(stated, known?.statedAt(inputTokens) ?? {}), ...stated },
-      known ?? {},
-    );
+    return completeRates({ ...openRates(stated, known?.statedAt(inputTokens) ?? {}), ...stated }, writes);
   });
   const tiers = Object.entries(price.service_tiers ?? {}).map(([name, tier]): [string, PriceList] => [
     name,
-    tierList(tier, known ?? {}),
+    tierList(tier, writes),
   ]);
   const lists = new Map<string | null, PriceList>([[null, standard], ...tiers]);
   const batch = lists.get(batchTier) ?? halved(standard);
