@@ -63,6 +63,34 @@ it('a model that cannot express a request is in the trace as passed over, and co
   expect([alone.status, alone.headers.get('x-run-id')]).toEqual([400, null]);
 });
 
+it('a conversation of a client without a word for caches is cached, and its writes have a price', async () => {
+  const usage = {
+    input_tokens: 10,
+    cache_creation_input_tokens: 1_000,
+    cache_read_input_tokens: 2_000,
+    output_tokens: 5,
+  };
+  provider.answer(whole({ ...message([{ type: 'text', text: 'Fine.' }]), usage }));
+  const talk = ['Hello?', 'Hello.', 'Again?'].map((content, index) => ({
+    ...{ role: index === 1 ? 'assistant' : 'user', content },
+  }));
+  const response = await harness.post(
+    '/v1/chat/completions',
+    { model: 'claude', messages: [{ role: 'system', content: 'Be kind.' }, ...talk] },
+    { headers: { 'x-gatehouse-dialect': 'chat' } },
+  );
+  const cache_control = { type: 'ephemeral' };
+  expect(JSON.parse(String(provider.received.at(-1)?.body))).toMatchObject({
+    system: [{ text: 'Be kind.', cache_control }],
+    messages: [{ content: [{ text: 'Hello?' }] }, { content: [{ text: 'Hello.', cache_control }] }, {}],
+  });
+  expect(response.headers.get('x-gateway-ignored')).toBeNull();
+  expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
+    ...{ input_tokens: 3_010, cached_input_tokens: 2_000, cache_write_tokens: 1_000, output_tokens: 5 },
+    ...{ priced: true, cost_pico: '3270000000' },
+  });
+});
+
 describe('a call that is held until it is complete, in a stream that the provider cuts', () => {
   const words = Array.from({ length: 2_000 }, (_, index) => `word${index} `).join('');
   const begun = chunks([

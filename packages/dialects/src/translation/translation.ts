@@ -21,6 +21,7 @@ import type { Conversation, ReasoningSignature } from './conversation.ts';
 import { bedrockConverseTranslation } from '../bedrock-converse/translation.ts';
 import { geminiTranslation } from '../gemini/translation.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
+import { withAutomaticPoints } from './automatic-points.ts';
 import { mendedConversation } from './mended-conversation.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { jsonPieces } from '../wire/json-pieces.ts';
@@ -167,7 +168,13 @@ export class Translation {
     const asking = { ...read, turns: accountTurns, stream: isStream ?? read.stream };
     const rules = this.#upstream.rules(this.#facts);
     const mended = await runSteps(mendedConversation(asking, rules, dropped), inTurn);
-    const flat = await runSteps(this.#names.flat(mended), inTurn);
+    const isAutomatic =
+      this.#facts.cache === 'auto' &&
+      places?.needsMarks === true &&
+      this.#client.marksCache !== true &&
+      !isCount;
+    const marked = isAutomatic ? await inTurn(() => withAutomaticPoints(mended, places)) : mended;
+    const flat = await runSteps(this.#names.flat(marked), inTurn);
     const request = await runSteps(this.#upstream.writeRequest(flat, this.#facts, dropped), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
     const written = await runSteps(writtenIn(counted ?? request, short.length), inTurn);
