@@ -33,6 +33,8 @@ export class AuthorizationServer {
   readonly revocations: TokenRequest[] = [];
   /** The lifetime of access tokens in seconds, as JSON has it. */
   expiresIn: unknown = 3_600;
+  /** Replaces members of answers with tokens. */
+  tokenMembers: Record<string, unknown> = {};
   /** Whether refresh tokens are given. */
   gives = { refresh: true };
   /** The user who is logged in here, in browsers that come to the authorization endpoint. */
@@ -263,6 +265,7 @@ export class AuthorizationServer {
       token_type: 'Bearer',
       ...(this.expiresIn !== undefined && { expires_in: this.expiresIn }),
       ...(this.gives.refresh && { refresh_token: refresh }),
+      ...this.tokenMembers,
     });
   }
 }

@@ -89,6 +89,29 @@ describe('tokens', () => {
     expect((await mcp.call(agentId)).outcome).toBe('ok');
   });
 
+  it.each([
+    { refresh_token: null, id_token: null, scope: null },
+    { token_type: undefined, expires_in: null },
+    { token_type: null, expires_in: '' },
+    { token_type: 'bearer', expires_in: 'soon' },
+    { expires_in: 0 },
+    { expires_in: '-1' },
+    { expires_in: 3_599.9, refresh_expires_in: '0', extra: { nested: null } },
+  ])('may be written as %j', async (members) => {
+    mcp.login.tokenMembers = members;
+    await mcp.register({ type: 'oauth' });
+    await mcp.connect('mail', 'ann');
+    const agentId = await mcp.makeAgent();
+    const { tokenRequests } = mcp.login;
+    expect([(await mcp.call(agentId)).outcome, (await mcp.call(agentId)).outcome]).toEqual(['ok', 'ok']);
+    expect(tokenRequests).toHaveLength(1);
+    if (members.refresh_token === null) return;
+    // A refresh without another refresh token goes on with the one before.
+    mcp.login.tokenMembers = { ...members };
+    mcp.login.expire('ann');
+    expect((await mcp.call(agentId)).outcome).toBe('ok');
+  });
+
   it('that cannot be renewed need a new consent, which subscribers hear of once', async () => {
     const id = await mcp.register({ type: 'oauth' });
     await mcp.connect(id, 'ann');

@@ -119,13 +119,16 @@ export class McpConnection {
     const options = { signal, timeout: this.#timeoutMs, maxTotalTimeout: this.#timeoutMs };
     const list = new ToolCollection();
     try {
-      let cursor: string | undefined;
+      // Servers also end a list by an empty cursor or by the one before (Wazuh-MCP-Server#75, codebase-memory-mcp#1247).
+      const known = new Set<string | undefined>(['', undefined]);
+      let params: { cursor?: string } = {};
       for (let page = 0; page < maxPages && !list.isFull; page += 1) {
-        const params = cursor === undefined ? {} : { cursor };
         const listed = await this.#client.request({ method: 'tools/list', params }, options);
         list.add(listed);
-        cursor = listed.nextCursor;
-        if (cursor === undefined) break;
+        const { nextCursor: cursor } = listed;
+        if (cursor === undefined || known.has(cursor)) break;
+        known.add(cursor);
+        params = { cursor };
       }
       return await judged(list.collected);
     } catch (error) {

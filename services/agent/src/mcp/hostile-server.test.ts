@@ -64,6 +64,12 @@ const listOf = (tools: string, more = ''): string =>
   complete(`"ttlMs":0,"cacheScope":"private",${more}"tools":${tools}`);
 const repeated = (text: string, times: number): string => Array<string>(times).fill(text).join(',');
 
+/** A list whose every page has another cursor. */
+const endless =
+  (page: string): Answer =>
+  (response, got) =>
+    json(listOf(page, `"nextCursor":"after ${JSON.stringify(got.id).replaceAll('"', '')}",`))(response, got);
+
 /** A server of 2026 that answers methods of the protocol as given. */
 async function connect(answers: Record<string, Answer>): Promise<{ connection: McpConnection; got: Got[] }> {
   const got: Got[] = [];
@@ -276,13 +282,23 @@ describe('a list', () => {
     await expect(none.connection.listTools(never)).rejects.toThrow();
   });
 
+  it.each(['""', 'null', '"more"'])('ends with the cursor %s, empty or as before', async (cursor) => {
+    const page = '[{"name":"a","inputSchema":{"type":"object"}}]';
+    const { connection, got } = await connect({
+      'tools/list': json(listOf(page, `"nextCursor":${cursor},`)),
+    });
+    expect((await connection.listTools(never)).tools.map(({ name }) => name)).toEqual(['a']);
+    const lists = got.filter(({ method }) => method === 'tools/list');
+    expect(lists).toHaveLength(cursor === '"more"' ? 2 : 1);
+  });
+
   it('counts what was read, not what was kept', async () => {
     const page = `[${repeated(JSON.stringify({ name: 'same', inputSchema: { type: 'object' }, _meta: { x: 'x'.repeat(30_000) } }), 50)}]`;
-    const { connection, got } = await connect({ 'tools/list': json(listOf(page, '"nextCursor":"more",')) });
+    const { connection, got } = await connect({ 'tools/list': endless(page) });
     expect((await connection.listTools(never)).tools.map(({ name }) => name)).toEqual(['same']);
     expect(got.filter(({ method }) => method === 'tools/list')).toHaveLength(3);
     const small = `[${repeated('{"name":"same","inputSchema":{"type":"object"}}', 100)}]`;
-    const second = await connect({ 'tools/list': json(listOf(small, '"nextCursor":"more",')) });
+    const second = await connect({ 'tools/list': endless(small) });
     await second.connection.listTools(never);
     expect(second.got.filter(({ method }) => method === 'tools/list')).toHaveLength(5);
   });

@@ -24,7 +24,7 @@ import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure, McpFailure } from './failure.ts';
 import type { AuthSecrets, PublicAuth } from './mcp-server.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
-import { smallJsonFetch, statusFetch } from './small-json.ts';
+import { smallJsonFetch, statusFetch, tokenFetch } from './small-json.ts';
 import {
   keepingMetadata,
   revocationEndpointOf,
@@ -299,7 +299,7 @@ export class OAuthClient {
   }
 
   async #ask(tenantId: string, request: (fetchFn: Fetch) => Promise<OAuthTokens>): Promise<Tokens> {
-    const response = await this.#step(tenantId, request);
+    const response = await this.#step(tenantId, request, tokenFetch);
     const { access_token: accessToken, refresh_token: refreshToken = null, expires_in: seconds } = response;
     if (!isToken(accessToken) || (refreshToken !== null && !isToken(refreshToken)))
       throw new McpFailure('invalid');
