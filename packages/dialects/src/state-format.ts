@@ -22,7 +22,12 @@ export interface StateFormat {
   isSummary(item: unknown): boolean;
   /** Whether an item stays in a conversation beside a later summary. */
   outlastsSummary(item: unknown): boolean;
-  /** The answer in the last frames of a stream; null if it broke off. */
+  /** Whether a frame of a stream has a whole item of the answer. */
+  isItem(frame: Buffer): boolean;
+  /**
+   * The answer in the last frames of a stream; null if it broke off. Items in frames before them are added to an answer
+   * without these.
+   */
   endOf(frames: readonly Buffer[]): Buffer | null;
   /** A kept answer as its client may see it: with encrypted thoughts or without. */
   shown(answer: Buffer, options: { encrypted: boolean; tenantId: string }): Promise<Buffer>;
@@ -36,8 +41,15 @@ export interface RequestState {
   previousId: string | null;
   /** Whether its own answer is to be kept. */
   keeps: boolean;
+  /** The number of items in its input. */
+  count: number;
   /** Ids in place of items, by their places in the input. */
   references: ReadonlyMap<number, string>;
+  /**
+   * Ids of reasoning items without their encrypted content, by their places behind the user's last message: before it, no
+   * model reads them.
+   */
+  thoughts: ReadonlyMap<number, string>;
   /** The places of items with an id. */
   places: ReadonlyMap<string, number>;
   /** Sealed summaries of the gateway, by their places. */

@@ -218,3 +218,7 @@ export const maxWaitingAlerts = 1_000;
 /** An event has some of the mistakes in a catalogue; the log has all. */
 export const maxProblems = 20;
 export const maxProblemChars = 500;
+/** Frames with items of an answer to be stored; an answer with more is stored as its last frame has it. */
+export const itemFrameBytes = 1024 * 1024;
+/** Ids in place of items in one request; a request with more returns 400. */
+export const maxReferences = 1_000;

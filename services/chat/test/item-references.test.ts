@@ -128,7 +128,31 @@ describe('an item by its id', () => {
     await kept({ model: 'other', previous_response_id: reused, input: 'z' }, [messageItem('y')]);
     expect(JSON.stringify(sent())).not.toContain('reasoning');
     provider.answer();
-    expect((await post({ model: 'other', input: [named(id)] })).status).toBe(400);
+    const alone = await post({ model: 'other', input: [named(id)] });
+    expect(await alone.json()).toMatchObject({ error: { code: 'item_not_found', param: 'input[0].id' } });
+    // Its own provider gets it again, though a newer response was asked for by its id.
+    await kept({ input: [named(id), user('and?')] }, [messageItem('y')]);
+    expect(sent()).toEqual([thought(id), user('and?')]);
+  });
+
+  it('is left out and named if there is no such item beside others', async () => {
+    provider.answer(whole(answerOf([messageItem('y')])));
+    const response = await post({ input: [named('msg_none'), user('x'), named('rs_none')] });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-gateway-ignored')).toBe('input.item_reference');
+    expect(sent()).toEqual([user('x')]);
+  });
+
+  it('goes on through changes of the model, and back', async () => {
+    const [first, second] = [anId('rs'), anId('rs')];
+    const asked = { input: [user('1'), named(first)] };
+    await kept({ input: [user('1')] }, [thought(first), callItem('c1', 'f', '{}')]);
+    await kept({ model: 'other', ...asked }, [thought(second), messageItem('2', anId('msg'))]);
+    const both = [user('1'), named(first), user('2'), named(second), user('3')];
+    await kept({ input: both }, [messageItem('3')]);
+    expect(sent()).toEqual([user('1'), thought(first), user('2'), user('3')]);
+    await kept({ model: 'other', input: both }, [messageItem('3')]);
+    expect(sent()).toEqual([user('1'), user('2'), thought(second), user('3')]);
   });
 
   it('counts as the item', async () => {
@@ -142,7 +166,7 @@ describe('an item by its id', () => {
   it('is not found in the same words if it is unknown, foreign, deleted, expired or not kept', async () => {
     const asked = async (id: string, principal: As = ann): Promise<unknown> => {
       provider.answer();
-      const refused = await post({ input: [user('x'), named(id)] }, { principal });
+      const refused = await post({ input: [named(id)] }, { principal });
       const { error } = (await refused.json()) as { error: Fields };
       expect(provider.received).toHaveLength(0);
       return [refused.status, { ...error, message: String(error['message']).replace(id, 'ID') }];
@@ -151,7 +175,7 @@ describe('an item by its id', () => {
       400,
       {
         message: "Item with id 'ID' not found.",
-        ...{ type: 'invalid_request_error', code: 'item_not_found', param: 'input[1].id' },
+        ...{ type: 'invalid_request_error', code: 'item_not_found', param: 'input[0].id' },
         request_id: expect.any(String),
       },
     ];
@@ -193,6 +217,44 @@ describe('an item by its id', () => {
     expect(await codeOf(Array.from({ length: 1_001 }, (_, at) => named(`msg_${at}`)))).toEqual([
       ...['invalid_value', 'input'],
     ]);
+  });
+});
+
+describe('a thought by its id alone', () => {
+  const alone = (id: string): Fields => ({ id, type: 'reasoning', summary: [] });
+  const call = callItem('call_1', 'f', '{}');
+
+  it('is completed as stored, at each step of a loop, by a read of one response', async () => {
+    const [first, second] = [anId('rs'), anId('rs')];
+    await kept({ input: [user('q')] }, [thought(first), call]);
+    const step = [user('q'), alone(first), call, result('call_1')];
+    await kept({ input: step }, [thought(second), callItem('call_2', 'f', '{}')]);
+    expect(sent()).toEqual([user('q'), thought(first), call, result('call_1')]);
+    await kept({ input: [...step, alone(second)] }, [messageItem('x')], { url: replica });
+    expect(sent()).toEqual([user('q'), thought(first), call, result('call_1'), thought(second)]);
+  });
+
+  it.each([
+    ['of another provider', 'other', ann],
+    ['of another user', 'gpt', { tenantId, userId: 'bob' }],
+  ])('is left out and named if it is one %s', async (_name, model, principal) => {
+    const id = anId('rs');
+    await kept({ input: [user('q')] }, [thought(id), call]);
+    provider.answer(whole(answerOf([messageItem('y')])));
+    const input = [user('q'), alone(id), call, result('call_1')];
+    const response = await post({ model, input }, { principal });
+    expect(response.headers.get('x-gateway-ignored')).toBe('input.reasoning');
+    expect(sent()).toEqual([user('q'), call, result('call_1')]);
+  });
+
+  it('is left out before the last message of the user, where no model reads it, and without a store', async () => {
+    const id = anId('rs');
+    await kept({ input: [user('q')] }, [thought(id), messageItem('a')]);
+    const input = [user('q'), alone(id), messageItem('a'), user('r')];
+    await kept({ input }, [messageItem('y')]);
+    expect(sent()).toEqual([user('q'), messageItem('a'), user('r')]);
+    await kept({ input, store: false }, [messageItem('y')]);
+    expect(sent()).toEqual([user('q'), messageItem('a'), user('r')]);
   });
 });
 

@@ -6,7 +6,15 @@ import { makePrincipal } from '@gatehouse/test/identity';
 import type { Principal } from '@gatehouse/identity/principal';
 import OpenAI from 'openai';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
-import { answerOf, eventsOf, framesOf, messageItem, thought, type Fields } from './response-answers.ts';
+import {
+  answerOf,
+  callItem,
+  eventsOf,
+  framesOf,
+  messageItem,
+  thought,
+  type Fields,
+} from './response-answers.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 
 /** Responses that Gatehouse keeps, so that clients go on from them on every replica. */
@@ -71,6 +79,41 @@ async function kept(body: object, output: Fields[], principal: As = ann, url?: s
 }
 
 describe('a conversation', () => {
+  const callItems = [thought('rs_1'), callItem('call_1', 'list', '{"path":"."}'), messageItem('Wait.')];
+  const frames = (end: Fields, type = 'response.completed'): string[] =>
+    framesOf([...eventsOf(callItems).slice(0, -1), { type, response: end }]);
+  const { output: _output, ...without } = answerOf(callItems);
+  it.each<[string, string[]]>([
+    ['no items', frames(answerOf([]))],
+    ['null', frames({ ...without, output: null })],
+    ['no list', frames(without)],
+    ['the first of them', frames(answerOf(callItems.slice(0, 1)))],
+    ['no items, cut short', frames(answerOf([], { status: 'incomplete' }), 'response.incomplete')],
+    ['no items, and names no events', frames(answerOf([])).map((frame) => frame.replace(/^event: .*\n/, ''))],
+    [
+      'no items, in lines of its own',
+      frames(answerOf([])).map((frame) => frame.replace('data: {', 'data: {\ndata: ')),
+    ],
+    ['no items, by CRLF', frames(answerOf([])).map((frame) => frame.replaceAll('\n', '\r\n'))],
+  ])('keeps the items of a stream which ends with %s', async (_name, sent) => {
+    provider.answer(streamed(sent));
+    const text = await (await post({ input: 'List.', stream: true, include: [encrypted] })).text();
+    const id = /"id":"(resp_[^"]+)"/.exec(text)?.[1] ?? '';
+    const stored = (await (await call('GET', `${id}?include=${encrypted}`)).json()) as { output: Fields[] };
+    expect(stored.output).toEqual(callItems);
+    provider.answer(whole(answerOf([messageItem('Done.')])));
+    const results = [{ type: 'function_call_output', call_id: 'call_1', output: 'a.txt' }];
+    await (await post({ previous_response_id: id, input: results })).text();
+    const { input } = JSON.parse(provider.received[0]?.body.toString() ?? '{}') as { input: Fields[] };
+    expect(input.map(({ type }) => type)).toEqual([
+      'message',
+      'reasoning',
+      'function_call',
+      'message',
+      'function_call_output',
+    ]);
+  });
+
   it('goes on from an earlier response, streamed or whole, on another replica', async () => {
     provider.answer(streamed(framesOf(eventsOf([thought('rs_1'), messageItem('Hello.')]))));
     const client = new OpenAI({

@@ -78,19 +78,23 @@ export class ResponsesRequest extends ReadRequest {
   get state(): RequestState {
     const { previous_response_id: previousId } = this.fields;
     const references = new Map<number, string>();
+    const thoughts = new Map<number, string>();
     const places = new Map<string, number>();
+    const lastOfUser = this.#items.findLastIndex(({ role }) => role === 'user');
     const summaries = new Map<number, string>();
     for (const [place, item] of this.#items.entries()) {
       const reference = referenceIn(item);
       const { id } = item;
       if (reference !== null) references.set(place, reference);
-      else if (typeof id === 'string') places.set(id, place);
+      else if (isEmptyThought(item)) {
+        if (place > lastOfUser && typeof id === 'string') thoughts.set(place, id);
+      } else if (typeof id === 'string') places.set(id, place);
       const sealed = sealedSummary(item);
       if (sealed !== null) summaries.set(place, sealed);
     }
     return {
       ...{ previousId: typeof previousId === 'string' ? previousId : null, keeps: this.#stores },
-      ...{ references, places, summaries },
+      ...{ count: this.#items.length, references, thoughts, places, summaries },
     };
   }
 

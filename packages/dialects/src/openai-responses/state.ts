@@ -4,9 +4,10 @@ import { applyChanges, applyEdits, removeFrom, type Changes, type Edit } from '.
 import { elementsOf, named, objectMembers, valueEnd, type Member } from '../wire/json-members.ts';
 import type { StateFormat } from '../state-format.ts';
 import { ClientView } from './client-view.ts';
-import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
+import { dataOf, eventOf, isEnd } from './events.ts';
 import { isCompaction, isEmptyThought, sealedSummary, summaryMessage, triggerType } from './items.ts';
 import { streamFrames } from './response-mode.ts';
+import { frameData, frameEvent } from '../wire/sse-frames.ts';
 
 /** The input of a request with one: the last member of this name counts. */
 function inputIn(members: readonly Member[]): Member {
@@ -68,19 +69,66 @@ function withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | nu
   return applyEdits(body, edits).whole;
 }
 
-/** The bytes of the response in the last event. */
+/** The bytes of the response in the last event, with the items of the events before it where it lacks them. */
 function endOf(frames: readonly Buffer[]): Buffer | null {
   for (const frame of frames) {
-    const event = eventOf(frame);
+    const event = isItem(frame) ? null : eventOf(frame);
     if (event === null || !isEnd(event.type)) continue;
-    const at = dataOf(frame);
-    // Data in several lines is one value only once they are joined.
-    if (at === null) return endOf([frameOf({ ...event.fields, type: event.type })]);
-    const response = objectMembers(frame, { from: at }).findLast(({ name }) => name === 'response');
-    if (response !== undefined && frame[response.valueStart] === openBrace)
-      return frame.subarray(response.valueStart, response.valueEnd);
+    const { data, members } = membersIn(frame);
+    const response = members.findLast(({ name }) => name === 'response');
+    if (response !== undefined && data[response.valueStart] === openBrace)
+      return withOutput(data.subarray(response.valueStart, response.valueEnd), frames.filter(isItem));
   }
   return null;
+}
+
+/** The members of an event's data, and the bytes they stand in. */
+function membersIn(frame: Buffer): { data: Buffer; members: readonly Member[] } {
+  const at = dataOf(frame);
+  if (at !== null) return { data: frame, members: objectMembers(frame, { from: at }) };
+  // Data in several lines is one value only once they are joined.
+  const data = Buffer.from(frameData(frame) ?? '{}');
+  return { data, members: objectMembers(data) };
+}
+
+const itemEnd = 'response.output_item.done';
+/** An event has its type near its beginning. */
+const typeBytes = 256;
+
+function isItem(frame: Buffer): boolean {
+  return frame.subarray(0, typeBytes).includes(itemEnd);
+}
+
+/** Some servers end with fewer items than they sent, or with none (openai/codex#24612). */
+function withOutput(response: Buffer, itemFrames: readonly Buffer[]): Buffer {
+  const members = objectMembers(response);
+  const output = named(members, 'output').at(-1);
+  const isList = output !== undefined && response[output.valueStart] === openBracket;
+  const items = itemsIn(itemFrames);
+  if (items.length <= (isList ? [...elementsOf(response, output.valueStart)].length : 0)) return response;
+  const list = ['[', ...items.flatMap((item, index) => (index === 0 ? [item] : [',', item])), ']'];
+  const changes: Changes =
+    output === undefined
+      ? { edits: [], added: [['"output":', ...list]] }
+      : { edits: [{ at: output.valueStart, until: output.valueEnd, text: list }], added: [] };
+  return applyChanges(response, members, changes).whole;
+}
+
+/** The items in events, in their places. */
+function itemsIn(frames: readonly Buffer[]): Buffer[] {
+  const items = new Map<number, Buffer>();
+  for (const frame of frames) {
+    const { data, members } = membersIn(frame);
+    const textAt = (name: string): Buffer => {
+      const member = named(members, name).at(-1);
+      return member === undefined ? Buffer.alloc(0) : data.subarray(member.valueStart, member.valueEnd);
+    };
+    const item = textAt('item');
+    const index = Number(textAt('output_index').toString('latin1', 0, 16) || NaN);
+    const type = textAt('type').toString('latin1', 1, itemEnd.length + 1) || frameEvent(frame);
+    if (type === itemEnd && item[0] === openBrace && Number.isInteger(index)) items.set(index, item);
+  }
+  return [...items].toSorted(([a], [b]) => a - b).map(([, item]) => item);
 }
 
 /** Models answer by what users and developers have said, and have summarised the rest. */
@@ -106,6 +154,7 @@ export const state: StateFormat = {
   summaryItem: (summary) => Buffer.from(JSON.stringify(summaryMessage(summary))),
   isSummary: (item) => isFields(item) && isCompaction(item),
   outlastsSummary: (item) => isFields(item) && staysBeside.has(item['role']),
+  isItem,
   endOf,
   shown: (answer, { encrypted, tenantId }) =>
     new ClientView({

@@ -5,8 +5,8 @@ import { openShare } from '@gatehouse/http/body-share';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
 import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { AppError } from '@gatehouse/kit/errors';
-import { largeBytes, smallBytes } from '@gatehouse/kit/json-bytes';
 import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format';
+import { largeBytes, smallBytes } from '@gatehouse/kit/json-bytes';
 import { agentRef, startingAt, type ResolvedAgent, type Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { CompletionRequest, Dialect, RequestSource } from '@gatehouse/dialects/dialect';
@@ -15,7 +15,6 @@ import {
   bytesRead,
   type Chain,
   type Holders,
-  type NamedItem,
   type StoredResponses,
 } from '../stored-responses/stored-response-store.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -33,10 +32,8 @@ import { turnContext, type StoredState, type TurnContext, type TurnInput } from 
 import { passedHeaders, sessionOf } from './client-headers.ts';
 import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
-import { maxIdChars } from '../bounds.ts';
-
-/** The most ids of items in one request in place of the items. */
-const maxReferences = 1_000;
+import { maxIdChars, maxReferences } from '../bounds.ts';
+import { continuedText, idsBut, leftOutNames, unknownIds } from '../stored-responses/continued-text.ts';
 
 export interface ReaderDependencies extends TargetDependencies {
   agents: AgentResolver;
@@ -229,17 +226,17 @@ async function continued(
   const target = previous === undefined ? first : startingAt(first, previous.provider);
   const provider = target.chain[0].provider.name;
   const naming = { ...input, state, format, provider, ...known };
-  const { ownText, text } = await continuedText(dependencies.responses, naming);
+  const { ownText, text, leftOut } = await continuedText(dependencies.responses, naming);
   const { tenantId, userId } = actor;
   const store =
     state.keeps && isAnswered
       ? dependencies.responses.storing({
           ...{ tenantId, userId, days: storedDays(settings), previousId },
           input: await readPart(ownText, tenantId, () => format.inputOf(ownText)),
-          itemIds: [...state.places.keys(), ...state.references.values()],
+          itemIds: [...state.places.keys(), ...idsBut(leftOut, state)],
         })
       : null;
-  const stored = { previousId, store };
+  const stored = { previousId, store, leftOut: leftOutNames(leftOut, state) };
   if (text === body) return reduced(input, { request, target, text, sessionId, stored });
   const whole = await parsed(input, text);
   // The whole conversation has another affinity, which all its requests share.
@@ -298,94 +295,14 @@ function namesIn({ model, operation, state }: CompletionRequest): Names | null {
   const fits = (id: string): boolean => id.length <= maxIdChars;
   const agent = operation === 'chat' ? agentRef(model) : null;
   const previousId = state?.previousId ?? null;
-  const itemIds = state === undefined || state.references.size > maxReferences ? [] : unknownIds(state);
+  const itemIds =
+    state === undefined || state.references.size > maxReferences
+      ? []
+      : [...unknownIds(state), ...[...state.thoughts.values()].slice(-maxReferences)];
   const names = {
     agent: agent !== null && fits(agent) ? agent : null,
     previousId: previousId !== null && fits(previousId) ? previousId : null,
     itemIds: itemIds.filter(fits),
   };
   return names.agent === null && names.previousId === null && names.itemIds.length === 0 ? null : names;
-}
-
-interface Naming extends Known {
-  body: Buffer;
-  /** Is charged for everything read and for the outgoing text. */
-  share: { grow(bytes: number): void };
-  actor: { tenantId: string; userId: string | null };
-  state: RequestState;
-  format: StateFormat;
-  /** The receiver of the conversation. */
-  provider: string;
-}
-
-/**
- * A request with everything it names. `ownText` has the items of its ids, as stored; `text` also has the earlier
- * conversation, and summaries as a provider reads them.
- */
-async function continuedText(
-  responses: StoredResponses,
-  { body, share, actor: { tenantId, userId }, chain, holders, state, format, provider }: Naming,
-): Promise<{ ownText: Buffer; text: Buffer }> {
-  const grow = (bytes: number): void => share.grow(bytes);
-  const reading = { tenantId, userId, format, provider, grow };
-  const edited = async (edit: () => Buffer): Promise<Buffer> => {
-    const text = await readPart(body, tenantId, edit);
-    share.grow(text.length);
-    return text;
-  };
-  const withItems = (items: ReadonlyMap<number, Item>): Promise<Buffer> | Buffer =>
-    items.size === 0 ? body : edited(() => format.withItems(body, items));
-  const opened = (sealed: string, place: number): Buffer => {
-    const param = `input[${place}].encrypted_content`;
-    return format.summaryItem(responses.summaries.open(sealed, { tenantId, param }));
-  };
-
-  const named = await namedItems(state, () => responses.items(holders, reading));
-  const items = new Map([...named].map(([place, item]) => [place, textOf(item)]));
-  const ownText = await withItems(items);
-  const summaries = new Map([...state.summaries].map(([place, sealed]) => [place, opened(sealed, place)]));
-  for (const [place, item] of named) {
-    const summary = typeof item === 'number' ? summaries.get(item) : item?.summary;
-    if (typeof summary === 'string') summaries.set(place, opened(summary, place));
-    else if (summary) summaries.set(place, summary);
-  }
-  const withSummaries = summaries.size === 0 ? ownText : await withItems(new Map([...items, ...summaries]));
-  if (state.previousId === null) return { ownText, text: withSummaries };
-  const earlier = await responses.conversation(chain, reading);
-  return { ownText, text: await edited(() => format.continued(withSummaries, earlier)) };
-}
-
-/** A text, the place of another item, or null for neither. */
-type Item = Buffer | number | null;
-
-function textOf(item: NamedItem | number | null): Item {
-  return typeof item === 'object' && item !== null ? item.text : item;
-}
-
-/** The items of the ids of a request, by their places. */
-async function namedItems(
-  state: RequestState,
-  read: () => Promise<ReadonlyMap<string, NamedItem | null>>,
-): Promise<ReadonlyMap<number, NamedItem | number | null>> {
-  const { references, places } = state;
-  if (references.size > maxReferences)
-    throw new AppError('invalid_value', `input names more than ${maxReferences} items by their ids.`, {
-      param: 'input',
-    });
-  const stored = unknownIds(state).length === 0 ? new Map<string, never>() : await read();
-  return new Map(
-    [...references].map(([place, id]) => {
-      const item = places.get(id) ?? stored.get(id);
-      if (item !== undefined) return [place, item];
-      // OpenAI's words, the same for each reason.
-      throw new AppError('item_not_found', `Item with id '${id.slice(0, 200)}' not found.`, {
-        param: `input[${place}].id`,
-      });
-    }),
-  );
-}
-
-/** Ids in a request for items missing in it. */
-function unknownIds({ references, places }: Pick<RequestState, 'references' | 'places'>): string[] {
-  return [...new Set(references.values())].filter((id) => !places.has(id));
 }

@@ -95,6 +95,7 @@ function setUp(x_simulator: object, fields: object = {}, broken: object = {}) {
     headers: {},
     signatures: null,
     thoughts: new Map(),
+    leftOut: [],
   });
   return { chain: made, words, copies, receiver };
 }

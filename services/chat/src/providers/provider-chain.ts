@@ -71,6 +71,8 @@ export interface ProviderChainOptions {
   signatures: SignatureOrigins | null;
   /** Thoughts of earlier answers without a place in the client's API. */
   thoughts: KnownReasoning;
+  /** The client's names of what the request's reader has left out. */
+  leftOut: readonly string[];
   /** Additions of the gateway's own tools to the request. */
   tools?: ToolRewrite;
   /** Tools of the provider of each model to be left out, since they have no price. */
@@ -181,7 +183,8 @@ export class ProviderChain {
     const headers = translation === null ? this.#options.headers : {};
     const dropped = adapter.droppedFields({ api: model.api, headers, model: model.upstreamModel });
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
-    receiver.ignored?.([...new Set([...prepared.ignored, ...lost, ...dropped, ...unpriced])]);
+    const { leftOut } = this.#options;
+    receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...lost, ...dropped, ...unpriced])]);
     const bodyBytes = prepared.body.length;
     const trace = await record.startAttempt(model, { bodyBytes, maxTokens: this.#options.maxTokens });
     if (this.#isAborted()) {

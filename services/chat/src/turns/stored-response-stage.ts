@@ -1,4 +1,6 @@
-import type { Additions, AnswerView } from '@gatehouse/dialects/dialect';
+import type { Additions, AnswerView, FrameSink } from '@gatehouse/dialects/dialect';
+import type { StateFormat } from '@gatehouse/dialects/state-format';
+import { itemFrameBytes } from '../bounds.ts';
 import { responseId } from '../stored-responses/response-id.ts';
 import type { SummarySeals } from '../stored-responses/summary-seals.ts';
 import type { AnswerFilter, StartedTurn, TurnStage } from './turn-stage.ts';
@@ -28,10 +30,12 @@ export function storedResponseStage({ responses }: StoredResponseDependencies): 
       const filter = view && shownBy(view, tenantId);
       const storedView = store === null ? undefined : request.keptView?.(additions);
       if (store === null || storedView === undefined) return { filter };
+      const items = new ItemFrames(dialect.state);
       return {
-        filter,
+        filter: filter && { ...filter, stream: (next) => items.before(filter.stream(next)) },
         async complete({ bytes, model, lastFrames }) {
-          const frames = (): Buffer[] => lastFrames().map((frame) => storedView.frame(frame));
+          const frames = (): Buffer[] =>
+            [...items.frames, ...lastFrames()].map((frame) => storedView.frame(frame));
           const answer =
             bytes === null
               ? (dialect.state?.endOf(frames()) ?? null)
@@ -44,6 +48,39 @@ export function storedResponseStage({ responses }: StoredResponseDependencies): 
       };
     },
   };
+}
+
+/** The frames of a stream with items of the answer, which its last frame may lack. */
+class ItemFrames {
+  readonly #format: Pick<StateFormat, 'isItem'> | undefined;
+  #frames: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(format: Pick<StateFormat, 'isItem'> | undefined) {
+    this.#format = format;
+  }
+
+  /** Without those of an answer with too many. */
+  get frames(): readonly Buffer[] {
+    return this.#bytes > itemFrameBytes ? [] : this.#frames;
+  }
+
+  before(next: FrameSink): FrameSink {
+    return {
+      write: (frames) => {
+        for (const frame of frames) if (this.#format?.isItem(frame) === true) this.#add(frame);
+        return next.write(frames);
+      },
+      onDrain: (listener) => next.onDrain(listener),
+    };
+  }
+
+  #add(frame: Buffer): void {
+    this.#bytes += frame.length;
+    // A copy: a frame shares the memory of what arrived with it.
+    if (this.#bytes > itemFrameBytes) this.#frames = [];
+    else this.#frames.push(Buffer.from(frame));
+  }
 }
 
 /** The parts of an answer added by the gateway, or hidden since a provider repeats them. */

@@ -135,6 +135,8 @@ export interface StoredState {
   previousId: string | null;
   /** Stores the answer; null where it is not stored. */
   store: StoreResponse | null;
+  /** The client's names of items left out, since there is none for its provider by their ids. */
+  leftOut: readonly string[];
 }
 
 /** A turn after its request has passed every limit. */

@@ -196,6 +196,7 @@ function chainOptionsOf(
     headers: turn.headers,
     signatures: turn.signatures,
     thoughts: turn.thoughts,
+    leftOut: turn.stored?.leftOut ?? [],
     unpricedTools: turn.unpricedTools,
   };
 }
