@@ -57,13 +57,14 @@ lint-structure:
 	$(WITH_TOOLS) knip
 	cd proto && $(WITH_TOOLS) buf lint
 
-gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI document, the chart's table of values, and the table of what reaches models
+gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI document, the chart's table of values, and the tables of what reaches models and what is known of them
 	cd proto && $(WITH_TOOLS) buf generate
 	@$(WITH_TOOLS) node packages/contract/openapi/generate.ts
 	@$(WITH_TOOLS) node charts/services.ts
 	@$(WITH_TOOLS) node charts/readme.ts
 	@$(WITH_TOOLS) node services/chat/test/write-capabilities.ts
-	@$(WITH_TOOLS) oxfmt charts/gatehouse docs/tenants/dialects.md
+	@$(WITH_TOOLS) node packages/dialects/test/write-facts.ts
+	@$(WITH_TOOLS) oxfmt charts/gatehouse docs/operators/models.md docs/tenants/dialects.md
 
 bench: pages ## Measure the whole path against a provider that answers at once, many tenants beside one, each dialect with each API, many streams at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, the calls of pages, a tenant beside one that attacks, what grows in ten minutes, and on paper how far all of it grows
 	@BENCH_PROCESSES=one $(WITH_TOOLS) node test/bench/run.ts

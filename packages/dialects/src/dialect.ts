@@ -1,7 +1,7 @@
 import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import type { ToolRewrite } from './request-additions.ts';
+import type { LimitName, ToolRewrite } from './request-additions.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
 import type { SignatureFormat } from './signatures-in.ts';
 import type { Thinking } from './request-fields.ts';
@@ -214,8 +214,8 @@ export interface Rewrite {
 
 export interface TokenLimit {
   most: number;
-  /** Address of the provider: servers differ in the name of the limit. */
-  baseUrl: string;
+  /** The name of the limit in chat completions. */
+  field: LimitName;
 }
 
 /** Answers, as providers write them. */

@@ -15,13 +15,13 @@ export interface KnownFacts extends ModelVersion {
   reasoning: boolean | undefined;
   /** Parameters of sampling: `offOnly` are taken while it does not think. */
   sampling: 'all' | 'none' | 'offOnly';
-  /** Whether it refuses `temperature` and `top_p` in one request. */
-  hasOneSampling: boolean;
+  /** Whether it takes penalties for repeated texts. */
+  takesPenalties: boolean;
   thinkingSize: ThinkingSize;
+  /** Whether it thinks where a request says nothing of it. */
+  thinksByDefault: boolean;
   /** The `thinking` by which Anthropic's models don't think: `omit` is none, `never` can't be reached. */
   thinkingOff: 'disabled' | 'between_tools' | 'omit' | 'never';
-  /** The highest effort with which thinking can be switched off. */
-  mostEffortOff: Effort;
   /** Calls that the request forces: taken, taken while it does not think, or never. */
   forcedCalls: 'any' | 'offOnly' | 'never';
   /** Whether calls that wait for their results need the thoughts before them. */

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { begin, end, factsTable } from '../test/facts-table.ts';
 import { factsOf, originOf } from './model-facts.ts';
 import { plainName, versionOf } from './model-names.ts';
 import { rows } from './model-rows.ts';
@@ -23,6 +26,8 @@ describe('the plain name of', () => {
     ['ft:gpt-4o-2024-08-06:org::id', 'gpt-4o'],
     ['openai.gpt-oss-120b-1:0', 'gpt-oss-120b-1'],
     ['moonshotai.kimi-k2.5', 'kimi-k2.5'],
+    ['deepseek-ai/DeepSeek-V4', 'deepseek-v4'],
+    ['amazon.nova-pro-v1:0', 'nova-pro'],
   ])('%s is %s', (name, plain) => {
     expect(plainName(name)).toBe(plain);
   });
@@ -51,6 +56,8 @@ describe('the version of', () => {
     ['gemini-pro-latest', 'gemini', null],
     ['nova-pro', 'nova', null],
     ['my-claude-proxy-gpt-5', 'other', null],
+    ['deepseek-v3.2-exp', 'deepseek', 302],
+    ['grok-4.20-reasoning', 'grok', 420],
     ['llama-3.3-70b', 'other', null],
   ])('%s is of %s %j', (name, family, version) => {
     expect(versionOf(name)).toEqual({ family, version });
@@ -71,6 +78,12 @@ it('what the operator says goes over the rules', () => {
     ...{ sampling: 'none', thinkingOff: 'never', limitField: 'max_tokens' },
     context1m: { anthropic: 'beta', bedrock: 'beta' },
   });
+});
+
+it('the page for operators has the table of these facts', () => {
+  const page = readFileSync(path.join(import.meta.dirname, '../../../docs/operators/models.md'), 'utf8');
+  const plain = (table = ''): string => table.replaceAll(/ +/g, ' ').replaceAll(/-+/g, '-').trim();
+  expect(plain(page.split(begin)[1]?.split(end)[0])).toBe(plain(factsTable()));
 });
 
 it('each row has a public source and the day on which it was read', () => {

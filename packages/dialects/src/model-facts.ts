@@ -26,6 +26,12 @@ export function factsOf({ name, ...overlay }: { name: string } & FactsOverlay): 
   );
 }
 
+/** The same of a model that must be of a family: one of unknown name has the facts common to the family. */
+export function factsAs(family: ModelFamily, model: { name: string } & FactsOverlay): KnownFacts {
+  const known = factsOf(model);
+  return known.family === family ? known : factsOf({ ...model, rulesName: family });
+}
+
 /** The family of a model with fields of its own. */
 export function familyOf(model: { name: string } & FactsOverlay): ModelFamily {
   return factsOf(model).family;
@@ -37,17 +43,17 @@ export function originOf(model: { name: string } & FactsOverlay): string {
   return `converse=${encodeURIComponent(model.name).replaceAll('.', '%2E').slice(0, maxOriginChars)}`;
 }
 
-function knownFacts(name: string): KnownFacts {
+/** The rules for a name. */
+export function rowsFor(name: string): readonly FactsRow[] {
   const plain = plainName(name);
   const version = versionOf(plain);
-  const fitting = rows.filter((row) => fits(row, plain, version));
+  return rows.filter((row) => fits(row, plain, version));
+}
+
+function knownFacts(name: string): KnownFacts {
   // The first row with a fact decides it.
-  return Object.assign(
-    {},
-    defaults,
-    ...fitting.map(({ facts }) => facts).toReversed(),
-    version,
-  ) as KnownFacts;
+  const facts = rowsFor(name).map((row) => row.facts);
+  return Object.assign({}, defaults, ...facts.toReversed(), versionOf(plainName(name))) as KnownFacts;
 }
 
 function fits(row: FactsRow, plain: string, { family, version }: ModelVersion): boolean {
@@ -65,8 +71,24 @@ function overlaid(
   return {
     ...facts,
     ...(sampling !== undefined && { sampling: sampling ? 'all' : 'none' }),
-    ...(thinkingOff !== undefined && { thinkingOff: thinkingOff ? 'disabled' : 'never' }),
+    ...(thinkingOff !== undefined && offFacts(facts, thinkingOff)),
     ...(context1m !== undefined && { context1m: { anthropic: context, bedrock: context } }),
     ...(limitField !== undefined && { limitField }),
   };
 }
+
+/** `canStop`: whether thinking can be switched off, as the operator says. */
+function offFacts({ thinkingOff, thinkingSize: size }: KnownFacts, canStop: boolean): Partial<KnownFacts> {
+  const isUnknown = thinkingOff === 'never' && canStop;
+  const words = size.by === 'effort' ? size.words.filter((word) => word !== 'none') : [];
+  return {
+    thinkingOff: isUnknown ? 'disabled' : canStop ? thinkingOff : 'never',
+    thinkingSize:
+      size.by === 'budget'
+        ? { ...size, off: canStop ? 0 : Math.max(leastThinking, size.least) }
+        : { ...size, words: canStop ? ['none', ...words] : words },
+  };
+}
+
+/** The least budget of Google's models that think always. */
+const leastThinking = 128;

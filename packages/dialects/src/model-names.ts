@@ -16,8 +16,9 @@ export function plainName(name: string): string {
     .replace(/(?:\s*\[1m\])+\s*$/, '')
     .replace(/^ft:/, '')
     .replace(/^(?:[a-z][a-z\d-]*\.)+(?=[a-z])/, '')
+    .replace(/(?<!claude)-v\d+:\d+$/, '')
+    .replace(/(?<=claude.*\d)-v\d+$/, '')
     .replace(/[@:].*$/, '')
-    .replace(/(?<!claude)-v\d+$/, '')
     .replace(/-(?:20\d{6}|20\d\d-\d\d-\d\d)$/, '');
 }
 
@@ -42,13 +43,13 @@ const patterns: readonly (readonly [ModelFamily, ...RegExp[]])[] = [
     /(?:^|[^a-z\d])gpt-(3)(5)(?!\d)/,
     /(?:^|[^a-z\d])gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/,
     /^o(\d)(?![a-z\d])/,
-    /^(?:codex|chatgpt)(?![a-z\d])/,
+    /^(?:codex|chatgpt|openai)(?![a-z\d])/,
   ],
-  ['gemini', /gemini-(?:[a-z]+-)*(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/, /gemini-/],
+  ['gemini', /gemini-(?:[a-z]+-)*(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/, /gemini/],
   ['nova', /(?:^|[^a-z\d])nova-(\d)(?!\d)/, /(?:^|[^a-z\d])nova(?![a-z\d])/],
-  ['kimi', /(?:^|[^a-z\d])kimi-k(\d)(?:\.(\d))?(?!\d)/, /(?:^|[^a-z\d])(?:kimi|moonshot)-/],
-  ['deepseek', /(?:^|[^a-z\d])deepseek-v(\d)(?:\.(\d))?(?!\d)/, /(?:^|[^a-z\d])deepseek-/],
-  ['grok', /(?:^|[^a-z\d])grok-(\d)(?:[.-](\d{1,2}))?(?!\d)/, /(?:^|[^a-z\d])grok-/],
+  ['kimi', /(?:^|[^a-z\d])kimi-k(\d)(?:\.(\d))?(?!\d)/, /(?:^|[^a-z\d])(?:kimi|moonshot)(?![a-z\d])/],
+  ['deepseek', /(?:^|[^a-z\d])deepseek-v(\d)(?:\.(\d))?(?!\d)/, /(?:^|[^a-z\d])deepseek(?![a-z\d])/],
+  ['grok', /(?:^|[^a-z\d])grok-(\d)(?:[.-](\d{1,2}))?(?!\d)/, /(?:^|[^a-z\d])grok(?![a-z\d])/],
 ];
 
 const unknown: ModelVersion = { family: 'other', version: null };

@@ -20,10 +20,10 @@ export interface FactsRow {
 export const defaults: Omit<KnownFacts, keyof ModelVersion> = {
   reasoning: undefined,
   sampling: 'all',
-  hasOneSampling: false,
+  takesPenalties: true,
   thinkingSize: { by: 'effort', words: ['minimal', 'low', 'medium', 'high'] },
+  thinksByDefault: false,
   thinkingOff: 'disabled',
-  mostEffortOff: 'max',
   forcedCalls: 'any',
   needsOpenThoughts: false,
   bindsThinking: false,
@@ -39,45 +39,128 @@ export const defaults: Omit<KnownFacts, keyof ModelVersion> = {
   limitField: null,
 };
 
-/** Rules by family and version, the newest first: the first row with a fact decides it. */
-export const rows: readonly FactsRow[] = [
+const claudeDocs = 'https://platform.claude.com/docs/en';
+const bedrockDocs = 'https://docs.aws.amazon.com/bedrock/latest/userguide';
+const day = '2026-11-29';
+
+/** Anthropic's models. A newer version takes the facts of the newest one that is known. */
+const claude: readonly FactsRow[] = [
+  {
+    ...{ family: 'claude', from: 505, names: /opus/ },
+    facts: { thinkingOff: 'never', forcedCalls: 'never' },
+    ...{ source: `${claudeDocs}/models/opus-5-5/whats-new-opus-5-5`, read: day },
+  },
+  {
+    ...{ family: 'claude', from: 505, names: /sonnet/ },
+    facts: { thinkingOff: 'between_tools', forcedCalls: 'never' },
+    ...{ source: `${claudeDocs}/models/sonnet-5-5/whats-new-sonnet-5-5`, read: day },
+  },
+  {
+    ...{ family: 'claude', from: 501, names: /fable|mythos/ },
+    facts: { forcedCalls: 'never' },
+    ...{ source: `${claudeDocs}/models/fable-5-1/whats-new-fable-5-1`, read: day },
+  },
+  {
+    ...{ family: 'claude', names: /fable|mythos/ },
+    facts: { thinkingOff: 'never' },
+    ...{ source: `${bedrockDocs}/claude-messages-adaptive-thinking.html`, read: day },
+  },
+  {
+    ...{ family: 'claude', from: 501 },
+    facts: { bindsThinking: true },
+    ...{ source: `${claudeDocs}/build-with-claude/preserved-thinking`, read: day },
+  },
+  {
+    // Sources differ on Claude Sonnet 5.
+    ...{ family: 'claude', from: 500, to: 504, names: /sonnet/ },
+    facts: { takesSystemInMiddle: false },
+    ...{ source: 'https://apidog.com/blog/claude-sonnet-5-5-vs-sonnet-5/', read: day },
+  },
+  {
+    ...{ family: 'claude', from: 500 },
+    facts: {
+      thinksByDefault: true,
+      thinkingOff: 'disabled',
+      forcedCalls: 'any',
+      context1m: { anthropic: 'native', bedrock: 'native' },
+    },
+    ...{ source: `${claudeDocs}/models/opus-5/migration-guide`, read: day },
+  },
   {
     ...{ family: 'claude', from: 408 },
-    facts: { takesSystemInMiddle: true },
-    source: 'https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages',
-    read: '2026-11-29',
+    facts: {
+      takesSystemInMiddle: true,
+      context1m: { anthropic: 'native', bedrock: 'native' },
+    },
+    ...{ source: `${claudeDocs}/build-with-claude/mid-conversation-system-messages`, read: day },
+  },
+  {
+    ...{ family: 'claude', names: /mythos-preview/ },
+    facts: {
+      sampling: 'none',
+      thinksByDefault: true,
+      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] },
+      forcedCalls: 'any',
+      needsOpenThoughts: false,
+      takesPrefill: false,
+    },
+    ...{ source: `${bedrockDocs}/claude-messages-adaptive-thinking.html`, read: day },
+  },
+  {
+    ...{ family: 'claude', from: 407 },
+    facts: {
+      sampling: 'none',
+      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] },
+    },
+    ...{
+      source: 'https://openrouter.ai/docs/guides/evaluate-and-optimize/model-migrations/claude-4-7',
+      read: day,
+    },
+  },
+  {
+    // Some hosts refuse `disabled`, and thinking is off without a word.
+    ...{ family: 'claude', from: 406 },
+    facts: {
+      thinkingOff: 'omit',
+      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'max'] },
+      needsOpenThoughts: false,
+    },
+    ...{ source: `${bedrockDocs}/claude-messages-adaptive-thinking.html`, read: day },
   },
   {
     ...{ family: 'claude', from: 406 },
     facts: { takesPrefill: false },
-    source: 'https://github.com/strands-agents/sdk-python/issues/1694',
-    read: '2026-11-29',
+    ...{ source: 'https://github.com/strands-agents/sdk-python/issues/1694', read: day },
   },
   {
-    ...{ family: 'claude', from: 406 },
-    facts: {
-      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] },
-    },
-    source: 'https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking',
-    read: '2026-11-29',
+    ...{ family: 'claude', from: 406, names: /opus|sonnet/ },
+    facts: { context1m: { anthropic: 'native', bedrock: 'beta' } },
+    ...{ source: 'https://github.com/NousResearch/hermes-agent/issues/16793', read: day },
+  },
+  {
+    ...{ family: 'claude', from: 400, to: 405, names: /sonnet/ },
+    facts: { context1m: { anthropic: 'none', bedrock: 'beta' } },
+    ...{ source: 'https://github.com/adcontextprotocol/adcp/issues/3709', read: day },
   },
   {
     ...{ family: 'claude', from: 405 },
     facts: { cachePoints: '1h' },
-    source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html',
-    read: '2026-11-29',
+    ...{ source: `${bedrockDocs}/prompt-caching.html`, read: day },
   },
   {
-    ...{ family: 'claude', to: 306, names: /^claude-(?!3[-.]5-haiku|3[-.]5-sonnet)/ },
-    facts: { cachePoints: 'none', reasoning: false },
-    source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html',
-    read: '2026-11-29',
+    ...{ family: 'claude', to: 404 },
+    facts: { takesOutputSchema: false },
+    ...{ source: `${claudeDocs}/build-with-claude/structured-outputs`, read: day },
+  },
+  {
+    ...{ family: 'claude', to: 306, names: /^claude-(?!3[-.]5-(?:haiku|sonnet)|(?:haiku|sonnet)-3[-.]5)/ },
+    facts: { cachePoints: 'none' },
+    ...{ source: `${bedrockDocs}/prompt-caching.html`, read: day },
   },
   {
     ...{ family: 'claude', to: 306 },
     facts: { reasoning: false },
-    source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html',
-    read: '2026-11-29',
+    ...{ source: `${claudeDocs}/build-with-claude/extended-thinking`, read: day },
   },
   {
     ...{ family: 'claude', to: 404 },
@@ -94,52 +177,192 @@ export const rows: readonly FactsRow[] = [
       forcedCalls: 'offOnly',
       needsOpenThoughts: true,
     },
-    source: 'https://platform.claude.com/docs/en/build-with-claude/extended-thinking',
-    read: '2026-11-29',
+    ...{ source: `${claudeDocs}/build-with-claude/extended-thinking`, read: day },
+  },
+];
+
+const openAiCatalogue = 'https://www.npmjs.com/package/@ai-sdk/openai/v/4.0.118';
+const openAiEfforts = 'https://learn.microsoft.com/en-us/javascript/api/@azure/ai-projects/reasoningeffort';
+
+/** OpenAI's models. Variants for chats don't think; those for code, and `pro`, think always. */
+const openai: readonly FactsRow[] = [
+  {
+    ...{ family: 'openai', names: /chat|gpt-(?:[34](?!\d)|35)/ },
+    facts: { reasoning: false, sampling: 'all' },
+    ...{ source: openAiCatalogue, read: day },
   },
   {
-    family: 'nova',
-    facts: { cachePoints: '5m' },
-    source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html',
-    read: '2026-11-29',
+    ...{ family: 'openai', names: /^chatgpt|gpt-(?:[34](?!\d)|35)/ },
+    facts: { limitField: null },
+    ...{ source: openAiCatalogue, read: day },
   },
   {
-    ...{ family: 'openai', names: /chat|gpt-[34](?!\d)|gpt-35/ },
-    facts: { reasoning: false },
-    source: 'https://platform.openai.com/docs/models',
-    read: '2026-11-29',
+    ...{ family: 'openai', from: 500, to: 500, names: /-pro/ },
+    facts: { thinkingSize: { by: 'effort', words: ['high'] }, sampling: 'none' },
+    ...{ source: openAiEfforts, read: day },
+  },
+  {
+    ...{ family: 'openai', from: 500, names: /-(?:pro|codex)/ },
+    facts: { thinkingSize: { by: 'effort', words: ['low', 'medium', 'high'] }, sampling: 'none' },
+    ...{ source: openAiCatalogue, read: day },
+  },
+  {
+    ...{ family: 'openai', from: 600, names: /gpt-6(?:\.\d+)?-(?:luna|terra)|gpt-6-sol/ },
+    facts: {
+      thinkingSize: { by: 'effort', words: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] },
+      sampling: 'offOnly',
+    },
+    ...{ source: openAiCatalogue, read: day },
+  },
+  {
+    ...{ family: 'openai', from: 600 },
+    facts: {
+      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] },
+      sampling: 'none',
+    },
+    ...{ source: openAiCatalogue, read: day },
+  },
+  {
+    ...{ family: 'openai', from: 506, to: 599 },
+    facts: {
+      toolsNeedNoEffort: true,
+      thinkingSize: { by: 'effort', words: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] },
+    },
+    ...{ source: 'https://github.com/itzcrazykns/vane/issues/1173', read: day },
   },
   {
     ...{ family: 'openai', from: 502 },
-    facts: { thinkingSize: { by: 'effort', words: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] } },
-    source: 'https://platform.openai.com/docs/guides/reasoning',
-    read: '2026-11-29',
+    facts: { thinkingSize: { by: 'effort', words: ['none', 'low', 'medium', 'high', 'xhigh'] } },
+    ...{ source: openAiEfforts, read: day },
   },
   {
     ...{ family: 'openai', from: 501 },
-    facts: { thinkingSize: { by: 'effort', words: ['none', 'minimal', 'low', 'medium', 'high'] } },
-    source: 'https://platform.openai.com/docs/guides/reasoning',
-    read: '2026-11-29',
+    facts: { thinkingSize: { by: 'effort', words: ['none', 'low', 'medium', 'high'] }, sampling: 'offOnly' },
+    ...{ source: openAiEfforts, read: day },
+  },
+  {
+    ...{ family: 'openai', from: 500 },
+    facts: { limitField: 'max_completion_tokens' },
+    ...{ source: 'https://github.com/langgenius/dify/issues/24307', read: day },
+  },
+  {
+    ...{ family: 'openai', from: 500, to: 500 },
+    facts: { thinkingSize: { by: 'effort', words: ['minimal', 'low', 'medium', 'high'] }, sampling: 'none' },
+    ...{ source: openAiEfforts, read: day },
+  },
+  {
+    ...{ family: 'openai', names: /^o\d-(?:mini|preview)$/, to: 100 },
+    facts: { thinkingSize: { by: 'effort', words: [] } },
+    ...{ source: openAiCatalogue, read: day },
   },
   {
     family: 'openai',
-    facts: { reasoning: true },
-    source: 'https://platform.openai.com/docs/guides/reasoning',
-    read: '2026-11-29',
+    facts: {
+      reasoning: true,
+      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high'] },
+      sampling: 'none',
+      limitField: 'max_completion_tokens',
+    },
+    ...{ source: openAiCatalogue, read: day },
+  },
+];
+
+/** Google's models. */
+const gemini: readonly FactsRow[] = [
+  {
+    // Pro models and all of Gemini 4 refuse `minimal`.
+    ...{ family: 'gemini', from: 300, names: /-pro|gemini-[4-9]/ },
+    facts: { thinkingSize: { by: 'effort', words: ['low', 'medium', 'high'] } },
+    ...{ source: 'https://ai.google.dev/gemini-api/docs/thinking', read: day },
+  },
+  {
+    ...{ family: 'gemini', from: 400, names: /hydrogen/ },
+    facts: { sampling: 'none' },
+    ...{ source: 'https://github.com/iyulab/ironhive/releases/tag/v0.78.0', read: day },
+  },
+  {
+    ...{ family: 'gemini', from: 305 },
+    facts: { takesPenalties: false, takesPrefill: false },
+    source: 'https://docs.cloud.google.com/gemini-enterprise-agent-platform/models/gemini/3-5-flash-lite',
+    read: day,
   },
   {
     ...{ family: 'gemini', from: 300 },
     facts: {
-      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high'] },
+      thinkingSize: { by: 'effort', words: ['minimal', 'low', 'medium', 'high'] },
       checksCallSignatures: true,
     },
-    source: 'https://ai.google.dev/gemini-api/docs/gemini-3',
-    read: '2026-11-29',
+    ...{ source: 'https://ai.google.dev/gemini-api/docs/thought-signatures', read: day },
+  },
+  {
+    ...{ family: 'gemini', to: 299 },
+    facts: { takesToolsWithFormat: false },
+    ...{ source: 'https://github.com/googleapis/python-genai/issues/867', read: day },
+  },
+  {
+    ...{ family: 'gemini', names: /flash-lite/ },
+    facts: { thinkingSize: { by: 'budget', off: 0, least: 512, most: 24_576 } },
+    ...{ source: 'https://ai.google.dev/gemini-api/docs/thinking', read: day },
+  },
+  {
+    ...{ family: 'gemini', from: 205, names: /-pro/ },
+    facts: { thinkingSize: { by: 'budget', off: 128, least: 128, most: 32_768 } },
+    ...{ source: 'https://ai.google.dev/gemini-api/docs/thinking', read: day },
+  },
+  {
+    ...{ family: 'gemini', names: /-pro/ },
+    facts: { thinkingSize: { by: 'budget', off: 128, least: 128, most: 24_576 } },
+    ...{ source: 'https://ai.google.dev/gemini-api/docs/thinking', read: day },
   },
   {
     family: 'gemini',
-    facts: { thinkingSize: { by: 'budget', off: 0, least: 0, most: 24_576 } },
-    source: 'https://ai.google.dev/gemini-api/docs/thinking',
-    read: '2026-11-29',
+    facts: { thinkingSize: { by: 'budget', off: 0, least: 1, most: 24_576 } },
+    ...{ source: 'https://ai.google.dev/gemini-api/docs/thinking', read: day },
   },
 ];
+
+/** Models of other makers. */
+const others: readonly FactsRow[] = [
+  {
+    family: 'nova',
+    facts: { cachePoints: '5m' },
+    ...{ source: `${bedrockDocs}/prompt-caching.html`, read: day },
+  },
+  {
+    ...{ family: 'kimi', from: 205 },
+    facts: { sampling: 'none', wantsReasoningText: true },
+    ...{ source: 'https://github.com/MoonshotAI/kimi-code/issues/686', read: day },
+  },
+  {
+    ...{ family: 'kimi', names: /thinking|for-coding/ },
+    facts: { sampling: 'none', wantsReasoningText: true },
+    ...{ source: 'https://platform.kimi.ai/docs/api/chat', read: day },
+  },
+  {
+    ...{ family: 'deepseek', names: /reasoner|deepseek-(?:flash|v(?:3[.-][2-9]|[4-9]))/ },
+    facts: { wantsReasoningText: true },
+    ...{ source: 'https://api-docs.deepseek.com/guides/thinking_mode', read: day },
+  },
+  {
+    ...{ family: 'grok', names: /grok-4\.3(?!\d)/ },
+    facts: { thinkingSize: { by: 'effort', words: ['none', 'low', 'medium', 'high', 'xhigh'] } },
+    ...{
+      source: 'https://docs.rs/crate/mindfork/0.17.0/source/src/shared/api/openai/xai_tests.rs',
+      read: day,
+    },
+  },
+  {
+    ...{ family: 'grok', names: /grok-(?:4\.[4-9]|[5-9])(?!\d)/ },
+    facts: { thinkingSize: { by: 'effort', words: ['low', 'medium', 'high'] } },
+    ...{ source: 'https://github.com/anomalyco/opencode/issues/39448', read: day },
+  },
+  {
+    // The others refuse an effort in any word.
+    ...{ family: 'grok', names: /^grok-(?!3-mini)/ },
+    facts: { thinkingSize: { by: 'effort', words: [] } },
+    ...{ source: 'https://github.com/vercel/ai/releases/tag/@ai-sdk%2Fxai@4.0.8', read: day },
+  },
+];
+
+/** Rules by family, the newest first: the first row with a fact decides it. */
+export const rows: readonly FactsRow[] = [...claude, ...openai, ...gemini, ...others];

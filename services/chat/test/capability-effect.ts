@@ -9,8 +9,8 @@ import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** Models by their API, and at Bedrock by their vendor. */
 export const targets = {
-  chat: { api: 'chat', name: 'gpt-5' },
-  responses: { api: 'responses', name: 'gpt-5' },
+  chat: { api: 'chat', name: 'm' },
+  responses: { api: 'responses', name: 'm' },
   messages: { api: 'messages', name: 'claude-sonnet-4-5' },
   gemini: { api: 'gemini', name: 'gemini-3-pro' },
   'converse, Claude': { api: 'converse', name: 'anthropic.claude-sonnet-4-5-20250929-v1:0' },
@@ -32,7 +32,7 @@ export interface Capability {
 const plain: Record<DialectName, Fields> = {
   chat: { model: 'm', messages: [{ role: 'user', content: 'Go' }] },
   responses: { model: 'm', input: 'Go', store: false },
-  messages: { model: 'm', max_tokens: 8_000, messages: [{ role: 'user', content: 'Go' }] },
+  messages: { model: 'm', max_tokens: 60_000, messages: [{ role: 'user', content: 'Go' }] },
   gemini: { contents: [{ role: 'user', parts: [{ text: 'Go' }] }] },
 };
 

@@ -7,9 +7,10 @@ import { framed, type Frame } from '../translation/framed-turns.ts';
 import { ownTurns, splitSystem } from '../translation/ordered-turns.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { CachePoints } from '../translation/cache-points.ts';
+import { limitOf } from '../translation/limits.ts';
 import { pointPlaces } from './cache-points.ts';
 import { blocksOf } from './content-writer.ts';
-import { thinkingOf } from './thinking.ts';
+import { thinkingOf, withTakenChoice } from './thinking.ts';
 import { toolsOf } from './tool-writer.ts';
 
 /** For models without one in their catalogue entry: the API requires one, and all but its oldest models take this. */
@@ -17,16 +18,16 @@ const otherwiseTokens = 8_192;
 
 /** See `ProviderFormat`. */
 export function* writeRequest(
-  conversation: Conversation,
+  requested: Conversation,
   facts: ModelFacts,
   dropped: DroppedFields,
 ): Steps<object> {
-  const { output, stop, maxTokens, stream } = conversation;
-  const most = facts.maxOutputTokens ?? Infinity;
-  const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
+  const conversation = withTakenChoice(requested, facts, dropped);
+  const { output, stop, stream } = conversation;
+  const limit = limitOf(conversation, facts, dropped) ?? facts.maxOutputTokens ?? otherwiseTokens;
   const turns = yield* ownTurns(conversation.turns, 'anthropic');
-  const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, dropped });
-  const isThinking = thinking !== null && thinking['type'] !== 'disabled';
+  const options = { facts, limit, dropped };
+  const { thinking, effort, isThinking } = thinkingOf({ ...conversation, turns }, options);
   const split = splitSystem(turns, { keepsThoughts: isThinking });
   const { system } = split;
   const messages = framed(split.messages, frameOf(facts, isThinking), dropped);

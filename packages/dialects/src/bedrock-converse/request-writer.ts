@@ -12,20 +12,23 @@ import { CachePoints } from '../translation/cache-points.ts';
 import { pointBlocks, pointPlaces } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
 import { factsOf, familyOf, originOf } from '../model-facts.ts';
-import { effortOf, lowToHigh } from '../translation/effort.ts';
-import { thinkingOf } from '../anthropic-messages/thinking.ts';
+import { effortOf, nearestEffort } from '../translation/effort.ts';
+import { limitOf } from '../translation/limits.ts';
+import { thinkingOf, withTakenChoice } from '../anthropic-messages/thinking.ts';
 
 /**
  * See `ProviderFormat`. The model, and whether the answer is a stream, stand in the path
  * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html).
  */
 export function* writeRequest(
-  conversation: Conversation,
+  requested: Conversation,
   facts: ModelFacts,
   dropped: DroppedFields,
 ): Steps<object> {
+  const conversation = withTakenChoice(requested, facts, dropped);
   const { output, stop } = conversation;
-  const limit = limitOf(conversation, facts);
+  // Without a limit the model's own counts.
+  const limit = limitOf(conversation, facts, dropped) ?? facts.maxOutputTokens ?? Infinity;
   const turns = yield* ownTurns(conversation.turns, originOf(facts));
   const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, dropped });
   const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, dropped });
@@ -42,7 +45,13 @@ export function* writeRequest(
     ...sampling.common,
     ...(stop.length > 0 && { stopSequences: stop }),
   };
-  const additional = { ...reasoning.additional, ...sampling.additional, ...tools.additional };
+  const betas = facts.betas ?? [];
+  const additional = {
+    ...(betas.length > 0 && { anthropic_beta: betas }),
+    ...reasoning.additional,
+    ...sampling.additional,
+    ...tools.additional,
+  };
   const config = {
     ...(reasoning.effort !== null && { effort: reasoning.effort }),
     ...(output?.kind === 'schema' && { textFormat: formatOf(output.name, output.schemaJson) }),
@@ -61,12 +70,6 @@ export function* writeRequest(
 
 function hasMembers(value: object): boolean {
   return Object.keys(value).length > 0;
-}
-
-/** Without a limit the model's own counts. */
-function limitOf({ maxTokens }: Conversation, { maxOutputTokens }: ModelFacts): number {
-  const most = maxOutputTokens ?? Infinity;
-  return Math.min(maxTokens ?? most, most);
 }
 
 /** The schema is a text in the request. */
@@ -178,21 +181,24 @@ function reasoningOf(
   if (reasoning === null) return others;
   const effort = effortOf(reasoning);
   if (facts.reasoning && family === 'nova') return { ...others, additional: novaFields(effort) };
-  if (facts.reasoning && (family === 'openai' || family === 'gpt-oss') && effort !== null)
+  if (facts.reasoning && (family === 'openai' || family === 'gpt-oss') && effort !== null) {
     // OpenAI's open models think always.
-    return { ...others, additional: { reasoning_effort: lowToHigh(effort) } };
+    const nearest = nearestEffort(effort, ['low', 'medium', 'high']);
+    if (nearest !== effort) dropped.ignoreField('reasoning');
+    return { ...others, additional: { reasoning_effort: nearest } };
+  }
   if (reasoning.isOn) dropped.ignoreField('reasoning');
   return others;
 }
 
-/** Off is said by leaving it out: the newest models refuse it in words. */
+/** Off is said in words to models only that think without a word. */
 function claudeReasoning(
   conversation: Conversation,
   options: { facts: ModelFacts; limit: number; dropped: DroppedFields },
 ): AskedReasoning {
-  const { thinking, effort } = thinkingOf(conversation, options);
-  if (thinking === null || thinking['type'] === 'disabled') return none;
-  return { isThinking: true, keepsThoughts: true, effort, additional: { thinking } };
+  const { thinking, effort, isThinking } = thinkingOf(conversation, options);
+  const isSaid = thinking !== null && (isThinking || factsOf(options.facts).thinksByDefault);
+  return { isThinking, keepsThoughts: isThinking, effort, additional: isSaid ? { thinking } : {} };
 }
 
 /** Efforts of Nova 2. `high` refuses a limit of tokens. */

@@ -1,10 +1,11 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ThinkingSize } from '../known-facts.ts';
-import { factsOf } from '../model-facts.ts';
+import { factsAs, factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { withFittingIds, type IdRule } from '../translation/call-ids.ts';
 import type { Conversation, Tool } from '../translation/conversation.ts';
-import { budgetOf, effortOf, lowToHigh } from '../translation/effort.ts';
+import { budgetOf, effortOf, nearestEffort } from '../translation/effort.ts';
+import { limitOf } from '../translation/limits.ts';
 import { RawJson } from '../wire/json-text.ts';
 import { samplingBy, type DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
@@ -42,8 +43,8 @@ const samplingNames = {
 };
 
 function configOf(conversation: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
-  const { maxTokens, stop, output } = conversation;
-  const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
+  const { stop, output } = conversation;
+  const limit = limitOf(conversation, facts, dropped);
   return {
     ...samplingBy(samplingNames, conversation, { facts, dropped }),
     ...(limit !== null && { maxOutputTokens: limit }),
@@ -54,7 +55,10 @@ function configOf(conversation: Conversation, facts: ModelFacts, dropped: Droppe
   };
 }
 
-/** Gemini 3 takes a level, and models before it a budget, of which zero is off. */
+/**
+ * Gemini 3 takes a level, and models before it a budget. Not all models can be switched off; these get the least
+ * (https://ai.google.dev/gemini-api/docs/thinking).
+ */
 function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, dropped: DroppedFields): Fields {
   if (reasoning === null) return {};
   if (!facts.reasoning) {
@@ -62,25 +66,21 @@ function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, dropped: Dro
     return {};
   }
   const effort = effortOf(reasoning);
-  const thoughtConfig = reasoning.isOn && { includeThoughts: true };
-  const thinkingSize = sizeOf(facts);
-  if (thinkingSize.by === 'effort')
-    return {
-      thinkingConfig: { ...thoughtConfig, ...(effort !== null && { thinkingLevel: lowToHigh(effort) }) },
-    };
-  const budget = effort === 'none' ? thinkingSize.off : budgetOf(reasoning);
-  return {
-    thinkingConfig: {
-      ...thoughtConfig,
-      ...(budget !== null && { thinkingBudget: Math.min(budget, thinkingSize.most) }),
-    },
-  };
+  const { thinkingSize } = factsAs('gemini', facts);
+  const includeThoughts = reasoning.isOn && { includeThoughts: true };
+  if (thinkingSize.by === 'effort') {
+    const level = effort === null ? null : nearestEffort(effort, thinkingSize.words);
+    if (level !== effort) dropped.ignoreField('reasoning');
+    return { thinkingConfig: { ...includeThoughts, ...(level !== null && { thinkingLevel: level }) } };
+  }
+  const size = effort === 'none' ? 0 : budgetOf(reasoning);
+  const budget = size === null ? null : budgetWithin(size, thinkingSize);
+  if (budget !== size) dropped.ignoreField('reasoning');
+  return { thinkingConfig: { ...includeThoughts, ...(budget !== null && { thinkingBudget: budget }) } };
 }
 
-/** Models of unknown name are taken for those before Gemini 3. */
-function sizeOf(facts: ModelFacts): ThinkingSize {
-  const { family, thinkingSize } = factsOf(facts);
-  return family === 'gemini' ? thinkingSize : factsOf({ name: 'gemini-2.5-flash' }).thinkingSize;
+function budgetWithin(size: number, { off, least, most }: ThinkingSize & { by: 'budget' }): number {
+  return size === 0 ? off : Math.min(Math.max(size, least), most);
 }
 
 function declaration({ name, description, schemaJson }: Tool): Fields {

@@ -316,7 +316,7 @@ describe('a request for the provider', () => {
     [{}, { max_tokens: 20 }, 20],
     [{}, { max_completion_tokens: 200 }, 40],
   ])('of %j and %j gets the limit that a budget holds', (generationConfig, defaults, expected) => {
-    const maxTokens = { most: 40, baseUrl: 'http://localhost' };
+    const maxTokens = { most: 40, field: 'max_tokens' } as const;
     const made = after({ ...usual, generationConfig }, { defaults, maxTokens })['generationConfig'] as object;
     expect(Object.entries(made).filter(([name]) => /^max/.test(name))).toEqual([
       [expect.anything(), expected],

@@ -355,7 +355,7 @@ describe('the limit of an answer', () => {
       '{"model":"upstream","max_tokens":5000}',
     ],
   ])('of %s with the agent’s %j is lowered', (body, defaults, expected) => {
-    const maxTokens = { most: 5_000, baseUrl: 'http://127.0.0.1:1/v1' };
+    const maxTokens = { most: 5_000, field: 'max_tokens' } as const;
     expect(rewrite(body, { defaults, maxTokens })).toBe(expected);
   });
 

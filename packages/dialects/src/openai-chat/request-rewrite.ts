@@ -1,5 +1,5 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
-import { addTools, replaceModel, limitNameAt, limitNames, type LimitName } from '../request-additions.ts';
+import { addTools, replaceModel, limitNames, type LimitName } from '../request-additions.ts';
 import type { Rewrite, TokenLimit } from '../dialect.ts';
 import { applyChanges, type Edit, type Text } from '../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../wire/json-members.ts';
@@ -61,9 +61,11 @@ function isLimitName(name: string): name is LimitName {
 function lowerLimit(
   body: Buffer,
   members: readonly Member[],
-  { maxTokens: { most, baseUrl }, defaults }: { maxTokens: TokenLimit; defaults: Record<string, unknown> },
+  {
+    maxTokens: { most, field: name },
+    defaults,
+  }: { maxTokens: TokenLimit; defaults: Record<string, unknown> },
 ): { edits: Edit[]; defaults: Record<string, unknown> } {
-  const name = limitNameAt(baseUrl);
   const limits = members.filter((member) => isLimitName(member.name));
   const lowered = limits.flatMap(({ valueStart: at, valueEnd: until }) => {
     const limit = Number(body.toString('latin1', at, until));

@@ -3,7 +3,9 @@ import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { chatIds, withFittingIds } from '../translation/call-ids.ts';
 import type { Conversation, Effort, OutputFormat, Tool } from '../translation/conversation.ts';
-import { effortOf } from '../translation/effort.ts';
+import type { ModelFamily } from '../model-names.ts';
+import { effortOf, nearestEffort } from '../translation/effort.ts';
+import { limitOf } from '../translation/limits.ts';
 import { namingJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
 import { samplingBy, type DroppedFields } from '../translation/dropped-fields.ts';
@@ -17,17 +19,17 @@ export function* writeRequest(
   facts: ModelFacts,
   dropped: DroppedFields,
 ): Steps<object> {
-  const { output, stop, maxTokens, stream, tools, parallel } = conversation;
-  const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
+  const { output, stop, stream, tools, parallel } = conversation;
+  const limit = limitOf(conversation, facts, dropped);
   const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
   const messages = yield* writeMessages(turns, { facts, dropped });
-  const effort = writtenEffort(conversation, facts, dropped);
+  const effort = effortWithTools(conversation, facts, dropped);
   return {
     model: facts.name,
     messages,
     ...(limit !== null && { [facts.tokenLimit ?? 'max_completion_tokens']: limit }),
     ...(stop.length > 0 && { stop }),
-    ...samplingBy(samplingNames, conversation, { facts, dropped }),
+    ...samplingBy(samplingNames, conversation, { facts, isThinking: effort !== 'none', dropped }),
     ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, dropped)) }),
     ...(tools.length > 0 && conversation.choice !== null && { tool_choice: choiceOf(conversation.choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
@@ -72,37 +74,39 @@ export function schemaFormat(
   return { name: name ?? 'answer', schema: new RawJson(schemaJson), strict };
 }
 
-/** Efforts common to all thinking models; the newest take more. */
-const written: Readonly<Record<Effort, string | null>> = {
-  none: null,
-  minimal: 'minimal',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-};
+/** Efforts common to all models of unknown name that think. */
+const commonEfforts: readonly Effort[] = ['minimal', 'low', 'medium', 'high'];
+
+/** Makers whose efforts in chat completions and responses are known by the names of their models. */
+const knownMakers: ReadonlySet<ModelFamily> = new Set(['openai', 'grok']);
 
 /**
- * The effort as OpenAI's models take it; null for a request without an effort, or for an always thinking model.
+ * The effort as OpenAI's models take it; null for a request without an effort, or for a model that takes no such
+ * effort.
  */
 export function writtenEffort(
   { reasoning }: Conversation,
   facts: ModelFacts,
   dropped: DroppedFields,
-): string | null {
+): Effort | null {
   const effort = reasoning === null ? null : effortOf(reasoning);
   if (effort === null) return null;
-  const value = facts.reasoning ? effortAt(effort, facts) : null;
-  if (value === null && (facts.reasoning || reasoning?.isOn === true)) dropped.ignoreField('reasoning');
-  return value;
+  const { family, thinkingSize } = factsOf(facts);
+  const isKnown = knownMakers.has(family) && thinkingSize.by === 'effort';
+  const words = isKnown ? thinkingSize.words : effort === 'none' ? [] : commonEfforts;
+  const nearest = facts.reasoning ? nearestEffort(effort, words) : null;
+  if (nearest !== effort && (facts.reasoning || reasoning?.isOn === true)) dropped.ignoreField('reasoning');
+  return nearest;
 }
 
-function effortAt(effort: Effort, facts: ModelFacts): string | null {
-  const { family, thinkingSize } = factsOf(facts);
-  const words = thinkingSize.by === 'effort' ? thinkingSize.words : [];
-  if (words.includes(effort)) return effort;
-  // Others think in any case.
-  if (effort === 'none') return family === 'openai' ? (words[0] ?? null) : null;
-  return effort === 'max' && words.includes('xhigh') ? 'xhigh' : written[effort];
+/** The effort in chat completions, where some models take tools only without thinking. */
+function effortWithTools(
+  conversation: Conversation,
+  facts: ModelFacts,
+  dropped: DroppedFields,
+): Effort | null {
+  const effort = writtenEffort(conversation, facts, dropped);
+  if (conversation.tools.length === 0 || !facts.reasoning || !factsOf(facts).toolsNeedNoEffort) return effort;
+  if (effort !== 'none') dropped.ignoreField('reasoning');
+  return 'none';
 }

@@ -3,6 +3,7 @@ import type { ModelFacts } from '../translation/api.ts';
 import { chatIds, withFittingIds } from '../translation/call-ids.ts';
 import { schemaFormat, writtenEffort } from '../openai-chat/request-writer.ts';
 import type { Conversation, OutputFormat, Tool } from '../translation/conversation.ts';
+import { limitOf } from '../translation/limits.ts';
 import { namingJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
 import { samplingBy, type DroppedFields } from '../translation/dropped-fields.ts';
@@ -16,9 +17,9 @@ export function* writeRequest(
   facts: ModelFacts,
   dropped: DroppedFields,
 ): Steps<object> {
-  const { output, stop, maxTokens, stream, tools, choice, parallel } = conversation;
+  const { output, stop, stream, tools, choice, parallel } = conversation;
   if (stop.length > 0) throw dropped.unsupportedField('stop');
-  const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
+  const limit = limitOf(conversation, facts, dropped);
   if (limit !== null && limit < leastTokens) dropped.ignoreField('maxTokens');
   const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
   const { instructions, input } = yield* writeInput(turns, dropped);
@@ -29,7 +30,10 @@ export function* writeRequest(
     input,
     // The API takes no fewer.
     ...(limit !== null && { max_output_tokens: Math.max(leastTokens, limit) }),
-    ...samplingBy({ temperature: 'temperature', topP: 'top_p' }, conversation, { facts, dropped }),
+    ...samplingBy({ temperature: 'temperature', topP: 'top_p' }, conversation, {
+      ...{ facts, dropped },
+      isThinking: effort !== 'none',
+    }),
     ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, dropped)) }),
     ...(tools.length > 0 && choice !== null && { tool_choice: choiceOf(choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),

@@ -302,7 +302,7 @@ describe('a request for the provider', () => {
     [{}, { max_tokens: 20 }, 20],
     [{}, { max_completion_tokens: 200 }, 40],
   ])('of %j and %j gets the limit that a budget holds', (own, defaults, expected) => {
-    const maxTokens = { most: 40, baseUrl: 'http://localhost' };
+    const maxTokens = { most: 40, field: 'max_tokens' } as const;
     expect(after({ ...usual, ...own }, { defaults, maxTokens })['max_output_tokens']).toBe(expected);
   });
 

@@ -98,6 +98,8 @@ export interface ModelFacts extends FactsOverlay {
   tokenLimit?: LimitName;
   /** Whether requests of clients that mark nothing get cache points. */
   cache?: 'auto' | 'off';
+  /** Betas of Anthropic's API sent with the call. */
+  betas?: readonly string[];
   /** The id of the run, for answers without an id; absent where no run asks. */
   runId?: string;
   /** Whether streams of chat completions may be asked for their usage; so they are unless it is false. */

@@ -127,16 +127,60 @@ describe('a request of chat completions for a model of messages', () => {
       { type: 'enabled', budget_tokens: 32_000 },
       undefined,
     ],
-    [
-      'claude-opus-5',
-      { reasoning_effort: 'low', tools: [bash()], tool_choice: 'required' },
-      { type: 'disabled' },
-      undefined,
-    ],
   ])('asks %s to think', async (name, asked, thinking, config) => {
     const { body } = await toMessages({ messages: ask, ...asked }, { name });
     expect(body['thinking']).toEqual(thinking);
     expect(body['output_config']).toEqual(config);
+  });
+
+  const low = { effort: 'low' };
+  it.each([
+    ['claude-sonnet-4-5', { type: 'disabled' }, undefined, []],
+    ['claude-opus-4-6', undefined, undefined, []],
+    ['anthropic/claude-opus-4.8', undefined, undefined, []],
+    ['claude-sonnet-5', { type: 'disabled' }, undefined, []],
+    ['claude-opus-5', { type: 'disabled' }, undefined, []],
+    ['claude-haiku-5-5', { type: 'disabled' }, undefined, []],
+    ['claude-sonnet-5-5', { type: 'between_tools' }, undefined, []],
+    ['claude-opus-5-5', undefined, low, ['reasoning_effort']],
+    ['claude-fable-5', undefined, low, ['reasoning_effort']],
+    ['claude-mythos-preview', undefined, low, ['reasoning_effort']],
+    ['claude-opus-6', undefined, low, ['reasoning_effort']],
+  ])('switches the thinking of %s off', async (name, thinking, config, named) => {
+    const { body, ignored } = await toMessages({ messages: ask, reasoning_effort: 'none' }, { name });
+    expect([body['thinking'], body['output_config'], ignored]).toEqual([thinking, config, named]);
+  });
+
+  const forced = { type: 'tool', name: 'bash' };
+  it.each([
+    ['claude-sonnet-4-5', { type: 'disabled' }, forced, ['reasoning_effort']],
+    ['claude-opus-4-8', undefined, forced, ['reasoning_effort']],
+    ['claude-opus-5', { type: 'adaptive' }, forced, []],
+    ['claude-haiku-5-5', { type: 'adaptive' }, forced, []],
+    ['claude-opus-5-5', { type: 'adaptive' }, { type: 'auto' }, ['tool_choice']],
+    ['claude-sonnet-5-5', { type: 'adaptive' }, { type: 'auto' }, ['tool_choice']],
+    ['claude-fable-5-1', { type: 'adaptive' }, { type: 'auto' }, ['tool_choice']],
+  ])('forces a call of %s as far as it can be forced', async (name, thinking, choice, named) => {
+    const tool_choice = { type: 'function', function: { name: 'bash' } };
+    const request = { messages: ask, reasoning_effort: 'low', tools: [bash()], tool_choice };
+    const { body, ignored } = await toMessages(request, { name });
+    const others = ignored.filter((each) => each !== 'tools.parameters');
+    expect([body['thinking'], body['tool_choice'], others]).toEqual([thinking, choice, named]);
+  });
+
+  it('names what a budget cannot be', async () => {
+    const name = 'claude-sonnet-4-5';
+    const thinking = { type: 'enabled', budget_tokens: 50_000 };
+    const { ignored } = await translator('messages', 'messages')(
+      { messages: ask, thinking, max_tokens: 8_000 },
+      { name },
+    );
+    expect(ignored).toEqual(['thinking']);
+    const adaptive = { messages: ask, thinking: { type: 'adaptive' }, max_tokens: 32_000 };
+    expect(await translator('messages', 'messages')(adaptive, { name })).toMatchObject({
+      body: { thinking: { type: 'enabled', budget_tokens: 4_096 } },
+      ignored: ['thinking'],
+    });
   });
 
   it('leaves sampling out where the model thinks, or takes none', async () => {

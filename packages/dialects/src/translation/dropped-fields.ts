@@ -125,12 +125,18 @@ function headerName(name: string): string {
 export function samplingBy(
   names: Readonly<Partial<Record<keyof Sampling, string>>>,
   { sampling }: { sampling: Sampling },
-  { facts, dropped }: { facts: { name: string } & FactsOverlay; dropped: DroppedFields },
+  {
+    facts,
+    isThinking = true,
+    dropped,
+  }: { facts: { name: string } & FactsOverlay; isThinking?: boolean; dropped: DroppedFields },
 ): Fields {
   const taken: Fields = {};
-  const isTaken = factsOf(facts).sampling !== 'none';
+  const { sampling: rule, takesPenalties } = factsOf(facts);
+  const isTaken = rule === 'all' || (rule === 'offOnly' && !isThinking);
   for (const [field, value] of Object.entries(sampling) as [keyof Sampling, number | null][]) {
-    const name = isTaken ? names[field] : undefined;
+    const isRefused = !isTaken || (!takesPenalties && field.endsWith('Penalty'));
+    const name = isRefused ? undefined : names[field];
     if (value === null) continue;
     if (name === undefined) dropped.ignoreField(field);
     else taken[name] = value;

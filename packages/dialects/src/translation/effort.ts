@@ -1,4 +1,4 @@
-import type { Effort, Reasoning } from './conversation.ts';
+import { efforts, type Effort, type Reasoning } from './conversation.ts';
 
 /** Budgets of tokens in place of efforts, for APIs and models with only one of both. */
 const budgets: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
@@ -28,8 +28,12 @@ export function effortOf({ isOn, effort, budget }: Reasoning): Effort | null {
   return budget <= budgets.low ? 'low' : budget <= budgets.medium ? 'medium' : 'high';
 }
 
-/** The word for an effort where models know three, and think in any case. */
-export function lowToHigh(effort: Effort): 'low' | 'medium' | 'high' {
-  if (effort === 'none' || effort === 'minimal' || effort === 'low') return 'low';
-  return effort === 'medium' ? 'medium' : 'high';
+/**
+ * The nearest effort among those that a model knows, which are sorted: the highest one that asks for no more, else the
+ * least one. Null if it knows none.
+ */
+export function nearestEffort(effort: Effort, words: readonly Effort[]): Effort | null {
+  const rank = efforts.indexOf(effort);
+  const known = effort === 'none' ? words : words.filter((word) => word !== 'none');
+  return known.findLast((word) => efforts.indexOf(word) <= rank) ?? known[0] ?? null;
 }

@@ -130,6 +130,39 @@ describe('a request for a model of Gemini', () => {
     const off = await fromChat({ messages: ask, reasoning_effort: 'none' }, { name: 'gemini-2.5-flash' });
     expect(off.body['generationConfig']).toEqual({ thinkingConfig: { thinkingBudget: 0 } });
   });
+
+  it.each([
+    ['gemini-2.5-pro', { reasoning_effort: 'none' }, { thinkingBudget: 128 }, true],
+    ['models/gemini-2.5-pro-preview-06-05', { reasoning_effort: 'none' }, { thinkingBudget: 128 }, true],
+    ['gemini-pro-latest', { reasoning_effort: 'none' }, { thinkingBudget: 128 }, true],
+    ['gemini-2.5-pro', { reasoning_effort: 'max' }, { thinkingBudget: 32_768 }, true],
+    ['gemini-2.5-flash', { reasoning_effort: 'xhigh' }, { thinkingBudget: 24_576 }, true],
+    ['gemini-2.5-flash-lite', { reasoning_effort: 'none' }, { thinkingBudget: 0 }, false],
+    ['gemini-3-pro-preview', { reasoning_effort: 'none' }, { thinkingLevel: 'low' }, true],
+    ['gemini-3.1-pro', { reasoning_effort: 'minimal' }, { thinkingLevel: 'low' }, true],
+    ['gemini-3.8-flash', { reasoning_effort: 'none' }, { thinkingLevel: 'minimal' }, true],
+    ['gemini-4-hydrogen', { reasoning_effort: 'minimal' }, { thinkingLevel: 'low' }, true],
+  ])('of %s with %j has the nearest thinking', async (name, asked, config, isNamed) => {
+    const { body, ignored } = await fromChat({ messages: ask, ...asked }, { name });
+    expect(body['generationConfig']).toMatchObject({ thinkingConfig: config });
+    expect(ignored).toEqual(isNamed ? ['reasoning_effort'] : []);
+  });
+
+  it('raises a budget below the least one, and says so', async () => {
+    const thinking = { type: 'enabled', budget_tokens: 100 };
+    const request = { messages: ask, max_tokens: 9_000, thinking };
+    const toGemini = translator('messages', 'gemini');
+    expect(await toGemini(request, { name: 'gemini-2.5-flash-lite' })).toMatchObject({
+      body: { generationConfig: { thinkingConfig: { thinkingBudget: 512 } } },
+      ignored: ['thinking'],
+    });
+  });
+
+  it('has no penalties where the newest models refuse them', async () => {
+    const request = { messages: ask, temperature: 0.5, presence_penalty: 0.5 };
+    const { body, ignored } = await fromChat(request, third);
+    expect([body['generationConfig'], ignored]).toEqual([{ temperature: 0.5 }, ['presence_penalty']]);
+  });
 });
 
 describe('a request of Gemini', () => {
@@ -202,7 +235,10 @@ describe('a request of Gemini', () => {
       // The signed thought of another vendor is missing.
       thinking: { type: 'disabled' },
     });
-    expect(ignored.toSorted()).toEqual(['generationConfig.topP', 'safetySettings']);
+    const config = ['temperature', 'thinkingConfig', 'topK', 'topP'].map(
+      (name) => `generationConfig.${name}`,
+    );
+    expect(ignored.toSorted()).toEqual([...config, 'safetySettings']);
     expect(JSON.stringify(body)).not.toContain('google-only');
   });
 

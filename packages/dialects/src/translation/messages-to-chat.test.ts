@@ -108,6 +108,7 @@ describe('a request of messages for a model of chat completions', () => {
     expect(ignored.toSorted()).toEqual([
       'cache_control',
       'context_management',
+      'max_tokens',
       'messages.output_config',
       'metadata',
       'safeguards',
@@ -149,17 +150,52 @@ describe('a request of messages for a model of chat completions', () => {
     expect(await asked(loose)).toMatchObject({ json_schema: { schema: loose, strict: false } });
   });
 
+  const off = { thinking: { type: 'disabled' } };
+  const max = { output_config: { effort: 'max' } };
+  const low = { output_config: { effort: 'low' } };
   it.each([
-    ['an effort', { output_config: { effort: 'xhigh' } }, {}, 'high'],
-    ['an effort that newer models take', { output_config: { effort: 'max' } }, { name: 'gpt-5.4' }, 'xhigh'],
-    ['a budget', { thinking: { type: 'enabled', budget_tokens: 2_048 } }, {}, 'low'],
-    ['a large budget', { thinking: { type: 'enabled', budget_tokens: 31_999 } }, {}, 'high'],
-    ['nothing, where thinking is off', { thinking: { type: 'disabled' } }, {}, undefined],
-    ['nothing, as it does not think', { output_config: { effort: 'low' } }, { reasoning: false }, undefined],
-  ])('asks a model to think by %s', async (_name, asked, model, effort) => {
+    ['an effort', low, {}, ['low']],
+    ['less', max, {}, ['high', 'thinking']],
+    ['less than the most', max, { name: 'gpt-5.4' }, ['xhigh', 'thinking']],
+    ['an effort of the newest', max, { name: 'gpt-6-sol' }, ['max']],
+    ['a budget', { thinking: { type: 'enabled', budget_tokens: 2_048 } }, {}, ['low']],
+    ['a large budget', { thinking: { type: 'enabled', budget_tokens: 31_999 } }, {}, ['high']],
+    ['nothing, where thinking is off', off, {}, [undefined, 'thinking']],
+    ['nothing, as it is off', off, { name: 'gpt-5.1' }, ['none']],
+    ['the least, as it always thinks', off, { name: 'gpt-5' }, ['minimal', 'thinking']],
+    ['the least of an old one', off, { name: 'openai/o3' }, ['low', 'thinking']],
+    ['the least of a new one', off, { name: 'gpt-6-astra' }, ['low', 'thinking']],
+    ['the only effort', low, { name: 'gpt-5-pro' }, ['high', 'thinking']],
+    ['nothing, as it takes no effort', low, { name: 'o1-mini' }, [undefined, 'thinking']],
+    ['nothing, as it does not think', low, { reasoning: false }, [undefined, 'thinking']],
+  ])('asks a model to think by %s', async (_name, asked, model, [effort, ...named]) => {
     const { body, ignored } = await toChat({ messages: ask, max_tokens: 1, ...asked }, model);
     expect(body['reasoning_effort']).toBe(effort);
-    expect(ignored).toEqual(effort === undefined ? ['thinking'] : []);
+    expect(ignored).toEqual(named);
+  });
+
+  it.each([
+    ['gpt-5', {}, false],
+    ['gpt-5-chat-latest', {}, true],
+    ['gpt-5.1', {}, false],
+    ['gpt-5.1', { thinking: { type: 'disabled' } }, true],
+    ['gpt-6-astra', { thinking: { type: 'disabled' } }, false],
+    ['gpt-4.1', {}, true],
+    ['o3', {}, false],
+    ['kimi-k2.5', {}, false],
+    ['gpt-oss-120b', {}, true],
+  ])('samples at %s with %j: %s', async (name, asked, isTaken) => {
+    const sampling = { temperature: 0.5, top_p: 0.5 };
+    const { body, ignored } = await toChat({ messages: ask, max_tokens: 1, ...sampling, ...asked }, { name });
+    expect([body['temperature'], body['top_p']]).toEqual(isTaken ? [0.5, 0.5] : [undefined, undefined]);
+    expect(ignored.includes('temperature')).toBe(!isTaken);
+  });
+
+  it('lets a model that takes tools only without thinking not think', async () => {
+    const tools = [{ name: 'f', input_schema: { type: 'object', properties: {} } }];
+    const request = { messages: ask, max_tokens: 1, tools, output_config: { effort: 'high' } };
+    const { body, ignored } = await toChat(request, { name: 'gpt-5.6-luna' });
+    expect([body['reasoning_effort'], ignored]).toEqual(['none', ['thinking']]);
   });
 
   it.each([

@@ -86,8 +86,13 @@ describe('thoughts of Anthropic for a client of chat completions', () => {
 
   it('stay away without the signatures, with thinking off for a turn of calls', async () => {
     const { message } = await saidInChat();
-    const body = await request('chat', 'messages', asked(message));
+    const body = await request('chat', 'messages', asked(message), { name: 'claude-sonnet-4-5' });
     expect(body['thinking']).toEqual({ type: 'disabled' });
+    const newer = await request('chat', 'messages', asked(message));
+    expect(newer['thinking']).toEqual({ type: 'disabled' });
+    // Its thinking can't be off.
+    const newest = await request('chat', 'messages', asked(message), { name: 'claude-opus-5-5' });
+    expect(newest['thinking']).toEqual({ type: 'adaptive' });
     expect(body).toMatchObject({ messages: [{}, { content: [{ type: 'tool_use' }] }, {}] });
   });
 

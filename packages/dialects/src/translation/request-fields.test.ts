@@ -259,7 +259,7 @@ describe('no field of a conversation disappears', () => {
     ['fewest tokens', { maxTokens: 1 }, { maxTokens: 16 }],
     ['stop', { stop: ['END'] }],
     ['temperature', sampling({ temperature: 0.5 })],
-    ['high temperature', sampling({ temperature: 1.7 }), sampling({ temperature: 1 })],
+    ['high temperature', sampling({ temperature: 1.7 })],
     ['topP', sampling({ topP: 0.5 })],
     ['topK', sampling({ topK: 5 })],
     ['seed', sampling({ seed: 5 })],

@@ -104,6 +104,7 @@ describe('a turn of Codex with a model of messages', () => {
     expect(ignored.toSorted()).toEqual([
       'client_metadata',
       'prompt_cache_key',
+      'reasoning',
       'reasoning.context',
       'text.verbosity',
       'tools.description',

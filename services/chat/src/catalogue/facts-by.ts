@@ -1,6 +1,6 @@
 import type { KnownFacts } from '@gatehouse/dialects/known-facts';
 import { factsOf, familyOf, type FactsOverlay } from '@gatehouse/dialects/model-facts';
-import type { LimitName } from '@gatehouse/dialects/request-additions';
+import { limitNameAt, type LimitName } from '@gatehouse/dialects/request-additions';
 import { modelFamilies } from '@gatehouse/dialects/model-names';
 
 /** The settings of a model in place of facts known by its name. */
@@ -28,6 +28,11 @@ export function overlayOf(model: SetFacts): { name: string } & FactsOverlay {
 /** The facts of a model of the catalogue. */
 export function factsBy(model: SetFacts): KnownFacts {
   return factsOf(overlayOf(model));
+}
+
+/** The name of the limit of an answer in chat completions: the model's own, else the one its host takes for all models. */
+export function limitFieldOf(model: SetFacts & { provider: { base_url: string } }): LimitName {
+  return factsBy(model).limitField ?? limitNameAt(model.provider.base_url);
 }
 
 export function isKnownFamily(family: string): boolean {

@@ -1,10 +1,9 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
-import { overlayOf } from '../catalogue/facts-by.ts';
+import { limitFieldOf, overlayOf } from '../catalogue/facts-by.ts';
 import type { RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
-import { limitNameAt } from '@gatehouse/dialects/request-additions';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { translationBetween, type Translation } from '@gatehouse/dialects/translation/translation';
 import { LargeWork } from '../shared/large-work.ts';
@@ -41,7 +40,7 @@ export function translationFor(
     isAtVendor: model.provider.kind === 'anthropic',
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? true,
-    tokenLimit: limitNameAt(model.provider.base_url),
+    tokenLimit: limitFieldOf(model),
     streamUsage: model.provider.stream_usage,
   };
   return translationBetween(client, model.api, facts, sealSummary);

@@ -1,5 +1,6 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
+import { limitFieldOf } from '../catalogue/facts-by.ts';
 import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
@@ -394,6 +395,6 @@ function sooner(last: ProviderFailure | null, next: ProviderFailure): ProviderFa
   return waits(next) > waits(last) && waits(last) >= 0 ? last : next;
 }
 
-function tokenLimitOf({ provider, max_output_tokens: ofModel = Infinity }: Model, most: number): TokenLimit {
-  return { most: Math.min(most, ofModel), baseUrl: provider.base_url };
+function tokenLimitOf(model: Model, most: number): TokenLimit {
+  return { most: Math.min(most, model.max_output_tokens ?? Infinity), field: limitFieldOf(model) };
 }
