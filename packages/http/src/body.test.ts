@@ -65,6 +65,20 @@ describe('a request body', () => {
     }
   });
 
+  it('that came with its headers is read without listeners, and the connection stays', async () => {
+    const arrived = new Promise<IncomingMessage>((resolve) => (incoming = resolve));
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nwhole`);
+    const request = await arrived;
+    const ended = once(request, 'end');
+    const reading = readBody(request, limit);
+    expect([request.complete, request.listenerCount('data')]).toEqual([true, 0]);
+    expect(String(await reading)).toBe('whole');
+    await ended;
+    expect(socket.destroyed).toBe(false);
+    socket.destroy();
+  });
+
   it('that its client breaks off is not taken for a whole one', async () => {
     const { request, socket } = await send('content-length: 10', 'half');
     const reading = code(readBody(request, limit));

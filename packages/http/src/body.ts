@@ -60,11 +60,18 @@ function assertThere({ destroyed }: IncomingMessage): void {
 
 /**
  * The body if all of it has arrived, as for a small request by the time its headers are checked; otherwise null. Spares
- * listeners and a timer.
+ * listeners and a timer. Node hands over the last byte, and runs all microtasks, before it sets `complete`.
  */
 function arrivedBody(request: IncomingMessage): Buffer | null {
-  if (!request.complete || request.readableFlowing !== null) return null;
-  return (request.read() as Buffer | null) ?? Buffer.alloc(0);
+  const { complete, readableFlowing, readableLength } = request;
+  if (readableFlowing !== null || !(complete || readableLength === announcedBytes(request))) return null;
+  const body = (request.read() as Buffer | null) ?? Buffer.alloc(0);
+  if (!complete) {
+    request.complete = true;
+    // Its `end` follows.
+    request.resume();
+  }
+  return body;
 }
 
 function arrivingBody(

@@ -12,10 +12,12 @@ export function monotonicMs(): number {
 
 /** Resolves when `work` settles, or after `ms`, whichever comes first. Never rejects. */
 export async function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
-  const early = new AbortController();
-  const late = sleep(ms, early.signal).catch(() => undefined);
-  await Promise.race([work.catch(() => undefined), late]);
-  early.abort();
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const settle = (): void => resolve(undefined);
+  const timer = setTimeout(settle, ms);
+  work.then(settle, settle);
+  await promise;
+  clearTimeout(timer);
 }
 
 /** Resolves after `ms`, or rejects with the reason of the signal if it aborts first. */

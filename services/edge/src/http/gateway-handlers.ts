@@ -179,13 +179,12 @@ export class Gateway {
     { requestId, trace, dialect }: AccessEntry,
   ): HeaderList {
     const address = clientIp(request, this.#options.isTrustedProxy);
-    return requestHeaders(target.headers, [
-      ...(address === null ? [] : [clientIpHeader, address]),
-      ...(principal === null ? provingHeaders(target) : []),
-      ...(dialect === defaultDialect ? [] : [dialectHeader, dialect]),
-      ...[requestIdHeader, requestId],
-      ...['traceparent', toTraceparent(trace)],
-    ]);
+    const headers = requestHeaders(target.headers);
+    if (address !== null) headers.push(clientIpHeader, address);
+    if (principal === null) headers.push(...provingHeaders(target));
+    if (dialect !== defaultDialect) headers.push(dialectHeader, dialect);
+    headers.push(requestIdHeader, requestId, 'traceparent', toTraceparent(trace));
+    return headers;
   }
 
   #assertionOf(principal: Principal | null, route: Route): LocalAssertion {

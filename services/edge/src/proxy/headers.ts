@@ -27,14 +27,13 @@ export function isPassedOn(name: string): boolean {
 /** Names and values in turn. V8 keeps no shapes for objects with so many different names, so lookups would be slow. */
 export type HeaderList = string[];
 
-/** Headers for a service: the passing ones of the client, and `gatewayHeaders`. */
-export function requestHeaders(incoming: IncomingHttpHeaders, gatewayHeaders: HeaderList): HeaderList {
+/** The client's headers that pass to a service. */
+export function requestHeaders(incoming: IncomingHttpHeaders): HeaderList {
   const headers: HeaderList = [];
   for (const name of passedOn) {
     const value = incoming[name];
     if (typeof value === 'string') headers.push(name, value);
   }
-  headers.push(...gatewayHeaders);
   return headers;
 }
 
@@ -42,7 +41,8 @@ export function requestHeaders(incoming: IncomingHttpHeaders, gatewayHeaders: He
 export function headerObject(list: HeaderList): Record<string, string | string[]> {
   const headers = Object.create(null) as Record<string, string | string[]>;
   for (let index = 0; index < list.length; index += 2) {
-    const [name = '', value = ''] = list.slice(index, index + 2);
+    const name = list[index] ?? '';
+    const value = list[index + 1] ?? '';
     const before = headers[name];
     headers[name] = before === undefined ? value : [before, value].flat();
   }
@@ -52,10 +52,8 @@ export function headerObject(list: HeaderList): Record<string, string | string[]
 /** By name, all values of each header. */
 export function distinctHeaders(list: HeaderList): Record<string, string[]> {
   const headers = Object.create(null) as Record<string, string[]>;
-  for (let index = 0; index < list.length; index += 2) {
-    const [name = '', value = ''] = list.slice(index, index + 2);
-    (headers[name] ??= []).push(value);
-  }
+  for (let index = 0; index < list.length; index += 2)
+    (headers[list[index] ?? ''] ??= []).push(list[index + 1] ?? '');
   return headers;
 }
 

@@ -27,10 +27,8 @@ export class LocalClient implements ServiceSender<LocalAttempt> {
     client.once('close', this.#open.add(exchange));
     // `headers` leaves it out, because it is of one connection.
     const { 'transfer-encoding': encoding } = request.headers;
-    request.headers = {
-      ...headerObject(headers),
-      ...(encoding !== undefined && { 'transfer-encoding': encoding }),
-    };
+    request.headers = headerObject(headers);
+    if (encoding !== undefined) request.headers['transfer-encoding'] = encoding;
     request.headersDistinct = distinctHeaders(headers);
     request.url = url;
     handOver(request, assertion);
