@@ -22,30 +22,32 @@ const body = (extra: Record<string, unknown> = {}): string =>
 
 /**
  * Requests per second with so many connections, each with one request at a time. Each request takes
- * one of the targets at random. Throws when a request fails.
+ * one of the targets at random. `done`: the requests of each target. Throws when a request fails.
  */
 export async function closedLoop(
   targets: Target | readonly [Target, ...Target[]],
   connections: number,
   seconds: number,
-): Promise<{ perSecond: number; requests: number }> {
+): Promise<{ perSecond: number; requests: number; done: ReadonlyMap<Target, number> }> {
   const agent = new Agent({ connections, pipelining: 1 });
   const endAt = performance.now() + seconds * 1_000;
   const startedAt = performance.now();
   const all = 'url' in targets ? ([targets] as const) : targets;
   const short = body();
   let requests = 0;
+  const done = new Map<Target, number>();
   const worker = async (): Promise<void> => {
     while (performance.now() < endAt) {
       const target = all[Math.floor(Math.random() * all.length)] ?? all[0];
       await request(agent, target, target.text ?? short);
       requests += 1;
+      done.set(target, (done.get(target) ?? 0) + 1);
     }
   };
   await Promise.all(Array.from({ length: connections }, worker));
   const perSecond = (requests * 1_000) / (performance.now() - startedAt);
   await agent.close();
-  return { perSecond, requests };
+  return { perSecond, requests, done };
 }
 
 /** One request of each target, with so many connections. */

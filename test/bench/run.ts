@@ -67,6 +67,7 @@ async function measure(contest: Contest): Promise<void> {
   for (const target of all) await closedLoop(target, 64, 2 * warmUpSeconds);
 
   await throughput(contest, all, footprints);
+  await sameConditions(contest);
   await latencies(all);
   await frontier(all.slice(1), seconds);
   await streaming(contest, all);
@@ -181,6 +182,31 @@ async function throughput(
   ]);
 }
 
+/**
+ * CPU time of the work tree to the base's while each request goes to one of both by chance: other work on the machine and
+ * the state of its caches are the same for both, so the medians of slices of a second hold to two percent under load.
+ */
+async function sameConditions({ gateways }: Contest): Promise<void> {
+  const [tree, base] = gateways;
+  if (tree === undefined || base === undefined) return;
+  const cpuOf = ({ processes }: Gateway): number => processes.reduce((sum, { pid }) => sum + cpuMs(pid), 0);
+  const ratios: number[] = [];
+  for (let slice = 0; slice < rounds * seconds; slice += 1) {
+    const before = [tree, base].map(cpuOf);
+    const { done } = await closedLoop([tree.target, base.target], 64, 1);
+    const [own = NaN, others = NaN] = [tree, base].map(
+      (gateway, index) => (cpuOf(gateway) - (before[index] ?? 0)) / (done.get(gateway.target) ?? NaN),
+    );
+    ratios.push(own / others);
+  }
+  const sorted = ratios.toSorted((a, b) => a - b);
+  const at = (share: number): string => figure(sorted[Math.floor(sorted.length * share)] ?? NaN, 3);
+  print([
+    ['CPU ms/request, both at a time', `${tree.target.name} : ${base.target.name}`, 'quartiles'],
+    ['processes and PostgreSQL', figure(median(ratios), 3), `${at(0.25)} to ${at(0.75)}`],
+  ]);
+}
+
 /** Transactions so far that wrote something, of all services. */
 async function commitsOf({ stateFolder }: Gateway): Promise<number> {
   // Backends report what they have done once they are idle.
@@ -198,8 +224,12 @@ async function inTurns<Result>(
   measureOne: (target: Target) => Promise<Result>,
 ): Promise<Result[][]> {
   const results: Result[][] = all.map(() => []);
-  for (let round = 0; round < rounds; round += 1)
-    for (const [index, target] of all.entries()) results[index]?.push(await measureOne(target));
+  for (let round = 0; round < rounds; round += 1) {
+    const entries = [...all.entries()];
+    // Each is first in every other round, as in `throughput`.
+    for (const [index, target] of round % 2 === 0 ? entries : entries.toReversed())
+      results[index]?.push(await measureOne(target));
+  }
   return results;
 }
 
