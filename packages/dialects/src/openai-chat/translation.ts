@@ -9,7 +9,7 @@ import { ChunkWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
 import { cacheHint } from '../translation/cache-points.ts';
-import { anyOutput } from '../translation/schema/mended-schemas.ts';
+import { openAiOutput } from '../translation/schema/mended-schemas.ts';
 
 /** OpenAI's chat completions. */
 export const openAiChatTranslation = {
@@ -18,7 +18,7 @@ export const openAiChatTranslation = {
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongCode,
   rules: (facts) => ({
-    ...{ emptyTexts: 'no-character', system: 'anywhere', output: anyOutput },
+    ...{ emptyTexts: 'no-character', system: 'anywhere', output: openAiOutput(facts) },
     // https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop
     stops: { most: familyOf(facts) === 'openai' ? 4 : Infinity, takesBlank: true },
   }),

@@ -12,7 +12,7 @@ import type { CutTexts } from '../wire/cut-texts.ts';
 import { RawJson, type JsonSource } from '../wire/json-text.ts';
 import { maxEchoedBytes } from '../bounds.ts';
 import { cacheHint } from '../translation/cache-points.ts';
-import { anyOutput } from '../translation/schema/mended-schemas.ts';
+import { openAiOutput } from '../translation/schema/mended-schemas.ts';
 
 const counted = [
   ...['model', 'input', 'instructions', 'reasoning', 'text'],
@@ -26,8 +26,8 @@ export const openAiResponsesTranslation = {
   cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, echoedFields },
   formatError: withTooLongCode,
-  rules: () => ({
-    ...{ emptyTexts: 'no-character', system: 'anywhere', output: anyOutput },
+  rules: (facts) => ({
+    ...{ emptyTexts: 'no-character', system: 'anywhere', output: openAiOutput(facts) },
     stops: { most: Infinity, takesBlank: true },
   }),
   eventSource: (facts) => new ResponseSource(facts),

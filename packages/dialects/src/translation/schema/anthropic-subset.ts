@@ -38,6 +38,7 @@ export function anthropicSubset(schemaJson: string): AnthropicSubset | null {
   }
 }
 
+const types = new Set<unknown>('object array string number integer boolean null'.split(' '));
 const stringFormats = new Set('date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' '));
 /** Keywords left out without a note in the description: they allow and forbid no value, or stand elsewhere. */
 const silent = new Set('$schema $id $anchor $comment type title description'.split(' '));
@@ -102,7 +103,7 @@ class SubsetWriter {
 
   /** Keywords of a schema with a type of its own. */
   #typed(members: Map<string, JsonTree>, tree: JsonObject, type: JsonTree | undefined): void {
-    if (type === undefined) throw new Outside();
+    if (type === undefined || ![type].flat().every((each) => types.has(textOf(each)))) throw new Outside();
     members.set('type', type);
     if (isList(type)) this.unions += 1;
     const kind = textOf(type);

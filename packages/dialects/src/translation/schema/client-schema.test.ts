@@ -104,6 +104,14 @@ it('merges choices at the top, and says so in words', () => {
   expect(note).toBe(`The arguments match this JSON Schema: {"anyOf":${JSON.stringify(anyOf)}}`);
 });
 
+it('says in words what the top of the mended one lacks', () => {
+  const top = { type: 'object', properties: a, not: { required: ['b'] }, const: {} };
+  expect(mendedClientSchema(JSON.stringify(top))).toEqual({
+    schemaJson: JSON.stringify({ type: 'object', properties: a }),
+    note: 'The arguments match this JSON Schema: {"not":{"required":["b"]},"const":{}}',
+  });
+});
+
 it('keeps numbers as written', () => {
   const text = '{"properties":{"a":{"type":"integer","maximum":9007199254740993,"enum":[1e2,1.0]}}}';
   expect(mendedClientSchema(text)?.schemaJson).toContain('"maximum":9007199254740993,"enum":[1e2,1.0]');
@@ -120,7 +128,11 @@ it('adds type and properties to a schema of up to 128 KiB, mends one of up to 64
     type: 'object',
     properties: { b: { type: 'array', items: {} } },
   });
-  expect([mended(large(129)), mended(large(65, odd))]).toEqual(['as it is', 'as it is']);
+  expect(mended(large(65, odd))).toEqual({ type: 'object', ...large(65, odd) });
+  expect([mended(large(129)), mended(large(65, { type: 'object', ...odd }))]).toEqual([
+    'as it is',
+    'as it is',
+  ]);
   const deep = `${'{"not":'.repeat(5_000)}1${'}'.repeat(5_000)}`;
   expect(mendedClientSchema(deep)).toBeNull();
 });

@@ -1,7 +1,8 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { maxMendedChars, maxNoteChars, maxSchemaChars } from '../../bounds.ts';
 import { RawJson, writeJson } from '../../wire/json-text.ts';
-import { isSoundSchema } from './sound-schema.ts';
+import { mendedSchema, Unusable } from './mended-schema.ts';
+import { isSoundInside, isSoundSchema } from './sound-schema.ts';
 import { judgedSchema } from './tool-schema.ts';
 
 /** The schema of a client's tool as every provider takes it. */
@@ -27,19 +28,37 @@ export function mendedClientSchema(schemaJson: string): ClientSchema | null {
   if (isSoundSchema(parsed)) return null;
   const filled = { ...emptyObject, ...parsed };
   if (isSoundSchema(filled)) return { schemaJson: objectText(schemaJson, parsed), note: null };
-  return schemaJson.length > maxMendedChars ? null : mendedAt(schemaJson);
+  if (schemaJson.length <= maxMendedChars) return mendedTool(schemaJson);
+  const isOfObject = 'type' in parsed && 'properties' in parsed;
+  return isOfObject ? null : { schemaJson: objectText(schemaJson, parsed), note: null };
 }
 
-/** Null too for a schema nested too deeply. */
-function mendedAt(schemaJson: string): ClientSchema | null {
-  try {
-    const fields = exactFields(schemaJson);
+/**
+ * Mends the schema of an output likewise, but for its top, which may be of any value. Null for one to be written as it
+ * is.
+ */
+export function mendedOutputSchema(schemaJson: string): string | null {
+  if (schemaJson.length > maxMendedChars || isSoundInside(JSON.parse(schemaJson))) return null;
+  return unlessUnclear(() => writeJson(mendedSchema(exactFields(schemaJson)).schema));
+}
+
+function mendedTool(schemaJson: string): ClientSchema | null {
+  return unlessUnclear(() => {
+    const { not, enum: values, const: value, ...fields } = exactFields(schemaJson);
     const { schema } = judgedSchema(fields);
-    if (schema !== null) return { schemaJson: writeJson(schema), note: noteOf(fields) };
-    const typed = withType(fields);
+    if (schema !== null)
+      return { schemaJson: writeJson(schema), note: noteOf({ ...fields, not, enum: values, const: value }) };
+    const typed = 'type' in fields && isFields(fields['properties']) ? null : withType(fields);
     return typed === null ? null : { schemaJson: writeJson(typed), note: null };
+  });
+}
+
+/** Null for a schema without a clear meaning, or nested too deeply. */
+function unlessUnclear<Value>(mend: () => Value): Value | null {
+  try {
+    return mend();
   } catch (error) {
-    if (error instanceof RangeError) return null;
+    if (error instanceof RangeError || error instanceof Unusable) return null;
     throw error;
   }
 }
@@ -69,10 +88,9 @@ function withType({ type = 'object', properties, ...others }: Fields): Fields | 
   return { type, properties: properties ?? {}, ...others };
 }
 
-/** The choices of a schema's top, which the mended one allows all together. */
-function noteOf({ anyOf, oneOf }: Fields): string | null {
-  const [name, choices] = anyOf === undefined ? ['oneOf', oneOf] : ['anyOf', anyOf];
-  if (!Array.isArray(choices) || choices.length < 2) return null;
-  const text = writeJson(choices);
-  return text.length > maxNoteChars ? null : `The arguments match this JSON Schema: {"${name}":${text}}`;
+/** Keywords of a schema's top that the mended one lacks, so it allows more. */
+function noteOf({ anyOf, oneOf, not, enum: values, const: value }: Fields): string | null {
+  const choices = { ...(listOf(anyOf).length > 1 && { anyOf }), ...(listOf(oneOf).length > 1 && { oneOf }) };
+  const text = writeJson({ ...choices, not, enum: values, const: value });
+  return text === '{}' || text.length > maxNoteChars ? null : `The arguments match this JSON Schema: ${text}`;
 }

@@ -102,6 +102,48 @@ describe('output by a schema', () => {
   });
 });
 
+describe('output by a schema that one side takes and the other does not', () => {
+  const lists = { type: 'object', properties: { tags: { type: 'array' } }, required: ['tags'] };
+  const gemini = (schema: object): Fields => requests.gemini(schema);
+
+  it('has the items that OpenAI wants, and types in JSON Schema', async () => {
+    const chat = await translator('messages', 'chat')(requests.messages(lists), { name: 'gpt-5' });
+    expect(chat.body['response_format']).toMatchObject({
+      json_schema: { schema: { ...lists, properties: { tags: { type: 'array', items: {} } } } },
+    });
+    expect(chat.ignored).toContain('output_config.format.schema');
+    const upper = { type: 'OBJECT', properties: { a: { type: 'STRING' } } };
+    const { body } = await translator('chat', 'messages')(requests.chat(upper));
+    expect(body['output_config']).toEqual({
+      format: {
+        type: 'json_schema',
+        schema: { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false },
+      },
+    });
+  });
+
+  it.each(['chat', 'responses'] as const)(
+    'is asked for in words of OpenAI by %s unless it is an object',
+    async (target) => {
+      const list = { type: 'ARRAY', items: { type: 'STRING' } };
+      const { text, ignored } = await translator('gemini', target)(gemini(list), { name: 'gpt-5' });
+      expect(text).not.toContain('json_schema');
+      expect(text).toContain('JSON Schema');
+      expect(ignored).toContain('generationConfig.responseSchema');
+      const other = await translator('gemini', target)(gemini(list), { name: 'kimi-k2' });
+      expect(other.text).toContain('json_schema');
+      const object = await translator('gemini', target)(gemini(open), { name: 'gpt-5' });
+      expect(object.text).toContain('json_schema');
+    },
+  );
+
+  it('goes on without a known type as it is, but not to Claude', async () => {
+    const odd = { type: 'object', properties: { a: { type: 'colour' } } };
+    expect((await translator('chat', 'gemini')(requests.chat(odd))).text).toContain('"colour"');
+    expect((await translator('chat', 'messages')(requests.chat(odd))).body['output_config']).toBeUndefined();
+  });
+});
+
 describe('a strict tool', () => {
   const strict = (name: string, parameters?: object): object => ({
     type: 'function',

@@ -1,21 +1,22 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { maxSchemaChars } from '../../bounds.ts';
 import { factsOf, type FactsOverlay } from '../../model-facts.ts';
 import type { Conversation, OutputFormat, Tool } from '../conversation.ts';
 import type { DroppedFields } from '../dropped-fields.ts';
 import { askedInWords } from '../json-output.ts';
 import { anthropicSubset, type AnthropicSubset } from './anthropic-subset.ts';
-import { mendedClientSchema } from './client-schema.ts';
+import { mendedClientSchema, mendedOutputSchema } from './client-schema.ts';
 
 /** The forms of output that an API has. */
 export interface OutputRules {
   /** Any JSON object: a mode of the API, or an instruction in the prompt. */
   json: 'mode' | 'words';
   /**
-   * Output by a schema, and calls of strict tools: by any schema, by one in the subset of Anthropic, or not at all, so that
-   * output is asked for in words.
+   * Output by a schema, and calls of strict tools: by any schema, by one of an object, by one in the subset of Anthropic, or
+   * not at all, so that output is asked for in words.
    */
-  schema: 'any' | 'subset' | 'words';
+  schema: 'any' | 'object' | 'subset' | 'words';
 }
 
 /**
@@ -32,11 +33,13 @@ export function* mendedSchemas(
     tools.push(mendedTool(tool, dropped));
     yield;
   }
-  const { output } = conversation;
-  if (rules.schema === 'any')
-    return output?.kind === 'json' && rules.json === 'words'
-      ? askedInWords({ ...conversation, tools })
-      : { ...conversation, tools };
+  const output = mendedOutput(conversation.output, dropped);
+  if (rules.schema === 'any' || rules.schema === 'object') {
+    const isFormat = output?.kind === 'json' ? rules.json === 'mode' : isTaken(output, rules);
+    if (output?.kind === 'schema' && !isFormat) dropped.ignoreField('strictOutput');
+    const mended = { ...conversation, tools, output };
+    return isFormat ? mended : askedInWords(mended);
+  }
   const subset = rules.schema === 'subset' ? new SubsetRequest(dropped) : null;
   const written = output === null ? null : (subset?.output(output) ?? null);
   if (output?.kind === 'schema' && written === null) dropped.ignoreField('strictOutput');
@@ -45,9 +48,22 @@ export function* mendedSchemas(
     exact.push(tool.isStrict === true ? (subset?.strictTool(tool) ?? loose(tool, dropped)) : tool);
     yield;
   }
-  return written === null
-    ? askedInWords({ ...conversation, tools: exact })
-    : { ...conversation, tools: exact, output: written };
+  const mended = { ...conversation, tools: exact };
+  return written === null ? askedInWords({ ...mended, output }) : { ...mended, output: written };
+}
+
+function mendedOutput(output: OutputFormat | null, dropped: DroppedFields): OutputFormat | null {
+  const schemaJson = output?.kind === 'schema' ? mendedOutputSchema(output.schemaJson) : null;
+  if (output?.kind !== 'schema' || schemaJson === null) return output;
+  dropped.ignoreField('outputSchema');
+  return { ...output, schemaJson };
+}
+
+/** OpenAI takes no choice at the top: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
+function isTaken(output: OutputFormat | null, { schema }: OutputRules): boolean {
+  if (output?.kind !== 'schema' || schema === 'any' || output.schemaJson.length > maxSchemaChars) return true;
+  const { type, anyOf, $ref: ref } = JSON.parse(output.schemaJson) as Fields;
+  return type === 'object' ? anyOf === undefined : ref !== undefined;
 }
 
 function mendedTool(tool: Tool, dropped: DroppedFields): Tool {
@@ -72,8 +88,13 @@ function loose(tool: Tool, dropped: DroppedFields): Tool {
  */
 const most = { tools: 20, optional: 24, unions: 16 };
 
-/** The forms of OpenAI's and Google's APIs. */
+/** The forms of Google's API. */
 export const anyOutput: OutputRules = { json: 'mode', schema: 'any' };
+
+/** The forms of OpenAI's APIs: other servers of them take schemas of any value. */
+export function openAiOutput(facts: { name: string } & FactsOverlay): OutputRules {
+  return { json: 'mode', schema: factsOf(facts).family === 'openai' ? 'object' : 'any' };
+}
 
 /** The forms of Claude in all of its APIs. */
 export function claudeOutput(facts: { name: string } & FactsOverlay): OutputRules {

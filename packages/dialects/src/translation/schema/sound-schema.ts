@@ -10,6 +10,11 @@ export function isSoundSchema(schema: Fields): boolean {
   return !atTop.some((name) => name in schema) && new SoundCheck(schema).isSound(schema, 0);
 }
 
+/** Whether all schemas in a schema are sound, and it itself but for its being of any value. */
+export function isSoundInside(schema: unknown): boolean {
+  return isFields(schema) && new SoundCheck(schema).isSound(schema, 0);
+}
+
 /** Keywords refused at the top: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
 const atTop = ['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'enum', 'const'];
 const types = new Set<unknown>(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']);
