@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { sleep } from '@gatehouse/kit/clock';
+import { csvMark } from '@gatehouse/kit/csv';
 import type { Page } from 'puppeteer-core';
 import { launchBrowser } from './browser.ts';
 import {
@@ -32,7 +33,8 @@ async function save(page: Page, caption: string, name: string): Promise<string[]
     if ((await readdir(folder)).includes(name)) {
       const text = await readFile(path.join(folder, name), 'utf8');
       await rm(path.join(folder, name));
-      return text.split('\r\n').slice(0, -1);
+      if (!text.startsWith(csvMark)) return [`${name} has no mark of UTF-8`];
+      return text.slice(csvMark.length).split('\r\n').slice(0, -1);
     }
     await sleep(100);
   }

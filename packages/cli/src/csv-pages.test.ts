@@ -63,6 +63,15 @@ it('follows the links to the last page, and writes the names of columns once', a
   ]);
 });
 
+it('marks of UTF-8 are left out, whichever pages have them', async () => {
+  pages = [
+    { text: '\ufeffid\r\n1\r\n', headers: next('cursor=a') },
+    { text: 'id\r\n2\r\n', headers: next('cursor=b') },
+    { text: '\ufeffid\r\n3\r\n' },
+  ];
+  expect(await run('agents list --csv')).toEqual({ code: 0, out: 'id\r\n1\r\n2\r\n3\r\n', error: '' });
+});
+
 it('a file appears when it has all pages', async () => {
   const file = path.join(person.folder, 'agents.csv');
   pages = [{ text: 'id\r\n1\r\n', headers: next('cursor=a') }, { text: 'id\r\n2\r\n' }];

@@ -2,7 +2,7 @@ import { UnreachableError, type ApiClient, type ApiRequest } from './api-client.
 import { piecesOf } from './download.ts';
 
 /**
- * A list as CSV, from the page of the request to the last one, with one line of names. Holds one page at a time. Throws
+ * A list as CSV, from the page of the request to the last one, with one line of names and without marks of UTF-8. Holds one page at a time. Throws
  * `UnreachableError` for a cut-off answer, for one in another format than CSV, and when the columns change on the way.
  */
 export async function* csvPages(client: ApiClient, request: ApiRequest): AsyncGenerator<Uint8Array, void> {
@@ -15,7 +15,7 @@ export async function* csvPages(client: ApiClient, request: ApiRequest): AsyncGe
       );
     const pieces: Uint8Array[] = [];
     for await (const piece of piecesOf(response)) pieces.push(piece);
-    const page = Buffer.concat(pieces);
+    const page = withoutMark(Buffer.concat(pieces));
     const start = page.indexOf('\n') + 1;
     const names = page.subarray(0, start).toString();
     if (columns !== null && names !== columns)
@@ -27,6 +27,12 @@ export async function* csvPages(client: ApiClient, request: ApiRequest): AsyncGe
     path = nextPage(response.headers.get('link'), request.path);
   }
 }
+
+function withoutMark(page: Buffer): Buffer {
+  return page.subarray(0, mark.length).equals(mark) ? page.subarray(mark.length) : page;
+}
+
+const mark = Buffer.from('\ufeff');
 
 /** The path and query of the next page; null after the last one. Throws for a link to anything but a page of the list. */
 function nextPage(link: string | null, path: string): string | null {

@@ -141,7 +141,8 @@ function operationOf(
     path,
     summary: operation.summary ?? '',
     pathParameters: parametersIn('path'),
-    queryParameters: parametersIn('query'),
+    // Commands write lists without a mark.
+    queryParameters: parametersIn('query').filter(({ name }) => name !== 'bom' || answer === 'text'),
     ...(schema !== undefined && { body: membersOf(document, schema) }),
     idempotencyKey: parameters.some(({ name }) => name === 'Idempotency-Key'),
     actingUser: operation['x-acting-user'] === true,

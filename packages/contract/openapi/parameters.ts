@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { documentPathPattern } from '../src/memory.ts';
 import type { Example, Route } from '../src/route.ts';
+import { tableOf } from '../src/table.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
 
 const printable = '^[\\x20-\\x7e]{1,255}$';
@@ -81,6 +82,13 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
       'the call has ended. OpenAI clients do not expect such events. The API console and its relay remove this header.',
     schema: { type: 'string', enum: ['tools'] },
   },
+  bom: {
+    name: 'bom',
+    in: 'query',
+    description:
+      'With `Accept: text/csv`, `false` leaves out the byte order mark by which Excel knows UTF-8.',
+    schema: { type: 'string', enum: ['true', 'false'], default: 'true' },
+  },
   'If-None-Match': {
     name: 'If-None-Match',
     in: 'header',
@@ -94,7 +102,8 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
 export const openApiPath = (path: string): string => path.replaceAll('+}', '}');
 
 export function parametersOf(route: Route, examples: readonly Example[], schemas: Schemas): JsonObject[] {
-  const headers = [
+  const shared = [
+    tableOf(route) === null ? null : 'bom',
     actingUserOf(route),
     route.idempotencyKey ? 'Idempotency-Key' : null,
     route.passThrough && route.counts !== true ? 'X-Session-Id' : null,
@@ -104,7 +113,7 @@ export function parametersOf(route: Route, examples: readonly Example[], schemas
   return [
     ...pathParameters(route, examples),
     ...queryParameters(route, examples, schemas),
-    ...headers.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ...shared.map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
 }
 

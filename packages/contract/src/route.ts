@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { DialectName } from './dialects.ts';
 import type { OAuthErrorCode } from './oauth.ts';
 import { isAtOrUnder, isOperatorSurface } from './operator-surface.ts';
@@ -136,6 +136,14 @@ export const jsonLines = 'application/x-ndjson';
 
 /** The content type of tables as text (RFC 4180), in UTF-8. */
 export const csv = 'text/csv';
+
+/** The query of answers as CSV: of exports, and of each list beside its own. */
+export const csvQuery = z.strictObject({
+  bom: z
+    .enum(['true', 'false'])
+    .default('true')
+    .describe('`false`: CSV without the byte order mark by which Excel knows UTF-8'),
+});
 
 /** Whether a route takes the session of a browser in place of a key: the API's native paths for keys. */
 export function takesSession({ access, path }: Pick<Route, 'access' | 'path'>): boolean {

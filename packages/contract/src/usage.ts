@@ -11,7 +11,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { ok, routesWith, scope, type Route } from './route.ts';
+import { csvQuery, ok, routesWith, scope, type Route } from './route.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
 import { tokensExample } from './traces.ts';
 
@@ -92,6 +92,7 @@ export const exportQuery = z.strictObject({
     .describe('`focus`: the columns of FOCUS 1.2, a row for each day, model, provider, agent, user and key'),
   group_by: groupBy(6, `; ${exportDimensions.join(',')} by default. Not with \`focus\``).optional(),
   timezone,
+  ...csvQuery.shape,
 });
 export type ExportQuery = z.output<typeof exportQuery>;
 

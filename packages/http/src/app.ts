@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { dialectHeader, dialectNamed, type DialectName } from '@gatehouse/contract/dialects';
 import { RouteMatcher, type Match } from '@gatehouse/contract/match';
+import { csvQuery } from '@gatehouse/contract/route';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { tableOf, type Table } from '@gatehouse/contract/table';
 import type { Assertion } from '@gatehouse/identity/local-assertion';
@@ -205,7 +206,8 @@ class RouteServer {
       const varies = table !== undefined && variesByAccept;
       return { text, headers: { ...headers, ...varies, 'content-type': 'application/json' } };
     }
-    const written = await csvPage(table, body as ListPage, { route, url, tenantId });
+    const hasMark = queryOf(url)['bom'] !== 'false';
+    const written = await csvPage(table, body as ListPage, { route, url, hasMark, tenantId });
     return { ...written, headers: { ...headers, ...variesByAccept, ...written.headers } };
   }
 
@@ -240,7 +242,7 @@ class RouteServer {
     const checked = {
       ...call,
       body: await readPart(bytes, principal.tenantId, () => checkBody(parsed, route)),
-      query: readQuery(request, route),
+      query: readQuery(request, route, this.#tables.has(route.id)),
       log: this.#options.log.child({ request_id: requestId, trace_id: call.trace.traceId }),
       clientIp: clientIpOf(request),
     };
@@ -315,10 +317,16 @@ export function noRoute(match: Exclude<Match, { kind: 'route' }>, method: string
   });
 }
 
-function readQuery(request: IncomingMessage, route: Route): unknown {
-  const url = request.url ?? '';
+function queryOf(url: string): Record<string, unknown> {
   const start = url.indexOf('?');
-  const fields = start < 0 ? {} : queryObject(url.slice(start + 1));
+  return start < 0 ? {} : queryObject(url.slice(start + 1));
+}
+
+/** `isList`: the route takes the query of CSV as well. */
+function readQuery({ url = '' }: IncomingMessage, route: Route, isList = false): unknown {
+  const { bom, ...others } = queryOf(url);
+  if (isList) validate(csvQuery, { bom }, 'query');
+  const fields = isList || bom === undefined ? others : { ...others, bom };
   if (route.query !== undefined) return validate(route.query, fields, 'query');
   const [unknown] = Object.keys(fields);
   if (unknown === undefined) return {};

@@ -7,6 +7,7 @@ import { longestBlock } from '@gatehouse/test/longest-block';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { appParts } from '../test/app-parts.ts';
 import { createApp, type Handler } from './app.ts';
+import { csvMark } from '@gatehouse/kit/csv';
 import { csvPage, prefersCsv } from './csv-page.ts';
 import { HttpServer } from './server.ts';
 
@@ -88,7 +89,33 @@ describe('a list', () => {
       response.headers.get('x-gateway-rows'),
     ]).toEqual([keyColumns, null, '0']);
     const head = await ask('/v1/api-keys', 'text/csv', 'HEAD');
-    expect([head.headers.get('content-length'), await head.text()]).toEqual([String(keyColumns.length), '']);
+    const bytes = Buffer.byteLength(csvMark + keyColumns);
+    expect([head.headers.get('content-length'), await head.text()]).toEqual([String(bytes), '']);
+  });
+
+  it.each([
+    ['/v1/api-keys', csvMark],
+    ['/v1/api-keys?cursor=a', csvMark],
+    ['/v1/api-keys?bom=true', csvMark],
+    ['/v1/api-keys?bom=false&limit=1', ''],
+  ])('has the mark of UTF-8 at the begin of each page: %s', async (path, mark) => {
+    answer = () => Promise.resolve({ body: { data: [], has_more: true, next_cursor: 'b' } });
+    const response = await ask(path);
+    expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(mark + keyColumns);
+    const link = response.headers.get('link') ?? '';
+    expect(link.includes('bom=false')).toBe(mark === '');
+  });
+
+  it('takes bom=false as JSON too, and no other value', async () => {
+    answer = ({ query }) => {
+      expect(query).not.toHaveProperty('bom');
+      return Promise.resolve({ body: { data: [], has_more: false, next_cursor: null } });
+    };
+    expect((await ask('/v1/api-keys?bom=false', '*/*')).status).toBe(200);
+    for (const bom of ['no', '', 'true&bom=true']) {
+      const refused = await ask(`/v1/api-keys?bom=${bom}`);
+      expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: 'bom' } }]);
+    }
   });
 
   it('is JSON for other clients, and caches keep both apart', async () => {
@@ -177,6 +204,7 @@ it.each([
   const route = routes.find(({ id }) => id === 'agents.list') as Route;
   const table = tableOf(route) as Table;
   const page = { data: Array.from({ length: count }, () => agent), has_more: false, next_cursor: null };
-  const written = (): Promise<unknown> => csvPage(table, page, { route, url: '/v1/agents', tenantId: null });
+  const written = (): Promise<unknown> =>
+    csvPage(table, page, { route, url: '/v1/agents', hasMark: true, tenantId: null });
   expect(await longestBlock(written)).toBeLessThan(mostMs);
 });

@@ -1,6 +1,6 @@
 import { csv, type Route } from '@gatehouse/contract/route';
 import { cellsOf, type Table } from '@gatehouse/contract/table';
-import { csvLine, type Cell } from '@gatehouse/kit/csv';
+import { csvLine, csvMark, type Cell } from '@gatehouse/kit/csv';
 import { isLongAsJson } from '@gatehouse/kit/json-size';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import type { Page } from './pagination.ts';
@@ -35,13 +35,13 @@ function weightOf(range: string): [type: string, weight: number] {
 export type ListPage = Readonly<Record<string, unknown>> & Pick<Page<unknown>, 'has_more' | 'next_cursor'>;
 
 /**
- * A page as CSV, after a line of names. The next page is a link (RFC 8288), since CSV has no place for a cursor. A long
+ * A page as CSV, after a line of names, each with the mark of UTF-8 if the first has it. The next page is a link (RFC 8288), since CSV has no place for a cursor. A long
  * page is written in several turns of its tenant at the event loop.
  */
 export async function csvPage(
   table: Table,
   page: ListPage,
-  { route, url, tenantId }: { route: Route; url: string; tenantId: string | null },
+  { route, url, hasMark, tenantId }: { route: Route; url: string; hasMark: boolean; tenantId: string | null },
 ): Promise<Written> {
   const items = page[table.items] as readonly unknown[];
   const { has_more: hasMore, next_cursor: cursor } = page;
@@ -52,7 +52,8 @@ export async function csvPage(
     'x-gateway-rows': String(items.length),
     ...(hasMore && cursor !== null && { link: `<${withCursor(url, cursor)}>; rel="next"` }),
   };
-  const pieces: Buffer[] = [Buffer.from(csvLine(table.columns.map((column) => column.name)))];
+  const names = csvLine(table.columns.map((column) => column.name));
+  const pieces: Buffer[] = [Buffer.from(hasMark ? csvMark + names : names)];
   const isLong = isLongAsJson(items, turnChars);
   const turn = <Result>(piece: () => Result) => (isLong ? runCooperatively(tenantId, piece) : piece());
   for (let next = 0; next < items.length;) {

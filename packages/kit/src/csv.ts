@@ -7,6 +7,12 @@ export type Cell = string | number | null;
  */
 const formulaStart = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
+/**
+ * The byte order mark at the begin of a file, without which Excel takes UTF-8 for the character set of its country
+ * (https://support.microsoft.com/office/8a935af5-3416-4edd-ba7e-3dfd2bc4a032).
+ */
+export const csvMark = '\ufeff';
+
 /** A line of CSV (RFC 4180). Text looking like a formula gets an apostrophe. */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(field).join(',')}\r\n`;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
+import { csvMark } from '@gatehouse/kit/csv';
 import { newId } from '@gatehouse/kit/ids';
 import { picoOf, usdOf } from '@gatehouse/kit/money';
 import type { As } from '@gatehouse/test/service-under-test';
@@ -219,4 +220,19 @@ it.each([
 ])('answers 400 to %s', async (query, param) => {
   const { status, body } = await harness.call('GET', `/v1/costs/export?${query}`, { as: {} });
   expect({ status, body }).toMatchObject({ status: 400, body: { error: { param } } });
+});
+
+it.each([
+  ['', true],
+  ['&bom=true', true],
+  ['&bom=false', false],
+  ['&format=focus', false],
+  ['&format=focus&bom=true', false],
+])('an export with %j begins with the mark of UTF-8: %s', async (query, hasMark) => {
+  const path = `/v1/costs/export?from=2026-03-27T00:00:00Z&to=2026-03-28T00:00:00Z${query}`;
+  const response = await fetch(`http://127.0.0.1:${harness.service.httpPort}${path}`, {
+    headers: { 'x-gatehouse-assertion': await harness.identity.assertion({ tenantId: newId() }) },
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  expect([response.status, bytes.toString('utf8', 0, 3) === csvMark]).toEqual([200, hasMark]);
 });

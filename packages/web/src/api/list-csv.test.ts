@@ -49,6 +49,20 @@ describe('a list as a file', () => {
   });
 
   it.each([
+    ['\ufeff', '\ufeff'],
+    ['\ufeff', ''],
+    ['', '\ufeff'],
+  ])('begins with the mark of UTF-8 if its first page does: %j, %j', async (first, second) => {
+    const { file, text } = await join({
+      '/v1/agents?limit=200': { text: `${first}${names}1,é\r\n`, rows: 1, next: '/v1/agents?cursor=a' },
+      '/v1/agents?cursor=a': { text: `${second}${names}3,c\r\n`, rows: 1 },
+    });
+    expect(text).toBe(`${names}1,é\r\n3,c\r\n`);
+    const bytes = Buffer.from(await file.content.arrayBuffer());
+    expect(bytes.toString()).toBe(`${first}${names}1,é\r\n3,c\r\n`);
+  });
+
+  it.each([
     ['rows', { rows: 2, bytes: 1_000 }],
     ['bytes', { rows: 1_000, bytes: 10 }],
   ])('ends at its most %s, and says that there are more', async (_name, most) => {

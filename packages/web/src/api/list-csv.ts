@@ -31,6 +31,7 @@ const mostHeld = { rows: 100_000, bytes: 50 * 2 ** 20 };
 
 /** Bytes enough for the names of all columns, which are ASCII. */
 const longestNames = 16 * 1024;
+const lineFeed = 0x0a;
 
 /** Joins pages along their links (RFC 8288) into one file with one line of names. */
 export async function joinPages(
@@ -48,8 +49,10 @@ export async function joinPages(
         'The list did not come as CSV, since the gateway is being updated. Try again later.',
       );
     const page = await downloadOf(response);
-    const start = (await page.content.slice(0, longestNames).text()).indexOf('\n') + 1;
-    const names = await page.content.slice(0, start).text();
+    const head = new Uint8Array(await page.content.slice(0, longestNames).arrayBuffer());
+    const start = head.indexOf(lineFeed) + 1;
+    // Without the mark of UTF-8, which stays at the begin of the file.
+    const names = new TextDecoder().decode(head.subarray(0, start));
     if (parts.length > 0 && names !== columns)
       throw new ApiError('The columns have changed on the way, since the gateway was updated. Try again.');
     parts.push(parts.length === 0 ? page.content : page.content.slice(start));

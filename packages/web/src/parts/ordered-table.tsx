@@ -1,4 +1,4 @@
-import { csvOf, type Cell } from '@gatehouse/kit/csv';
+import { csvMark, csvOf, type Cell } from '@gatehouse/kit/csv';
 import type { ComponentChildren } from 'preact';
 import { mostRows } from '../bounds.ts';
 import type { Compare } from '../format/order.ts';
@@ -46,7 +46,7 @@ export function OrderedTable<Row>({
   const save = (): void => {
     const header = saved.map(({ header: name, unit }) => (unit === undefined ? name : `${name} (${unit})`));
     const cells = sorted.map((row) => saved.map(({ value }) => value?.(row) ?? null));
-    saveFile(new Blob([csvOf(header, cells)], { type: 'text/csv' }), file);
+    saveFile(new Blob([csvMark, csvOf(header, cells)], { type: 'text/csv' }), file);
   };
   return (
     <>

@@ -5,7 +5,7 @@ import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { ExportTurns } from '@gatehouse/http/export-turns';
 import { doorHeaders } from '@gatehouse/http/reply';
 import { sendPieces } from '@gatehouse/http/streamed-reply';
-import { csvLine } from '@gatehouse/kit/csv';
+import { csvLine, csvMark } from '@gatehouse/kit/csv';
 import { AppError } from '@gatehouse/kit/errors';
 import { viewerOf } from '../shared/viewer.ts';
 import type { CostExportStore } from './cost-export-store.ts';
@@ -52,6 +52,8 @@ async function send(
   const { tenantId, tenantSlug } = principal;
   const { timezone } = query;
   const { columns, groupBy, bounds } = formatOf(query);
+  // The validators of FOCUS read the names of columns as they are.
+  const hasMark = query.bom === 'true' && query.format !== 'focus';
   const period = exportedPeriod(query);
   const late = AbortSignal.timeout(longestExportMs);
   const signal = AbortSignal.any([left, late]);
@@ -63,7 +65,11 @@ async function send(
       'content-disposition': `attachment; filename="${fileName(query, period)}"`,
       'x-gateway-rows': String(exported.count),
     };
-    await sendPieces(request, response, { headers, pieces: linesOf(exported, columns, facts), signal });
+    await sendPieces(request, response, {
+      headers,
+      pieces: linesOf(exported, { columns, facts, hasMark }),
+      signal,
+    });
   };
   const groups = { period, filter: filterOf(query, viewer), groupBy, timezone, figures: 'costs' as const };
   await costs.read(tenantId, groups, { bounds, signal, use }).catch((error: unknown) => {
@@ -101,10 +107,9 @@ function exportedPeriod(query: ExportQuery): Period {
 
 async function* linesOf(
   { pages }: CostExport,
-  columns: readonly Column[],
-  facts: ExportFacts,
+  { columns, facts, hasMark }: { columns: readonly Column[]; facts: ExportFacts; hasMark: boolean },
 ): AsyncGenerator<string, void> {
-  yield csvLine(columns.map(([name]) => name));
+  yield (hasMark ? csvMark : '') + csvLine(columns.map(([name]) => name));
   for await (const page of pages)
     yield page.map((row) => csvLine(columns.map(([, cell]) => cell(row, facts)))).join('');
 }
