@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { buildConnector } from 'undici';
 import { longestTurnMs, pieceBytes, turnMs } from './bounds.ts';
@@ -23,7 +23,8 @@ class LoopShare {
     if (this.#endsAt === undefined) {
       this.#usedMs = 0;
       this.#endsAt = performance.now() + longestTurnMs;
-      void setImmediate().then(() => {
+      // Without a promise: this is done for each piece of a short answer.
+      setImmediate(() => {
         this.#endsAt = undefined;
       });
     }
@@ -38,7 +39,7 @@ class LoopShare {
   /** Calls `read` when the turn of the party has come. */
   async wait(party: string, read: () => void): Promise<void> {
     const work = async (): Promise<void> => {
-      await setImmediate();
+      await nextTurn();
       this.#usedMs = 0;
       this.#endsAt = performance.now() + turnMs;
       this.#isTurn = true;
@@ -48,7 +49,7 @@ class LoopShare {
         this.#isTurn = false;
         this.#endsAt = 0;
       }
-      await setImmediate();
+      await nextTurn();
       this.#endsAt = undefined;
     };
     await this.#turns.run(party, work, never);

@@ -47,7 +47,8 @@ export async function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
 ): Promise<WholeAnswer> {
-  const read = await answerIn(await AnswerJson.whole(bytes, tenantId));
+  const whole = await AnswerJson.whole(bytes, tenantId);
+  const read = whole.isParsed ? parsedAnswer(whole) : await answerIn(whole);
   if (read === null) throw new NoAnswer(null);
   const { answer, unreadChars } = read;
   const error = errorIn(answer);
@@ -70,10 +71,15 @@ export async function readWhole(
   };
 }
 
+function parsedAnswer(whole: AnswerJson): { answer: Fields; unreadChars: number } | null {
+  const answer = whole.value();
+  return isFields(answer) ? { answer, unreadChars: 0 } : null;
+}
+
 /** The relevant members, with the messages of the choices. `unreadChars`: of messages, beyond their text as read. */
 async function answerIn(whole: AnswerJson): Promise<{ answer: Fields; unreadChars: number } | null> {
   const answer = await whole.fields(memberNames);
-  if (answer === null || whole.isParsed) return answer && { answer, unreadChars: 0 };
+  if (answer === null) return null;
   // One too large for parsing is an error, too.
   const isError = answer['error'] === undefined && (await whole.member('error')) !== null;
   const choices = await (await whole.member('choices'))?.elements(maxReadChoices);

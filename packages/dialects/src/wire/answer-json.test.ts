@@ -4,7 +4,7 @@ import { AnswerJson } from './answer-json.ts';
 /** A text with which an answer is too large to be parsed at once. */
 const padding = 'x'.repeat(13 * 2 ** 20);
 
-function json(value: unknown): Promise<AnswerJson> {
+function json(value: unknown): AnswerJson | Promise<AnswerJson> {
   return AnswerJson.whole(Buffer.from(JSON.stringify(value)), null);
 }
 

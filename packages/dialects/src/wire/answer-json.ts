@@ -36,7 +36,14 @@ export class AnswerJson {
     this.#parsed = parsed;
   }
 
-  static async whole(bytes: Buffer, tenantId: string | null): Promise<AnswerJson> {
+  static whole(bytes: Buffer, tenantId: string | null): AnswerJson | Promise<AnswerJson> {
+    const range = wholeOf(bytes);
+    if (bytes.length > smallBytes) return AnswerJson.#large(bytes, tenantId);
+    const value = parsedPart(bytes, range, tenantId);
+    return new AnswerJson(bytes, tenantId, range, { value, chars: bytes.length });
+  }
+
+  static async #large(bytes: Buffer, tenantId: string | null): Promise<AnswerJson> {
     const range = wholeOf(bytes);
     if (!(await isParsable(bytes, range, tenantId))) return new AnswerJson(bytes, tenantId, range, null);
     const value = await parsedPart(bytes, range, tenantId);

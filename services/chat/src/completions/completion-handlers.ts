@@ -125,7 +125,7 @@ async function accept(
     parse: parserOf(call),
     isAnswered: true,
     // A body may take hours. Settings are a second old at most when a request is accepted.
-    settings: async () =>
+    settings: () =>
       monotonicMs() - arrivedAt > 1_000 ? dependencies.settings.getForKey(tenantOf(call), call) : known,
   });
   return startTurn(dependencies, turn, input);

@@ -54,7 +54,7 @@ export interface IncomingRequest {
 export async function readTurn(
   dependencies: ReaderDependencies & { bodyBudget: BodyBudget },
   { incoming, response, call, admission, arrivedAt }: IncomingRequest,
-  reading: Pick<RequestBody, 'parse' | 'isAnswered'> & { settings: () => Promise<KeySettings> },
+  reading: Pick<RequestBody, 'parse' | 'isAnswered'> & { settings: () => KeySettings | Promise<KeySettings> },
 ): Promise<{ turn: TurnContext; input: TurnInput }> {
   const principal = tenantOf(call);
   const { dialect } = call;
