@@ -19,7 +19,7 @@ export const anthropicMessagesTranslation = {
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongWords('prompt is too long'),
   rules: (facts) => ({
-    ...{ emptyTexts: 'white-space', stops: { most: Infinity, takesBlank: false } },
+    ...{ emptyTexts: 'white-space', modelMedia: false, stops: { most: Infinity, takesBlank: false } },
     system: takesSystemInMiddle(facts) ? 'anywhere' : 'first',
     output: claudeOutput(facts),
   }),

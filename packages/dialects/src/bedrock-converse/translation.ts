@@ -18,7 +18,7 @@ function outputOf(facts: ModelFacts): OutputRules {
 export const bedrockConverseTranslation = {
   ...{ writeRequest, readAnswer, pointPlaces },
   rules: (facts) => ({
-    ...{ emptyTexts: 'white-space', system: 'first' },
+    ...{ emptyTexts: 'white-space', modelMedia: false, system: 'first' },
     stops: { most: Infinity, takesBlank: familyOf(facts) !== 'claude' },
     output: outputOf(facts),
   }),

@@ -18,22 +18,31 @@ interface ContentOptions {
   dropped: DroppedFields;
 }
 
+interface Content {
+  role: 'model' | 'user';
+  parts: Fields[];
+}
+
 /** The contents of a conversation, of which a call must not be the first. */
 export function* writeContents(
   turns: readonly Turn[],
   options: ContentOptions,
-): Steps<{ system: Fields[]; contents: Fields[] }> {
+): Steps<{ system: Fields[]; contents: Content[] }> {
   const first = firstMessage(turns);
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => systemPart(part)));
   const names = new Map<string, string>();
   for (const part of turns.flatMap(({ parts }) => parts))
     if (part.kind === 'call') names.set(part.id, part.name);
-  const contents: Fields[] = [];
+  const contents: Content[] = [];
   for (const { isSaid, parts } of joined(withResultsBehindCalls(turns.slice(first)))) {
     const written = isSaid ? saidParts(parts, options) : userParts(parts, names, options.dropped);
     if (isSaid && contents.length === 0 && parts.some(({ kind }) => kind === 'call'))
       contents.push({ role: 'user', parts: [{ text: beginning }] });
-    if (written.length > 0) contents.push({ role: isSaid ? 'model' : 'user', parts: written });
+    const role = isSaid ? 'model' : 'user';
+    const last = contents.at(-1);
+    // A content of thoughts alone may have stood between two of one side.
+    if (last?.role === role) last.parts.push(...written);
+    else if (written.length > 0) contents.push({ role, parts: written });
     yield;
   }
   return { system, contents };

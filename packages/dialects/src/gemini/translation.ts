@@ -18,7 +18,7 @@ export const geminiTranslation = {
     'the input token count',
   ),
   rules: () => ({
-    ...{ emptyTexts: 'no-character', system: 'first', output: anyOutput },
+    ...{ emptyTexts: 'no-character', system: 'first', modelMedia: true, output: anyOutput },
     // https://ai.google.dev/api/generate-content#generationconfig
     stops: { most: 5, takesBlank: true },
   }),

@@ -38,11 +38,9 @@ function messagesOf({ role, parts }: Turn, options: Options): Fields[] {
   return role === 'assistant' ? saidMessage(parts, options) : userMessages(parts, options.dropped);
 }
 
-function saidMessage(parts: readonly Part[], { facts, dropped }: Options): Fields[] {
+function saidMessage(parts: readonly Part[], { facts }: Options): Fields[] {
   const calls = parts.filter((part) => part.kind === 'call');
-  const texts = parts
-    .filter(isPlain)
-    .map((part) => (part.kind === 'text' ? part.text : unplacedMedia(part, dropped).text));
+  const texts = parts.filter((part) => part.kind === 'text').map(({ text }) => text);
   const refused = parts.filter((part) => part.kind === 'refusal').map(({ text }) => text);
   // Servers in need of thoughts want them beside calls, and refuse them elsewhere.
   const thoughts = calls.length === 0 ? '' : ownThoughts(parts, facts);

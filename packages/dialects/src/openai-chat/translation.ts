@@ -18,7 +18,7 @@ export const openAiChatTranslation = {
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer },
   formatError: withTooLongCode,
   rules: (facts) => ({
-    ...{ emptyTexts: 'no-character', system: 'anywhere', output: openAiOutput(facts) },
+    ...{ emptyTexts: 'no-character', system: 'anywhere', modelMedia: false, output: openAiOutput(facts) },
     // https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop
     stops: { most: familyOf(facts) === 'openai' ? 4 : Infinity, takesBlank: true },
   }),

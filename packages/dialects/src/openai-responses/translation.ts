@@ -27,7 +27,7 @@ export const openAiResponsesTranslation = {
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, echoedFields },
   formatError: withTooLongCode,
   rules: (facts) => ({
-    ...{ emptyTexts: 'no-character', system: 'anywhere', output: openAiOutput(facts) },
+    ...{ emptyTexts: 'no-character', system: 'anywhere', modelMedia: false, output: openAiOutput(facts) },
     stops: { most: Infinity, takesBlank: true },
   }),
   eventSource: (facts) => new ResponseSource(facts),

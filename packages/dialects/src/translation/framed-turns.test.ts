@@ -196,6 +196,21 @@ describe('calls and results without each other', () => {
     expect(text.match(/No result\./g)).toHaveLength(2);
   });
 
+  it('have their own where two calls of one answer have the same id', async () => {
+    const messages = [
+      say('user', 'Go'),
+      { role: 'assistant', tool_calls: [call('a'), call('a')] },
+      result('a', 'One.'),
+      say('user', 'Now'),
+    ];
+    for (const model of ['Claude 4.5', 'Nova']) {
+      const { text } = await written(model, messages);
+      const ids = [...text.matchAll(/"(?:tool_use_id|toolUseId)":"([^"]+)"/g)].map(([, id]) => id);
+      expect(new Set(ids).size).toBe(2);
+      for (const each of ['One.', 'No result.', 'Now']) expect(text).toContain(each);
+    }
+  });
+
   it('are left out where a limit has cut the call', async () => {
     const cut = { id: 'b', type: 'function', function: { name: 'f', arguments: '{"city": "Bo' } };
     const { turns } = await written('Claude 4.5', [
@@ -248,6 +263,24 @@ describe('sequences that stop', () => {
   it('that mean nothing are no reason to refuse', async () => {
     const { ignored } = await translator('chat', 'responses')({ messages: [say('user', 'a')], stop: '' });
     expect(ignored).toEqual(['stop']);
+  });
+});
+
+describe('thoughts alone', () => {
+  const thought = { type: 'reasoning', summary: [], encrypted_content: 'x' };
+
+  it.each(names)('are no conversation for %s', async (model) => {
+    const { to, ...facts } = models[model] ?? { to: 'messages' };
+    const { body } = await translator('responses', to)({ input: [thought] }, facts);
+    expect(shortened(body)).toEqual(['user: (no text)']);
+    const withSystem = await translator('responses', to)({ instructions: 'S', input: [thought] }, facts);
+    expect(shortened(withSystem.body)).toEqual(['user: S']);
+  });
+
+  it('leave one content of the user for Gemini', async () => {
+    const input = [say('user', 'a'), thought, say('user', 'b')];
+    const { body } = await translator('responses', 'gemini')({ input });
+    expect(shortened(body)).toEqual(['user: a|b']);
   });
 });
 

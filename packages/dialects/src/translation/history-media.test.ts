@@ -22,15 +22,21 @@ describe('a part of the history without a place', () => {
     ['a sound', earlier('user', sound), 'responses', 'audio'],
     ['a sound', earlier('user', sound), 'messages', 'audio'],
     ['a sound by its address', earlier('user', sound), 'chat', 'audio'],
-    ['a picture of the model', earlier('model', picture), 'chat', 'image cat'],
-    ['a picture of the model', earlier('model', picture), 'responses', 'image cat'],
-    ['a picture of the model', earlier('model', picture), 'converse', 'image cat'],
   ])('%s: %j for %s is a text', async (_, request, target, name) => {
     const { text, ignored } = await translator('gemini', target)(request);
     for (const each of ['See', 'Fine.', 'Now', `[${name}: not available to this model]`])
       expect(text).toContain(each);
     expect(ignored).toEqual(['contents.parts']);
   });
+
+  it.each(['chat', 'responses', 'messages', 'converse'] as const)(
+    'a picture of the model is one of the user behind it for %s',
+    async (target) => {
+      const { text, ignored } = await translator('gemini', target)(earlier('model', picture));
+      expect(text).toMatch(/See.*From the answer before:.*iVBORw0KGgo=.*Fine\..*Now/);
+      expect(ignored).toEqual([]);
+    },
+  );
 
   it('is refused in the newest turn of the user', async () => {
     const request = { contents: [now, said, { role: 'user', parts: [video] }] };

@@ -15,6 +15,8 @@ export interface TargetRules {
   emptyTexts: 'no-character' | 'white-space';
   /** System texts: in any place, or at the beginning alone. */
   system: 'anywhere' | 'first';
+  /** Whether turns of the model may have images and files. */
+  modelMedia: boolean;
   /** The most sequences that stop an answer, and whether those of white space are refused. */
   stops: { most: number; takesBlank: boolean };
 }
@@ -28,18 +30,35 @@ export function* mendedConversation(
   const exact = yield* mendedSchemas(conversation, rules.output, dropped);
   const isEmpty = rules.emptyTexts === 'white-space' ? isWhiteSpace : hasNoCharacter;
   const turns: Turn[] = [];
-  for (const turn of withHistory(exact.turns)) {
+  const marked = withHistory(exact.turns);
+  for (const turn of rules.modelMedia ? marked : marked.flatMap(withMediaBehind)) {
     const filled = withoutEmptyTexts(turn, isEmpty);
     if (filled.parts.length > 0) turns.push(filled);
     yield;
   }
-  const paired = yield* pairedCalls(turns);
-  if (paired.length === 0) paired.push({ role: 'user', parts: [{ kind: 'text', text: '(no text)' }] });
+  const paired = withMessage(yield* pairedCalls(turns));
   return {
     ...exact,
     turns: rules.system === 'first' ? withReminders(paired) : paired,
     stop: takenStops(conversation.stop, rules.stops, dropped),
   };
+}
+
+/** A turn of the model, and the images and files in it as of the user. */
+function withMediaBehind(turn: Turn): Turn[] {
+  const media = turn.parts.filter((part) => 'at' in part);
+  if (turn.role !== 'assistant' || media.length === 0) return [turn];
+  const words = { ...turn, parts: turn.parts.filter((part) => !('at' in part)) };
+  return [words, { role: 'user', parts: [{ kind: 'text', text: 'From the answer before:' }, ...media] }];
+}
+
+/** Turns with a message: thoughts alone are none, and system texts are if nothing else is there. */
+function withMessage(turns: Turn[]): Turn[] {
+  const isMessage = ({ role, parts }: Turn): boolean =>
+    role !== 'system' && parts.some(({ kind }) => kind !== 'thinking');
+  if (turns.some(isMessage)) return turns;
+  const system = turns.filter(({ role }) => role === 'system');
+  return system.length > 0 ? system : [{ role: 'user', parts: [{ kind: 'text', text: '(no text)' }] }];
 }
 
 /** System texts behind the first message are the user's. */

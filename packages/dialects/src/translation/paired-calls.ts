@@ -21,12 +21,18 @@ export function* pairedCalls(turns: readonly Turn[]): Steps<Turn[]> {
   for (const { role, parts } of turns) {
     const turn: Turn = { role, parts: [] };
     for (const part of parts) {
-      turn.parts.push(...(part.kind === 'result' && !waiting.delete(part.callId) ? textsOf(part) : [part]));
       if (part.kind === 'call') {
         const before = waiting.get(part.id);
         if (before !== undefined) unanswered.push(before);
-        waiting.set(part.id, { turn, call: part });
-      }
+        // Some models number the calls of each answer from zero, or give them no ids.
+        const call = before === undefined ? part : { ...part, id: `${part.id}_${unanswered.length}` };
+        waiting.set(part.id, { turn, call });
+        turn.parts.push(call);
+      } else if (part.kind === 'result') {
+        const call = waiting.get(part.callId)?.call;
+        waiting.delete(part.callId);
+        turn.parts.push(...(call === undefined ? textsOf(part) : [{ ...part, callId: call.id }]));
+      } else turn.parts.push(part);
       yield;
     }
     paired.push(turn);
