@@ -76,6 +76,7 @@ bench: pages ## Measure the whole path against a provider that answers at once, 
 	@$(WITH_TOOLS) node test/bench/graph.ts
 	@$(WITH_TOOLS) node test/bench/retrieval.ts
 	@$(WITH_TOOLS) node test/bench/recall.ts
+	@$(WITH_TOOLS) node test/bench/chatty-recall.ts
 	@$(WITH_TOOLS) node test/bench/search.ts
 	@$(WITH_TOOLS) node test/bench/webhooks.ts
 	@$(WITH_TOOLS) node test/bench/channels.ts

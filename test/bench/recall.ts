@@ -1,16 +1,13 @@
 import { defaultMinScore } from '@gatehouse/contract/agents';
-import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
 import type { MemoryKey } from '@gatehouse/service-memory/shared/memory-key';
-import { splitMarkdown } from '@gatehouse/service-memory/documents/split-markdown';
-import { MemorySearch, noFilter } from '@gatehouse/service-memory/search/search';
+import { noFilter } from '@gatehouse/service-memory/search/search';
 import { subjectOf } from '@gatehouse/service-memory/search/small-talk';
 import { indexOnly } from '@gatehouse/service-memory/config';
-import { putDocument } from '@gatehouse/service-memory/store/documents/document-store';
 import { EmbeddingStore } from '@gatehouse/service-memory/store/search/embedding-store';
-import { SearchStore } from '@gatehouse/service-memory/store/search/search-store';
 import { withDatabase } from './database.ts';
+import { loadMemory, searchOf } from './recall-memory.ts';
 import { memory, messages } from './recall-set.ts';
 import { loadModel, type TextModel } from './text-model.ts';
 
@@ -21,13 +18,11 @@ import { loadModel, type TextModel } from './text-model.ts';
 
 const recallLimit = 5;
 const charactersOfToken = 4;
-const none = (): Promise<void> => Promise.resolve();
 
 await withDatabase('memory', async ({ url }) => {
   const log = createLogger('bench', 'silent');
   const pool = createPool({ url, role: 'memory_app', max: 4, log, settings: indexOnly });
-  const key = { tenantId: newId(), agentId: newId(), analyser: 'english' as const };
-  await load(pool, key);
+  const key = await loadMemory(pool, Object.entries(memory));
   console.log(
     `${messages.length} messages, ${messages.filter(isAnswered).length} about something in the memory`,
   );
@@ -45,17 +40,6 @@ function isAnswered([, ...passages]: (typeof messages)[number]): boolean {
   return passages.length > 0;
 }
 
-async function load(pool: Pool, key: MemoryKey): Promise<void> {
-  for (const [path, text] of Object.entries(memory)) {
-    const document = {
-      ...{ path, text, userId: '', title: null, metadata: {}, at: new Date() },
-      source: { kind: 'api' as const, run_id: null, session_id: null },
-      passages: splitMarkdown(text),
-    };
-    await withTenant(pool, key.tenantId, (db) => putDocument(db, key, document));
-  }
-}
-
 async function embed(pool: Pool, key: MemoryKey, model: TextModel): Promise<void> {
   const store = new EmbeddingStore(pool);
   const chunks = await store.pending(key, { limit: 1_000, without: [] });
@@ -71,11 +55,7 @@ async function measure(
   mode: 'lexical' | 'hybrid',
   model: TextModel | null,
 ): Promise<void> {
-  const search = new MemorySearch(new SearchStore(pool), {
-    noteModel: none,
-    noteAnalyser: none,
-    copyVectors: none,
-  });
+  const search = searchOf(pool);
   console.log(`\n${mode.padEnd(12)}found   others   tokens of others`);
   for (const minScore of [0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6]) {
     let [found, others, characters] = [0, 0, 0];
