@@ -144,8 +144,8 @@ const defaultTools = () => ({
   max_iterations: defaultIterations,
   max_cost_usd: null,
 });
-/** `make bench` measures what scores above this find (test/bench/recall.ts). */
-export const defaultMinScore = 0.35;
+/** `make bench` measures what scores above this find (test/bench/recall.ts, test/bench/chatty-recall.ts). */
+export const defaultMinScore = 0.25;
 const defaultMemory = {
   ...{ enabled: false, recall_limit: 5, min_score: defaultMinScore, write: false },
   analyser: 'english',
@@ -250,7 +250,7 @@ const supportExample = {
   system_prompt: 'You help customers with their orders. Be brief and kind.',
   parameters: { temperature: 0.3, max_tokens: 800 },
   tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
-  memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
+  memory: { enabled: false, recall_limit: 5, min_score: 0.25, write: false, analyser: 'english' },
   visibility: 'tenant',
   owner_user_id: null,
   status: 'active',

@@ -29,7 +29,7 @@ describe('creating an agent', () => {
       system_prompt: '',
       parameters: {},
       tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
-      memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
+      memory: { enabled: false, recall_limit: 5, min_score: 0.25, write: false, analyser: 'english' },
       visibility: 'tenant',
       owner_user_id: null,
       status: 'active',
@@ -97,7 +97,7 @@ describe('creating an agent', () => {
     expect(agent.memory).toEqual({
       enabled: true,
       recall_limit: 5,
-      min_score: 0.35,
+      min_score: 0.25,
       write: false,
       analyser: 'english',
     });

@@ -44,7 +44,7 @@ describe('a merge patch', () => {
     });
     expect(body).toMatchObject({
       tools: { mcp_servers: ['files'], builtin: ['web_fetch'], max_iterations: 3, max_cost_usd: null },
-      memory: { enabled: true, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
+      memory: { enabled: true, recall_limit: 5, min_score: 0.25, write: false, analyser: 'english' },
       model_fallbacks: [],
     });
     expect(body.parameters).toEqual({

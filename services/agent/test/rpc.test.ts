@@ -43,13 +43,13 @@ describe('ResolveAgent', () => {
     const { id } = await agents.makeAgent(tenant.admin, { memory: { enabled: true } });
     const stored = JSON.stringify({ enabled: true, recall_limit: 5, write: false });
     await agents.rows('update agent.agents set memory = $2 where id = $1', [id, stored]);
-    const memory = { enabled: true, recallLimit: 5, write: false, analyser: 'english', minScore: 0.35 };
+    const memory = { enabled: true, recallLimit: 5, write: false, analyser: 'english', minScore: 0.25 };
     expect(await agents.resolve(tenant.user, id)).toMatchObject({ memory });
     const { body } = await agents.get(tenant.admin, id);
     expect(body.memory).toEqual({
       enabled: true,
       recall_limit: 5,
-      min_score: 0.35,
+      min_score: 0.25,
       write: false,
       analyser: 'english',
     });
@@ -57,7 +57,7 @@ describe('ResolveAgent', () => {
     expect(patched.body.memory).toEqual({
       enabled: true,
       recall_limit: 5,
-      min_score: 0.35,
+      min_score: 0.25,
       write: true,
       analyser: 'english',
     });

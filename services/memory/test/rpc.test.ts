@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { defaultMinScore } from '@gatehouse/contract/agents';
 import { newId } from '@gatehouse/kit/ids';
 import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
 import { lockWaits } from '@gatehouse/test/lock-waits';
@@ -83,13 +84,33 @@ describe('Recall', () => {
     const own = memory.makeTenant();
     await remember(own, { input: 'hi', output: 'Hello! How can I help you?' });
     await remember(own, { input: 'Which trains go to Hanoi?', output: 'Two a day.', runId: newId() });
-    const paths = async (query: string, minScore = 0.35) =>
+    const paths = async (query: string, minScore = 0.25) =>
       (await recall(query, own.acting('ann'), { agentId: own.agentId, minScore })).passages.length;
     expect([await paths('trains to Hanoi'), await paths('hi, the trains to Hanoi please')]).toEqual([1, 1]);
     for (const query of ['hi', 'Hello!', 'thanks 👍', 'ok'])
       expect([query, await paths(query, 0)]).toEqual([query, 0]);
     const vague = 'Write ten haiku about trains, apples, mountains, rivers, clouds, bridges and snow';
-    expect([await paths(vague), await paths(vague, 0)]).toEqual([0, 1]);
+    expect([await paths(vague, 0.3), await paths(vague, 0)]).toEqual([0, 1]);
+  });
+
+  it.each([
+    ['passport', 'The passport of Ines expires on 4 March 2027.', 'when does my passport run out again?'],
+    [
+      'boiler',
+      'The boiler was serviced in October by Hale & Sons.',
+      'is the boiler alright, or do I have to worry?',
+    ],
+    ['tent', 'The tent is at Jonas’s; he also has our stove.', 'Who did I lend the tent to?'],
+  ])('finds the only note, %s, for a long message about it', async (path, note, question) => {
+    const own = memory.makeTenant();
+    await memory.put(own, path, note, own.acting('ann'));
+    const chatty =
+      'Hey, sorry to bother you again, I have been going through my drawers all morning and my head is spinning:';
+    for (const query of [question, `${chatty} ${question}`]) {
+      const request = { agentId: own.agentId, minScore: defaultMinScore };
+      const { passages } = await recall(query, own.acting('ann'), request);
+      expect(passages.map((passage) => passage.path)).toEqual([path]);
+    }
   });
 
   it('is for chat, with a principal', async () => {

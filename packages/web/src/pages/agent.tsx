@@ -17,7 +17,7 @@ const nothing: Draft = {
   ...{ key: '', name: '', description: '', model: '', system_prompt: '' },
   ...{ status: 'active', visibility: 'tenant' },
   tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
-  memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
+  memory: { enabled: false, recall_limit: 5, min_score: 0.25, write: false, analyser: 'english' },
 };
 
 /** One agent to edit, or a new one. */

@@ -90,6 +90,45 @@ describe('the score', () => {
   });
 });
 
+describe('the score of a chatty message', () => {
+  const missing = (count: number) => Array.from({ length: count }, (_, index) => word(`missing-${index}`, 0));
+  const scoreAmong = (passages: number, terms: Parameters<typeof planQuery>[0]) =>
+    rank([posting('a', 0, [{ number: 1, count: 1, length: 10 }])], planQuery(terms, passages, 100), 10).top(
+      1,
+    )[0]?.score ?? 0;
+
+  it('is as high in a memory of one passage as in one of fifty', () => {
+    const terms = [word('a', 1), ...missing(5)];
+    expect(scoreAmong(1, terms)).toBe(scoreAmong(50, terms));
+    expect(scoreAmong(1, terms)).toBeGreaterThan(0.3);
+    expect(scoreAmong(50, terms)).toBeLessThan(scoreAmong(1_000, terms) * 1.2);
+  });
+
+  it('falls no further with more than seven words that no passage has', () => {
+    const scores = [3, 7, 8, 60].map((count) => scoreAmong(1, [word('a', 1), ...missing(count)]));
+    expect(scores[0]).toBeGreaterThan(scores[1] ?? 1);
+    expect(scores.slice(2)).toEqual([scores[1], scores[1]]);
+  });
+
+  it('counts the rarest of the words that passages have', () => {
+    const rare = [word('a', 1), word('b', 1), word('c', 2), word('d', 2)];
+    const common = Array.from({ length: 20 }, (_, index) => word(`common-${index}`, 900));
+    const [alone, beside] = [rare, [...rare, ...common]].map((terms) => scoreAmong(1_000, terms));
+    expect((alone ?? 0) - (beside ?? 0)).toBeLessThan(0.02);
+  });
+
+  it('is 1 at most for a passage with all of many words', () => {
+    const names = Array.from({ length: 40 }, (_, index) => String(index));
+    const plan = planQuery(
+      names.map((name) => word(name, 1)),
+      1,
+      100,
+    );
+    const postings = names.map((name) => posting(name, 0, [{ number: 1, count: 9, length: 50 }]));
+    expect(rank(postings, plan, 50).top(1)[0]?.score).toBe(1);
+  });
+});
+
 describe('the first passages', () => {
   it('are the same as of all passages in order, whatever the order of their scores', () => {
     const entries = (count: (number: number) => number) =>

@@ -22,14 +22,22 @@ export interface QueryTerm {
 /** A query as it is run. */
 export interface Plan {
   weights: ReadonlyMap<string, number>;
-  /** The score of a passage of average length with each of these terms once. */
-  full: number;
-  /** The same with the terms no passage has, so far as they count. */
+  /** The score of a passage of average length with each of the query's best terms once. */
   best: number;
 }
 
 /** How much words no passage has lower all scores: half of a message may be about nothing in the memory. */
 const missingWeight = 0.25;
+/**
+ * Words weigh as in a memory of so many passages at least. With one passage a word that it has would weigh less than one
+ * that it lacks, so a chatty message would never find a single note.
+ */
+const leastPassages = 50;
+/**
+ * A passage has to cover so many words of a query, those with the highest weights: a long message is about the same note
+ * as a short question. The chatty messages of `make bench` chose the numbers (docs/measurements/memory-search.md).
+ */
+const questionTerms = 8;
 /** More terms make no better query. */
 const maxTerms = 64;
 
@@ -38,6 +46,7 @@ const maxTerms = 64;
  * the most common terms take longest to read and change the ranking least.
  */
 export function planQuery(terms: readonly QueryTerm[], passages: number, budget: number): Plan {
+  const all = Math.max(passages, leastPassages);
   const weights = new Map<string, number>();
   let entries = 0;
   for (const { term, passages: having, weight } of terms
@@ -46,13 +55,13 @@ export function planQuery(terms: readonly QueryTerm[], passages: number, budget:
     .slice(0, maxTerms)) {
     entries += having;
     if (weights.size > 0 && entries > budget) break;
-    weights.set(term, weight * Math.log(1 + (passages - having + 0.5) / (having + 0.5)));
+    weights.set(term, weight * Math.log(1 + (all - having + 0.5) / (having + 0.5)));
   }
-  const full = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
   const missing = terms
     .filter((each) => each.needed && each.passages === 0)
-    .reduce((sum, { weight }) => sum + weight * Math.log(1 + (passages + 0.5) / 0.5), 0);
-  return { weights, full, best: full + missingWeight * missing };
+    .map(({ weight }) => missingWeight * weight * Math.log(1 + (all + 0.5) / 0.5));
+  const highest = [...weights.values(), ...missing].toSorted((a, b) => b - a).slice(0, questionTerms);
+  return { weights, best: highest.reduce((sum, weight) => sum + weight, 0) };
 }
 
 /** The scope of a passage, and its number there. */
@@ -75,11 +84,7 @@ export interface Ranking {
 export const emptyRanking: Ranking = { top: () => [] };
 
 /** Scores all passages the postings name. */
-export function rank(
-  postings: readonly Posting[],
-  { weights, full, best }: Plan,
-  averageLength: number,
-): Ranking {
+export function rank(postings: readonly Posting[], { weights, best }: Plan, averageLength: number): Ranking {
   const blocks = new Map<string, Block>();
   for (const { scopeId, term, block, entries } of postings) {
     const key = `${scopeId}/${block}`;
@@ -101,9 +106,7 @@ export function rank(
             number,
             blocks.get(`${scopeId}/${blockOf(number)}`)?.scores[number % blockSize] ?? 0,
           );
-      return first
-        .list()
-        .map((passage) => ({ ...passage, score: (full / best) * coverage(passage.score / full) }));
+      return first.list().map((passage) => ({ ...passage, score: coverage(passage.score / best) }));
     },
   };
 }
@@ -111,9 +114,10 @@ export function rank(
 /** The score of a passage of average length with each word of the query once. */
 const allOnce = 0.9;
 
-/** From 0 to 1. Words frequent in a passage, or short passages, get the rest above `allOnce`. */
+/** From 0 to 1. More words, words frequent in a passage, and short passages get the rest above `allOnce`. */
 function coverage(matched: number): number {
-  return matched <= 1 ? allOnce * matched : allOnce + ((1 - allOnce) * (matched - 1)) / saturation;
+  if (matched <= 1) return allOnce * matched;
+  return Math.min(1, allOnce + ((1 - allOnce) * (matched - 1)) / saturation);
 }
 
 interface Block {
