@@ -87,6 +87,16 @@ describe('a request without marks', () => {
     });
   });
 
+  it('of Gemini is cached likewise', async () => {
+    const part = (role: string, words: string): object => ({ role, parts: [{ text: words }] });
+    const request = {
+      systemInstruction: { parts: [{ text: 'Be kind.' }] },
+      contents: [part('user', 'q1'), part('model', 'a1'), part('user', 'q2')],
+    };
+    const { body, ignored } = await translator('gemini', 'messages')(request, auto);
+    expect([marks(body), ignored]).toEqual([['Be kind.', 'a1'], []]);
+  });
+
   it('of a client with marks in its API, or one mark, is left to the client', async () => {
     const { body } = await translator('messages', 'converse')(
       { max_tokens: 9, system: 'Be kind.', messages: talk.slice(1) },

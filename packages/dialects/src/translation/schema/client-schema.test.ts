@@ -1,6 +1,9 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { Fields } from '@gatehouse/kit/fields';
 import { mendedClientSchema } from './client-schema.ts';
+import { isSoundSchema } from './sound-schema.ts';
+import { judgedSchema } from './tool-schema.ts';
 
 function mended(schema: unknown): unknown {
   const text = mendedClientSchema(JSON.stringify(schema))?.schemaJson;
@@ -186,6 +189,24 @@ it('mends once, so that providers take it', () => {
     { numRuns: 1_000 },
   );
 });
+
+it('takes for sound what the rules for MCP servers leave as it is', () => {
+  fc.assert(
+    fc.property(odd.schema, (schema) => {
+      if (typeof schema !== 'object' || schema === null || !isSoundSchema(schema as Fields)) return;
+      const { schema: judged } = judgedSchema(structuredClone(schema) as Fields);
+      expect(withoutEmptyLists(judged)).toEqual(withoutEmptyLists(schema));
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+/** A list of no required names is left out. */
+function withoutEmptyLists(schema: unknown): unknown {
+  return JSON.parse(JSON.stringify(schema), (name, value: unknown) =>
+    name === 'required' && Array.isArray(value) && value.length === 0 ? undefined : value,
+  );
+}
 
 /** Schemas without a clear meaning get a type at their top and nothing else. */
 function isUnclear(schemaJson: string): boolean {
