@@ -49,6 +49,9 @@ export const maxInputs = 2_048;
 export const maxEmbeddings = 16_384;
 /** A vector with more dimensions counts as no vector: 64 vectors fit in one message of gRPC. */
 export const maxDimensions = 8_192;
+/** A body of another API at chat completions is written anew, at once: a larger one is refused. */
+export const maxMixedBytes = 4 * 1024 * 1024;
+export const maxMixedItems = 10_000;
 /** Content nested deeper counts as nothing. */
 export const maxDepth = 4;
 /** Calls of a provider's tools in a history become text by so many of their values, and no deeper ones. */

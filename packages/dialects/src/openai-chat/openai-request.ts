@@ -1,5 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import type { RequestedAmounts, RequestHead, RequestSource } from '../dialect.ts';
+import type { RequestedAmounts, RequestHead, RequestSource, Rewrite } from '../dialect.ts';
 import { ReadRequest } from '../read-request.ts';
 import { sessionNamed, type Thinking } from '../request-fields.ts';
 import { requestedAmounts, choicesIn, thinkingIn } from './requested-amounts.ts';
@@ -11,11 +11,13 @@ import { idOf } from './tool-calls.ts';
 /** A request with checked types. */
 export class OpenAiRequest extends ReadRequest {
   override readonly wantsUsage: boolean;
+  readonly #dropped: readonly string[];
 
-  /** `fields`: the body, parsed. */
-  constructor(body: Buffer, fields: Fields, head: RequestHead) {
+  /** `fields`: the body, parsed. `dropped`: names of the client's fields that it no longer has. */
+  constructor(body: Buffer, fields: Fields, head: RequestHead, dropped: readonly string[] = []) {
     super(body, fields, head);
     this.wantsUsage = head.wantsUsage;
+    this.#dropped = dropped;
   }
 
   override get session(): string | null {
@@ -52,7 +54,7 @@ export class OpenAiRequest extends ReadRequest {
   }
 
   source(share: Share): RequestSource {
-    return new RequestText(this.body, share, rewriteRequest);
+    return new ChatText(this.body, share, this.#dropped);
   }
 
   /** System texts are messages. */
@@ -78,6 +80,19 @@ export class OpenAiRequest extends ReadRequest {
 
   protected override spokenText({ content }: Fields): string {
     return plainText(content);
+  }
+}
+
+class ChatText extends RequestText<Rewrite> {
+  readonly #dropped: readonly string[];
+
+  constructor(body: Buffer, share: Share, dropped: readonly string[]) {
+    super(body, share, rewriteRequest);
+    this.#dropped = dropped;
+  }
+
+  droppedFields(): readonly string[] {
+    return this.#dropped;
   }
 }
 

@@ -3,6 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { CompletionRequest, Operation, RequestInPath } from '../dialect.ts';
 import { choicesIn } from './requested-amounts.ts';
+import { maxMixedBytes } from '../bounds.ts';
 import {
   checkMessages,
   checkTypes,
@@ -13,6 +14,7 @@ import {
   type FieldTypes,
 } from '../request-fields.ts';
 import { OpenAiEmbeddings } from './openai-embeddings.ts';
+import { asChat, droppedFrom, isMixed } from './mixed-body.ts';
 import { OpenAiRequest } from './openai-request.ts';
 
 /**
@@ -70,7 +72,28 @@ export function readRequest(
     const text = Object.hasOwn(fields, 'model') ? body : named(body, inPath.model);
     return readRequest(operation, text, { ...fields, model: inPath.model });
   }
-  return operation === 'chat' ? chatRequest(body, fields) : embeddingsRequest(body, fields);
+  if (operation !== 'chat') return embeddingsRequest(body, fields);
+  return isMixed(fields) ? mixedRequest(body, fields) : chatRequest(body, fields);
+}
+
+/** Fields of responses that become those of chat. */
+const mixedFields: FieldTypes = {
+  instructions: ['string'],
+  max_output_tokens: ['number'],
+  reasoning: ['object'],
+  text: ['object'],
+};
+
+/** A body of another API, as chat. */
+function mixedRequest(body: Buffer, fields: Fields): OpenAiRequest {
+  if (body.length > maxMixedBytes)
+    throw new AppError('invalid_value', 'A body of another API must have at most 4 MiB: use messages.', {
+      param: 'input',
+    });
+  checkTypes(fields, mixedFields, decisive);
+  const written = asChat(fields);
+  const text = Buffer.from(JSON.stringify(written));
+  return chatRequest(text, written, droppedFrom(fields, written));
 }
 
 /** The text of an object with a model, which stood in the path. */
@@ -80,17 +103,19 @@ function named(body: Buffer, model: string): Buffer {
   return Buffer.concat([body.subarray(0, at), member, body.subarray(at)]);
 }
 
-function chatRequest(body: Buffer, fields: Fields): OpenAiRequest {
+/** `dropped`: names of fields left out of it before. */
+function chatRequest(body: Buffer, fields: Fields, dropped: readonly string[] = []): OpenAiRequest {
   const model = modelOf(fields);
   checkTypes(fields, chatFields, decisive);
   checkMessages(fields['messages'], { needContent: false });
   const options = fields['stream_options'] as { include_usage?: unknown } | null | undefined;
-  return new OpenAiRequest(body, fields, {
-    ...{ operation: 'chat', model },
+  const head = {
+    ...({ operation: 'chat', model } as const),
     stream: fields['stream'] === true,
     wantsUsage: options?.include_usage === true,
     choices: choicesIn(fields, {}),
-  });
+  };
+  return new OpenAiRequest(body, fields, head, dropped);
 }
 
 function embeddingsRequest(body: Buffer, fields: Fields): OpenAiRequest {
