@@ -186,14 +186,22 @@ describe("a client of chat completions with a model of Anthropic's", () => {
     expect(provider.received.map(({ path }) => path)).toEqual(['/chat/completions']);
   });
 
-  it('falls back from one API to another', async () => {
+  it('falls back from one API to another, with system texts in the middle', async () => {
     provider.answer(whole({}, 500), whole(message([{ type: 'text', text: 'Four.' }])));
     const answer = await openai.chat.completions.create({
       model: 'gpt-then-claude',
-      messages: [{ role: 'user', content: 'x' }],
+      messages: [
+        { role: 'user', content: 'x' },
+        { role: 'system', content: 'Mind.' },
+        { role: 'user', content: 'y' },
+      ],
     });
     expect(answer.choices[0]?.message.content).toBe('Four.');
     expect(provider.received.map(({ path }) => path)).toEqual(['/chat/completions', '/v1/messages']);
+    expect(sent().map(({ messages }) => (messages as Fields[]).map(({ role }) => role))).toEqual([
+      ['user', 'system', 'user'],
+      ['user'],
+    ]);
   });
 });
 
