@@ -1,7 +1,7 @@
 import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import type { LimitName, ToolRewrite } from './request-additions.ts';
+import type { TokenLimit, ToolRewrite } from './request-additions.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
 import type { SignatureFormat } from './signatures-in.ts';
 import type { Thinking } from './request-fields.ts';
@@ -194,6 +194,8 @@ export interface Rewrite {
   keepsSignature?: (signature: unknown) => boolean;
   /** Whether the model reasons; absent where the catalogue does not know. */
   reasons?: boolean | undefined;
+  /** Whether thoughts behind what the gateway changes are left out by the provider instead of refused. */
+  bindsThinking?: boolean;
   /** Whether the provider counts the tokens of the request instead of answering it. */
   counts?: true;
   /** Ask for usage at the end of the stream, which the client may not have done. */
@@ -210,12 +212,6 @@ export interface Rewrite {
   tools: ToolRewrite | null;
   /** Tools left out of those offered by the client with each request; absent if all stay. */
   withoutTools?: ReadonlySet<BilledTool> | undefined;
-}
-
-export interface TokenLimit {
-  most: number;
-  /** The name of the limit in chat completions. */
-  field: LimitName;
 }
 
 /** Answers, as providers write them. */

@@ -15,6 +15,9 @@ export interface FactsOverlay {
   limitField?: LimitName | undefined;
 }
 
+/** Anthropic's beta by which thoughts behind a changed conversation are left out instead of refused. */
+export const bindingBeta = 'thinking-binding-controls-2026-08-01';
+
 const byName = new RecentMap<KnownFacts>(maxKnownNames);
 
 /** The facts of a model, by the rules for its name and what the operator says over them. */

@@ -316,7 +316,10 @@ const gemini: readonly FactsRow[] = [
   },
   {
     family: 'gemini',
-    facts: { thinkingSize: { by: 'budget', off: 0, least: 1, most: 24_576 } },
+    facts: {
+      thinkingSize: { by: 'budget', off: 0, least: 1, most: 24_576 },
+      context1m: { anthropic: 'native', bedrock: 'native' },
+    },
     ...{ source: 'https://ai.google.dev/gemini-api/docs/thinking', read: day },
   },
 ];

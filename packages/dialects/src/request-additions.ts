@@ -135,3 +135,10 @@ export function limitNameAt(baseUrl: string): LimitName {
   const { hostname } = new URL(baseUrl);
   return /(?:^|\.)(?:openai|azure)\.com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
 }
+
+/** The limit of an answer's tokens. */
+export interface TokenLimit {
+  most: number;
+  /** The name of the limit in chat completions. */
+  field: LimitName;
+}

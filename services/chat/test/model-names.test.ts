@@ -57,6 +57,16 @@ describe('a completion', () => {
     });
   });
 
+  it('that asks for a long context is one of its model, or of its agent', async () => {
+    const { response, upstream } = await sentFor('tiny[1m]');
+    expect([response.status, upstream, response.headers.get('x-gateway-ignored')]).toEqual([
+      ...[200, 'small', 'context-1m'],
+    ]);
+    harness.agents.set('long', makeAgent({ key: 'long', model: 'small' }));
+    const ofAgent = await sentFor('agent:long[1m]');
+    expect([ofAgent.response.status, ofAgent.upstream]).toEqual([200, 'small']);
+  });
+
   it('falls back to aliases and to names behind patterns', async () => {
     const { response } = await sentFor('down/a');
     expect(response.headers.get('x-gateway-model')).toBe('small');

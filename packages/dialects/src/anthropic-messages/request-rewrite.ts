@@ -13,6 +13,7 @@ import {
 import type { Rewrite } from '../dialect.ts';
 import { factsOf, familyOf } from '../model-facts.ts';
 import { isKept } from '../marked-signatures.ts';
+import { blockBinding } from './thinking.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
 /**
@@ -38,6 +39,8 @@ export function rewriteRequest(
     return JSON.stringify({ type, ...(serial && { disable_parallel_tool_use: true }) });
   };
   if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, changes);
+  if (rewrite.bindsThinking === true && rewrite.isTranslated !== true && (rewrite.signatures?.size ?? 0) > 0)
+    addBinding(body, members, changes);
   addDefaults(body, members, rewrite, changes);
   return applyChanges(body, members, changes);
 }
@@ -99,6 +102,19 @@ function removeForeign(
  */
 function keepsUnsigned({ model: name, rulesName, isTranslated }: Rewrite): boolean {
   return isTranslated === true || familyOf({ name, rulesName }) !== 'claude';
+}
+
+/** Lets the provider leave out thoughts behind a changed beginning of the conversation, unless the client says more. */
+function addBinding(body: Buffer, members: readonly Member[], { edits, added }: Changes): void {
+  const thinking = named(members, 'thinking');
+  if (thinking.length === 0)
+    added.push(`"thinking":${JSON.stringify({ type: 'adaptive', ...blockBinding })}`);
+  for (const { valueStart, valueEnd } of thinking) {
+    const fields = Object(JSON.parse(body.toString('utf8', valueStart, valueEnd))) as Fields;
+    if (fields['type'] !== 'adaptive' || 'block_binding' in fields) continue;
+    const at = valueEnd - 1;
+    edits.push({ at, until: at, text: `,${JSON.stringify(blockBinding).slice(1, -1)}` });
+  }
 }
 
 /**

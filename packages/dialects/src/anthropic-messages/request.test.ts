@@ -209,6 +209,19 @@ describe('a request for the provider', () => {
     );
   });
 
+  it.each([
+    [undefined, { type: 'adaptive' }, true],
+    [{ type: 'adaptive', display: 'omitted' }, { type: 'adaptive', display: 'omitted' }, true],
+    [{ type: 'disabled' }, { type: 'disabled' }, false],
+    [{ type: 'adaptive', block_binding: {} }, { type: 'adaptive', block_binding: {} }, false],
+  ])('lets thoughts of %j behind its changes be left out', (thinking, expected, isAdded) => {
+    const messages = [asker, { role: 'assistant', content: [thought, { type: 'text', text: 'a' }] }, asker];
+    const binding = isAdded && { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
+    const made = after({ ...usual, messages, thinking }, { bindsThinking: true, keepsSignature: () => true });
+    expect(made['thinking']).toEqual({ ...expected, ...binding });
+    expect(after({ ...usual, thinking }, { bindsThinking: true })['thinking']).toEqual(thinking);
+  });
+
   it('asks another vendor not to think where the newest turn has calls without its thoughts', () => {
     const messages = [
       asker,

@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { KnownFacts } from '../known-facts.ts';
-import { factsAs } from '../model-facts.ts';
+import { bindingBeta, factsAs } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import type { Conversation, Effort, Reasoning, Turn } from '../translation/conversation.ts';
 import { budgetOf, effortOf, nearestEffort } from '../translation/effort.ts';
@@ -88,10 +88,8 @@ function thinksByEffort(facts: ModelFacts): boolean {
   return thinkingSize.by === 'effort' || (version === null && facts.sampling === false);
 }
 
-/** The beta by which thoughts behind a changed conversation are left out instead of refused. */
-export const bindingBeta = 'thinking-binding-controls-2026-08-01';
-
-const blockBinding = { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
+/** The member of `thinking` that asks for it. */
+export const blockBinding = { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
 
 /**
  * Lets the API leave out thoughts of a conversation whose beginning translation may write in another way than before

@@ -1,6 +1,6 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
-import { addTools, replaceModel, limitNames, type LimitName } from '../request-additions.ts';
-import type { Rewrite, TokenLimit } from '../dialect.ts';
+import { addTools, replaceModel, limitNames, type LimitName, type TokenLimit } from '../request-additions.ts';
+import type { Rewrite } from '../dialect.ts';
 import { applyChanges, type Edit, type Text } from '../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../wire/json-members.ts';
 import type { Pieces } from '../wire/pieces.ts';

@@ -14,9 +14,13 @@ async function request(
   from: DialectName,
   to: DialectName,
   fields: Fields,
-  { name = 'claude-opus-5', thoughts }: { name?: string; thoughts?: KnownReasoning } = {},
+  {
+    name = 'claude-opus-5',
+    betas = [],
+    thoughts,
+  }: { name?: string; betas?: readonly string[]; thoughts?: KnownReasoning } = {},
 ): Promise<Fields> {
-  const translation = translationBetween(from, to, { ...facts, name });
+  const translation = translationBetween(from, to, { ...facts, name, betas });
   const { body } = await translation.request(Pieces.from(Buffer.from(JSON.stringify(fields))), {
     ...{ tenantId: null, ...(thoughts !== undefined && { thoughts }) },
   });
@@ -82,6 +86,19 @@ describe('thoughts of Anthropic for a client of chat completions', () => {
     const body = await request('chat', 'messages', asked(message), { thoughts });
     expect(body['thinking']).toEqual({ type: 'adaptive' });
     expect(body).toMatchObject({ messages: [{}, { content: ofAnthropic.content }, {}] });
+  });
+
+  it('go back to a model that binds them, which may leave them out', async () => {
+    const { message, thoughts } = await saidInChat();
+    const name = 'claude-opus-5-5';
+    const betas = ['thinking-binding-controls-2026-08-01'];
+    const body = await request('chat', 'messages', asked(message), { name, betas, thoughts });
+    const block_binding = { prefix_mismatch_behavior: 'drop_block' };
+    expect(body['thinking']).toEqual({ type: 'adaptive', block_binding });
+    expect(body).toMatchObject({ messages: [{}, { content: ofAnthropic.content }, {}] });
+    const without = await request('chat', 'messages', asked(message), { name, thoughts });
+    expect(without).toMatchObject({ thinking: { type: 'adaptive' } });
+    expect(JSON.stringify(without)).not.toContain('c2ln');
   });
 
   it('stay away without the signatures, with thinking off for a turn of calls', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { problemsIn, problemsOf } from '../../test/catalogue-problems.ts';
 import { Catalogue, interpolate } from './catalogue.ts';
+import { takenDefaults } from './facts-by.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type ResolvedAgent } from './target.ts';
 
 const acme = { name: 'acme', kind: 'openai', base_url: 'https://acme.example/v1/' };
@@ -334,5 +335,21 @@ describe('what a request goes to', () => {
       null,
     ]);
     expect(modelNotFound('x'.repeat(10_000)).message.length).toBeLessThan(400);
+  });
+});
+
+it('an agent’s parameters are those that a model takes', () => {
+  const parameters = { temperature: 0.5, max_tokens: 9, stop: 'x' };
+  const taken = (upstreamModel: string, more = {}) =>
+    takenDefaults({ upstreamModel }, { ...parameters, ...more });
+  expect(taken('gpt-4.1')).toEqual({ defaults: parameters, ignored: [] });
+  expect(taken('gpt-5')).toEqual({
+    defaults: { max_completion_tokens: 9, stop: 'x' },
+    ignored: ['temperature'],
+  });
+  expect(taken('gpt-5.1', { reasoning_effort: 'none' })).toMatchObject({ ignored: [] });
+  expect(taken('claude-opus-4-8')).toEqual({
+    defaults: { max_tokens: 9, stop: 'x' },
+    ignored: ['temperature'],
   });
 });

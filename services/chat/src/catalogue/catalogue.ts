@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { limitNames } from '@gatehouse/dialects/request-additions';
 import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelPrice } from './catalogue-price.ts';
-import { isNameOrPattern, isPattern, ModelNames, upstreamBehind } from './model-names.ts';
+import { isNameOrPattern, isPattern, ModelNames, upstreamBehind, withoutLong } from './model-names.ts';
 import { factsBy, isKnownFamily, unknownFamily } from './facts-by.ts';
 import {
   hasEmbeddings,
@@ -237,8 +237,10 @@ export class Catalogue {
     return found === undefined || allowed === null || mayUse(allowed, found) ? found : undefined;
   }
 
-  #find(name: string): Model | undefined {
+  #find(requested: string): Model | undefined {
     const { models, names, named } = this.#content;
+    // No pattern has a name in brackets behind it.
+    const name = names.match(requested) === undefined ? withoutLong(requested) : requested;
     const match = names.match(name);
     const entry = match === undefined ? undefined : models.get(match.id);
     if (match === undefined || entry === undefined || match.rest === null) return entry;

@@ -1,6 +1,12 @@
+import type { Fields } from '@gatehouse/kit/fields';
 import type { KnownFacts } from '@gatehouse/dialects/known-facts';
 import { factsOf, familyOf, type FactsOverlay } from '@gatehouse/dialects/model-facts';
-import { limitNameAt, type LimitName } from '@gatehouse/dialects/request-additions';
+import {
+  limitNameAt,
+  limitNames,
+  type LimitName,
+  type TokenLimit,
+} from '@gatehouse/dialects/request-additions';
 import { modelFamilies } from '@gatehouse/dialects/model-names';
 
 /** The settings of a model in place of facts known by its name. */
@@ -33,6 +39,31 @@ export function factsBy(model: SetFacts): KnownFacts {
 /** The name of the limit of an answer in chat completions: the model's own, else the one its host takes for all models. */
 export function limitFieldOf(model: SetFacts & { provider: { base_url: string } }): LimitName {
   return factsBy(model).limitField ?? limitNameAt(model.provider.base_url);
+}
+
+const samplingNames = ['temperature', 'top_p', 'top_k', 'presence_penalty', 'frequency_penalty', 'seed'];
+
+/**
+ * The parameters of an agent as a model takes them, in the client's own API: without sampling that it refuses, and with
+ * its name of the limit. `ignored`: names of those left out.
+ */
+export function takenDefaults(model: SetFacts, parameters: Fields): { defaults: Fields; ignored: string[] } {
+  const { sampling, limitField } = factsBy(model);
+  const isTaken = sampling === 'all' || (sampling === 'offOnly' && parameters['reasoning_effort'] === 'none');
+  const ignored = isTaken ? [] : samplingNames.filter((name) => name in parameters);
+  const entries = Object.entries(parameters).flatMap(([name, value]) => {
+    const isLimit = limitField !== null && (limitNames as readonly string[]).includes(name);
+    return ignored.includes(name) ? [] : [[isLimit ? limitField : name, value] as const];
+  });
+  return { defaults: Object.fromEntries(entries), ignored };
+}
+
+/** The limit of an answer, lowered to `most` and to what the model has. */
+export function tokenLimitOf(
+  model: SetFacts & { provider: { base_url: string }; max_output_tokens?: number | undefined },
+  most: number,
+): TokenLimit {
+  return { most: Math.min(most, model.max_output_tokens ?? Infinity), field: limitFieldOf(model) };
 }
 
 export function isKnownFamily(family: string): boolean {

@@ -43,6 +43,24 @@ describe('a name', () => {
     expect(upstreamOf(name)).toBeUndefined();
   });
 
+  it.each([
+    ['claude-opus[1m]', 'claude-opus'],
+    ['opus[1M]', 'claude-opus'],
+    ['opus [1m]', 'claude-opus'],
+    ['opus[1M][1m] ', 'claude-opus'],
+    ['claude-sonnet-5[1m]', 'claude-sonnet-5'],
+    ['own-x[1m]', 'llama'],
+    ['claude-[1m]-x', undefined],
+    ['[1m]', undefined],
+  ])('%j that asks for a long context is that of the model %s', (name, upstream) => {
+    expect(upstreamOf(name)).toBe(upstream);
+  });
+
+  it('with the same end in the catalogue is its own', () => {
+    const models = [...entries, { id: 'opus[1m]', provider: 'acme', upstream_model: 'longer' }];
+    expect(Catalogue.parse({ providers, models }).find('opus[1m]', null)?.upstreamModel).toBe('longer');
+  });
+
   it('behind a pattern keeps its model, which has the settings of the pattern', () => {
     const found = catalogue.find('claude-3-haiku', null);
     expect(catalogue.find('claude-3-haiku', null)).toBe(found);

@@ -6,6 +6,7 @@ import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
+import { withoutLong } from './model-names.ts';
 import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 import { hasEmbeddings, type Provider } from './provider-schema.ts';
 
@@ -26,6 +27,8 @@ export type AgentName = Pick<ResolvedAgent, 'key' | 'created'>;
 /** The models for a request in the order they are tried, and what an agent adds. */
 export interface Target {
   chain: readonly [Model, ...Model[]];
+  /** Whether the request asks for a context of a million tokens, by `[1m]` behind the model's name. */
+  asksLong?: boolean;
   /** Name of the session to keep together, as made by `affinityOf`; null where unknown or not needed. */
   affinity: string | null;
   agentId: string | null;
@@ -48,7 +51,7 @@ export function addedTexts({ systemPrompt, reference }: Target): string[] {
 
 /** The agent's id or key in a `model` of the form `agent:<ref>`, or null for a catalogue model. */
 export function agentRef(model: string): string | null {
-  return model.startsWith('agent:') ? model.slice('agent:'.length) : null;
+  return model.startsWith('agent:') ? withoutLong(model.slice('agent:'.length)) : null;
 }
 
 export function modelNotFound(model: string): AppError {

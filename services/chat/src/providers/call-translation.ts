@@ -15,6 +15,8 @@ interface TranslationOptions {
   macs: Hasher;
   sealSummary?: ((summary: string) => string) | undefined;
   summarises?: boolean;
+  /** Betas of Anthropic's API sent with the call. */
+  betas?: readonly string[];
   /** The only account to read the signatures of the call's thoughts: the one of its key. */
   account?: () => string | null;
 }
@@ -27,7 +29,7 @@ interface TranslationOptions {
 export function translationFor(
   client: ApiName,
   model: Model,
-  { macs, sealSummary, summarises = false, account = () => null }: TranslationOptions,
+  { macs, sealSummary, summarises = false, betas = [], account = () => null }: TranslationOptions,
 ): Translation | null {
   if (client === model.api && !summarises) return null;
   const facts = {
@@ -37,6 +39,7 @@ export function translationFor(
     macs,
     ...overlayOf(model),
     cache: model.cache,
+    betas,
     isAtVendor: model.provider.kind === 'anthropic',
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? true,

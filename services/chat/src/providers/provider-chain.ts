@@ -1,6 +1,6 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
-import { limitFieldOf } from '../catalogue/facts-by.ts';
+import { takenDefaults, tokenLimitOf } from '../catalogue/facts-by.ts';
 import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
@@ -8,13 +8,7 @@ import type { ToolRewrite } from '@gatehouse/dialects/request-additions';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { TranslatedAnswer, Translation } from '@gatehouse/dialects/translation/translation';
-import type {
-  AnswerFormat,
-  RequestHead,
-  RequestSource,
-  TokenLimit,
-  WholeAnswer,
-} from '@gatehouse/dialects/dialect';
+import type { AnswerFormat, RequestHead, RequestSource, WholeAnswer } from '@gatehouse/dialects/dialect';
 import { dialectOf, dialects } from '@gatehouse/dialects/dialects';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
@@ -29,6 +23,7 @@ import { OpenCall, type AttemptRecord } from './open-call.ts';
 import { isUnknownName } from './missing-deployments.ts';
 import { OwnSummaries } from './missing-methods.ts';
 import { accountOf, originBy } from './signature-origins.ts';
+import { CallBetas } from './model-betas.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
@@ -101,10 +96,12 @@ export interface ObjectAnswer {
 export class ProviderChain {
   readonly #options: ProviderChainOptions;
   readonly #summaries: OwnSummaries;
+  readonly #betas: CallBetas;
 
   constructor(options: ProviderChainOptions) {
     this.#options = options;
     const { api, request, providers, tenantId } = options;
+    this.#betas = new CallBetas(options.target, options.headers, options.tools !== undefined);
     this.#summaries = new OwnSummaries(api, request, { missing: providers.missing, tenantId });
   }
 
@@ -147,7 +144,10 @@ export class ProviderChain {
     const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
     return request.operation === 'chat'
-      ? translationFor(api, model, { macs, sealSummary, summarises: this.#summaries.has(model), account })
+      ? translationFor(api, model, {
+          ...{ macs, sealSummary, summarises: this.#summaries.has(model), account },
+          betas: this.#betas.of(model, true),
+        })
       : null;
   }
 
@@ -181,11 +181,13 @@ export class ProviderChain {
     const prepared = await this.#prepared(model, translation, rotation);
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
-    const headers = translation === null ? this.#options.headers : {};
+    const headers = this.#betas.headers(model, translation !== null);
     const dropped = adapter.droppedFields({ api: model.api, headers, model: model.upstreamModel });
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     const { leftOut } = this.#options;
-    receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...lost, ...dropped, ...unpriced])]);
+    const refused = translation === null ? takenDefaults(model, target.defaults).ignored : [];
+    const without = [...lost, ...refused, ...dropped, ...unpriced, ...this.#betas.ignored(model)];
+    receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...without])]);
     const bodyBytes = prepared.body.length;
     const trace = await record.startAttempt(model, { bodyBytes, maxTokens: this.#options.maxTokens });
     if (this.#isAborted()) {
@@ -216,9 +218,10 @@ export class ProviderChain {
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
-        defaults: target.defaults,
+        defaults: translation === null ? takenDefaults(model, target.defaults).defaults : target.defaults,
         maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
         tools: this.#options.tools ?? null,
+        bindsThinking: this.#betas.binds(model, translation !== null),
         withoutTools: new Set(unpricedTools(model).flatMap(({ billed }) => billed ?? [])),
       });
     if (translation !== null) {
@@ -241,7 +244,7 @@ export class ProviderChain {
   }
 
   async #call(model: Model, calling: Calling, credentials: Credentials | undefined): Promise<ProviderCall> {
-    const { request, source, receiver, headers } = this.#options;
+    const { request, source, receiver } = this.#options;
     const { operation, translation, rotation, trace } = calling;
     if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal).asUnsent;
     // Nothing keeps a sent request: for another key it is written again.
@@ -255,7 +258,7 @@ export class ProviderChain {
       operation,
       model: model.upstreamModel,
       ...{ isBatch: request.isBatch, stream: request.stream },
-      headers: translation === null ? headers : {},
+      headers: this.#betas.headers(model, translation !== null),
       body: prepared.body,
       copied: (bytes) => source.copied(bytes),
       ...{ credentials, trace, signal: receiver.signal },
@@ -393,8 +396,4 @@ function sooner(last: ProviderFailure | null, next: ProviderFailure): ProviderFa
   const waits = ({ details }: ProviderFailure): number =>
     details.isResting === true ? (details.retryAfterMs ?? Infinity) : -1;
   return waits(next) > waits(last) && waits(last) >= 0 ? last : next;
-}
-
-function tokenLimitOf(model: Model, most: number): TokenLimit {
-  return { most: Math.min(most, model.max_output_tokens ?? Infinity), field: limitFieldOf(model) };
 }

@@ -12,6 +12,7 @@ import {
   type ResolvedAgent,
   type Target,
 } from '../catalogue/target.ts';
+import { withoutLong } from '../catalogue/model-names.ts';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { ProviderRegistry } from '../providers/registry.ts';
@@ -46,7 +47,8 @@ export interface TargetQuery {
 export function findTarget(dependencies: TargetDependencies, query: TargetQuery): Target {
   const { api, request, actor, settings } = query;
   const payer = { keys: settings.ownKeys, userId: actor.userId };
-  return targetIn(api, forOnePayer(anyPayersTarget(dependencies, query), payer), request);
+  const target = targetIn(api, forOnePayer(anyPayersTarget(dependencies, query), payer), request);
+  return withoutLong(request.model) === request.model ? target : { ...target, asksLong: true };
 }
 
 function anyPayersTarget(
