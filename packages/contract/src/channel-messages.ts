@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { instanceExample } from './channel-instances.ts';
+import { instanceExample, type ChannelType } from './channel-instances.ts';
 import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
 import { accepted, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 import { standardSignatureHeaders } from './signature-headers.ts';
@@ -8,15 +8,14 @@ import { standardSignatureHeaders } from './signature-headers.ts';
 
 const KiB = 1024;
 
-/** The headers with a provider's proof of a genuine message. */
-export const messageHeaders = [
-  ...standardSignatureHeaders,
-  'x-telegram-bot-api-secret-token',
-  'x-slack-signature',
-  'x-slack-request-timestamp',
-  'x-zevent-signature',
-  'gatehouse-hops',
-] as const;
+/** The headers with the proof of a genuine message, of each type of channel: others don't pass the edge. */
+const proofHeaders: Readonly<Record<ChannelType, readonly string[]>> = {
+  generic: standardSignatureHeaders,
+  telegram: ['x-telegram-bot-api-secret-token'],
+  slack: ['x-slack-signature', 'x-slack-request-timestamp'],
+  zalo_oa: ['x-zevent-signature'],
+};
+export const messageHeaders: readonly string[] = [...Object.values(proofHeaders).flat(), 'gatehouse-hops'];
 
 export const messageQuery = z.strictObject({
   channel: z.string().max(64).optional().describe('Id of the channel'),
