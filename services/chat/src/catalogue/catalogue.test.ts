@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { problemsIn, problemsOf } from '../../test/catalogue-problems.ts';
 import { Catalogue, interpolate } from './catalogue.ts';
-import { takenDefaults } from './facts-by.ts';
+import { factsBy, takenDefaults } from './facts-by.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type ResolvedAgent } from './target.ts';
 
 const acme = { name: 'acme', kind: 'openai', base_url: 'https://acme.example/v1/' };
@@ -351,5 +351,37 @@ it('an agent’s parameters are those that a model takes', () => {
   expect(taken('claude-opus-4-8')).toEqual({
     defaults: { max_tokens: 9, stop: 'x' },
     ignored: ['temperature'],
+  });
+});
+
+describe('a model whose provider names it by an ARN', () => {
+  const bedrock = { name: 'bedrock', kind: 'bedrock', region: 'us-east-1', api_key_env: 'KEY' };
+  const arn = 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/q1w2e3';
+  const factsFor = (fields: object) => {
+    const models = [{ id: 'm', provider: 'bedrock', upstream_model: arn, ...fields }];
+    const model = Catalogue.parse({ providers: [bedrock], models }).models.get(
+      (fields as { id?: string }).id ?? 'm',
+    );
+    return model === undefined ? null : factsBy(model);
+  };
+
+  it.each([
+    [{ family: 'claude-sonnet-4-5' }, 'claude', 405],
+    [{ family: 'claude' }, 'claude', null],
+    [{ id: 'claude-opus-4-8' }, 'claude', 408],
+    [{ aliases: ['sonnet', 'claude-sonnet-4-5'] }, 'claude', 405],
+    [{ id: 'claude-opus-4-8', family: 'nova-pro' }, 'nova', null],
+    [{}, 'other', null],
+    // A name of the catalogue says nothing of a model that has one of its own.
+    [{ id: 'claude-opus-4-8', upstream_model: 'zai.glm-5' }, 'other', null],
+  ])('has with %j the facts of %s %j', (fields, family, version) => {
+    expect(factsFor(fields)).toMatchObject({ family, version });
+  });
+
+  it('can be of known families only', () => {
+    const models = [{ id: 'm', provider: 'bedrock', upstream_model: arn, family: 'calude' }];
+    expect(() => Catalogue.parse({ providers: [bedrock], models })).toThrow(
+      'models.0.family: must be a public name of a model, or of a family: claude, nova, openai',
+    );
   });
 });

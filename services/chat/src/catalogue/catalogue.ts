@@ -7,7 +7,7 @@ import { limitNames } from '@gatehouse/dialects/request-additions';
 import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelPrice } from './catalogue-price.ts';
 import { isNameOrPattern, isPattern, ModelNames, upstreamBehind, withoutLong } from './model-names.ts';
-import { factsBy, isKnownFamily, unknownFamily } from './facts-by.ts';
+import { factsBy, familyBehind, isKnownFamily, unknownFamily } from './facts-by.ts';
 import {
   hasEmbeddings,
   hasPool,
@@ -303,9 +303,10 @@ function deployed(
     const api = asked === undefined || (deployments !== undefined && !others.includes(asked)) ? first : asked;
     const upstreamModel = own ?? named ?? rest.id;
     // Names behind a pattern are known one by one.
-    const reasoning =
-      rest.reasoning ?? (isPattern(rest.id) ? undefined : factsBy({ ...rest, upstreamModel }).reasoning);
-    return [{ ...rest, api, provider, upstreamModel, reasoning, weight, others: [], pattern: null }];
+    const family = rest.family ?? familyBehind(upstreamModel, [rest.id, ...rest.aliases]);
+    const facts = { ...rest, family, upstreamModel };
+    const reasoning = rest.reasoning ?? (isPattern(rest.id) ? undefined : factsBy(facts).reasoning);
+    return [{ ...facts, api, provider, reasoning, weight, others: [], pattern: null }];
   });
   const kinds = [...new Set(found.map(({ provider: { kind } }) => kind))];
   if (asked !== undefined && kinds.length > 0 && !kinds.some((kind) => traitsOf(kind).apis.includes(asked)))

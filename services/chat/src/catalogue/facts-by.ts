@@ -66,6 +66,16 @@ export function tokenLimitOf(
   return { most: Math.min(most, model.max_output_tokens ?? Infinity), field: limitFieldOf(model) };
 }
 
+/**
+ * The name that gives a model its facts if the provider's is an ARN that names no model: the first of the catalogue's
+ * names with a known family. Undefined for any other model, and without such a name.
+ */
+export function familyBehind(upstreamModel: string, names: readonly string[]): string | undefined {
+  return !upstreamModel.startsWith('arn:') || isKnownFamily(upstreamModel)
+    ? undefined
+    : names.find(isKnownFamily);
+}
+
 export function isKnownFamily(family: string): boolean {
   return familyOf({ name: family }) !== 'other';
 }
