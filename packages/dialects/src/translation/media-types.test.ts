@@ -111,6 +111,16 @@ describe('the kind of a part follows its data', () => {
     ]);
   });
 
+  it('a drawing in an address without base64 as text', async () => {
+    const url = `data:image/svg+xml;utf8,${encodeURIComponent('<svg id="é"/>')}`;
+    const content = [{ type: 'image_url', image_url: { url } }];
+    const { text } = await translator('chat', 'gemini')({ messages: [{ role: 'user', content }] });
+    expect(text).toContain(String.raw`<svg id=\"é\"/>`);
+    const broken = [{ type: 'image_url', image_url: { url: 'data:image/svg+xml,%' } }];
+    const other = await translator('chat', 'gemini')({ messages: [{ role: 'user', content: broken }] });
+    expect(other.text).toContain('data:image/svg+xml,%');
+  });
+
   it.each(['messages', 'gemini', 'responses'] as const)('a drawing as text for %s', async (target) => {
     const { text } = await translator('chat', target)(withData.chat('image/svg+xml', bytes.svg));
     expect(text).toContain('<svg xmlns=');

@@ -1,13 +1,28 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { MediaPart, MediaSource } from './conversation.ts';
 import { dataAddress, fileTypes, isText, typeByName, typeOfData } from '../file-types.ts';
+import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { DeferredText } from '../wire/json-text.ts';
 
 /** The source in an address: `data:` addresses hold the data themselves (RFC 2397). */
 export function sourceOf(url: string): MediaSource {
   const address = dataAddress(url);
-  return address === null ? { url } : dataSource(url.slice(address.begin.length), address.type);
+  if (address !== null) return dataSource(url.slice(address.begin.length), address.type);
+  return escapedData(url) ?? { url };
+}
+
+/** The source in a short address with percent-encoded data, as clients write drawings in text; null for others. */
+function escapedData(url: string): MediaSource | null {
+  const [begin, type = ''] = /^data:([^,]{0,200}),/i.exec(url) ?? [];
+  // The mark of a cut text has a control character.
+  if (begin === undefined || url.length > smallBytes || url.includes('\0')) return null;
+  try {
+    const data = Buffer.from(decodeURIComponent(url.slice(begin.length))).toString('base64');
+    return dataSource(data, type);
+  } catch {
+    return null;
+  }
 }
 
 /** `type`: the client's media type, which may have parameters. `name`: of a file, for data of an unknown type. */
