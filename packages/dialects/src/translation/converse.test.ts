@@ -3,7 +3,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
 import { readRequest } from '@gatehouse/test/converse-provider';
 import { facts } from '@gatehouse/test/translation-samples';
-import { ask } from '../../test/translating.ts';
+import { ask, translator } from '../../test/translating.ts';
 import { translationBetween } from './translation.ts';
 import { Pieces } from '../wire/pieces.ts';
 
@@ -257,5 +257,44 @@ describe('output and reasoning in Converse', () => {
     const other = await asked('gemini', request, 'meta.llama4');
     expect(other.ignored).toEqual(['generationConfig.topK']);
     expect((await reasoning(claude, 'low', { temperature: 0.5 })).ignored).toEqual(['temperature']);
+  });
+});
+
+describe('a request for Claude by Converse', () => {
+  const toConverse = translator('chat', 'converse');
+  const tools = [
+    { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } },
+  ];
+
+  it.each([
+    ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', undefined, undefined, []],
+    ['us.anthropic.claude-opus-4-7', undefined, undefined, []],
+    ['anthropic.claude-opus-5', { type: 'disabled' }, undefined, []],
+    ['global.anthropic.claude-sonnet-5-5', { type: 'between_tools' }, undefined, []],
+    ['us.anthropic.claude-opus-5-5', undefined, 'low', ['reasoning_effort']],
+  ])('switches the thinking of %s off', async (name, thinking, effort, named) => {
+    const { body, ignored } = await toConverse({ messages: ask, reasoning_effort: 'none' }, { name });
+    const additional = body['additionalModelRequestFields'] as Fields | undefined;
+    expect(additional?.['thinking']).toEqual(thinking);
+    expect([(body['outputConfig'] as Fields | undefined)?.['effort'], ignored]).toEqual([effort, named]);
+  });
+
+  it.each([
+    ['us.anthropic.claude-opus-4-8', { any: {} }, ['reasoning_effort']],
+    ['us.anthropic.claude-opus-5', { any: {} }, []],
+    ['us.anthropic.claude-opus-5-5', undefined, ['tool_choice']],
+  ])('forces a call of %s as far as it can be forced', async (name, toolChoice, named) => {
+    const request = { messages: ask, tools, tool_choice: 'required', reasoning_effort: 'high' };
+    const { body, ignored } = await toConverse(request, { name });
+    expect([(body['toolConfig'] as Fields)['toolChoice'], ignored]).toEqual([toolChoice, named]);
+  });
+
+  it('has no sampling where newer ones refuse it, and its betas in a field', async () => {
+    const request = { messages: ask, temperature: 0, max_tokens: 10 };
+    const model = { name: 'us.anthropic.claude-opus-4-7', betas: ['context-1m-2025-08-07'] };
+    const { body, ignored } = await toConverse(request, model);
+    expect(body['inferenceConfig']).toEqual({ maxTokens: 10 });
+    expect(body['additionalModelRequestFields']).toEqual({ anthropic_beta: ['context-1m-2025-08-07'] });
+    expect(ignored).toEqual(['temperature']);
   });
 });
