@@ -54,7 +54,7 @@ function requestOf(user: string, fields: Partial<UserDeletionEvent> = {}): UserD
 }
 
 async function send(...events: string[]): Promise<void> {
-  await agents.send('tenant', { topic: topics.deletions, source: 'test', events });
+  await agents.send('tenant', { topic: topics.deletions, source: 'test', events, fresh: false });
 }
 
 const request = (deletion: UserDeletionEvent): Promise<void> => send(writeUserDeletion('test', deletion));
@@ -189,6 +189,6 @@ it("skips deletions of other services and events that it can't read", async () =
   expect(
     await agents.rows('select from agent.user_deletions where deletion_id = $1', [deletion.deletion_id]),
   ).toEqual([]);
-  const nothing = { topic: topics.deletions, source: 'test', events: [] };
+  const nothing = { topic: topics.deletions, source: 'test', events: [], fresh: false };
   await expect(agents.send('chat', nothing)).rejects.toMatchObject({ code: 'caller_not_allowed' });
 });

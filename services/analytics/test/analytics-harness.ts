@@ -79,7 +79,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
     const texts = events.map((event) =>
       typeof event === 'string' ? event : received(event).payload.toString('utf8'),
     );
-    await this.send('chat', { topic: topics.usage, source, events: texts });
+    await this.send('chat', { topic: topics.usage, source, events: texts, fresh: false });
   }
 
   /** The body that a GET answers to this principal. Throws unless the status is 200. */

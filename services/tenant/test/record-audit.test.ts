@@ -31,7 +31,7 @@ function makeEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
 }
 
 async function record(events: string[], caller = 'agent'): Promise<void> {
-  await tenants.send(caller, { topic: topics.audit, source, events });
+  await tenants.send(caller, { topic: topics.audit, source, events, fresh: false });
 }
 
 async function logOf({ tenant_id: id }: AuditEntry): Promise<unknown> {

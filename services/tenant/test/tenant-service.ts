@@ -65,7 +65,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<RpcClient<TenantSer
     super('tenant', ground);
     this.others = others;
     others.sendReceipt = (service, event) =>
-      this.send(service, { topic: topics.receipts, source: service, events: [event] });
+      this.send(service, { topic: topics.receipts, source: service, events: [event], fresh: false });
     ground.onStop(() => others.stop());
   }
 

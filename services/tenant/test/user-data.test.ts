@@ -88,7 +88,12 @@ describe('a deletion of the data of a user', () => {
     const requestedAtMs = service.others.callsFor('cid', 'memory')[0]?.requestedAtMs ?? 0;
     const of = { deletion_id: id, tenant_id: tenant.id, service: 'memory', requested_at_ms: requestedAtMs };
     const receipt = writeDeletionReceipt('test', { ...of, counts: {}, completed: true });
-    const sent = service.send('chat', { topic: topics.receipts, source: 'test', events: [receipt] });
+    const sent = service.send('chat', {
+      topic: topics.receipts,
+      source: 'test',
+      events: [receipt],
+      fresh: false,
+    });
     await expect(sent).rejects.toMatchObject({ code: 'caller_not_allowed' });
     expect(statusesOf(await users.read(tenant, 'cid', id))).toMatchObject({ memory: 'running' });
     service.others.answer = () => ({ counts: {}, completed: true });

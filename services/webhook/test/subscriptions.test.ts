@@ -54,7 +54,7 @@ async function subscribe(
 async function notify(...alerts: NewAlert[]): Promise<void> {
   const at = '2026-01-10T09:00:00.000Z';
   const events = alerts.map((alert) => writeAlertEvent('gatehouse/test', { ...alert, at }));
-  await webhooks.send('chat', { topic: topics.alerts, source: 'gatehouse/test', events });
+  await webhooks.send('chat', { topic: topics.alerts, source: 'gatehouse/test', events, fresh: false });
 }
 
 const failure = (fields: Partial<NewAlert> = {}, agentId: string | null = null) =>
@@ -232,7 +232,7 @@ describe('an event', () => {
   });
 
   it('may be accepted by agent, chat and tenant only', async () => {
-    const nothing = { topic: topics.alerts, source: 'x', events: [] };
+    const nothing = { topic: topics.alerts, source: 'x', events: [], fresh: false };
     await expect(webhooks.send('memory', nothing)).rejects.toMatchObject({ code: 'caller_not_allowed' });
     const other = { ...nothing, topic: topics.usage };
     await expect(webhooks.send('chat', other)).rejects.toMatchObject({ code: 'invalid_value' });
