@@ -33,7 +33,7 @@ import { passedHeaders, sessionOf } from './client-headers.ts';
 import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 import { maxIdChars, maxReferences } from '../bounds.ts';
-import { continuedText, idsBut, leftOutNames, unknownIds } from '../stored-responses/continued-text.ts';
+import { continuedText, idsBut, leftOutNames, unknownIds } from './continued-text-handlers.ts';
 
 export interface ReaderDependencies extends TargetDependencies {
   agents: AgentResolver;

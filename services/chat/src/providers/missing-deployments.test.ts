@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { absenceIn, type Absence } from './missing-deployments.ts';
+import { absenceIn } from './missing-deployments.ts';
+import type { Absence } from './provider-failure.ts';
 
 interface Row {
   text: string;

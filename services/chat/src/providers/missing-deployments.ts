@@ -1,13 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Model } from '../catalogue/catalogue.ts';
 import { awsException, errorIn } from './error-fields.ts';
-import type { ProviderFailure } from './provider-failure.ts';
-
-/**
- * How sure it is by an error that a provider lacks the deployment: `certain` if the error names the deployment or is
- * Azure's own for it, so no request can cause it; `likely` for others.
- */
-export type Absence = 'certain' | 'likely';
+import type { Absence, ProviderFailure } from './provider-failure.ts';
 
 /** Azure's code for a deployment that was deleted (https://github.com/BerriAI/litellm/issues/21377). */
 const deletedDeployment = 'DeploymentNotFound';

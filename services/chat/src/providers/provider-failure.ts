@@ -2,13 +2,18 @@ import { AppError, type AppErrorOptions, type ErrorCode } from '@gatehouse/kit/e
 import type { ProviderError } from '@gatehouse/dialects/dialect';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { Blame } from './breaker.ts';
-import type { Absence } from './missing-deployments.ts';
 import { spentKey, wrongKey } from './key-status.ts';
 import { withoutSecrets } from './repeated-secrets.ts';
 
 type ErrorText = readonly [code: ErrorCode, text: string];
 
 const unreachable: ErrorText = ['provider_unreachable', 'The provider {} could not be reached.'];
+
+/**
+ * How sure it is by an error that a provider lacks the deployment: `certain` if the error names the deployment or is
+ * Azure's own for it, so no request can cause it; `likely` for others.
+ */
+export type Absence = 'certain' | 'likely';
 
 /** Kinds of failures, except those by a status, with the errors for clients. */
 const kinds = {

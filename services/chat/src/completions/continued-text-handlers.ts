@@ -2,7 +2,12 @@ import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format
 import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import { maxReferences } from '../bounds.ts';
-import type { Chain, Holders, NamedItem, StoredResponses } from './stored-response-store.ts';
+import type {
+  Chain,
+  Holders,
+  NamedItem,
+  StoredResponses,
+} from '../stored-responses/stored-response-store.ts';
 
 /** A request with items and responses it names. */
 interface Naming {
