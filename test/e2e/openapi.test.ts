@@ -129,11 +129,12 @@ let personKey = '';
 const made = new Map<string, string>();
 
 function remember(operation: Operation, { status, body, headers }: Answered): void {
-  const { id } = Object(body) as { id?: string };
+  const { id, scheme } = Object(body) as { id?: string; scheme?: string };
   const makes = status === 201 || operation.operationId.endsWith('.create');
   if (makes && id !== undefined) made.set(operation.path, id);
-  if (operation.operationId === 'webhooks.endpoints.create') senders.endpoint = body as Sender;
-  // The channels that the other routes name are `generic`.
+  // The endpoint and the channels that the other routes name sign as Standard Webhooks.
+  if (makes && scheme === 'standard') senders.endpoint = body as Sender;
+  if (operation.operationId === 'webhooks.endpoints.create') made.set(operation.path, senders.endpoint.id);
   if (operation.operationId === 'channels.instances.create')
     rememberChannel(body as Sender & { type: string });
   if (operation.operationId === 'webhooks.llm')
