@@ -16,6 +16,10 @@ export const keepAliveMs = 4_000;
 
 /** Errors, counts and credentials of providers are read so far. Larger errors are cut, and other answers refused. */
 export const smallAnswerBytes = 64 * 1024;
+/** Hints with a structure of their own are read so far. */
+export const maxHintBytes = 64 * 1024;
+/** Messages of larger requests are not searched for hints that a host refuses: 8 MiB take 30 ms. */
+export const maxWalkedBytes = 8 * 1024 * 1024;
 /** A larger request body goes to a provider in parts, which are free once sent. */
 export const smallBodyBytes = 64 * 1024;
 /** A description of a file or a batch, and an answer or embeddings for another service, fail beyond it. */
@@ -32,6 +36,8 @@ export const catalogueBytes = 2 * 1024 * 1024;
  * over.
  */
 export const maxNamed = 1_000;
+/** Hints refused by a deployment; the oldest is sent again. */
+export const maxRefusedNames = 64;
 /** The same of tenants' own keys: about 20 MB. */
 export const maxTenantKeys = 10_000;
 /** Deployments in the report of a replica; further ones count as unused there. */

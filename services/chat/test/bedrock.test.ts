@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import { chunkFrame, exceptionFrame } from '@gatehouse/test/aws-frames';
 import { ChatHarness } from './chat-harness.ts';
-import { ScriptedProvider, whole, type ReceivedRequest } from './scripted-provider.ts';
+import { ScriptedProvider, whole, type ReceivedRequest, type Script } from './scripted-provider.ts';
 import { awsStream } from './aws-stream.ts';
 
 /** Claude at Amazon Bedrock by InvokeModel, asked in its own API. */
@@ -21,6 +21,10 @@ beforeAll(async () => {
       ],
       models: [
         { id: 'claude', provider: 'bedrock', api: 'messages', upstream_model: 'eu.anthropic.claude-x-v1:0' },
+        {
+          ...{ id: 'sonnet', provider: 'bedrock', api: 'messages' },
+          upstream_model: 'us.anthropic.claude-sonnet-4-20250514-v1:0',
+        },
         { id: 'retried', provider: 'patient', api: 'messages', upstream_model: 'arn:aws:bedrock:x/y' },
       ],
       embeddings: undefined,
@@ -105,6 +109,47 @@ describe('messages with a model of Bedrock', () => {
     provider.answer(whole(answer));
     await post(asking(), { headers: { 'anthropic-beta': 'new-1' } });
     expect(JSON.parse(received().body.toString())).not.toHaveProperty('anthropic_beta');
+  });
+
+  it('lose the hints of betas that the model does not take, and name them', async () => {
+    const betas = 'claude-code-20250219,context-management-2025-06-27,effort-2025-11-24';
+    const hints = {
+      context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] },
+      output_config: { effort: 'high' },
+    };
+    for (const stream of [false, true]) {
+      provider.answer(stream ? awsStream(frames) : whole(answer));
+      const response = await post(asking({ model: 'sonnet', ...hints, stream }), {
+        headers: { 'anthropic-beta': betas },
+      });
+      await response.arrayBuffer();
+      expect([response.status, response.headers.get('x-gateway-ignored')]).toEqual([
+        200,
+        'anthropic-beta.claude-code-20250219, anthropic-beta.context-management-2025-06-27, ' +
+          'anthropic-beta.effort-2025-11-24, context_management, output_config.effort',
+      ]);
+      expect(Object.keys(JSON.parse(received().body.toString()) as object)).toEqual([
+        ...['max_tokens', 'messages', 'anthropic_version'],
+      ]);
+    }
+  });
+
+  it('are sent once more without a beta or a hint that Bedrock refuses', async () => {
+    const refusal = (message: string): Script =>
+      whole({ message }, 400, { 'x-amzn-errortype': 'ValidationException' });
+    provider.answer(refusal('invalid beta flag'), whole(answer));
+    const tools = [{ name: 'x', input_schema: { type: 'object' }, defer_loading: true }];
+    const response = await post(asking({ model: 'retried', tools }), {
+      headers: { 'anthropic-beta': 'tool-search-tool-2025-10-19' },
+    });
+    expect(response.status).toBe(200);
+    const sent = provider.received.map(({ body }) => JSON.parse(body.toString()) as Record<string, unknown>);
+    expect(
+      sent.map(({ anthropic_beta: beta, tools: given }) => [beta, JSON.stringify(given).includes('defer')]),
+    ).toEqual([
+      [['tool-search-tool-2025-10-19'], true],
+      [undefined, false],
+    ]);
   });
 
   it('are streamed as Anthropic’s events, byte for byte, wherever the frames are cut', async () => {

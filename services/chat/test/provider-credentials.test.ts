@@ -235,7 +235,41 @@ describe('Vertex AI', () => {
     expect(provider.received.map(({ body }) => JSON.parse(body.toString()) as unknown)).toEqual([
       { max_tokens: 9, messages, ...added },
       { max_tokens: 9, messages, stream: true, ...added },
-      { model: 'claude-x@20260101', messages, ...added },
+      { model: 'claude-x@20260101', messages, anthropic_version: added.anthropic_version },
+    ]);
+  });
+
+  it('is asked for Claude once more without the betas and hints that it refuses, and from then on at once', async () => {
+    const refusal = (message: string): Script =>
+      whole({ type: 'error', error: { type: 'invalid_request_error', message } }, 400);
+    const words =
+      'Unexpected value(s) `one-1`, `context-management-2025-06-27` for the `anthropic-beta` header.';
+    const context = { context_management: { edits: [{ type: 'clear_thinking_20251015' }] } };
+    provider.answer(
+      refusal(words),
+      refusal('output_config.effort: Extra inputs are not permitted'),
+      whole(claudeAnswer),
+      whole(claudeAnswer),
+    );
+    for (let call = 0; call < 2; call += 1) {
+      const body = { model: 'claude', max_tokens: 9, messages, ...context, output_config: { effort: 'low' } };
+      const answered = await harness.post('/v1/messages', body, {
+        principal: { tenantId: '01900000-0000-7000-8000-000000000001' },
+        headers: { 'x-gatehouse-dialect': 'messages', 'anthropic-beta': 'one-1' },
+      });
+      expect([answered.status, answered.headers.get('x-gateway-ignored')]).toEqual([
+        200,
+        'anthropic-beta.one-1, context_management, output_config.effort',
+      ]);
+    }
+    const sent = provider.received.map(({ body }) => JSON.parse(body.toString()) as object);
+    const added = { max_tokens: 9, messages, anthropic_version: 'vertex-2023-10-16' };
+    const effort = { output_config: { effort: 'low' } };
+    expect(sent).toEqual([
+      { ...added, ...context, ...effort, anthropic_beta: ['one-1', 'context-management-2025-06-27'] },
+      { ...added, ...effort },
+      added,
+      added,
     ]);
   });
 

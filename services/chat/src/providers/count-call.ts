@@ -108,7 +108,10 @@ async function attempt(
   const sent: { call?: ProviderCall } = {};
   const withKey = async (key: PoolKey | null): Promise<Buffer> => {
     if (key !== firstKey) request = (await requestFor(model, rotation)) ?? asked;
-    const { body, headers, copied } = request;
+    const { headers, copied } = request;
+    const refused = providers.refused.namesOf(model, tenantId);
+    const { body } = adapter.fitted({ ...called, api: model.api, headers, refused }, request.body);
+    if (body !== request.body) copied?.(body.length);
     sent.call = { ...call, headers, body, copied, credentials: key?.credentials };
     return adapter.complete(sent.call);
   };

@@ -8,7 +8,13 @@ import type { ProviderCall, ProviderStream } from './adapter.ts';
 import { CredentialsError, type Credentials, type OutgoingRequest } from './credentials.ts';
 import { completeBatch } from './embedding-batch.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import type { ProviderKind, ResponseHeaders, UnaryResponse } from './provider-kind.ts';
+import type {
+  FittedBody,
+  FittedCall,
+  ProviderKind,
+  ResponseHeaders,
+  UnaryResponse,
+} from './provider-kind.ts';
 import { secretsIn } from './repeated-secrets.ts';
 import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
@@ -92,9 +98,15 @@ export class HttpAdapter {
     this.#unpacking = this.#pool.compose(unpack);
   }
 
-  /** Names of hints in the headers of a call to leave out, since the provider does not take them. */
-  droppedFields(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[] {
-    return this.#kind.droppedFields?.(call) ?? [];
+  /** The body of a call as the provider takes it. Every body sent must be made so. */
+  fitted(call: FittedCall, body: Pieces): FittedBody {
+    const { fit } = this.#kind;
+    return fit === undefined || !this.fits(call) ? { body, dropped: [] } : fit.body(call, body);
+  }
+
+  /** Whether bodies of an API lose what the provider refuses. */
+  fits({ api }: Pick<FittedCall, 'api'>): boolean {
+    return this.#kind.fit?.api === api;
   }
 
   /** The whole answer: the bytes of a JSON document. */

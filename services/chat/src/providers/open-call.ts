@@ -2,7 +2,12 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { MeteredAnswer } from '@gatehouse/dialects/dialect';
 import type { Blame, Breaker } from './breaker.ts';
+import type { ProviderCall } from './adapter.ts';
 import type { DeploymentCalls } from './call-metrics.ts';
+import type { HttpAdapter } from './http-adapter.ts';
+import type { KeyRotation } from './key-pool.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
+import type { Translation } from '@gatehouse/dialects/translation/translation';
 import type { EndedCall } from './call-window.ts';
 import type { CallScope } from './findings.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -49,6 +54,21 @@ export interface AttemptRecord {
     answer: Omit<MeteredAnswer, 'responseModel'> | null,
     generated: number,
   ): Promise<void>;
+}
+
+/** A call to be made, with the keys and the request for it. */
+export interface Calling {
+  adapter: HttpAdapter;
+  operation: ProviderCall['operation'];
+  /** The keys of the call; null where the provider has one key or no key. */
+  rotation: KeyRotation | null;
+  trace: TraceContext;
+  /** The request; null once it was sent. */
+  body: Pieces | null;
+  /** Null where the provider speaks the client's API. */
+  translation: Translation | null;
+  /** The last call made. */
+  sent?: ProviderCall;
 }
 
 /** Tokens of one answer, for a deployment without a long answer yet: faster than nearly all. */

@@ -3,7 +3,6 @@ import type { Model } from '../catalogue/catalogue.ts';
 import { takenDefaults, tokenLimitOf } from '../catalogue/facts-by.ts';
 import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
-import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { ToolRewrite } from '@gatehouse/dialects/request-additions';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
@@ -18,13 +17,13 @@ import { FramePipe } from './frame-pipe.ts';
 import { toClientFailure, orRefusal, translationFor, translatedRequest } from './call-translation.ts';
 import type { Credentials } from './credentials.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
-import type { HttpAdapter } from './http-adapter.ts';
-import { OpenCall, type AttemptRecord } from './open-call.ts';
+import { OpenCall, type AttemptRecord, type Calling } from './open-call.ts';
 import { isUnknownName } from './missing-deployments.ts';
-import { OwnSummaries } from './missing-methods.ts';
+import { OwnSummaries, type Mend } from './missing-methods.ts';
 import { accountOf, originBy } from './signature-origins.ts';
 import { CallBetas } from './model-betas.ts';
-import { ProviderFailure } from './provider-failure.ts';
+import { ProviderFailure, sooner } from './provider-failure.ts';
+import { RefusedBetas } from './refused-betas.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { SignatureOrigins } from './signature-origins.ts';
@@ -97,12 +96,14 @@ export class ProviderChain {
   readonly #options: ProviderChainOptions;
   readonly #summaries: OwnSummaries;
   readonly #betas: CallBetas;
+  readonly #mends: readonly Mend[];
 
   constructor(options: ProviderChainOptions) {
     this.#options = options;
     const { api, request, providers, tenantId } = options;
     this.#betas = new CallBetas(options.target, options.headers, options.tools !== undefined);
     this.#summaries = new OwnSummaries(api, request, { missing: providers.missing, tenantId });
+    this.#mends = [this.#summaries, new RefusedBetas(providers, tenantId)];
   }
 
   /**
@@ -118,7 +119,7 @@ export class ProviderChain {
       const repeats = new Repeats(model.provider.max_retries);
       while (this.#isWorthACall(index)) {
         const outcome = await this.#attempt(model);
-        if (this.#summaries.isNeededAfter(outcome, model)) continue;
+        if (this.#mends.some((mend) => mend.isNeededAfter(outcome, model))) continue;
         if (outcome instanceof AppError) {
           refusal ??= outcome;
           this.#options.record.passOver(model, outcome);
@@ -181,12 +182,10 @@ export class ProviderChain {
     const prepared = await this.#prepared(model, translation, rotation);
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
-    const headers = this.#betas.headers(model, translation !== null);
-    const dropped = adapter.droppedFields({ api: model.api, headers, model: model.upstreamModel });
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     const { leftOut } = this.#options;
     const refused = translation === null ? takenDefaults(model, target.defaults).ignored : [];
-    const without = [...lost, ...refused, ...dropped, ...unpriced, ...this.#betas.ignored(model)];
+    const without = [...lost, ...refused, ...unpriced, ...this.#betas.ignored(model)];
     receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...without])]);
     const bodyBytes = prepared.body.length;
     const trace = await record.startAttempt(model, { bodyBytes, maxTokens: this.#options.maxTokens });
@@ -198,8 +197,28 @@ export class ProviderChain {
     return request.stream ? this.#attemptStream(model, calling) : this.#attemptObject(model, calling);
   }
 
-  /** The request for a model, and a key of it; the 400 if its API can't express the request. */
+  /** The request for a model as its provider takes it, and a key of it; the 400 if its API can't express the request. */
   async #prepared(
+    model: Model,
+    translation: Translation | null,
+    rotation: KeyRotation | null,
+  ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
+    const { providers, tenantId, source } = this.#options;
+    const written = await this.#written(model, translation, rotation);
+    if (written instanceof AppError) return written;
+    const { body, dropped } = providers.get(model).adapter.fitted(
+      {
+        ...{ api: model.api, operation: this.#operationAt(model), model: model.upstreamModel },
+        headers: this.#betas.headers(model, translation !== null),
+        refused: providers.refused.namesOf(model, tenantId),
+      },
+      written.body,
+    );
+    if (body !== written.body) source.copied(body.length);
+    return { body, ignored: [...written.ignored, ...dropped] };
+  }
+
+  async #written(
     model: Model,
     translation: Translation | null,
     rotation: KeyRotation | null,
@@ -370,30 +389,4 @@ export class ProviderChain {
       () => false,
     );
   }
-}
-
-interface Calling {
-  adapter: HttpAdapter;
-  operation: ProviderCall['operation'];
-  /** The keys of the call; null where the provider has one key or no key. */
-  rotation: KeyRotation | null;
-  trace: TraceContext;
-  /** The request; null once it was sent. */
-  body: Pieces | null;
-  /** Null where the provider speaks the client's API. */
-  translation: Translation | null;
-  /** The last call made. */
-  sent?: ProviderCall;
-}
-
-/**
- * The failure to report: the later one, or the one by which keys of either may be used sooner. A missing deployment is
- * reported where nothing else failed, since others may be back soon.
- */
-function sooner(last: ProviderFailure | null, next: ProviderFailure): ProviderFailure {
-  if (last === null) return next;
-  if (next.lacksDeployment) return last;
-  const waits = ({ details }: ProviderFailure): number =>
-    details.isResting === true ? (details.retryAfterMs ?? Infinity) : -1;
-  return waits(next) > waits(last) && waits(last) >= 0 ? last : next;
 }

@@ -251,3 +251,15 @@ function retryAfterHeaders({ retryAfterMs: ms }: FailureDetails): Record<string,
   if (ms === undefined) return {};
   return { 'retry-after': String(Math.ceil(ms / 1_000)), 'retry-after-ms': String(Math.ceil(ms)) };
 }
+
+/**
+ * The failure to report: the later one, or the one by which keys of either may be used sooner. A missing deployment is
+ * reported where nothing else failed, since others may be back soon.
+ */
+export function sooner(last: ProviderFailure | null, next: ProviderFailure): ProviderFailure {
+  if (last === null) return next;
+  if (next.lacksDeployment) return last;
+  const waits = ({ details }: ProviderFailure): number =>
+    details.isResting === true ? (details.retryAfterMs ?? Infinity) : -1;
+  return waits(next) > waits(last) && waits(last) >= 0 ? last : next;
+}

@@ -1,4 +1,5 @@
 import type { AnswerFormat, ProviderError } from '@gatehouse/dialects/dialect';
+import type { UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderCall } from './adapter.ts';
 import type { Credentials, OutgoingRequest } from './credentials.ts';
@@ -7,14 +8,26 @@ import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 /** A call in the terms of its API. */
 export type ApiCall = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream' | 'isBatch' | 'headers'>;
 
+/** A call whose body is made fit for its provider. */
+export interface FittedCall extends Pick<ApiCall, 'api' | 'operation' | 'headers' | 'model'> {
+  /** Hints and betas known to be refused by the deployment. */
+  refused: ReadonlySet<string>;
+}
+
+export interface FittedBody {
+  body: Pieces;
+  /** Names of hints left out of headers and body. */
+  dropped: readonly string[];
+}
+
 /** How providers of a kind are called, and how their answers are read. */
 export interface ProviderKind {
   credentials: Credentials;
   /** The request of a call: its path, and headers and body where the kind wants them otherwise than the API has them. */
   requestOf(call: ApiCall, body: Pieces): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
-  /** Names of hints in the headers of a call to leave out, since providers of the kind don't take them. */
-  droppedFields?(call: Pick<ApiCall, 'api' | 'headers' | 'model'>): string[];
+  /** Makes bodies of one API fit for providers of the kind, which refuse some hints; absent where they take all. */
+  fit?: { api: UpstreamApi; body(call: FittedCall, body: Pieces): FittedBody };
   /** The requests of a call in several; null for a call of one. `body`: as its API has it. */
   batchOf?(call: ApiCall, body: Pieces): EmbeddingBatch | null;
 }

@@ -24,6 +24,7 @@ import { freeCallOf, keyHeaders } from './provider-kinds.ts';
 import type { DeploymentState, CatalogueDeployment } from './provider-report.ts';
 import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
 import { Cooldowns } from './cooldowns.ts';
+import { RefusedNames } from './refused-names.ts';
 import {
   dividedApis,
   originBy,
@@ -83,6 +84,8 @@ export class ProviderRegistry {
   readonly #ownKeys: TenantKeyPools | null;
   /** APIs of clients with signatures of possibly several origins. */
   #divided: ReadonlySet<ApiName> = new Set();
+  /** Hints that deployments have refused. */
+  readonly refused = new RefusedNames();
   /** Methods found missing at servers. */
   readonly missing = new Cooldowns();
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { bedrockBetas, lostBetas } from './bedrock-betas.ts';
+import { bedrockBetas } from './bedrock-betas.ts';
+
+const namesOf = (betas: readonly string[], model: string): (string | null)[] =>
+  betas.map((beta) => bedrockBetas.nameOf(beta, model));
 
 const interleaved = 'interleaved-thinking-2025-05-14';
 const context = 'context-1m-2025-08-07';
@@ -24,14 +27,13 @@ describe('the betas of a model of Bedrock', () => {
     ['anthropic.claude-x', all],
     ['arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc', all],
   ])('%s', (model, taken) => {
-    expect(bedrockBetas(all, model)).toEqual(taken);
-    expect(lostBetas(all, model)).toEqual(all.filter((beta) => !taken.includes(beta)));
+    expect(namesOf(all, model)).toEqual(all.map((beta) => (taken.includes(beta) ? beta : null)));
+    expect(all.filter((beta) => bedrockBetas.isKnown(beta, model))).toEqual(taken);
   });
 
   it('have its own names, and no others', () => {
     const asked = ['advanced-tool-use-2025-11-20', search, 'new-1'];
-    expect(bedrockBetas(asked, 'anthropic.claude-opus-5')).toEqual([search]);
-    expect(lostBetas(asked, 'anthropic.claude-opus-5')).toEqual(['new-1']);
-    expect(lostBetas(asked, 'anthropic.claude-haiku-4-5-20251001-v1:0')).toEqual(asked);
+    expect(namesOf(asked, 'anthropic.claude-opus-5')).toEqual([search, search, null]);
+    expect(namesOf(asked, 'anthropic.claude-haiku-4-5-20251001-v1:0')).toEqual([null, null, null]);
   });
 });

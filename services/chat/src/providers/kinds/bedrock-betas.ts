@@ -1,3 +1,5 @@
+import type { HostBetas } from './hosted-messages.ts';
+
 /** Models with a beta: from a version of Claude on, of some families or of all. */
 interface Taken {
   since: number;
@@ -10,7 +12,8 @@ const larger = ['opus', 'sonnet'] as const;
  * Betas of Anthropic taken by Bedrock; it refuses a request with any other (`invalid beta flag`). Those of Anthropic's
  * own servers, like the ones of files, skills and Claude Code, are not among them. Later versions take the betas of
  * earlier ones
- * (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html).
+ * (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html;
+ * those of 2026 by LiteLLM's anthropic_beta_headers_config.json, read on 2026-11-29).
  */
 const known: ReadonlyMap<string, readonly Taken[]> = new Map([
   ['compact-2026-01-12', [{ since: 4.6 }]],
@@ -19,11 +22,16 @@ const known: ReadonlyMap<string, readonly Taken[]> = new Map([
   ['computer-use-2025-11-24', [{ since: 4.5 }]],
   ['context-1m-2025-08-07', [{ since: 4, families: larger }]],
   ['context-management-2025-06-27', [{ since: 4.5 }]],
+  ['dangerous-tool-use-2026-09-03', [{ since: 5 }]],
   ['dev-full-thinking-2025-05-14', [{ since: 4 }]],
   ['effort-2025-11-24', [{ since: 4.5, families: ['opus'] }, { since: 4.6 }]],
   ['fine-grained-tool-streaming-2025-05-14', [{ since: 3.7 }]],
   ['interleaved-thinking-2025-05-14', [{ since: 4 }]],
+  ['mid-conversation-output-config-2026-07-01', [{ since: 5 }]],
+  ['mid-conversation-tool-changes-2026-07-01', [{ since: 5 }]],
   ['output-128k-2025-02-19', [{ since: 3.7 }]],
+  ['thinking-binding-controls-2026-08-01', [{ since: 5.1 }]],
+  ['thinking-display-updates-2026-08-18', [{ since: 5 }]],
   ['token-efficient-tools-2025-02-19', [{ since: 3.7 }]],
   ['tool-examples-2025-10-29', [{ since: 4.5, families: larger }]],
   ['tool-search-tool-2025-10-19', [{ since: 4.5, families: larger }]],
@@ -34,19 +42,14 @@ const renamed: ReadonlyMap<string, string> = new Map([
   ['advanced-tool-use-2025-11-20', 'tool-search-tool-2025-10-19'],
 ]);
 
-/** The betas of a request, as far as a model of Bedrock takes them, by Bedrock's names. */
-export function bedrockBetas(requested: readonly string[], model: string): string[] {
-  const claude = claudeIn(model);
-  const named = requested.map((beta) => renamed.get(beta) ?? beta);
-  return [...new Set(named.filter((beta) => takes(claude, beta)))];
-}
-
-/** Betas of a request not taken by a model of Bedrock, as far as a header can name them. */
-export function lostBetas(requested: readonly string[], model: string): string[] {
-  const claude = claudeIn(model);
-  const lost = requested.filter((beta) => !takes(claude, renamed.get(beta) ?? beta));
-  return lost.slice(0, 20).map((beta) => beta.slice(0, 100));
-}
+/** Betas of Anthropic at Bedrock. */
+export const bedrockBetas: HostBetas = {
+  nameOf: (beta, model) => {
+    const name = renamed.get(beta) ?? beta;
+    return takes(claudeIn(model), name) ? name : null;
+  },
+  isKnown: (beta, model) => takes(claudeIn(model), beta),
+};
 
 interface Claude {
   family: string;

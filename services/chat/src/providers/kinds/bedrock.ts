@@ -6,11 +6,19 @@ import { serverSentFrame } from '@gatehouse/dialects/wire/aws-event-frames';
 import { converseWords } from '@gatehouse/dialects/provider-errors';
 import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
 import type { Credentials } from '../credentials.ts';
-import type { ApiCall, CallFormat, ProviderKind, ResponseHeaders, StreamSplitter } from '../provider-kind.ts';
-import { bedrockBetas, lostBetas } from './bedrock-betas.ts';
+import type {
+  ApiCall,
+  CallFormat,
+  FittedBody,
+  FittedCall,
+  ProviderKind,
+  ResponseHeaders,
+  StreamSplitter,
+} from '../provider-kind.ts';
+import { bedrockBetas } from './bedrock-betas.ts';
 import { bedrockBatch } from './bedrock-embeddings.ts';
 import { BedrockStream, messagesFrame } from './bedrock-stream.ts';
-import { betasIn, hostedMessages } from './hosted-messages.ts';
+import { hostedMessages } from './hosted-messages.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 const version = 'bedrock-2023-05-31';
@@ -25,15 +33,14 @@ export function bedrock(credentials: Credentials): ProviderKind {
     requestOf: (call, body) => ({
       path: `/model/${inPath(modelOf(call))}/${operationOf(call)}`,
       headers: {},
-      body: call.api === 'messages' ? messagesBody(call, body.whole) : body,
+      body,
     }),
     answersOf: (call) => ({
       format: call.api === 'messages' ? messagesFormat : converseFormat,
       splitter: { contentType: 'application/vnd.amazon.eventstream', create: splitterOf(call) },
       ...(call.api === 'messages' && call.operation === 'count' && { whole: countOf }),
     }),
-    droppedFields: ({ api, headers, model }) =>
-      api === 'messages' ? lostBetas(betasIn(headers), model).map((beta) => `anthropic-beta.${beta}`) : [],
+    fit: { api: 'messages', body: (call, body) => messagesBody(call, body.whole) },
     batchOf: ({ operation, model }, body) =>
       operation === 'embeddings' ? bedrockBatch(model, body.whole) : null,
   };
@@ -63,16 +70,16 @@ function operationOf({ api, operation, stream }: ApiCall): string {
   return stream ? 'invoke-with-response-stream' : 'invoke';
 }
 
-function messagesBody({ operation, headers, model }: ApiCall, body: Buffer): Pieces {
-  const counts = operation === 'count';
-  const hosted = hostedMessages(body, {
-    ...{ version, betas: bedrockBetas(betasIn(headers), model), withoutNames: ['model', 'stream'] },
+function messagesBody(call: FittedCall, request: Buffer): FittedBody {
+  const counts = call.operation === 'count';
+  const { body, dropped } = hostedMessages(request, call, {
+    ...{ version, betas: bedrockBetas, withoutNames: ['model', 'stream'] },
     // A body to be counted must be fit for a call.
-    ...(counts && { defaults: { max_tokens: String(thinkingTokens(body) + 1) } }),
+    ...(counts && { defaults: { max_tokens: String(thinkingTokens(request) + 1) } }),
   });
-  return counts
-    ? Pieces.from(Buffer.from(`{"input":{"invokeModel":{"body":"${hosted.whole.toString('base64')}"}}}`))
-    : hosted;
+  if (!counts) return { body, dropped };
+  const counted = `{"input":{"invokeModel":{"body":"${body.whole.toString('base64')}"}}}`;
+  return { body: Pieces.from(Buffer.from(counted)), dropped };
 }
 
 /** The budget for thinking, which the limit of an answer must exceed. */

@@ -4,8 +4,9 @@ import { dialects } from '@gatehouse/dialects/dialects';
 import { applyChanges, removeMembers, type Changes } from '@gatehouse/dialects/wire/json-edits';
 import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
 import type { Credentials } from '../credentials.ts';
-import type { ApiCall, CallFormat, ProviderKind } from '../provider-kind.ts';
-import { betasIn, hostedMessages } from './hosted-messages.ts';
+import type { ApiCall, CallFormat, FittedBody, FittedCall, ProviderKind } from '../provider-kind.ts';
+import { allBetas, hostedMessages } from './hosted-messages.ts';
+import { vertexBetas } from './vertex-betas.ts';
 import { vertexBatch } from './vertex-embeddings.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
@@ -25,8 +26,9 @@ export function vertex(
     requestOf: (call, body) => ({
       path: `${models}/${call.api === 'messages' ? claudePath(call) : geminiPath(call)}`,
       headers: {},
-      body: call.api === 'messages' ? claudeBody(call, body.whole) : geminiBody(call, body),
+      body: call.api === 'messages' ? body : geminiBody(call, body),
     }),
+    fit: { api: 'messages', body: (call, body) => claudeBody(call, body.whole) },
     answersOf: ({ api }) => ({ format: api === 'messages' ? claudeFormat : dialects.gemini }),
     batchOf: (call, body) => (call.operation === 'embeddings' ? vertexBatch(call, body.whole, name) : null),
   };
@@ -48,9 +50,12 @@ function inPath(model: string): string {
   return encodeURIComponent(model).replaceAll('%40', '@');
 }
 
-function claudeBody({ operation, headers }: ApiCall, body: Buffer): Pieces {
-  const withoutNames = operation === 'count' ? [] : ['model'];
-  return hostedMessages(body, { version, betas: betasIn(headers), withoutNames });
+function claudeBody(call: FittedCall, body: Buffer): FittedBody {
+  const counts = call.operation === 'count';
+  // Counts take no betas (https://github.com/anthropics/claude-code/issues/11154).
+  const refused = counts ? new Set([allBetas]) : call.refused;
+  const withoutNames = counts ? [] : ['model'];
+  return hostedMessages(body, { ...call, refused }, { version, betas: vertexBetas, withoutNames });
 }
 
 const wholeNames = ['generateContentRequest', 'generate_content_request'];

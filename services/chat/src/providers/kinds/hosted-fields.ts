@@ -1,0 +1,227 @@
+import { removeMembers, type Edit } from '@gatehouse/dialects/wire/json-edits';
+import { elementsOf, named, objectMembers, type Member } from '@gatehouse/dialects/wire/json-members';
+import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
+import { isFields, listOf } from '@gatehouse/kit/fields';
+import { maxHintBytes, maxWalkedBytes } from '../../bounds.ts';
+
+/**
+ * A hint in a request with messages that hosts refuse without its beta (`Extra inputs are not permitted`). Fields that
+ * decide the meaning of a response, like `container`, are not among them.
+ */
+export interface HostedField {
+  /** Its place; `[]` stands for the elements of a list. */
+  path: readonly string[];
+  /** The betas by any of which it is taken; empty for a field that no host takes. */
+  betas: readonly string[];
+  /** The version of Claude from which it is taken without a beta, as facts of models have it. */
+  general?: number;
+  /** JSON texts of the values that need the beta; absent for all. */
+  values?: readonly string[];
+}
+
+const scope = ['prompt-caching-scope-2026-01-05'];
+const scopeAt = (...path: string[]): HostedField => ({
+  path: [...path, 'cache_control', 'scope'],
+  betas: scope,
+});
+
+/**
+ * Read on 2026-11-29: https://platform.claude.com/docs/en/api/beta-headers, the betas of recorded requests of Claude Code,
+ * https://github.com/anthropics/claude-code-action/issues/1005 (`output_config.effort`),
+ * https://github.com/anthropics/claude-agent-sdk-python/issues/694 (`eager_input_streaming`).
+ */
+const fields: readonly HostedField[] = [
+  {
+    path: ['context_management'],
+    betas: ['context-management-2025-06-27', 'compact-2026-01-12', 'compact-2026-09-04'],
+  },
+  { path: ['output_config', 'effort'], betas: ['effort-2025-11-24'], general: 406 },
+  { path: ['output_config', 'task_budget'], betas: ['task-budgets-2026-03-13'] },
+  { path: ['speed'], betas: ['fast-mode-2026-02-01'] },
+  { path: ['safeguards'], betas: ['dangerous-tool-use-2026-09-03'] },
+  {
+    path: ['thinking', 'display'],
+    betas: ['thinking-display-updates-2026-08-18'],
+    values: ['"updates"'],
+  },
+  { path: ['thinking', 'block_binding'], betas: ['thinking-binding-controls-2026-08-01'] },
+  { path: ['tools', '[]', 'allowed_callers'], betas: [] },
+  {
+    path: ['tools', '[]', 'defer_loading'],
+    betas: ['tool-search-tool-2025-10-19', 'advanced-tool-use-2025-11-20'],
+  },
+  { path: ['tools', '[]', 'eager_input_streaming'], betas: [] },
+  { path: ['tools', '[]', 'input_examples'], betas: ['tool-examples-2025-10-29'] },
+  {
+    path: ['messages', '[]', 'output_config'],
+    betas: ['per-turn-control-2026-07-01', 'mid-conversation-output-config-2026-07-01'],
+  },
+  scopeAt(),
+  scopeAt('system', '[]'),
+  scopeAt('tools', '[]'),
+  scopeAt('messages', '[]', 'content', '[]'),
+  scopeAt('messages', '[]', 'content', '[]', 'content', '[]'),
+];
+
+/** The name of a field in `x-gateway-ignored`; a cache hint has one name wherever it stands. */
+export function nameOf({ path, betas }: HostedField): string {
+  return betas === scope ? 'cache_control.scope' : path.filter((part) => part !== '[]').join('.');
+}
+
+/** The fields that words of an error mean by their place, like `tools.0.custom.eager_input_streaming`. */
+export function fieldsAt(place: string): HostedField[] {
+  const parts = place.split('.');
+  const last = parts.at(-1);
+  const rest = new Set(parts);
+  return fields.filter(
+    ({ path }) => path.at(-1) === last && path.slice(-2).every((part) => part === '[]' || rest.has(part)),
+  );
+}
+
+/** The table as a tree: members by name, and the elements of a list as `[]`. */
+interface Branch {
+  field?: HostedField;
+  under: Map<string, Branch>;
+}
+
+function treeOf(some: readonly HostedField[]): Branch {
+  const root: Branch = { under: new Map() };
+  for (const field of some) {
+    let branch = root;
+    for (const part of field.path) {
+      const next: Branch = branch.under.get(part) ?? { under: new Map() };
+      branch.under.set(part, next);
+      branch = next;
+    }
+    branch.field = field;
+  }
+  return root;
+}
+
+const tree = treeOf(fields);
+const treeWithoutMessages = treeOf(fields.filter(({ path }) => path[0] !== 'messages'));
+
+/** An object in which fields stand, and the names to be taken out of it. */
+interface FieldHolder {
+  members: readonly Member[];
+  cut: Set<string>;
+  /** The object that holds it as a member; null in a list. */
+  parent: FieldHolder | null;
+  name: string;
+}
+
+interface FieldPlace {
+  field: HostedField;
+  holder: FieldHolder;
+  member: Member;
+}
+
+interface Cut {
+  fields: ReadonlySet<HostedField>;
+  /** Members of the request. */
+  names: readonly string[];
+  /** Whether betas that begin so are missing. */
+  lacks: (prefix: string) => boolean;
+}
+
+/** The fields of the table that stand in a request. */
+export class HostedFields {
+  readonly #body: Buffer;
+  readonly #places: FieldPlace[] = [];
+  readonly #holders: FieldHolder[] = [];
+
+  /** `members`: those of the request. */
+  constructor(body: Buffer, members: readonly Member[]) {
+    this.#body = body;
+    this.#see(
+      { members, cut: new Set(), parent: null, name: '' },
+      walksMessages(body) ? tree : treeWithoutMessages,
+    );
+  }
+
+  get all(): HostedField[] {
+    return [...new Set(this.#places.map(({ field }) => field))];
+  }
+
+  /**
+   * Edits that take fields out, with objects of which nothing is left, and members of the request. Returns names of fields
+   * of which a part is taken out.
+   */
+  cut({ fields, names, lacks }: Cut, edits: Edit[]): string[] {
+    const inside: string[] = [];
+    for (const { field, holder, member } of this.#places) {
+      if (fields.has(field)) holder.cut.add(member.name);
+      else if (field.path[0] === 'context_management' && this.#cutEdits(holder, member, { lacks, edits }))
+        inside.push(nameOf(field));
+    }
+    for (const name of names) this.#holders[0]?.cut.add(name);
+    for (const holder of this.#holders.toReversed())
+      if (holder.members.every(({ name }) => holder.cut.has(name))) holder.parent?.cut.add(holder.name);
+    for (const holder of this.#holders) if (!isGone(holder)) removeMembers(holder.members, holder.cut, edits);
+    return inside;
+  }
+
+  /** Compaction and clearing of context have betas of their own. Returns whether an edit lacks its beta. */
+  #cutEdits(
+    holder: FieldHolder,
+    { name, valueStart, valueEnd }: Member,
+    { lacks, edits }: Pick<Cut, 'lacks'> & { edits: Edit[] },
+  ): boolean {
+    const text = this.#body.toString('utf8', valueStart, Math.min(valueEnd, valueStart + maxHintBytes + 1));
+    const value: unknown = text.length > maxHintBytes ? null : JSON.parse(text);
+    if (!isFields(value)) return false;
+    const all = listOf(value['edits']);
+    const left = all.filter(
+      (edit) =>
+        !lacks(
+          isFields(edit) && String(edit['type']).startsWith('compact') ? 'compact' : 'context-management',
+        ),
+    );
+    if (left.length === all.length) return false;
+    if (left.length === 0) holder.cut.add(name);
+    else edits.push({ at: valueStart, until: valueEnd, text: JSON.stringify({ ...value, edits: left }) });
+    return true;
+  }
+
+  #see(holder: FieldHolder, { under }: Branch): void {
+    this.#holders.push(holder);
+    for (const [name, branch] of under)
+      for (const member of named(holder.members, name)) {
+        if (branch.field !== undefined && this.#isMeant(branch.field, member))
+          this.#places.push({ field: branch.field, holder, member });
+        if (branch.under.size > 0) this.#descend(member.valueStart, branch, { holder, name });
+      }
+  }
+
+  #descend(from: number, branch: Branch, { holder, name }: { holder: FieldHolder; name: string }): void {
+    const elements = branch.under.get('[]');
+    if (this.#body[from] === openBrace) {
+      const members = objectMembers(this.#body, { from });
+      this.#see({ members, cut: new Set(), parent: holder, name }, branch);
+    } else if (this.#body[from] === openBracket && elements !== undefined) {
+      for (const start of elementsOf(this.#body, from))
+        if (this.#body[start] === openBrace) {
+          const members = objectMembers(this.#body, { from: start });
+          this.#see({ members, cut: new Set(), parent: null, name: '' }, elements);
+        }
+    }
+  }
+
+  #isMeant({ values }: HostedField, { valueStart, valueEnd }: Member): boolean {
+    return (
+      values?.includes(this.#body.toString('utf8', valueStart, Math.min(valueEnd, valueStart + 100))) ?? true
+    );
+  }
+}
+
+/** Whether an object above is taken out as a whole. */
+function isGone({ parent, name }: FieldHolder): boolean {
+  return parent !== null && (parent.cut.has(name) || isGone(parent));
+}
+
+/** A walk through all messages is long, and fields there are seldom. */
+function walksMessages(body: Buffer): boolean {
+  if (body.length > maxWalkedBytes) return false;
+  const config = '"output_config"';
+  return body.includes('"scope"') || body.indexOf(config) !== body.lastIndexOf(config);
+}
