@@ -29,6 +29,7 @@ export default {
     },
     'packages/jobs': { entry: ['src/*.ts', 'test/doomed-worker.ts'] },
     'packages/sandbox': { entry: ['src/*.ts', 'test/tasks.ts'] },
+    'packages/dialects': { entry: ['src/*.ts', 'test/write-facts.ts'] },
     'packages/contract': { entry: ['src/*.ts', 'openapi/generate.ts'] },
     'services/*': {
       entry: ['src/{main,migrate,bootstrap,service,config}.ts', 'test/**/*.test.ts', 'src/**/*.test.ts'],
@@ -62,7 +63,7 @@ export default {
         'releases/keep.ts',
         'hostile/attacker.ts',
         'statements/audit.ts',
-        'bench/{run,pass-through,provider,dialects,streams,api-provider,analytics,graph,retrieval,recall,search,vectors,webhooks,channels,tools,transfers,pages,neighbours,soak,growth,tenants}.ts',
+        'bench/{run,pass-through,provider,dialects,streams,api-provider,analytics,graph,retrieval,recall,chatty-recall,search,vectors,webhooks,channels,tools,transfers,pages,neighbours,soak,growth,tenants}.ts',
         'outside/**/*.ts',
         '{chart,cluster,outside/pgvector}/jest.config.js',
       ],

@@ -1,5 +1,6 @@
 import { openBrace } from '@gatehouse/kit/json-bytes';
 import { AppError } from '@gatehouse/kit/errors';
+import { membersOnce } from '../wire/request-text.ts';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { CompletionRequest, Operation, RequestInPath } from '../dialect.ts';
 import { choicesIn } from './requested-amounts.ts';
@@ -90,6 +91,8 @@ function mixedRequest(body: Buffer, fields: Fields): OpenAiRequest {
     throw new AppError('invalid_value', 'A body of another API must have at most 4 MiB: use messages.', {
       param: 'input',
     });
+  // The text written anew has each name once.
+  membersOnce(body);
   checkTypes(fields, mixedFields, decisive);
   const written = asChat(fields);
   const text = Buffer.from(JSON.stringify(written));

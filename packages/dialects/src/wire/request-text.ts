@@ -9,6 +9,22 @@ function twice(name: string): AppError {
   return new AppError('invalid_value', 'The request body has two members of this name.', { param: name });
 }
 
+/**
+ * The members of a request, a JSON object. Throws a 400 for one with too many, or two of one name: providers may read
+ * another one than limits and prices count (RFC 8259, section 4).
+ */
+export function membersOnce(body: Buffer): readonly Member[] {
+  const members = objectMembers(body, { max: maxMembers });
+  if (members.length > maxMembers)
+    throw new AppError('invalid_value', `The request body has more than ${maxMembers} members.`);
+  const names = new Set<string>();
+  for (const { name } of members) {
+    if (names.has(name)) throw twice(name.slice(0, maxNameChars));
+    names.add(name);
+  }
+  return members;
+}
+
 /** Writes a request anew, by its text and the places of its members. */
 export type RewriteText<Rewrite> = (body: Buffer, rewrite: Rewrite, members: readonly Member[]) => Pieces;
 
@@ -25,20 +41,9 @@ export class RequestText<Rewrite> {
   readonly #share: Share;
   readonly #rewrite: RewriteText<Rewrite>;
 
-  /**
-   * `body`: a JSON object, already parsed. Throws a 400 for one with too many members, or two of one name: providers
-   * may read another one than limits and prices count (RFC 8259, section 4).
-   */
+  /** `body`: a JSON object, already parsed. Throws as `membersOnce` does. */
   constructor(body: Buffer, share: Share, rewrite: RewriteText<Rewrite>) {
-    const members = objectMembers(body, { max: maxMembers });
-    if (members.length > maxMembers)
-      throw new AppError('invalid_value', `The request body has more than ${maxMembers} members.`);
-    const names = new Set<string>();
-    for (const { name } of members) {
-      if (names.has(name)) throw twice(name.slice(0, maxNameChars));
-      names.add(name);
-    }
-    this.#text = { body, members };
+    this.#text = { body, members: membersOnce(body) };
     this.#share = share;
     this.#rewrite = rewrite;
   }
