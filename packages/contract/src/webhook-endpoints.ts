@@ -190,11 +190,6 @@ export const routes: readonly Route[] = [
     response: created(webhookEndpointWithSecrets),
     summary: 'Create a webhook endpoint; its secrets are shown only in this response',
     examples: {
-      standard: {
-        summary: 'Signed by Standard Webhooks, with results sent to a URL',
-        body: pick(endpointExample, 'name', 'agent_id', 'mode', 'callback_url', 'rate_limit_per_minute'),
-        response: { ...endpointExample, secret: secretExample, callback_secret: secretExample },
-      },
       hmac: {
         summary: 'Signed in a header of the sender (here Shopify)',
         body: {
@@ -206,6 +201,11 @@ export const routes: readonly Route[] = [
           ...{ ...endpointExample, ...hmacExample, prefix: '' },
           ...{ secret: senderSecretExample, callback_secret: secretExample },
         },
+      },
+      standard: {
+        summary: 'Signed by Standard Webhooks, with results sent to a URL',
+        body: pick(endpointExample, 'name', 'agent_id', 'mode', 'callback_url', 'rate_limit_per_minute'),
+        response: { ...endpointExample, secret: secretExample, callback_secret: secretExample },
       },
     },
   }),
