@@ -24,6 +24,7 @@ import { ProviderKey } from './provider-key.ts';
 import { Recorder } from './records.ts';
 import type { Ledger, SimulatorRequest } from './records.ts';
 import { answer, formatOf } from './routes.ts';
+import { strictRefusal } from './rules/rules.ts';
 import { isObject } from './values.ts';
 
 export interface ProviderSimulatorOptions {
@@ -38,6 +39,8 @@ export interface ProviderSimulatorOptions {
   record?: boolean;
 }
 
+export type SimulatorRules = 'lenient' | 'strict';
+
 export interface ProviderSimulator {
   /** `http://127.0.0.1:<port>` */
   url: string;
@@ -47,6 +50,8 @@ export interface ProviderSimulator {
   /** The newest requests, oldest first; entries change until their connection is finished. */
   readonly requests: readonly SimulatorRequest[];
   ledger: () => Ledger;
+  /** With `strict`, requests that rules of providers by model (`rules/`) refuse return 400. `reset` leaves it. */
+  rules: SimulatorRules;
   /** Files and batches. */
   batches: Batches;
   /** Batches of messages. */
@@ -83,6 +88,12 @@ export async function startProviderSimulator(
     get requests() {
       return provider.recorder.requests;
     },
+    get rules() {
+      return provider.rules;
+    },
+    set rules(rules) {
+      provider.rules = rules;
+    },
     batches: provider.batches,
     messageBatches: provider.messageBatches,
     ledger: () => provider.recorder.ledger(),
@@ -99,6 +110,7 @@ const maxCountedIds = 20_000;
 
 class Provider {
   readonly recorder: Recorder;
+  rules: SimulatorRules = 'lenient';
   readonly #key: ProviderKey;
   readonly #signer: ThinkingSigner;
   readonly batches = new Batches();
@@ -176,6 +188,10 @@ class Provider {
     try {
       if (!this.#key.admits(request.headers, format.keyHeaders)) throw format.wrongKey();
       const fault = this.#faultFor(record);
+      if (this.rules === 'strict') {
+        const words = strictRefusal(record.path, record.body, record.model ?? '');
+        if (words !== null) throw new RefusedRequest(words);
+      }
       const { batches, messageBatches } = this;
       answer({ exchange, fault, newId, signer: this.#signer, cache: this.#cache, batches, messageBatches });
     } catch (error) {

@@ -6,6 +6,7 @@ import { arrayFraming } from '../frame.ts';
 import type { Frame } from '../frame.ts';
 import type { ChargedUsage } from '../records.ts';
 import type { Route, RouteContext } from '../route.ts';
+import { geminiVersion } from '../rules/model-name.ts';
 import { namedTools, quotedCalls, scriptedCalls, type PlannedCall } from '../tool-calls.ts';
 import { isObject, objectsIn, splitIntoWords } from '../values.ts';
 import type { JsonObject } from '../values.ts';
@@ -51,8 +52,11 @@ interface Asked {
   asArray: boolean;
 }
 
-/** The signature of every call. A turn whose call comes back without one is refused, as by Gemini 3. */
+/** The signature of every call. A turn whose call comes back without one is refused, as by models from Gemini 3 on. */
 const signature = Buffer.from('simulator').toString('base64');
+
+/** The version of models without one in their names. */
+const newest = 300;
 
 function answerContent(
   { exchange, fault, newId }: RouteContext,
@@ -63,7 +67,7 @@ function answerContent(
   const contents = objectsIn(body['contents']);
   if (contents.length === 0)
     throw new RefusedRequest('* GenerateContentRequest.contents: contents is not specified');
-  checkSignatures(contents);
+  if ((geminiVersion(model) ?? newest) >= 300) checkSignatures(contents);
   const id = newId('');
   const calls = callsOf(body, contents, fault);
   const { json, thoughts, showsThoughts } = generationOf(body, fault);

@@ -1,0 +1,27 @@
+import { isObject } from '../values.ts';
+import { anthropicRules } from './anthropic.ts';
+import { converseRules } from './converse.ts';
+import { geminiRules } from './gemini.ts';
+import { openAiRules } from './openai.ts';
+import { refusalBy, type ProviderRule } from './rule.ts';
+
+/** All rules by the API that has them. */
+export const rulesByApi = {
+  messages: anthropicRules,
+  openai: openAiRules,
+  gemini: geminiRules,
+  converse: converseRules,
+} as const satisfies Record<string, readonly ProviderRule[]>;
+
+/** Why a provider refuses a request to a model on this path; null if it doesn't. */
+export function strictRefusal(path: string, body: unknown, model: string): string | null {
+  const rules = rulesOf(path);
+  return rules === null || !isObject(body) ? null : refusalBy(rules, body, model);
+}
+
+function rulesOf(path: string): readonly ProviderRule[] | null {
+  if (/^\/v1\/(?:chat\/completions|responses)(?:\?|$)/.test(path)) return rulesByApi.openai;
+  if (/^\/v1\/messages(?:\?|$)/.test(path)) return rulesByApi.messages;
+  if (/:(?:streamG|g)enerateContent/.test(path)) return rulesByApi.gemini;
+  return /^\/model\/[^/]+\/converse/.test(path) ? rulesByApi.converse : null;
+}
