@@ -12,7 +12,7 @@ const isCode = /\.(ts|tsx|js|cjs)$/;
 /** Everything imports these: only the services that change with them are tested. */
 const isInterface = /^(packages\/contract|proto)\//;
 const isTest = /^test\/|\.test\.ts$|^(packages|services)\/[^/]+\/test\//;
-const isOfSystem = /^test\/(e2e|conformance|chaos|hostile)\//;
+const isOfSystem = /^test\/(e2e|conformance|conversations|chaos|hostile)\//;
 
 /** Tests of whole systems for what changed or is reached. Chaos and hostile tests are left to `make test`. */
 const systemTests: readonly { reached: RegExp; tests: RegExp }[] = [
@@ -22,7 +22,8 @@ const systemTests: readonly { reached: RegExp; tests: RegExp }[] = [
   { reached: /^services\/analytics\//, tests: /e2e\/(analytics|csv-lists|events|largest-event|one-trace)/ },
   {
     reached: /^services\/chat\//,
-    tests: /conformance\/|e2e\/(drain|faults|largest-bodies|limits|models|own-key-canaries|tools|tracing)/,
+    tests:
+      /conformance\/|conversations\/|e2e\/(drain|faults|largest-bodies|limits|models|own-key-canaries|tools|tracing)/,
   },
   { reached: /^services\/edge\//, tests: /e2e\/(drain|faults|issuer-logins|larg|limits|readiness|tracing)/ },
   { reached: /^services\/memory\//, tests: /e2e\/(one-trace|transfers|user-data)/ },

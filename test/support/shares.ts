@@ -28,7 +28,7 @@ const pools: readonly Pool[] = [
   },
   {
     runner: 'gateway',
-    files: ['test/e2e/*.test.ts'],
+    files: ['test/{conversations,e2e}/*.test.ts'],
     content: /TestGateway\.start|startGround|startGateway/,
   },
 ];
