@@ -57,6 +57,10 @@ export const maxDepth = 4;
 /** Calls of a provider's tools in a history become text by so many of their values, and no deeper ones. */
 export const maxHostedValues = 1_000;
 export const maxHostedDepth = 12;
+/** An error of Google's API is read up to so many details, and characters of its message; its delay ends at a week. */
+export const maxDetails = 32;
+export const maxDelayWords = 4_096;
+export const maxDelayMs = 7 * 86_400_000;
 /** A request in Google's API with more calls and thoughts of a model to be changed is refused. */
 export const maxHistoryParts = 32_768;
 /** A schema with more levels or objects is not strict. */

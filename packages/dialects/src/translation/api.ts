@@ -48,6 +48,8 @@ export interface ClientFormat {
 export interface ProviderFormat {
   /** The forms of requests its models take. */
   rules(facts: ModelFacts): TargetRules;
+  /** Names of functions that it takes, of those with up to 64 letters, digits, hyphens and underscores; all if absent. */
+  toolNames?: RegExp;
   /** The request for a provider, to be written by `jsonPieces`, which may throw 400s too. */
   writeRequest(conversation: Conversation, facts: ModelFacts, dropped: DroppedFields): Steps<object>;
   /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
@@ -100,8 +102,8 @@ export interface ModelFacts extends FactsOverlay {
   cache?: 'auto' | 'off';
   /** Betas of Anthropic's API sent with the call. */
   betas?: readonly string[];
-  /** The id of the run, for answers without an id; absent where no run asks. */
-  runId?: string;
+  /** The id of an answer to which its provider gives none, from its run; absent where no run asks. */
+  answerId?: string | undefined;
   /** Whether streams of chat completions may be asked for their usage; so they are unless it is false. */
   streamUsage?: boolean;
 }

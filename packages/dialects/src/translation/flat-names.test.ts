@@ -15,16 +15,43 @@ const name = fc.oneof(
 );
 const tool = fc.record({ name, namespace: fc.option(name) });
 
+/** Google's rule. */
+const google = /^[A-Za-z_][\w-]{0,63}$/;
+
 describe('names of tools for a provider', () => {
   it('fit, and are one for each tool', () => {
     fc.assert(
-      fc.property(fc.array(tool, { maxLength: 30 }), (tools) => {
-        const nameOf = atOnce(flatNames(tools));
+      fc.property(fc.array(tool, { maxLength: 30 }), fc.constantFrom(undefined, google), (tools, rule) => {
+        const nameOf = atOnce(flatNames(tools, rule));
         const flat = new Map(tools.map((each) => [nameOf(each), JSON.stringify(each)]));
         expect(flat.size).toBe(new Set(tools.map((each) => JSON.stringify(each))).size);
-        for (const each of flat.keys()) expect(each).toMatch(/^[\w-]{0,64}$/);
+        for (const each of flat.keys()) if (each !== '') expect(each).toMatch(rule ?? /^[\w-]{1,64}$/);
       }),
     );
+  });
+
+  it.each([
+    ['1password_get', 't_1password_get'],
+    ['-x', 't_-x'],
+    ['1', 't_1'],
+    ['_x', '_x'],
+    ['21st.dev', expect.stringMatching(/^t_21st_dev_[0-9a-f]{24}$/)],
+    ['é', expect.stringMatching(/^__[0-9a-f]{24}$/)],
+    ['7'.repeat(64), expect.stringMatching(/^t_7{37}_[0-9a-f]{24}$/)],
+  ])('begin with a letter where the API wants one: %s', (called, expected) => {
+    const taken = { name: 't_taken', namespace: null };
+    const nameOf = atOnce(flatNames([{ name: called, namespace: null }, taken], google));
+    expect(nameOf({ name: called, namespace: null })).toEqual(expected);
+    const both = atOnce(
+      flatNames(
+        [
+          { name: 'taken', namespace: '1' },
+          { name: 't_1__taken', namespace: null },
+        ],
+        google,
+      ),
+    );
+    expect(both({ name: 'taken', namespace: '1' })).toMatch(/^t_1__taken_[0-9a-f]{24}$/);
   });
 
   it('stay as they are where they fit', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
-import { ResponseReader } from '../gemini/stream.ts';
+import { frameOf, ResponseReader } from '../gemini/stream.ts';
 import { facts, marked } from '@gatehouse/test/translation-samples';
 import { ask, translator, writtenIn } from '../../test/translating.ts';
 import { translationBetween } from './translation.ts';
@@ -120,6 +120,68 @@ describe('a request for a model of Gemini', () => {
       { text: 'x', thoughtSignature: 'b25l' },
       { functionCall, thoughtSignature: 'dHdv' },
     ]);
+  });
+
+  it('has names that begin with a letter, and gives them back', async () => {
+    const translation = translationBetween('chat', 'gemini', { ...facts, name: 'gemini-3-pro' });
+    const named = (name: string) => ({
+      type: 'function',
+      function: { name, parameters: { type: 'object', properties: {} } },
+    });
+    const calls = [{ id: 'c1', type: 'function', function: { name: '9_gone', arguments: '{}' } }];
+    const fields = {
+      ...{ model: 'm', tools: [named('1password_get'), named('-x'), named('ok')] },
+      messages: [
+        ...ask,
+        { role: 'assistant', tool_calls: calls },
+        { role: 'tool', tool_call_id: 'c1', content: 'x' },
+      ],
+      tool_choice: { type: 'function', function: { name: '1password_get' } },
+    };
+    const request = await translation.request(Pieces.from(Buffer.from(JSON.stringify(fields))), {
+      tenantId: null,
+    });
+    const body = JSON.parse(request.body.toString()) as Fields;
+    expect(body).toMatchObject({
+      tools: [{ functionDeclarations: [{ name: 't_1password_get' }, { name: 't_-x' }, { name: 'ok' }] }],
+      toolConfig: { functionCallingConfig: { allowedFunctionNames: ['t_1password_get'] } },
+    });
+    expect(JSON.stringify(body['contents'])).toContain('"functionResponse":{"name":"t_9_gone"');
+    const parts = [{ functionCall: { name: 't_1password_get', args: {} } }];
+    const answer = { candidates: [{ content: { parts }, finishReason: 'STOP' }] };
+    const written = writtenIn(await translation.whole(Buffer.from(JSON.stringify(answer)), null));
+    expect(written.toString()).toContain('"name":"1password_get"');
+    const stream = translation.stream();
+    const frames = [...stream.frames(frameOf(answer)), ...stream.end()];
+    expect(Buffer.concat(frames).toString()).toContain('"name":"1password_get"');
+  });
+
+  it('asks for a format in words where tools stand beside it, before Gemini 3', async () => {
+    const format = {
+      type: 'json_schema',
+      json_schema: { name: 'r', schema: { type: 'object', properties: {} } },
+    };
+    const tools = [
+      { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } },
+    ];
+    const asked = { messages: ask, tools, response_format: format };
+    for (const each of [asked, { ...asked, response_format: { type: 'json_object' } }]) {
+      const { body, ignored } = await fromChat(each, { name: 'gemini-2.5-pro' });
+      expect([body['generationConfig'], ignored]).toEqual([undefined, ['response_format']]);
+      expect(JSON.stringify(body['systemInstruction'])).toMatch(
+        /Unless you call a tool, answer with one JSON/,
+      );
+    }
+    for (const [fields, model] of [
+      [asked, third],
+      [{ ...asked, tools: [] }, { name: 'gemini-2.5-pro' }],
+    ] as const) {
+      const { body, ignored } = await fromChat(fields, model);
+      expect([body['generationConfig'], ignored]).toMatchObject([
+        { responseMimeType: 'application/json' },
+        [],
+      ]);
+    }
   });
 
   it('is asked to think by a level from Gemini 3 on', async () => {

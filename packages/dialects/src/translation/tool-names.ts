@@ -18,11 +18,17 @@ type Named = Pick<Tool, 'name' | 'namespace' | 'isFreeform'>;
  * becomes a function's only argument, and with fewer valid names. Calls get the client's names and kinds back.
  */
 export class ToolNames {
+  readonly #fits: RegExp;
   readonly #byFlat = new Map<string, Named>();
+
+  /** `fits`: names that the provider takes, of those with up to 64 letters, digits, hyphens and underscores. */
+  constructor(fits: RegExp = usualNames) {
+    this.#fits = fits;
+  }
 
   /** The conversation with functions alone. */
   *flat(conversation: Conversation): Steps<Conversation> {
-    const nameOf = yield* flatNames(toolsIn(conversation));
+    const nameOf = yield* flatNames(toolsIn(conversation), this.#fits);
     const { choice } = conversation;
     return {
       ...conversation,
@@ -142,23 +148,28 @@ export class CallRestorer {
 /** A tool by the client's name and group of it. */
 type NamedTool = Pick<Tool, 'name' | 'namespace'>;
 
-/** Every API takes these names; some take longer ones, or dots in them. */
-const fitting = /^[\w-]{1,64}$/;
+/** Most APIs take these names; some take longer ones, or dots in them. */
+const usualNames = /^[\w-]{1,64}$/;
 /** The characters of a name before its hash. */
 const keptChars = 39;
+/** The beginning of a name for an API in which names don't begin with any character. */
+const prefix = 't_';
 
 /**
- * One name for each tool, valid in every API. A group's name is put before the name of its tool. A name gets a hash if
- * it doesn't fit, or would be the name of two tools; fitting names stay.
+ * One fitting name for each tool. A group's name is put before the name of its tool. A name that doesn't fit gets a
+ * letter in front, or a hash, as does one that would be the name of two tools; fitting names stay.
  */
-export function* flatNames(tools: Iterable<NamedTool>): Steps<(tool: NamedTool) => string> {
+export function* flatNames(
+  tools: Iterable<NamedTool>,
+  fits: RegExp = usualNames,
+): Steps<(tool: NamedTool) => string> {
   const names = new Map<string, string>();
   const joined = new Map<string, string>();
   const counts = new Map<string, number>();
   for (const tool of tools) {
     const { name, namespace } = tool;
     const key = keyOf(tool);
-    if (namespace === null && (fitting.test(name) || name === '')) names.set(key, name);
+    if (namespace === null && (fits.test(name) || name === '')) names.set(key, name);
     else if (!joined.has(key)) {
       const flat = namespace === null ? name : `${namespace}__${name}`;
       joined.set(key, flat);
@@ -168,8 +179,9 @@ export function* flatNames(tools: Iterable<NamedTool>): Steps<(tool: NamedTool) 
   }
   const taken = new Set(names.values());
   for (const [key, name] of joined) {
-    const isAlone = counts.get(name) === 1 && !taken.has(name);
-    const flat = isAlone && fitting.test(name) ? name : hashed(key, name, taken);
+    const plain = fits.test(name) ? name : `${prefix}${name}`;
+    const isAlone = counts.get(name) === 1 && !taken.has(plain);
+    const flat = isAlone && fits.test(plain) ? plain : hashed(key, name, { taken, fits });
     names.set(key, flat);
     taken.add(flat);
     yield;
@@ -182,9 +194,14 @@ function keyOf({ name, namespace }: NamedTool): string {
 }
 
 /** The same for each request of a conversation. */
-function hashed(key: string, name: string, taken: ReadonlySet<string>): string {
-  const prefix = `${name.slice(0, keptChars).replaceAll(/[^\w-]/g, '_')}_`;
-  const rule = { fits: () => false, prefix };
+function hashed(
+  key: string,
+  name: string,
+  { taken, fits }: { taken: ReadonlySet<string>; fits: RegExp },
+): string {
+  const words = name.slice(0, keptChars).replaceAll(/[^\w-]/g, '_');
+  const start = fits.test(words) ? words : `${prefix}${words}`.slice(0, keptChars);
+  const rule = { fits: () => false, prefix: `${start}_` };
   let again = 0;
   while (taken.has(fittingId(key, rule, again))) again += 1;
   return fittingId(key, rule, again);

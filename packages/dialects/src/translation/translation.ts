@@ -1,4 +1,5 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
+import { newId } from '@gatehouse/kit/ids';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { scanCooperatively } from '@gatehouse/kit/cooperative-scan';
@@ -110,7 +111,7 @@ export class Translation {
   readonly #upstream: ProviderFormat;
   readonly #facts: ModelFacts;
   readonly #summaries: SummaryFormat | null;
-  readonly #names = new ToolNames();
+  readonly #names: ToolNames;
   #echoed: Fields = {};
 
   constructor(
@@ -120,6 +121,7 @@ export class Translation {
   ) {
     this.#client = client;
     this.#upstream = upstream;
+    this.#names = new ToolNames(upstream.toolNames);
     this.#facts = facts;
     this.#summaries = sealSummary === undefined ? null : (client.summaries?.(sealSummary) ?? null);
   }
@@ -212,6 +214,7 @@ export class Translation {
         collector: this.#collector(),
         signed: (signature) => this.#signed(signature),
         ends: this.#upstream.hasWholeCalls ? null : new CallEnds(),
+        answerId: () => this.#answerId,
       },
     );
   }
@@ -238,13 +241,19 @@ export class Translation {
     return made === null || this.#client.signaturePlace === undefined ? made : withMac(made, macs);
   }
 
+  /** Clients replace an answer in their history by one with the same id. */
+  get #answerId(): string {
+    return this.#facts.answerId ?? newId();
+  }
+
   #restored(read: Answer): Answer {
     const answer = this.#upstream.hasWholeCalls ? read : withoutCutCall(read);
     const parts = answer.parts.map((part) => {
       if (part.kind === 'call') return this.#names.called(part);
       return part.kind === 'thinking' ? { ...part, signature: this.#signed(part.signature) } : part;
     });
-    return { ...answer, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
+    const id = answer.id === '' ? this.#answerId : answer.id;
+    return { ...answer, id, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
   }
 }
 
@@ -255,6 +264,8 @@ interface StreamParts {
   signed: (signature: ReasoningSignature) => ReasoningSignature | null;
   /** Null for a provider that cuts no calls. */
   ends: CallEnds | null;
+  /** The id of an answer without one. */
+  answerId: () => string;
 }
 
 const unavailable = 503;
@@ -336,6 +347,7 @@ export class TranslatedStream implements ThoughtsBeside {
   }
 
   #clientEvent(event: WrittenEvent): WrittenEvent {
+    if (event.type === 'start') return { ...event, id: event.id || this.#parts.answerId() };
     if (event.type === 'stop') return { ...event, stop: stopAfter(event.stop, this.#kinds) };
     return event.type === 'close' && event.signature !== null
       ? { ...event, signature: this.#parts.signed(event.signature) }

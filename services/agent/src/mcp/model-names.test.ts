@@ -8,6 +8,7 @@ describe('the names that models get for tools', () => {
   it.each([
     ['mail', 'send', 'mail__send'],
     ['my-server', 'Read_File-2', 'my-server__Read_File-2'],
+    ['21st', 'search', 't_21st__search'],
   ])('of %s and %s are readable', (server, tool, name) => expect(one(server, tool)).toBe(name));
 
   it.each([
@@ -31,7 +32,7 @@ describe('the names that models get for tools', () => {
       fc.property(refs, (tools) => {
         const names = modelNames(tools);
         expect(new Set(names).size).toBe(tools.length);
-        for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+        for (const name of names) expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/);
         expect(modelNames(tools.toReversed())).toEqual(names.toReversed());
       }),
     );

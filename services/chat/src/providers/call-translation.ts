@@ -7,6 +7,7 @@ import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { translationBetween, type Translation } from '@gatehouse/dialects/translation/translation';
 import { LargeWork } from '../shared/large-work.ts';
+import type { AttemptRecord } from './open-call.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
@@ -19,6 +20,7 @@ interface TranslationOptions {
   betas?: readonly string[];
   /** The only account to read the signatures of the call's thoughts: the one of its key. */
   account?: () => string | null;
+  record?: Pick<AttemptRecord, 'answerId'>;
 }
 
 /**
@@ -29,12 +31,15 @@ interface TranslationOptions {
 export function translationFor(
   client: ApiName,
   model: Model,
-  { macs, sealSummary, summarises = false, betas = [], account = () => null }: TranslationOptions,
+  { macs, sealSummary, summarises = false, betas = [], account = () => null, record }: TranslationOptions,
 ): Translation | null {
   if (client === model.api && !summarises) return null;
   const facts = {
     get account(): string | null {
       return account();
+    },
+    get answerId(): string | undefined {
+      return record?.answerId;
     },
     macs,
     ...overlayOf(model),

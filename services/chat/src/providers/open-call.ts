@@ -36,6 +36,8 @@ export interface AttemptOutcome {
 
 /** Records each provider call before it is made and when it ends. */
 export interface AttemptRecord {
+  /** The id of the answer under way, for one without an id from its provider. */
+  readonly answerId?: string;
   /** A model was passed over, since its API can't express the request. It counts once another one is called. */
   passOver(model: Model, refusal: AppError): void;
   /**

@@ -141,15 +141,12 @@ export class ProviderChain {
   }
 
   #translationFor(model: Model, rotation: KeyRotation | null): Translation | null {
-    const { api, request, providers, tenantId } = this.#options;
+    const { api, request, providers, tenantId, record } = this.#options;
+    if (request.operation !== 'chat') return null;
     const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
-    return request.operation === 'chat'
-      ? translationFor(api, model, {
-          ...{ macs, sealSummary, summarises: this.#summaries.has(model), account },
-          betas: this.#betas.of(model, true),
-        })
-      : null;
+    const options = { macs, sealSummary, summarises: this.#summaries.has(model), account, record };
+    return translationFor(api, model, { ...options, betas: this.#betas.of(model, true) });
   }
 
   /** The operation of a model's call. */

@@ -106,6 +106,12 @@ export class ActiveRun implements AttemptRecord {
     return sent + (this.#open === null ? 0 : 1);
   }
 
+  /** The id of the run, with the number of the call from the second one on. */
+  get answerId(): string {
+    const number = this.#open?.start.number ?? this.#attempts.length;
+    return number <= 1 ? this.identity.id : `${this.identity.id}_${number}`;
+  }
+
   get ageMs(): number {
     return monotonicMs() - this.#options.arrivedAt + runAgeMarginMs;
   }

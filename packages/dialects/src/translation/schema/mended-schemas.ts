@@ -17,6 +17,8 @@ export interface OutputRules {
    * not at all, so that output is asked for in words.
    */
   schema: 'any' | 'object' | 'subset' | 'words';
+  /** False where requests with tools have any output in words. */
+  isBesideTools?: false;
 }
 
 /**
@@ -34,6 +36,10 @@ export function* mendedSchemas(
     yield;
   }
   const output = mendedOutput(conversation.output, dropped);
+  if (rules.isBesideTools === false && tools.length > 0 && output !== null) {
+    dropped.ignoreField('output');
+    return askedInWords({ ...conversation, tools, output });
+  }
   if (rules.schema === 'any' || rules.schema === 'object') {
     const isFormat = output?.kind === 'json' ? rules.json === 'mode' : isTaken(output, rules);
     if (output?.kind === 'schema' && !isFormat) dropped.ignoreField('strictOutput');
