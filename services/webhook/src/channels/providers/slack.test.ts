@@ -40,7 +40,7 @@ it.each<[string, string, unknown]>([
 ])('reads an event for very many %s at once', (_what, text, authorizations) => {
   const start = performance.now();
   expect(read(text, authorizations)).toBe(text);
-  expect(performance.now() - start).toBeLessThan(100);
+  expect(performance.now() - start).toBeLessThan(1_000);
 });
 
 /** The message of an event with attachments. */
