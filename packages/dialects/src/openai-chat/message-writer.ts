@@ -1,4 +1,5 @@
 import type { Fields } from '@gatehouse/kit/fields';
+import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
@@ -50,7 +51,7 @@ function saidMessage(parts: readonly Part[], { facts }: Options): Fields[] {
       role: 'assistant',
       content: texts.length === 0 ? null : texts.join(''),
       ...(refused.length > 0 && { refusal: refused.join('') }),
-      ...(thoughts !== '' && { reasoning_content: thoughts }),
+      ...reasoningOf(thoughts, calls.length > 0, facts),
       ...(calls.length > 0 && {
         tool_calls: calls.map(({ id, name, argumentsText }) => ({
           ...{ id, type: 'function' },
@@ -59,6 +60,17 @@ function saidMessage(parts: readonly Part[], { facts }: Options): Fields[] {
       }),
     },
   ];
+}
+
+/**
+ * Kimi and DeepSeek refuse calls without reasoning, also those of other models. Nothing is made up: models repeat words
+ * that stand for it (https://github.com/can1357/oh-my-pi/issues/1484).
+ */
+function reasoningOf(thoughts: string, hasCalls: boolean, facts: ModelFacts): Fields {
+  if (thoughts !== '') return { reasoning_content: thoughts };
+  const fill = facts.reasoningFill ?? (hasCalls && factsOf(facts).wantsReasoningText ? 'calls' : null);
+  if (fill === null || (fill === 'calls' && !hasCalls)) return {};
+  return { reasoning_content: fill === 'space' ? ' ' : '' };
 }
 
 function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {

@@ -83,6 +83,12 @@ export type SealSummary = (summary: string) => string;
 export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
 /** The facts of one call of a model with effect on its request. `factsOf` has those known by the model's name. */
+/**
+ * The messages of the assistant that get an empty `reasoning_content` where their own is missing: those with calls, or
+ * all; `space`: all, with a space in place of an empty text.
+ */
+export type ReasoningFill = 'calls' | 'all' | 'space';
+
 export interface ModelFacts extends FactsOverlay {
   /** The only account able to read the signatures of its thoughts; null where all accounts of its API are. */
   account: string | null;
@@ -104,6 +110,8 @@ export interface ModelFacts extends FactsOverlay {
   betas?: readonly string[];
   /** The id of an answer to which its provider gives none, from its run; absent where no run asks. */
   answerId?: string | undefined;
+  /** How missing reasoning is filled in; unless given, beside calls of models known by name to want it. */
+  reasoningFill?: ReasoningFill | undefined;
   /** Whether streams of chat completions may be asked for their usage; so they are unless it is false. */
   streamUsage?: boolean;
 }

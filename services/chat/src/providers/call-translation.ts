@@ -4,6 +4,7 @@ import { limitFieldOf, overlayOf } from '../catalogue/facts-by.ts';
 import type { RequestSource } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
+import type { ModelFacts } from '@gatehouse/dialects/translation/api';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { translationBetween, type Translation } from '@gatehouse/dialects/translation/translation';
 import { LargeWork } from '../shared/large-work.ts';
@@ -21,6 +22,7 @@ interface TranslationOptions {
   /** The only account to read the signatures of the call's thoughts: the one of its key. */
   account?: () => string | null;
   record?: Pick<AttemptRecord, 'answerId'>;
+  reasoningFill?: ModelFacts['reasoningFill'];
 }
 
 /**
@@ -31,7 +33,15 @@ interface TranslationOptions {
 export function translationFor(
   client: ApiName,
   model: Model,
-  { macs, sealSummary, summarises = false, betas = [], account = () => null, record }: TranslationOptions,
+  {
+    macs,
+    sealSummary,
+    summarises = false,
+    betas = [],
+    account = () => null,
+    record,
+    reasoningFill,
+  }: TranslationOptions,
 ): Translation | null {
   if (client === model.api && !summarises) return null;
   const facts = {
@@ -50,6 +60,7 @@ export function translationFor(
     reasoning: model.reasoning ?? true,
     tokenLimit: limitFieldOf(model),
     streamUsage: model.provider.stream_usage,
+    reasoningFill,
   };
   return translationBetween(client, model.api, facts, sealSummary);
 }

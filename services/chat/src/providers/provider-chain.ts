@@ -24,6 +24,7 @@ import { accountOf, originBy } from './signature-origins.ts';
 import { CallBetas } from './model-betas.ts';
 import { ProviderFailure, sooner } from './provider-failure.ts';
 import { RefusedBetas } from './refused-betas.ts';
+import { fillAfter, MissingReasoning, UnreadableReasoning } from './refused-reasoning.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { SignatureOrigins } from './signature-origins.ts';
@@ -96,6 +97,7 @@ export class ProviderChain {
   readonly #options: ProviderChainOptions;
   readonly #summaries: OwnSummaries;
   readonly #betas: CallBetas;
+  readonly #unreadable: UnreadableReasoning;
   readonly #mends: readonly Mend[];
 
   constructor(options: ProviderChainOptions) {
@@ -103,7 +105,13 @@ export class ProviderChain {
     const { api, request, providers, tenantId } = options;
     this.#betas = new CallBetas(options.target, options.headers, options.tools !== undefined);
     this.#summaries = new OwnSummaries(api, request, { missing: providers.missing, tenantId });
-    this.#mends = [this.#summaries, new RefusedBetas(providers, tenantId)];
+    this.#unreadable = new UnreadableReasoning(api);
+    this.#mends = [
+      this.#summaries,
+      new RefusedBetas(providers, tenantId),
+      this.#unreadable,
+      new MissingReasoning(api, providers.refused, tenantId),
+    ];
   }
 
   /**
@@ -134,7 +142,8 @@ export class ProviderChain {
         if (receiver.begun || !outcome.fallbackHelps) throw outcome;
         const delay = repeats.after(outcome);
         if (delay === null) break;
-        if (!(await this.#pause(delay))) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
+        await sleep(delay, receiver.signal).catch(() => undefined);
+        if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
       }
     }
     throw failure ?? refusal ?? new Error('the target has no model');
@@ -146,7 +155,8 @@ export class ProviderChain {
     const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
     const options = { macs, sealSummary, summarises: this.#summaries.has(model), account, record };
-    return translationFor(api, model, { ...options, betas: this.#betas.of(model, true) });
+    const reasoningFill = fillAfter(providers.refused.namesOf(model, tenantId));
+    return translationFor(api, model, { ...options, reasoningFill, betas: this.#betas.of(model, true) });
   }
 
   /** The operation of a model's call. */
@@ -182,7 +192,8 @@ export class ProviderChain {
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     const { leftOut } = this.#options;
     const refused = translation === null ? takenDefaults(model, target.defaults).ignored : [];
-    const without = [...lost, ...refused, ...unpriced, ...this.#betas.ignored(model)];
+    const unread = this.#unreadable.has(model) ? ['reasoning'] : [];
+    const without = [...lost, ...unread, ...refused, ...unpriced, ...this.#betas.ignored(model)];
     receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...without])]);
     const bodyBytes = prepared.body.length;
     const trace = await record.startAttempt(model, { bodyBytes, maxTokens: this.#options.maxTokens });
@@ -231,6 +242,7 @@ export class ProviderChain {
         rulesName: model.family,
         reasons: model.reasoning,
         ...providers.signaturesFor(model, rotation, this.#options),
+        ...(this.#unreadable.has(model) && { keepsSignature: () => false }),
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
@@ -377,13 +389,5 @@ export class ProviderChain {
       namedBy: model.pattern === null ? 'catalogue' : 'client',
       hasOwnKey: target.ownKeys?.has(model) === true,
     });
-  }
-
-  /** Returns false if the answer is no longer wanted. */
-  async #pause(ms: number): Promise<boolean> {
-    return sleep(ms, this.#options.receiver.signal).then(
-      () => true,
-      () => false,
-    );
   }
 }

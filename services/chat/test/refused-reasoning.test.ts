@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { ChatHarness } from './chat-harness.ts';
+import { answerOf, messageItem } from './response-answers.ts';
+import { ScriptedProvider, whole, type Script } from './scripted-provider.ts';
+import { completion } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
+
+/** Requests that a provider refuses for their reasoning, sent once more. */
+
+const principal = { tenantId: '01900000-0000-7000-8000-000000000002' };
+
+let provider: ScriptedProvider;
+let harness: ChatHarness;
+beforeAll(async () => {
+  provider = await ScriptedProvider.start();
+  harness = await translatingHarness(provider, [
+    { id: 'responses', provider: 'simulator', api: 'responses' },
+    { id: 'server', provider: 'simulator', upstream_model: 'some-server' },
+    { id: 'kimi', provider: 'simulator', upstream_model: 'kimi-k2.5' },
+  ]);
+});
+beforeEach(() => provider.answer());
+afterAll(async () => {
+  await harness.stop();
+  provider.stop();
+});
+
+const sent = (): Record<string, unknown>[] =>
+  provider.received.map(({ body }) => JSON.parse(body.toString()) as Record<string, unknown>);
+const refusal = (message: string, code: string | null = null): Script =>
+  whole({ error: { message, code, type: 'invalid_request_error', param: null } }, 400);
+const unreadable = refusal(
+  'The encrypted content gAAA... could not be verified.',
+  'invalid_encrypted_content',
+);
+
+const user = { role: 'user', content: 'One.' };
+const thread = {
+  ...{ model: 'responses', store: false, include: ['reasoning.encrypted_content'] },
+  input: [user, { type: 'reasoning', id: 'rs_old', summary: [], encrypted_content: 'gAAAelsewhere' }, user],
+};
+const respond = (): Promise<globalThis.Response> =>
+  harness.post('/v1/responses', thread, { principal, headers: { 'x-gatehouse-dialect': 'responses' } });
+
+it('a thread with reasoning that no account can read goes on without it', async () => {
+  provider.answer(unreadable, whole(answerOf([messageItem('Fine.')])));
+  const response = await respond();
+  expect([response.status, response.headers.get('x-gateway-ignored')]).toEqual([200, 'reasoning']);
+  expect(sent().map(({ input }) => JSON.stringify(input).includes('gAAAelsewhere'))).toEqual([true, false]);
+  const { spans } = await harness.endedRun(response.headers.get('x-run-id'));
+  expect(spans.map(({ status }) => status)).toEqual(['error', 'ok']);
+});
+
+it('a second refusal is the error of the client', async () => {
+  provider.answer(unreadable, unreadable);
+  const response = await respond();
+  expect([response.status, await response.text()]).toEqual([
+    400,
+    expect.stringContaining('invalid_encrypted_content'),
+  ]);
+  expect(provider.received).toHaveLength(2);
+});
+
+const history = [
+  { role: 'user', content: 'Look.' },
+  { role: 'assistant', content: [{ type: 'text', text: 'Hm.' }] },
+  { role: 'user', content: 'Go on.' },
+  { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'Read', input: {} }] },
+  { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }] },
+];
+const ask = (model: string, tenantId = principal.tenantId): Promise<globalThis.Response> =>
+  harness.post(
+    '/v1/messages',
+    { model, max_tokens: 100, messages: history },
+    { principal: { tenantId }, headers: { 'x-gatehouse-dialect': 'messages' } },
+  );
+const filled = (): unknown[][] =>
+  sent().map(({ messages }) =>
+    (messages as Record<string, unknown>[])
+      .filter(({ role }) => role === 'assistant')
+      .map((message) => message['reasoning_content']),
+  );
+const answer = whole(completion({ role: 'assistant', content: 'Fine.' }));
+
+it('calls of another model get an empty text for a model known to want one', async () => {
+  provider.answer(answer);
+  expect((await ask('kimi')).status).toBe(200);
+  expect(filled()).toEqual([[undefined, '']]);
+});
+
+it('a server that wants reasoning gets as much as it asks for, also later, and for this tenant alone', async () => {
+  const missing = refusal(
+    'thinking is enabled but reasoning_content is missing in assistant message at index 1',
+  );
+  provider.answer(missing, missing, missing, answer, answer, answer);
+  for (let call = 0; call < 2; call += 1) expect((await ask('server')).status).toBe(200);
+  expect((await ask('server', '01900000-0000-7000-8000-000000000003')).status).toBe(200);
+  expect(filled()).toEqual([
+    [undefined, undefined],
+    [undefined, ''],
+    ['', ''],
+    [' ', ' '],
+    [' ', ' '],
+    [undefined, undefined],
+  ]);
+});
