@@ -27,24 +27,13 @@ export async function play(stage: Stage, conversation: Conversation): Promise<st
   const client = rawClients[conversation.dialect]();
   const played: Played = { texts: [], ids: [] };
   const turns = turnsOf(conversation.number);
-  for (const [index, walked] of conversation.walk.entries()) {
+  for (const [index, place] of conversation.walk.entries()) {
     const turn = turns[index];
     if (turn === undefined) throw new Error('a walk is longer than its turns');
-    const place = placeOf(turn, walked);
     const problem = await playTurn(stage, { conversation, client, turn, place, played });
     if (problem !== null) return `${nameOf(conversation, index)}, ${turn.feature}: ${problem}`;
   }
   return null;
-}
-
-/** Turns that the gateway doesn't translate for a model yet; another model of the API gets them. */
-const holes: readonly { feature: Turn['feature']; model: string; instead: string }[] = [
-  { feature: 'structured', model: 'gemini-2.5-pro', instead: 'gemini-3.1-pro' },
-];
-
-function placeOf({ feature }: Turn, walked: Place): Place {
-  const hole = holes.find((each) => each.feature === feature && each.model === walked.model);
-  return hole === undefined ? walked : { ...walked, model: hole.instead };
 }
 
 /** The name of a conversation, or of one of its turns. */
