@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dialectNames } from '@gatehouse/contract/dialects';
+import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { Random } from '@gatehouse/test/random';
 import { stringify } from 'yaml';
+import { chargedByGateway, chargedByProvider, price } from './ledger.ts';
 import { apis, coveringWalks, pairsIn, places } from './plan.ts';
 import { nameOf, play, type Conversation, type Stage } from './play.ts';
 
@@ -37,7 +39,6 @@ afterAll(async () => {
 function catalogue(): object {
   const { url, baseUrl } = simulator;
   const key = { api_key_env: 'SIMULATOR_KEY', max_retries: 0 };
-  const price = { input_per_mtok: '1', output_per_mtok: '10' };
   const providers = [
     { name: 'openai', kind: 'openai', base_url: baseUrl, ...key },
     { name: 'anthropic', kind: 'anthropic', base_url: url, ...key },
@@ -65,5 +66,12 @@ describe.each(dialectNames)('conversations in %s', (dialect) => {
       .map((each) => ({ ...each, name: nameOf(each) })),
   )('$name', async (conversation) => {
     expect(await play(stage, conversation)).toBeNull();
+  });
+});
+
+it('costs what the provider charges, by model and to the last digit', async () => {
+  const charged = chargedByProvider(simulator.requests);
+  await eventually(async () => {
+    expect(await chargedByGateway(gateway, stage.key)).toEqual(charged);
   });
 });

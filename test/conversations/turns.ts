@@ -62,6 +62,6 @@ export function turnsOf(walk: number): Turn[] {
   return [
     say('text', 'The gate is green.'),
     ...turned.flat(),
-    say('recall', 'Which colour has the gate?', { thinking: 2 }),
+    say('recall', 'Which colour has the gate?', { thinking: 2, usage: { cached_tokens: 7 } }),
   ];
 }
