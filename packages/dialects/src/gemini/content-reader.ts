@@ -92,12 +92,31 @@ export function* readContents(fields: Fields, source: JsonSource, dropped: Dropp
       yield;
     }
     const role = roleOf(content.role, `contents[${index}].role`, dropped);
-    const isEmptied = role === 'assistant' && elements.length > 0 && parts.length === 0;
-    if (!isEmptied) turns.push({ role, parts });
+    const last = turns.at(-1);
+    if (role !== 'assistant') turns.push({ role, parts });
+    else if (last?.role === role) for (const part of parts) addPart(last.parts, part);
+    else if (parts.length > 0 || elements.length === 0) turns.push({ role, parts: withPieces(parts) });
     yield;
   }
   dropped.isHistory = false;
   return turns;
+}
+
+function withPieces(parts: readonly Part[]): Part[] {
+  const joined: Part[] = [];
+  for (const part of parts) addPart(joined, part);
+  return joined;
+}
+
+/**
+ * Adds a part of the model, of whose turn SDKs keep each piece of a stream as a content. Pieces of a thought have no
+ * signature: it comes with the last one, or with the part behind them.
+ */
+function addPart(parts: Part[], part: Part): void {
+  const last = parts.at(-1);
+  if (part.kind === 'thinking' && last?.kind === 'thinking' && last.signature === null)
+    parts.splice(-1, 1, { ...part, text: last.text + part.text });
+  else parts.push(part);
 }
 
 /** Google's older API has a role for results. */

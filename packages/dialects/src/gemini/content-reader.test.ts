@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Fields } from '@gatehouse/kit/fields';
+import { marked } from '@gatehouse/test/translation-samples';
+import { translator } from '../../test/translating.ts';
+
+describe('a conversation of a client of Gemini', () => {
+  it('gives back the thought of a stream, whose pieces SDKs keep as contents', async () => {
+    const signature = Buffer.from(marked('anthropic', 'sig')).toString('base64');
+    const user = { role: 'user', parts: [{ text: 'Go' }] };
+    const functionCall = { id: 'toolu_1', name: 'f', args: {} };
+    const thought = (text: string, more = {}) => ({ text, thought: true, ...more });
+    const result = {
+      role: 'user',
+      parts: [{ functionResponse: { id: 'toolu_1', name: 'f', response: {} } }],
+    };
+    const steps = [
+      [
+        thought('I '),
+        thought(''),
+        thought('see'),
+        thought('', { thoughtSignature: signature }),
+        { functionCall },
+      ],
+      [thought('I '), thought('see'), { functionCall, thoughtSignature: signature }],
+    ];
+    for (const parts of steps)
+      for (const contents of [
+        [{ role: 'model', parts }],
+        parts.map((part) => ({ role: 'model', parts: [part] })),
+      ]) {
+        const fields = {
+          contents: [user, ...contents, result],
+          generationConfig: { thinkingConfig: { thinkingBudget: 2_048 } },
+        };
+        const { body } = await translator('gemini', 'messages')(fields, { name: 'claude-sonnet-4-5' });
+        expect((body['messages'] as Fields[])[1]).toEqual({
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'I see', signature: 'sig' },
+            { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} },
+          ],
+        });
+      }
+  });
+});
