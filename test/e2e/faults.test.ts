@@ -32,16 +32,21 @@ async function answersWith(status: number, request: () => Promise<Answer>): Prom
 }
 
 describe('a provider', () => {
-  it.each([
+  it.each<[string, Record<string, unknown>, number, number?]>([
     ['that refuses connections', { model: 'refusing' }, 502],
     ['that fails', { model: 'impatient', x_simulator: { status: 500 } }, 502],
-    ['that stalls', { model: 'impatient', x_simulator: { silent: 'before_headers' } }, 504],
+    ['that stalls', { model: 'impatient', x_simulator: { silent: 'before_headers' } }, 504, 200],
     ['that is down but has a fallback', { model: 'refusing-with-fallback' }, 200],
-  ])('%s is answered with the status of that failure', async (_name, fields, status) => {
-    for (const stream of [false, true]) {
+  ])('%s is answered with the status of that failure', async (_name, fields, status, ofStream = status) => {
+    for (const [stream, expected] of [
+      [false, status],
+      [true, ofStream],
+    ] as const) {
       const answer = await complete({ ...fields, stream });
-      expect(answer.status).toBe(status);
-      if (status !== 200) expect(Object.keys((answer.body as { error: object }).error)).toHaveLength(5);
+      expect(answer.status).toBe(expected);
+      // Behind a keep-alive the failure is an event.
+      if (expected !== status) expect(answer.body).toMatch(/^(: keep-alive\n\n)+data: {"error":{.*}}\n\n$/);
+      else if (status !== 200) expect(Object.keys((answer.body as { error: object }).error)).toHaveLength(5);
     }
   });
 
