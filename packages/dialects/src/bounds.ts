@@ -104,3 +104,5 @@ export const maxUsageChars = 256;
 export const maxMemoryChars = 32 * 1024;
 /** Tokens beyond this sample are estimated by its ratio: it takes 5 ms of English, and 125 of random CJK. */
 export const sampleChars = 50_000;
+/** Items of a request in place of their ids; a request with more, also by one id many times, fails. */
+export const maxNamedBytes = 20 * 1024 * 1024;

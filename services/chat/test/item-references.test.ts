@@ -220,6 +220,22 @@ describe('an item by its id', () => {
   });
 });
 
+it.each([
+  [
+    'an item of the request',
+    (id: string) => [user('x'.repeat(1024 * 1024), { id }), ...Array(64).fill(named(id))],
+  ],
+  ['thoughts', (id: string) => Array(64).fill({ id, type: 'reasoning', summary: [] })],
+])('%s by the same id many times are 20 MiB at most', async (_name, input) => {
+  const id = anId('msg');
+  await kept({ input: [user('x'.repeat(1024 * 1024), { id })] }, [messageItem('a')]);
+  provider.answer();
+  const response = await post({ input: input(id) });
+  expect(await response.json()).toMatchObject({ error: { code: 'payload_too_large', param: 'input' } });
+  expect(response.status).toBe(413);
+  expect(provider.received).toEqual([]);
+});
+
 describe('a thought by its id alone', () => {
   const alone = (id: string): Fields => ({ id, type: 'reasoning', summary: [] });
   const call = callItem('call_1', 'f', '{}');

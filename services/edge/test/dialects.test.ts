@@ -46,6 +46,12 @@ function arrived(): Arrival {
 const anthropic = { 'anthropic-version': '2023-06-01' };
 const google = { 'x-goog-api-client': 'google-genai-sdk/3.3.0' };
 
+it('headers that two dialects pass on arrive once', async () => {
+  const authorization = `Bearer ${edge.key}`;
+  await get('/v1/models', { authorization, 'openai-beta': 'responses=experimental' });
+  expect(arrived().headers['openai-beta']).toBe('responses=experimental');
+});
+
 describe('keys', () => {
   it.each([
     ['messages', '/v1/models', anthropic, 'x-api-key'],

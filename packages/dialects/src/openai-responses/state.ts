@@ -1,4 +1,6 @@
+import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
+import { maxNamedBytes } from '../bounds.ts';
 import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { applyChanges, applyEdits, removeFrom, type Changes, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, named, objectMembers, valueEnd, type Member } from '../wire/json-members.ts';
@@ -51,6 +53,12 @@ function continued(body: Buffer, earlier: readonly Buffer[]): Buffer {
   return applyChanges(body, members, changes).whole;
 }
 
+function namesTooMuch(): AppError {
+  return new AppError('payload_too_large', 'The items that input names by their ids have more than 20 MiB.', {
+    param: 'input',
+  });
+}
+
 function withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | null>): Buffer {
   const input = inputIn(objectMembers(body));
   const starts = [...elementsOf(body, input.valueStart)];
@@ -59,10 +67,14 @@ function withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | nu
     return body.subarray(start, valueEnd(body, start));
   };
   const edits: Edit[] = [];
+  let bytes = 0;
   for (const [place, item] of items) {
     const at = starts[place];
     if (at === undefined || item === null) continue;
-    edits.push({ at, until: valueEnd(body, at), text: typeof item === 'number' ? textAt(item) : item });
+    const text = typeof item === 'number' ? textAt(item) : item;
+    bytes += text.length;
+    if (bytes > maxNamedBytes) throw namesTooMuch();
+    edits.push({ at, until: valueEnd(body, at), text });
   }
   const gone = [...items].filter(([, item]) => item === null).map(([place]) => place);
   removeFrom(body, input, new Set(gone), edits);

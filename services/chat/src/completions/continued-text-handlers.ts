@@ -76,17 +76,23 @@ async function namedItems(
   state: RequestState,
   read: () => Promise<ReadonlyMap<string, NamedItem | null>>,
 ): Promise<ReadonlyMap<number, NamedItem | number | null>> {
-  const { references, thoughts, places } = state;
+  const { references, places } = state;
+  const thoughts = newestThoughts(state);
   if (references.size > maxReferences)
     throw new AppError('invalid_value', `input names more than ${maxReferences} items by their ids.`, {
       param: 'input',
     });
-  const isRead = thoughts.size > 0 || unknownIds(state).length > 0;
+  const isRead = thoughts.length > 0 || unknownIds(state).length > 0;
   const stored = isRead ? await read() : new Map<string, never>();
   return new Map([
     ...[...references].map(([place, id]) => [place, places.get(id) ?? stored.get(id) ?? null] as const),
-    ...[...thoughts].map(([place, id]) => [place, stored.get(id) ?? null] as const),
+    ...thoughts.map(([place, id]) => [place, stored.get(id) ?? null] as const),
   ]);
+}
+
+/** Places of reasoning items to be completed, and their ids; a request has no more of them than of other ids. */
+export function newestThoughts({ thoughts }: Pick<RequestState, 'thoughts'>): (readonly [number, string])[] {
+  return [...thoughts].slice(-maxReferences);
 }
 
 /** For a request of nothing but ids without an item. OpenAI's words, the same for each reason. */

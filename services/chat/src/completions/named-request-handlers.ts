@@ -33,7 +33,13 @@ import { passedHeaders, sessionOf } from './client-headers.ts';
 import { requestFacts } from './request-facts.ts';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
 import { maxIdChars, maxReferences } from '../bounds.ts';
-import { continuedText, idsBut, leftOutNames, unknownIds } from './continued-text-handlers.ts';
+import {
+  continuedText,
+  idsBut,
+  leftOutNames,
+  newestThoughts,
+  unknownIds,
+} from './continued-text-handlers.ts';
 
 export interface ReaderDependencies extends TargetDependencies {
   agents: AgentResolver;
@@ -298,7 +304,7 @@ function namesIn({ model, operation, state }: CompletionRequest): Names | null {
   const itemIds =
     state === undefined || state.references.size > maxReferences
       ? []
-      : [...unknownIds(state), ...[...state.thoughts.values()].slice(-maxReferences)];
+      : [...unknownIds(state), ...newestThoughts(state).map(([, id]) => id)];
   const names = {
     agent: agent !== null && fits(agent) ? agent : null,
     previousId: previousId !== null && fits(previousId) ? previousId : null,

@@ -2,10 +2,11 @@ import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
 import { clientDialects, sessionHeaders } from '@gatehouse/contract/dialects';
 
 /**
- * The client's headers passed to services. An allow-list: it keeps out internal headers (`x-gatehouse-*`), those only
- * the edge reads (`authorization`, cookies, the acting user) and those of one connection (RFC 9110 §7.6.1).
+ * The client's headers passed to services, each once: dialects share some. An allow-list: it keeps out internal headers
+ * (`x-gatehouse-*`), those only the edge reads (`authorization`, cookies, the acting user) and those of one connection
+ * (RFC 9110 §7.6.1).
  */
-const passedOn = [
+const passedOnNames: ReadonlySet<string> = new Set([
   'accept',
   'content-length',
   'content-type',
@@ -15,9 +16,7 @@ const passedOn = [
   'x-stream-events',
   ...sessionHeaders,
   ...Object.values(clientDialects).flatMap(({ passedHeaders }): readonly string[] => passedHeaders),
-];
-
-const passedOnNames: ReadonlySet<string> = new Set(passedOn);
+]);
 
 /** Whether services get a header from clients at every route. */
 export function isPassedOn(name: string): boolean {
@@ -30,7 +29,7 @@ export type HeaderList = string[];
 /** The client's headers that pass to a service. */
 export function requestHeaders(incoming: IncomingHttpHeaders): HeaderList {
   const headers: HeaderList = [];
-  for (const name of passedOn) {
+  for (const name of passedOnNames) {
     const value = incoming[name];
     if (typeof value === 'string') headers.push(name, value);
   }
