@@ -29,11 +29,12 @@ export interface StreamedEvent {
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-/** The code of an error in OpenAI's shape. */
+/** The code of an error in OpenAI's shape; one in the words of the provider may have none. */
 function openAiCode({ error }: Json): string | null {
   const members = (error ?? {}) as Json;
   const keys = ['message', 'type', 'code', 'param', 'request_id'];
-  return keys.every((key) => key in members) ? String(members['code']) : null;
+  if (keys.every((key) => key in members)) return String(members['code']);
+  return typeof members['message'] === 'string' && !('request_id' in members) ? 'of_provider' : null;
 }
 
 const chat: ClientDialect = {

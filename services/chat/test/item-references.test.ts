@@ -223,9 +223,9 @@ describe('an item by its id', () => {
 it.each([
   [
     'an item of the request',
-    (id: string) => [user('x'.repeat(1024 * 1024), { id }), ...Array(64).fill(named(id))],
+    (id: string) => [user('x'.repeat(1024 * 1024), { id }), ...Array<Fields>(64).fill(named(id))],
   ],
-  ['thoughts', (id: string) => Array(64).fill({ id, type: 'reasoning', summary: [] })],
+  ['thoughts', (id: string) => Array<Fields>(64).fill({ id, type: 'reasoning', summary: [] })],
 ])('%s by the same id many times are 20 MiB at most', async (_name, input) => {
   const id = anId('msg');
   await kept({ input: [user('x'.repeat(1024 * 1024), { id })] }, [messageItem('a')]);

@@ -129,7 +129,7 @@ describe('a response', () => {
     [429, 429, false],
     [500, 502, false],
   ])('that the provider answers with %i is %i, and keeps its words: %j', async (status, expected, kept) => {
-    const words = `{"error": {"type":"some_error","code":"invalid_encrypted_content","message":"of org-1"}}`;
+    const words = `{"error": {"type":"some_error","code":"some_code","message":"of org-1"}}`;
     provider.answer(whole(words, status));
     const response = await post(asking('hi'));
     const text = await response.text();

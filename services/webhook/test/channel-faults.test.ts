@@ -294,9 +294,12 @@ describe('upkeep', () => {
     await webhooks.rows(`update webhook.channel_message_keys set expires_at = now() where instance_id = $1`, [
       channel.id,
     ]);
-    expect(await deleteOldRows(system, expiredMessages)).toBe(2);
-    expect(await deleteOldRows(system, expiredKeys)).toBe(1);
+    // The service's own clean-up may have come first.
+    await deleteOldRows(system, expiredMessages);
+    await deleteOldRows(system, expiredKeys);
     expect(await messagesOf(webhooks, channel)).toEqual([]);
+    const keys = 'select 1 from webhook.channel_message_keys where instance_id = $1';
+    expect(await webhooks.rows(keys, [channel.id])).toEqual([]);
   });
 
   it('deletes conversations without messages in which nothing has happened for a day', async () => {

@@ -8,9 +8,7 @@ import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { beginning } from '../translation/framed-turns.ts';
 import { withResultsBehindCalls, firstMessage } from '../translation/ordered-turns.ts';
-
-/** Google's documented stand-in for a missing signature. */
-const standIn = 'skip_thought_signature_validator';
+import { standIn } from './content.ts';
 
 interface ContentOptions {
   /** Gemini 3 refuses calls of a turn without a signature on the first one. */

@@ -43,8 +43,14 @@ export function calledName(part: Fields): string {
   return textOf(callIn(part)?.['name']);
 }
 
-/** Google's documented stand-ins for a signature missing at the client. */
-const standIns = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']);
+/**
+ * Google's documented stand-in for the signature of another model's thought
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures).
+ */
+export const standIn = 'skip_thought_signature_validator';
+
+/** Stand-ins that clients send. */
+const standIns = new Set([standIn, 'context_engineering_is_the_way_to_go']);
 
 /** Whether a part goes back to its own vendor alone: a signature holds its thoughts. */
 export function isSigned(part: Fields): boolean {

@@ -4,14 +4,9 @@ import { factsOf } from '../model-facts.ts';
 import { isKept } from '../marked-signatures.ts';
 import { applyEdits, removeFrom, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, objectMembers, type Member } from '../wire/json-members.ts';
+import { standIn } from './content.ts';
 import { isNamed } from './fields.ts';
 import { historyOf, type HistoryPart, type PartPlace } from './history.ts';
-
-/**
- * Google's documented stand-in for the signature of another model's thought
- * (https://ai.google.dev/gemini-api/docs/thought-signatures).
- */
-export const standIn = 'skip_thought_signature_validator';
 
 type HistoryRewrite = Pick<Rewrite, 'model' | 'rulesName' | 'isTranslated' | 'keepsSignature'>;
 type Place = Pick<Member, 'valueStart' | 'valueEnd'>;

@@ -33,7 +33,7 @@ describe('a part of the history without a place', () => {
     'a picture of the model is one of the user behind it for %s',
     async (target) => {
       const { text, ignored } = await translator('gemini', target)(earlier('model', picture));
-      expect(text).toMatch(/See.*From the answer before:.*iVBORw0KGgo=.*Fine\..*Now/);
+      expect(text).toMatch(/See.*Fine\..*From the answer before:.*iVBORw0KGgo=.*Now/);
       expect(ignored).toEqual([]);
     },
   );

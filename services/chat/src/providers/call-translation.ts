@@ -80,11 +80,16 @@ export function translatedFailure(failure: ProviderFailure, translation: Transla
   });
 }
 
-/** An error of a call, as the client's API has it if it is a failure. */
-export function toClientFailure(error: unknown, translation: Translation | null): unknown {
-  return translation !== null && error instanceof ProviderFailure
-    ? translatedFailure(error, translation)
-    : error;
+/**
+ * An error of a call, as the client's API has it if it is a failure. `isNative`: whether a call without translation has
+ * the client's API; embeddings may have another one, in which their errors' bodies are.
+ */
+export function toClientFailure(error: unknown, translation: Translation | null, isNative: boolean): unknown {
+  if (!(error instanceof ProviderFailure)) return error;
+  if (translation !== null) return translatedFailure(error, translation);
+  return isNative
+    ? error
+    : new ProviderFailure(error.kind, error.provider, { ...error.details, body: undefined });
 }
 
 /** A request in the client's API, which is written once its turn has come. */

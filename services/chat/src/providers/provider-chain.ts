@@ -159,10 +159,14 @@ export class ProviderChain {
     return translationFor(api, model, { ...options, reasoningFill, betas: this.#betas.of(model, true) });
   }
 
+  #isNative(model: Model): boolean {
+    return model.api === this.#options.api && !this.#summaries.has(model);
+  }
+
   /** The operation of a model's call. */
   #operationAt(model: Model): ProviderCall['operation'] {
-    const { api, request } = this.#options;
-    const isNative = model.api === api && !this.#summaries.has(model);
+    const { request } = this.#options;
+    const isNative = this.#isNative(model);
     return request.compaction === 'path' && isNative ? 'compact' : request.operation;
   }
 
@@ -330,7 +334,7 @@ export class ProviderChain {
       await open.succeeded(answer);
       return { kind: 'object', model, bytes, text: answer.text, thoughts };
     } catch (error) {
-      return open.failed(toClientFailure(error, translation), null);
+      return open.failed(toClientFailure(error, translation, this.#isNative(model)), null);
     }
   }
 
@@ -371,7 +375,10 @@ export class ProviderChain {
       open.answered();
       return new StreamAnswer(model, stream, open);
     } catch (error) {
-      return open.failed(toClientFailure(error, translation), stream?.begunAnswer ?? null);
+      return open.failed(
+        toClientFailure(error, translation, this.#isNative(model)),
+        stream?.begunAnswer ?? null,
+      );
     }
   }
 

@@ -148,12 +148,22 @@ class SubsetRequest {
   }
 }
 
+/** Keywords of a function without parameters. */
+const emptyKeywords: ReadonlySet<string> = new Set([
+  'type',
+  'properties',
+  'required',
+  'description',
+  '$schema',
+]);
+
 function hasNoParameters(schemaJson: string): boolean {
-  const { properties, additionalProperties } = JSON.parse(schemaJson) as Fields;
+  const { additionalProperties = false, ...schema } = JSON.parse(schemaJson) as Fields;
+  const { properties } = schema;
   return (
     isFields(properties) &&
     Object.keys(properties).length === 0 &&
-    additionalProperties !== true &&
-    !isFields(additionalProperties)
+    additionalProperties === false &&
+    Object.keys(schema).every((name) => emptyKeywords.has(name))
   );
 }
