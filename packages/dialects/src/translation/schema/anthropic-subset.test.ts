@@ -158,6 +158,7 @@ it.each<[string, unknown]>([
   ],
   ['a reference to the whole', { type: 'object', properties: { a: { $ref: '#' } } }],
   ['a reference to elsewhere', { $ref: 'https://example.com/schema' }],
+  ['types of other names', { type: ['constructor', 'string'] }],
   ['several at once', { allOf: [{ properties: { a: text } }, { properties: { b: text } }] }],
 ])('has no form for %s', (_name, schema) => {
   expect(subset(schema)).toBeNull();
@@ -170,6 +171,31 @@ it('has no form for schemas with too many levels or objects', () => {
     properties: Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`p${n}`, text])),
   };
   expect([subset(deep), subset(wide)]).toEqual([null, null]);
+});
+
+it('has no form for a schema with more than 2,000 schemas in it', () => {
+  const wide = (schemas: number): unknown => ({
+    type: 'object',
+    properties: Object.fromEntries(Array.from({ length: schemas - 1 }, (_, n) => [`p${n}`, text])),
+  });
+  expect(subset(wide(2_000))).not.toBeNull();
+  expect(subset(wide(2_001))).toBeNull();
+});
+
+it('has no form for definitions that refer to one another by the thousand', () => {
+  const $defs = Object.fromEntries(
+    Array.from({ length: 3_500 }, (_, n) => [`d${n}`, n === 0 ? text : { $ref: `#/$defs/d${n - 1}` }]),
+  );
+  expect(subset({ $ref: '#/$defs/d3499', $defs })).toBeNull();
+});
+
+it('writes the properties of a type once, however often the type is named', () => {
+  const nested = (types: readonly string[], depth: number): unknown =>
+    depth === 0 ? text : { type: types, properties: { a: nested(types, depth - 1) }, required: ['a'] };
+  const length = (types: readonly string[]): number => JSON.stringify(subset(nested(types, 6))).length;
+  // Without duplicates of eight names it would be written 262,144 times.
+  expect(length(Array.from({ length: 8 }, () => 'object'))).toBe(length(['object']));
+  expect(length(['object', 'null', 'object', 'null'])).toBe(length(['object', 'null']));
 });
 
 const bound = fc.constantFrom(

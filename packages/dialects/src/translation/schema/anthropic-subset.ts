@@ -1,3 +1,4 @@
+import { maxSchemaObjects } from '../../bounds.ts';
 import { RawJson } from '../../wire/json-text.ts';
 import { isList, isObject, scalarOf, schemaTree, textOf, treeText } from './schema-tree.ts';
 import type { JsonObject, JsonTree } from './schema-tree.ts';
@@ -44,16 +45,20 @@ const stringFormats = new Set('date-time time date duration email hostname uri i
 const silent = new Set('$schema $id $anchor $comment type title description'.split(' '));
 const definitions = ['$defs', 'definitions'];
 /** Keywords of one type. */
-const typed: Readonly<Record<string, readonly string[]>> = {
-  object: 'properties required additionalProperties patternProperties minProperties maxProperties'.split(' '),
-  array: 'items prefixItems minItems maxItems uniqueItems contains'.split(' '),
-};
+const typed: ReadonlyMap<string | null, readonly string[]> = new Map([
+  [
+    'object',
+    'properties required additionalProperties patternProperties minProperties maxProperties'.split(' '),
+  ],
+  ['array', 'items prefixItems minItems maxItems uniqueItems contains'.split(' ')],
+]);
 const closed = new RawJson('false');
 
 class SubsetWriter {
   isChanged = false;
   optional = 0;
   unions = 0;
+  #objects = 0;
   readonly #root: JsonObject;
   /** Definitions by their references: whether all of the references in them were followed. */
   readonly #followed = new Map<string, boolean>();
@@ -64,7 +69,8 @@ class SubsetWriter {
 
   /** `outerType`: of the schema around a choice. */
   schema(tree: JsonTree, outerType?: JsonTree): JsonObject {
-    if (!isObject(tree)) throw new Outside();
+    this.#objects += 1;
+    if (!isObject(tree) || this.#objects > maxSchemaObjects) throw new Outside();
     if (tree.has('$ref')) return this.#reference(tree);
     const whole = onePart(tree);
     if (whole !== null) {
@@ -156,7 +162,8 @@ class SubsetWriter {
     const [, place = '', name = ''] = /^#\/(\$defs|definitions)\/([^/~%]+)$/.exec(ref) ?? [];
     const named = this.#root.get(place);
     const target = isObject(named) ? named.get(name) : undefined;
-    if (isFollowed === false || target === undefined) throw new Outside();
+    if (isFollowed === false || target === undefined || this.#followed.size >= maxSchemaObjects)
+      throw new Outside();
     this.#followed.set(ref, false);
     for (const each of referencesIn(target)) this.#follow(each);
     this.#followed.set(ref, true);
@@ -216,19 +223,19 @@ function literalsIn(tree: JsonObject): string[] {
 }
 
 function isMixed(type: JsonTree | undefined): type is readonly JsonTree[] {
-  return isList(type) && type.some((each) => (textOf(each) ?? '') in typed);
+  return isList(type) && type.some((each) => typed.has(textOf(each)));
 }
 
-/** A schema of several types, as a choice between schemas of one type each. */
+/** A schema of several types, as a choice between schemas of one type each; a repeated type makes no further choice. */
 function byTypes(tree: JsonObject, types: readonly JsonTree[]): JsonObject {
-  const names = types.map((type) => textOf(type) ?? '');
-  const inner = new Set(names.flatMap((name) => typed[name] ?? []));
-  const choices = types.map((type, index): JsonTree => {
-    const keywords = (typed[names[index] ?? ''] ?? []).flatMap((name): [string, JsonTree][] => {
+  const unique = new Map(types.map((type) => [textOf(type), type]));
+  const inner = new Set([...unique.keys()].flatMap((type) => typed.get(type) ?? []));
+  const choices = [...unique].map(([type, written]): JsonTree => {
+    const keywords = (typed.get(type) ?? []).flatMap((name): [string, JsonTree][] => {
       const value = tree.get(name);
       return value === undefined ? [] : [[name, value]];
     });
-    return new Map([['type', type] as const, ...keywords]);
+    return new Map([['type', written] as const, ...keywords]);
   });
   const outer = [...tree].filter(([name]) => name !== 'type' && !inner.has(name));
   if (outer.some(([name]) => name === 'anyOf' || name === 'oneOf')) throw new Outside();
