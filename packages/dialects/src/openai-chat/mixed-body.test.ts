@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Rewrite } from '../dialect.ts';
+import { asChat } from './mixed-body.ts';
 import { readRequest } from './request.ts';
 
 const rewrite: Rewrite = {
@@ -218,4 +219,30 @@ it('a body of 4 MiB holds up the event loop for no longer than 50 ms', () => {
   readRequest('chat', body, fields);
   // Ten times as long: machines differ.
   expect(performance.now() - startedAt).toBeLessThan(500);
+});
+
+it('calls of one turn take as long as calls of many', () => {
+  const call = { type: 'function_call', call_id: 'c', name: 'ls', arguments: '{}' };
+  const output = { type: 'function_call_output', call_id: 'c', output: 'a.txt' };
+  const leastMs = (items: readonly object[]): number => {
+    const input = Array.from({ length: 10_000 }, (_, n) => items[n % items.length]);
+    const takenMs = Array.from({ length: 5 }, () => {
+      const startedAt = performance.now();
+      asChat({ input });
+      return performance.now() - startedAt;
+    });
+    return Math.min(...takenMs);
+  };
+  const manyMs = leastMs([call, output]);
+  // It took a thousand times as long.
+  expect(leastMs([call])).toBeLessThan(50 * manyMs);
+});
+
+it("calls are put behind the client's own without a change of its list", () => {
+  const calls = [{ id: 'a', type: 'function', function: { name: 'ls', arguments: '{}' } }];
+  const uses = ['b', 'c'].map((id) => ({ type: 'tool_use', id, name: 'ls', input: {} }));
+  const content = [{ type: 'text', text: 'I look.' }, ...uses];
+  const { messages } = asChat({ messages: [{ role: 'assistant', content, tool_calls: calls }] });
+  expect(messages).toMatchObject([{ tool_calls: [{ id: 'a' }, { id: 'b' }, { id: 'c' }] }]);
+  expect(calls).toHaveLength(1);
 });

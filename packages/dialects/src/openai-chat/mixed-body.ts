@@ -107,6 +107,8 @@ function choiceOf(choice: unknown): unknown {
 /** The messages of chat for those of another API, in their order. */
 class Messages {
   readonly list: Fields[] = [];
+  /** The last list of calls made here: copying it for each call would take the square of their number. */
+  #calls: unknown[] = [];
   #items = 0;
 
   add(item: unknown, param: string): void {
@@ -146,10 +148,16 @@ class Messages {
 
   /** Calls of one turn are in one message. */
   #addCall(call: Fields): void {
-    const last = this.list.at(-1);
-    if (last?.['role'] !== 'assistant')
-      this.list.push({ role: 'assistant', content: null, tool_calls: [call] });
-    else last['tool_calls'] = [...listOf(last['tool_calls']), call];
+    let last = this.list.at(-1);
+    if (last?.['role'] !== 'assistant') {
+      last = { role: 'assistant', content: null };
+      this.list.push(last);
+    }
+    if (last['tool_calls'] !== this.#calls) {
+      this.#calls = [...listOf(last['tool_calls'])];
+      last['tool_calls'] = this.#calls;
+    }
+    this.#calls.push(call);
   }
 
   #addResult(id: unknown, output: unknown, param: string): void {
