@@ -66,9 +66,13 @@ export const maxHistoryParts = 32_768;
 /** A schema with more levels or objects is not strict. */
 export const maxSchemaDepth = 32;
 export const maxSchemaObjects = 2_000;
+/** Levels of lists in the name of a type, such as `string[][]`. A type with more is unknown. */
+export const maxListLevels = 8;
 /** References in references, and members of all schemas put together: a schema beyond it is unusable. */
 export const maxReferenceDepth = 8;
 export const maxSchemaMembers = 10_000;
+/** Texts of all schemas of properties put together, by which equal ones are found. */
+export const maxMergedChars = 1024 * 1024;
 /** A larger schema of a client isn't changed. The mending of a schema of 64 KiB takes 30 ms. */
 export const maxSchemaChars = 128 * 1024;
 export const maxMendedChars = 64 * 1024;
@@ -100,6 +104,8 @@ export const usualToolCalls = 5;
 export const maxUsageNames = 64;
 export const maxUsageEntries = 32;
 export const maxUsageChars = 256;
+/** Samplings within one call with costs of their own. */
+export const maxBilledSamplings = 1_000;
 /** UTF-16 units of a question, and of an answer, for memory. */
 export const maxMemoryChars = 32 * 1024;
 /** Tokens beyond this sample are estimated by its ratio: it takes 5 ms of English, and 125 of random CJK. */

@@ -1,4 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { maxListLevels } from '../../bounds.ts';
 import { RawJson } from '../../wire/json-text.ts';
 
 /** A schema without a clear meaning, accepted by no provider. */
@@ -172,8 +173,12 @@ function mendExclusive(schema: Fields, name: string, limit: string): void {
   Reflect.deleteProperty(schema, limit);
 }
 
+/** The end of a type with too many levels of lists, which is an unknown type. */
+const tooManyLevels = '[]'.repeat(maxListLevels + 1);
+
 function mendType(schema: Fields, value: unknown, where: Where): void {
-  const element = typeof value === 'string' ? /^(.*)\[\]$/.exec(value)?.[1] : undefined;
+  const isList = typeof value === 'string' && value.endsWith('[]') && !value.endsWith(tooManyLevels);
+  const element = isList ? value.slice(0, -2) : undefined;
   if (element !== undefined) schema['items'] ??= mended(element, within(where, 'items'));
   const names = element === undefined ? typesOf(value, where) : ['array'];
   const known = [...new Set(names.filter((name) => name !== null))];

@@ -182,7 +182,9 @@ it('says so where a schema is nested beyond the stack', () => {
 
 const many = <Value>(count: number, make: (n: number) => Value): Value[] =>
   Array.from({ length: count }, (_, n) => make(n));
-const layer = (next: string): Fields => ({ allOf: many(500, () => ({ $ref: `#/${next}` })) });
+const layer = (next: string, references = 500): Fields => ({
+  allOf: many(references, () => ({ $ref: `#/${next}` })),
+});
 
 it.each<[string, Fields]>([
   ['references that multiply', { a: layer('b'), b: layer('c'), c: layer('d'), d: top(city), $ref: '#/a' }],
@@ -197,6 +199,28 @@ it.each<[string, Fields]>([
       properties: Object.fromEntries(many(1_000, (n) => [`q${n}`, { $ref: '#/allOf/0' }])),
     },
   ],
+  [
+    'references whose names are one name',
+    {
+      allOf: [Object.fromEntries(many(1_900, (n) => [String.fromCodePoint(0x4e00 + n), true]))],
+      properties: {
+        p: { anyOf: many(1_900, (n) => ({ $ref: `#/allOf/0/${String.fromCodePoint(0x4e00 + n)}` })) },
+      },
+    },
+  ],
+  ['lists of lists in the name of a type', top({ p: { type: `string${'[]'.repeat(30_000)}` } })],
+  [
+    'references to different parts of one property',
+    {
+      ...{
+        $ref: '#/a',
+        a: layer('b', 34),
+        b: layer('c', 34),
+        c: { allOf: [{ $ref: '#/d' }, { $ref: '#/e' }] },
+      },
+      ...{ d: top({ p: { enum: many(26_000, () => 1) } }), e: top({ p: { minimum: 1 } }) },
+    },
+  ],
 ])('judges 64 KiB of %s in a moment', (_name, schema) => {
   expect(JSON.stringify(schema).length).toBeLessThan(64 * 1024);
   const takenMs = many(5, () => {
@@ -206,6 +230,31 @@ it.each<[string, Fields]>([
   });
   // It takes up to 20 ms of a processor, and took from 700 ms to years.
   expect(Math.min(...takenMs)).toBeLessThan(500);
+});
+
+it('makes names of definitions that no other definition has', () => {
+  const { schema } = judgedSchema({
+    allOf: [{ '!': { const: 1 }, '?': { const: 2 }, '*': { const: 3 } }],
+    properties: { a: { $ref: '#/allOf/0/!' }, b: { $ref: '#/allOf/0/?' }, c: { $ref: '#/allOf/0/*' } },
+    $defs: { _allOf_0_: { const: 0 }, _allOf_0__2: { const: 9 } },
+  });
+  const { properties, $defs } = schema as { properties: Record<string, { $ref: string }>; $defs: Fields };
+  const targets = Object.values(properties).map(({ $ref: ref }) => $defs[ref.slice('#/$defs/'.length)]);
+  expect(targets).toEqual([{ const: 1 }, { const: 2 }, { const: 3 }]);
+  expect($defs).toMatchObject({ _allOf_0_: { const: 0 }, _allOf_0__2: { const: 9 } });
+});
+
+it('counts choices of null at each reference to them', () => {
+  const reasonOf = (references: number): string | null =>
+    judgedSchema({ ...layer('a', references), a: { anyOf: many(3_000, () => ({ type: 'null' })) } }).reason;
+  expect([reasonOf(3), reasonOf(5)]).toEqual([null, 'input_schema has too many references.']);
+});
+
+it('takes eight levels of lists in the name of a type', () => {
+  const judged = (levels: number): unknown => judgedSchema(top({ a: `string${'[]'.repeat(levels)}` }));
+  const eight = many(8, () => null).reduce<Fields>((items) => ({ type: 'array', items }), city.city);
+  expect(judged(8)).toEqual({ schema: top({ a: eight }), reason: null });
+  expect(judged(9)).toEqual({ schema: null, reason: expect.stringContaining('unknown type') });
 });
 
 it('does not change the schema that it judges', () => {

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { inOrderOf, mendedSchema, placeOf, Unusable, type Reference } from './mended-schema.ts';
-import { maxReferenceDepth, maxSchemaMembers } from '../../bounds.ts';
+import { maxMergedChars, maxReferenceDepth, maxSchemaMembers } from '../../bounds.ts';
 
 /** Schemas of tools' arguments as providers take them: JSON Schema with an object at its top. */
 
@@ -48,6 +48,7 @@ function topOf(schema: Fields): Fields {
 class Merger {
   readonly #root: Fields;
   #left = maxSchemaMembers;
+  #leftChars = maxMergedChars;
   readonly #texts = new Map<Schema, string>();
   readonly #resolved = new Map<unknown, Schema | undefined>();
 
@@ -74,6 +75,7 @@ class Merger {
     for (const choices of [anyOf, oneOf]) {
       // No call has null as its arguments.
       const possible = listOf(choices).filter((choice) => !isFields(choice) || choice['type'] !== 'null');
+      this.#left -= listOf(choices).length - possible.length;
       if (possible.length > 0)
         parts.push(this.#oneOf(possible.map((choice) => this.membersOf(choice, depth + 1))));
     }
@@ -121,7 +123,11 @@ class Merger {
 
   /** Once for each schema, however often it is referred to. */
   #textOf(schema: Schema): string {
-    const text = this.#texts.get(schema) ?? JSON.stringify(schema);
+    const known = this.#texts.get(schema);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(schema);
+    this.#leftChars -= text.length;
+    if (this.#leftChars < 0) throw new Unusable('input_schema has too many references.');
     this.#texts.set(schema, text);
     return text;
   }
@@ -138,9 +144,12 @@ function isOfObject({ type = 'object' }: Fields): boolean {
 function lead(references: readonly Reference[], whole: Fields, top: Fields): void {
   const definitions = new Map(Object.entries(isFields(top['$defs']) ? top['$defs'] : {}));
   const paths = new Map<unknown, string>();
+  let number = definitions.size;
   const define = (ref: string, target: Schema): string => {
-    let name = ref.replaceAll(/[^\w-]+/g, '_');
-    while (definitions.has(name)) name += '_';
+    const plain = ref.replaceAll(/[^\w-]+/g, '_');
+    let name = plain;
+    // The number only grows, so all names together take one try for each definition.
+    for (; definitions.has(name); number += 1) name = `${plain}_${number}`;
     definitions.set(name, target);
     return `#/$defs/${name}`;
   };
