@@ -1,5 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { maxUsageEntries, maxUsageNames, maxUsageChars } from '../bounds.ts';
+import { maxBilledSamplings, maxUsageEntries, maxUsageNames, maxUsageChars } from '../bounds.ts';
 
 /** Usage as providers write it: objects of figures, some of them in an object or a list by modality of their own. */
 
@@ -58,15 +58,27 @@ function modalitiesIn(value: unknown): Fields[] {
     .map(({ modality, tokenCount }) => ({ modality, tokenCount }));
 }
 
-/** Anthropic's samplings within one call, each with figures of its own. */
+const billedTypes: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message']);
+
+/**
+ * Anthropic's samplings billed beside the totals of their call, up to 1,000, anywhere in its list
+ * (https://platform.claude.com/docs/en/build-with-claude/compaction).
+ */
+export function billedIterations(value: unknown): Fields[] {
+  const billed: Fields[] = [];
+  for (const each of listOf(value)) {
+    if (!isFields(each) || !billedTypes.has(each['type'])) continue;
+    if (billed.push(each) === maxBilledSamplings) break;
+  }
+  return billed;
+}
+
+/** The billed samplings, each with figures of its own. */
 function iterationsIn(value: unknown[]): Fields[] {
-  return value
-    .slice(0, maxUsageEntries)
-    .filter(isFields)
-    .map(({ cache_creation: split, ...figures }) => ({
-      ...latestReport({}, figures, true),
-      ...(isFields(split) && { cache_creation: latestReport({}, split, true) }),
-    }));
+  return billedIterations(value).map(({ cache_creation: split, ...figures }) => ({
+    ...latestReport({}, figures, true),
+    ...(isFields(split) && { cache_creation: latestReport({}, split, true) }),
+  }));
 }
 
 function isFigure(value: unknown): boolean {

@@ -1,5 +1,6 @@
 import { isTokens } from './tokens.ts';
 import { toUsage, withToolCalls, type Media, type ToolCalls, type Usage, type UsageReport } from './usage.ts';
+import { billedIterations } from './reported-usage.ts';
 import { maxUsageEntries } from '../bounds.ts';
 
 type Fields = Record<string, unknown>;
@@ -178,10 +179,9 @@ function sumOfReports(reports: readonly UsageReport[]): UsageReport {
   };
 }
 
-/** The samplings of a type within one call. */
+/** The billed samplings of a type within one call. */
 function iterationsOf({ iterations }: Fields, type: string): Fields[] {
-  const entries = Array.isArray(iterations) ? iterations.slice(0, maxUsageEntries).map(objectOf) : [];
-  return entries.filter((entry) => entry !== null).filter((entry) => entry['type'] === type);
+  return billedIterations(iterations).filter((entry) => entry['type'] === type);
 }
 
 /** Names by which Anthropic reports a call without a surcharge for its region. */

@@ -80,6 +80,19 @@ describe('compactions within a request', () => {
     expect(readUsage(sumReports(stream, compacted))).toMatchObject({ inputTokens: 406_000 });
   });
 
+  it('count behind any number of messages, in a stream as well', () => {
+    const messages = Array.from({ length: 2_000 }, () => message);
+    const advice = { type: 'advisor_message', model: 'claude-opus-5-5' };
+    const compactions = Array.from({ length: 40 }, () => compaction);
+    const long = { ...compacted, iterations: [...messages, ...compactions, ...messages, advice] };
+    const counted = { inputTokens: 23_000 + 40 * 180_000, toolCalls: { advisor: 1 } };
+    expect(readUsage(long)).toMatchObject(counted);
+    const stream = latestReport({}, long);
+    expect(stream['iterations']).toEqual([...compactions, advice]);
+    expect(readUsage(stream)).toMatchObject(counted);
+    expect(readUsage(sumReports(long, compacted))).toMatchObject({ inputTokens: 46_000 + 41 * 180_000 });
+  });
+
   it('are bounded in a stream', () => {
     const nested = {
       ...compacted,
@@ -90,7 +103,10 @@ describe('compactions within a request', () => {
       {},
       { ...compacted, iterations: Array.from({ length: 9_999 }, () => compaction) },
     );
-    expect((many['iterations'] as unknown[]).length).toBeLessThanOrEqual(32);
+    expect(many['iterations']).toHaveLength(1_000);
+    expect(readUsage({ ...compacted, iterations: Array.from({ length: 9_999 }, () => compaction) })).toEqual(
+      readUsage(many),
+    );
   });
 });
 
