@@ -1,5 +1,8 @@
 /** Limits of what the gateway reads, builds and writes. Values of an API's own format stand in its folder. */
 
+/** A longer name is no known model's: names have up to 256 characters, and what a client writes behind them. */
+export const maxNameChars = 512;
+
 /** An answer with more blocks, parts or items fails. */
 export const maxParts = 4_096;
 /** An answer with more choices or candidates fails. */

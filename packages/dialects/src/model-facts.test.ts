@@ -33,6 +33,17 @@ describe('the plain name of', () => {
   });
 });
 
+it.each([
+  `claude-${' '.repeat(300_000)}x`,
+  `${'[1m]'.repeat(75_000)}x`,
+  '1'.repeat(300_000),
+  'gemini-'.repeat(40_000),
+])('a name too long for a model is of no family, at once', (name) => {
+  const began = performance.now();
+  expect(factsOf({ name }).family).toBe('other');
+  expect(performance.now() - began).toBeLessThan(500);
+});
+
 describe('the version of', () => {
   it.each([
     ['claude-opus-4-7', 'claude', 407],

@@ -1,4 +1,6 @@
-/** Names of models as providers and hosts write them. */
+import { maxNameChars } from './bounds.ts';
+
+/** Names of models as clients, providers and hosts write them. */
 
 /** Makers of models with rules known by name. `gpt-oss`: OpenAI's open models, which take other fields. */
 export const modelFamilies = [
@@ -6,14 +8,32 @@ export const modelFamilies = [
 ];
 export type ModelFamily = (typeof modelFamilies)[number] | 'other';
 
+const longMark = '[1m]';
+
+/**
+ * A name without the `[1m]` by which clients like Claude Code ask for a context of a million tokens
+ * (https://code.claude.com/docs/en/model-config). It is no part of any provider's name.
+ */
+export function withoutLong(name: string): string {
+  if (name.length > maxNameChars) return name;
+  let plain = name;
+  let end = name.trimEnd();
+  while (end.slice(-longMark.length).toLowerCase() === longMark) {
+    plain = end.slice(0, -longMark.length).trimEnd();
+    end = plain;
+  }
+  return plain;
+}
+
 /**
  * A model's name without the vendor's path, region, version of a host, date and `[1m]`, in lower case:
  * `us.anthropic.claude-opus-4-7-20260101-v1:0`, `anthropic/claude-opus-4-7@20260101` and
  * `arn:aws:bedrock:…:inference-profile/us.anthropic.claude-opus-4-7` are `claude-opus-4-7`.
+ * A longer name than any model's has no plain one.
  */
 export function plainName(name: string): string {
-  return (name.toLowerCase().split('/').at(-1) ?? '')
-    .replace(/(?:\s*\[1m\])+\s*$/, '')
+  if (name.length > maxNameChars) return '';
+  return withoutLong(name.toLowerCase().split('/').at(-1) ?? '')
     .replace(/^ft:/, '')
     .replace(/^(?:[a-z][a-z\d-]*\.)+(?=[a-z])/, '')
     .replace(/(?<!claude)-v\d+:\d+$/, '')

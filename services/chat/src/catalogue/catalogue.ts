@@ -3,10 +3,11 @@ import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import { z } from 'zod';
+import { withoutLong } from '@gatehouse/dialects/model-names';
 import { limitNames } from '@gatehouse/dialects/request-additions';
 import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelPrice } from './catalogue-price.ts';
-import { isNameOrPattern, isPattern, ModelNames, upstreamBehind, withoutLong } from './model-names.ts';
+import { isNameOrPattern, isPattern, ModelNames, upstreamBehind } from './model-names.ts';
 import { factsBy, familyBehind, isKnownFamily, unknownFamily } from './facts-by.ts';
 import {
   hasEmbeddings,

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { Catalogue } from './catalogue.ts';
 import { Pricing } from './pricing.ts';
-import { modelTarget } from './target.ts';
+import { agentRef, modelTarget } from './target.ts';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 
 const providers = [
@@ -54,6 +54,17 @@ describe('a name', () => {
     ['[1m]', undefined],
   ])('%j that asks for a long context is that of the model %s', (name, upstream) => {
     expect(upstreamOf(name)).toBe(upstream);
+  });
+
+  it.each([
+    ['spaces', `claude-${' '.repeat(300_000)}x`],
+    ['marks', `claude-${'[1m]'.repeat(75_000)}x`],
+    ['marks at its end', `opus${' [1m]'.repeat(60_000)}`],
+  ])('of many %s leads nowhere at once', (_, name) => {
+    const began = performance.now();
+    expect(upstreamOf(name)).toBeUndefined();
+    expect(agentRef(`agent:${name}`)).toBe(name);
+    expect(performance.now() - began).toBeLessThan(500);
   });
 
   it('with the same end in the catalogue is its own', () => {

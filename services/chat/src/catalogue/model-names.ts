@@ -11,14 +11,6 @@ export function isNameOrPattern(text: string): boolean {
   return !text.slice(0, -1).includes('*');
 }
 
-/**
- * A name without the `[1m]` by which clients like Claude Code ask for a context of a million tokens
- * (https://code.claude.com/docs/en/model-config). It is no part of any provider's name.
- */
-export function withoutLong(name: string): string {
-  return name.replace(/(?:\s*\[1m\])+\s*$/i, '');
-}
-
 /** The id of the catalogue behind a name. */
 export interface NameMatch {
   id: string;

@@ -6,7 +6,7 @@ import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
-import { withoutLong } from './model-names.ts';
+import { withoutLong } from '@gatehouse/dialects/model-names';
 import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 import { hasEmbeddings, type Provider } from './provider-schema.ts';
 

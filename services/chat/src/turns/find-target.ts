@@ -12,7 +12,7 @@ import {
   type ResolvedAgent,
   type Target,
 } from '../catalogue/target.ts';
-import { withoutLong } from '../catalogue/model-names.ts';
+import { withoutLong } from '@gatehouse/dialects/model-names';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { ProviderRegistry } from '../providers/registry.ts';
