@@ -3,27 +3,21 @@ import type { Model } from '../catalogue/catalogue.ts';
 import { awsException, errorIn } from './error-fields.ts';
 import type { Absence, ProviderFailure } from './provider-failure.ts';
 
-/** Azure's code for a deployment that was deleted (https://github.com/BerriAI/litellm/issues/21377). */
-const deletedDeployment = 'DeploymentNotFound';
-
 /**
- * Codes and types of errors about a model, by which servers answer 400 as well as 404: OpenAI's, Azure's, Groq's
- * (https://console.groq.com/docs/deprecations), Mistral's, Together's and GitHub Models'.
+ * Codes and types of errors about a missing model: OpenAI's, Azure's for a deployment that was deleted
+ * (https://github.com/BerriAI/litellm/issues/21377), Groq's (https://console.groq.com/docs/deprecations), Mistral's,
+ * Together's and GitHub Models'.
  */
-const modelCodes: ReadonlySet<string> = new Set([
-  deletedDeployment,
-  'ModelNotFound',
-  'OperationNotSupported',
-  'ResourceNotFoundException',
-  'invalid_model',
-  'model_decommissioned',
-  'model_not_available',
-  'model_not_found',
-  'model_not_supported',
-  'unavailable_model',
-  'unknown_model',
+const missingCodes = [
+  ...['DeploymentNotFound', 'ModelNotFound', 'model_decommissioned', 'model_not_available'],
+  ...['model_not_found', 'unavailable_model', 'unknown_model'],
+];
+/** Codes of the same servers about a model, with 400 as well as 404. Some of them may be about the request. */
+const modelCodes: readonly unknown[] = [
+  ...missingCodes,
+  ...['OperationNotSupported', 'ResourceNotFoundException', 'invalid_model', 'model_not_supported'],
   'unsupported_model',
-]);
+];
 
 /**
  * Beginnings of messages about a model, from servers whose 400 has no code for it: Bedrock
@@ -38,15 +32,19 @@ const clientObjects =
   /\b(?:batch|cached ?content|container|conversation|file|image|item|prompt|response|skill|url|vector store)s?\b/i;
 const saysModel = /\b(?:deployment|model)s?\b/i;
 
-/** The absence of a deployment as an error shows it; null for an error with another cause. */
-export function absenceIn(status: number, body: unknown, headers: Fields, model: string): Absence | null {
+/**
+ * The absence of a deployment as an error shows it; null for an error with another cause. Words make none certain: they
+ * may repeat those of the request.
+ */
+export function absenceIn(status: number, body: unknown, headers: Fields): Absence | null {
   const { whole, error } = errorIn(body);
   const message = messageOf(error, whole);
   const names = [error['code'], error['type'], awsException(whole, headers)];
-  const isCoded = names.some((name) => typeof name === 'string' && modelCodes.has(name));
+  const isCoded = names.some((name) => modelCodes.includes(name));
   if (status === 404 || status === 410) {
-    if (!isCoded && isOfClient(error['param'], message)) return null;
-    return names.includes(deletedDeployment) || namesModel(message, model) ? 'certain' : 'likely';
+    const ofClient = isOfClient(error['param'], message);
+    if (!isCoded && ofClient) return null;
+    return !ofClient && missingCodes.some((code) => names.includes(code)) ? 'certain' : 'likely';
   }
   return status === 400 && (isCoded || modelWords.test(message)) ? 'likely' : null;
 }
@@ -73,14 +71,4 @@ function messageOf(error: Fields, whole: Fields): string {
 function isOfClient(param: unknown, message: string): boolean {
   if (typeof param === 'string' && param !== '' && param !== 'model') return true;
   return clientObjects.test(message) && !saysModel.test(message);
-}
-
-/** Whether a message has the name of a model in it, and not as a part of a longer name. */
-function namesModel(message: string, model: string): boolean {
-  for (let at = message.indexOf(model); at >= 0; at = message.indexOf(model, at + 1)) {
-    const before = message.slice(Math.max(0, at - 1), at);
-    const behind = message.slice(at + model.length, at + model.length + 2);
-    if (!/[\w-]/.test(before) && !/^(?:[\w-]|[.:@]\w)/.test(behind)) return true;
-  }
-  return false;
 }

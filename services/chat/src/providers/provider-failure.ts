@@ -10,8 +10,8 @@ type ErrorText = readonly [code: ErrorCode, text: string];
 const unreachable: ErrorText = ['provider_unreachable', 'The provider {} could not be reached.'];
 
 /**
- * How sure it is by an error that a provider lacks the deployment: `certain` if the error names the deployment or is
- * Azure's own for it, so no request can cause it; `likely` for others.
+ * How sure it is by an error that a provider lacks the deployment: `certain` by the provider's own code for it, so no
+ * request can cause it; `likely` for others.
  */
 export type Absence = 'certain' | 'likely';
 

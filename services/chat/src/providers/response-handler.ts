@@ -230,7 +230,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
       // Others may name the account of the platform.
       ...(concernsRequest(status) ? words : { isOverload: words.isOverload }),
       ...(isKept && { body: bytes }),
-      ...{ status, absence: absenceIn(status, body, headers, this.#call.model) ?? undefined },
+      ...{ status, absence: absenceIn(status, body, headers) ?? undefined },
       retryAfterMs: retryAfterMs ?? words.retryAfterMs,
     });
   }
