@@ -12,6 +12,10 @@ export class RecentMap<Value extends object> {
     return this.#entries.values();
   }
 
+  get(key: string): Value | undefined {
+    return this.#entries.get(key);
+  }
+
   /** The value of a key, made if absent. */
   getOrMake(key: string, make: () => Value): Value {
     const known = this.#entries.get(key);

@@ -36,8 +36,12 @@ export const catalogueBytes = 2 * 1024 * 1024;
  * over.
  */
 export const maxNamed = 1_000;
-/** Hints refused by a deployment; the oldest is sent again. */
+/** Hints of a tenant refused by a deployment. Further ones are sent again, and refused each time. */
 export const maxRefusedNames = 64;
+/** Deployments that have refused hints of a tenant: 300 kB. The one unused for the longest time starts over. */
+export const maxRefusing = 32;
+/** Calls of a model for one request, each without more of what the one before was refused for. */
+export const maxMends = 8;
 /** The same of tenants' own keys: about 20 MB. */
 export const maxTenantKeys = 10_000;
 /** Deployments in the report of a replica; further ones count as unused there. */

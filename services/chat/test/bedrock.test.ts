@@ -152,6 +152,17 @@ describe('messages with a model of Bedrock', () => {
     ]);
   });
 
+  it('end with the refusal of a server that refuses other names each time', async () => {
+    const refusals = Array.from({ length: 40 }, (_, n) =>
+      whole({ message: `Unexpected value(s) \`beta-${n}\` for the \`anthropic-beta\` header.` }, 400, {
+        'x-amzn-errortype': 'ValidationException',
+      }),
+    );
+    provider.answer(...refusals);
+    expect((await post(asking({ model: 'retried' }))).status).toBe(400);
+    expect(provider.received).toHaveLength(9);
+  });
+
   it('are streamed as Anthropic’s events, byte for byte, wherever the frames are cut', async () => {
     const bytes = Buffer.concat(frames);
     for (const pieces of [frames, [bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {

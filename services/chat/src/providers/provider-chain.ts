@@ -127,7 +127,7 @@ export class ProviderChain {
       const repeats = new Repeats(model.provider.max_retries);
       while (this.#isWorthACall(index)) {
         const outcome = await this.#attempt(model);
-        if (this.#mends.some((mend) => mend.isNeededAfter(outcome, model))) continue;
+        if (repeats.mends(() => this.#mends.some((mend) => mend.isNeededAfter(outcome, model)))) continue;
         if (outcome instanceof AppError) {
           refusal ??= outcome;
           this.#options.record.passOver(model, outcome);

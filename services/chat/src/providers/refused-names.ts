@@ -1,8 +1,7 @@
-import { cacheKey } from '@gatehouse/kit/cache-key';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { hourMs } from '@gatehouse/kit/bounds';
 import { RecentMap } from '@gatehouse/kit/recent-map';
-import { maxNamed, maxRefusedNames } from '../bounds.ts';
+import { maxNamed, maxRefusedNames, maxRefusing } from '../bounds.ts';
 import { deploymentName, type Model } from '../catalogue/catalogue.ts';
 
 const nothing: ReadonlySet<string> = new Set();
@@ -18,27 +17,26 @@ interface Refused {
  */
 export class RefusedNames {
   readonly #now: () => number;
-  readonly #byCall = new RecentMap<{ refused: Refused | null }>(maxNamed);
+  /** By tenant and deployment, from the first refusal on. */
+  readonly #tenants = new RecentMap<RecentMap<Refused>>(maxNamed);
 
   constructor(now: () => number = monotonicMs) {
     this.#now = now;
   }
 
   namesOf(model: Model, tenantId: string): ReadonlySet<string> {
-    const { refused } = this.#entry(model, tenantId);
-    return refused === null || refused.until <= this.#now() ? nothing : refused.names;
+    const refused = this.#tenants.get(tenantId)?.get(deploymentName(model));
+    return refused === undefined || refused.until <= this.#now() ? nothing : refused.names;
   }
 
-  /** Returns whether a name is new. */
+  /** Returns whether a name is new, and there is room for it. */
   add(model: Model, tenantId: string, names: readonly string[]): boolean {
     const known = this.namesOf(model, tenantId);
-    if (names.every((name) => known.has(name))) return false;
-    const all = new Set([...known, ...names].slice(-maxRefusedNames));
-    this.#entry(model, tenantId).refused = { names: all, until: this.#now() + hourMs };
+    const all = new Set([...new Set([...known, ...names])].slice(0, maxRefusedNames));
+    if (all.size === known.size) return false;
+    const deployments = this.#tenants.getOrMake(tenantId, () => new RecentMap(maxRefusing));
+    const refused = deployments.getOrMake(deploymentName(model), () => ({ names: nothing, until: 0 }));
+    Object.assign(refused, { names: all, until: this.#now() + hourMs });
     return true;
-  }
-
-  #entry(model: Model, tenantId: string): { refused: Refused | null } {
-    return this.#byCall.getOrMake(cacheKey(deploymentName(model), tenantId), () => ({ refused: null }));
   }
 }

@@ -1,3 +1,4 @@
+import { maxMends } from '../bounds.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 
 const firstMs = 250;
@@ -22,9 +23,17 @@ export class Repeats {
   readonly #max: number;
   #retries = 0;
   #isRenewed = false;
+  #mends = 0;
 
   constructor(max: number) {
     this.#max = max;
+  }
+
+  /** Whether a changed request is sent at once, as `isNeeded` says; no more than a few times. */
+  mends(isNeeded: () => boolean): boolean {
+    if (this.#mends >= maxMends || !isNeeded()) return false;
+    this.#mends += 1;
+    return true;
   }
 
   /** How long to wait before the next call; null without one. A call with renewed credentials is no retry. */
