@@ -18,8 +18,10 @@ export const keepAliveMs = 4_000;
 export const smallAnswerBytes = 64 * 1024;
 /** Hints with a structure of their own are read so far. */
 export const maxHintBytes = 64 * 1024;
-/** Messages of larger requests are not searched for hints that a host refuses: 8 MiB take 30 ms. */
+/** Messages of larger requests, and larger lists of tools, are not searched for refused hints: 8 MiB take 30 ms. */
 export const maxWalkedBytes = 8 * 1024 * 1024;
+/** The same for lists with more elements and members of them, within 20 ms. */
+export const maxWalkedParts = 20_000;
 /** A larger request body goes to a provider in parts, which are free once sent. */
 export const smallBodyBytes = 64 * 1024;
 /** A description of a file or a batch, and an answer or embeddings for another service, fail beyond it. */

@@ -32,7 +32,8 @@ it('names beyond the bound displace no others, and are not new', () => {
   const refused = new RefusedNames();
   expect(refused.add(model, tenant, names(maxRefusedNames - 1))).toBe(true);
   expect(refused.add(model, tenant, ['n-0', 'last', 'first too many'])).toBe(true);
-  for (let n = 0; n < 3; n += 1) expect(refused.add(model, tenant, names(9, maxRefusedNames + n))).toBe(false);
+  for (let n = 0; n < 3; n += 1)
+    expect(refused.add(model, tenant, names(9, maxRefusedNames + n))).toBe(false);
   expect([...refused.namesOf(model, tenant)]).toEqual([...names(maxRefusedNames - 1), 'last']);
 });
 

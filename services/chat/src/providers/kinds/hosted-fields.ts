@@ -2,7 +2,7 @@ import { removeMembers, type Edit } from '@gatehouse/dialects/wire/json-edits';
 import { elementsOf, named, objectMembers, type Member } from '@gatehouse/dialects/wire/json-members';
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import { isFields, listOf } from '@gatehouse/kit/fields';
-import { maxHintBytes, maxWalkedBytes } from '../../bounds.ts';
+import { maxHintBytes, maxWalkedBytes, maxWalkedParts } from '../../bounds.ts';
 
 /**
  * A hint in a request with messages that hosts refuse without its beta (`Extra inputs are not permitted`). Fields that
@@ -100,14 +100,21 @@ function treeOf(some: readonly HostedField[]): Branch {
 
 const tree = treeOf(fields);
 const treeWithoutMessages = treeOf(fields.filter(({ path }) => path[0] !== 'messages'));
+const treeWithoutLists = treeOf(fields.filter(({ path }) => !path.includes('[]')));
 
 /** An object in which fields stand, and the names to be taken out of it. */
 interface FieldHolder {
   members: readonly Member[];
-  cut: Set<string>;
+  /** Made with the first name. */
+  cut: Set<string> | null;
   /** The object that holds it as a member; null in a list. */
   parent: FieldHolder | null;
   name: string;
+}
+
+function cutFrom(holder: FieldHolder, name: string): void {
+  holder.cut ??= new Set();
+  holder.cut.add(name);
 }
 
 interface FieldPlace {
@@ -127,16 +134,20 @@ interface Cut {
 /** The fields of the table that stand in a request. */
 export class HostedFields {
   readonly #body: Buffer;
-  readonly #places: FieldPlace[] = [];
-  readonly #holders: FieldHolder[] = [];
+  #places: FieldPlace[] = [];
+  #holders: FieldHolder[] = [];
+  /** Elements and members that may still be walked over; negative once there were more. */
+  #partsLeft = maxWalkedParts;
 
   /** `members`: those of the request. */
   constructor(body: Buffer, members: readonly Member[]) {
     this.#body = body;
-    this.#see(
-      { members, cut: new Set(), parent: null, name: '' },
-      walksMessages(body) ? tree : treeWithoutMessages,
-    );
+    // A list loses all of its hints or keeps them.
+    for (const branch of treesFor(body, members)) {
+      [this.#places, this.#holders, this.#partsLeft] = [[], [], maxWalkedParts];
+      this.#see({ members, cut: null, parent: null, name: '' }, branch);
+      if (this.#partsLeft >= 0) return;
+    }
   }
 
   get all(): HostedField[] {
@@ -150,14 +161,18 @@ export class HostedFields {
   cut({ fields, names, lacks }: Cut, edits: Edit[]): string[] {
     const inside: string[] = [];
     for (const { field, holder, member } of this.#places) {
-      if (fields.has(field)) holder.cut.add(member.name);
+      if (fields.has(field)) cutFrom(holder, member.name);
       else if (field.path[0] === 'context_management' && this.#cutEdits(holder, member, { lacks, edits }))
         inside.push(nameOf(field));
     }
-    for (const name of names) this.#holders[0]?.cut.add(name);
-    for (const holder of this.#holders.toReversed())
-      if (holder.members.every(({ name }) => holder.cut.has(name))) holder.parent?.cut.add(holder.name);
-    for (const holder of this.#holders) if (!isGone(holder)) removeMembers(holder.members, holder.cut, edits);
+    const [root] = this.#holders;
+    if (root !== undefined) for (const name of names) cutFrom(root, name);
+    for (const holder of this.#holders.toReversed()) {
+      const isEmptied = holder.members.every(({ name }) => holder.cut?.has(name) === true);
+      if (isEmptied && holder.parent !== null) cutFrom(holder.parent, holder.name);
+    }
+    for (const holder of this.#holders)
+      if (holder.cut !== null && !isGone(holder)) removeMembers(holder.members, holder.cut, edits);
     return inside;
   }
 
@@ -178,7 +193,7 @@ export class HostedFields {
         ),
     );
     if (left.length === all.length) return false;
-    if (left.length === 0) holder.cut.add(name);
+    if (left.length === 0) cutFrom(holder, name);
     else edits.push({ at: valueStart, until: valueEnd, text: JSON.stringify({ ...value, edits: left }) });
     return true;
   }
@@ -195,16 +210,20 @@ export class HostedFields {
 
   #descend(from: number, branch: Branch, { holder, name }: { holder: FieldHolder; name: string }): void {
     const elements = branch.under.get('[]');
-    if (this.#body[from] === openBrace) {
-      const members = objectMembers(this.#body, { from });
-      this.#see({ members, cut: new Set(), parent: holder, name }, branch);
-    } else if (this.#body[from] === openBracket && elements !== undefined) {
-      for (const start of elementsOf(this.#body, from))
-        if (this.#body[start] === openBrace) {
-          const members = objectMembers(this.#body, { from: start });
-          this.#see({ members, cut: new Set(), parent: null, name: '' }, elements);
-        }
-    }
+    if (this.#body[from] === openBrace) this.#seeObject(from, branch, { parent: holder, name });
+    else if (this.#body[from] === openBracket && elements !== undefined)
+      for (const start of elementsOf(this.#body, from)) {
+        this.#partsLeft -= 1;
+        if (this.#partsLeft < 0) return;
+        if (this.#body[start] === openBrace) this.#seeObject(start, elements, { parent: null, name: '' });
+      }
+  }
+
+  #seeObject(from: number, branch: Branch, at: Pick<FieldHolder, 'parent' | 'name'>): void {
+    if (this.#partsLeft < 0) return;
+    const members = objectMembers(this.#body, { from, max: this.#partsLeft });
+    this.#partsLeft -= members.length;
+    if (this.#partsLeft >= 0) this.#see({ members, cut: null, ...at }, branch);
   }
 
   #isMeant({ values }: HostedField, { valueStart, valueEnd }: Member): boolean {
@@ -216,7 +235,15 @@ export class HostedFields {
 
 /** Whether an object above is taken out as a whole. */
 function isGone({ parent, name }: FieldHolder): boolean {
-  return parent !== null && (parent.cut.has(name) || isGone(parent));
+  return parent !== null && (parent.cut?.has(name) === true || isGone(parent));
+}
+
+/** Trees to walk by, each if the one before took too long. */
+function treesFor(body: Buffer, members: readonly Member[]): readonly Branch[] {
+  const lists = members.filter(({ name }) => name === 'tools' || name === 'system');
+  const bytes = lists.reduce((sum, { valueStart, valueEnd }) => sum + valueEnd - valueStart, 0);
+  if (bytes > maxWalkedBytes) return [treeWithoutLists];
+  return [...(walksMessages(body) ? [tree] : []), treeWithoutMessages, treeWithoutLists];
 }
 
 /** A walk through all messages is long, and fields there are seldom. */

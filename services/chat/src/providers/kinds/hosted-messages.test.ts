@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { maxWalkedBytes } from '../../bounds.ts';
 import { fieldsAt, nameOf } from './hosted-fields.ts';
 import { allBetas, betasIn, hostedMessages, type HostBetas } from './hosted-messages.ts';
 
@@ -170,6 +171,27 @@ describe('a hint without its beta', () => {
       },
       ['context_management'],
     ]);
+  });
+
+  const many = <Element>(element: Element): Element[] => Array.from({ length: 400_000 }, () => element);
+  it.each([
+    ['tools', { tools: [{ defer_loading: true }, ...many({})] }],
+    ['values', { system: [{ cache_control: scoped }, ...many(1)] }],
+    ['members', { tools: [Object.assign({ defer_loading: true }, many(1))] }],
+    ['bytes', { tools: [{ defer_loading: true, description: 'x'.repeat(maxWalkedBytes) }] }],
+  ])('stays in a list of too many %s, while others are left out', (_, request) => {
+    const list = JSON.stringify(request).slice(1, -1);
+    const [text, dropped] = fitted(`{"max_tokens":1,"speed":"fast",${list}}`);
+    expect(text === `{"max_tokens":1,${list},"anthropic_version":"host-1"}`).toBe(true);
+    expect(dropped).toEqual(['speed']);
+  });
+
+  it('is left out of tools beside too many messages', () => {
+    const messages = Array.from({ length: 10_000 }, () => ({ role: 'user', content: 'x' }));
+    const tools = [{ name: 'a', defer_loading: true, input_schema: { properties: { scope: {} } } }];
+    const [left, dropped] = cut({ messages, tools });
+    expect(left['tools']).toEqual([{ name: 'a', input_schema: { properties: { scope: {} } } }]);
+    expect(dropped).toEqual(['tools.defer_loading']);
   });
 
   it('keeps other values of a field', () => {
