@@ -36,7 +36,7 @@ export interface KnownFacts extends ModelVersion {
   takesOutputSchema: boolean;
   /** Whether tools and a format of the answer may stand in one request. */
   takesToolsWithFormat: boolean;
-  /** Whether chat completions refuse its tools beside any effort but `none`. */
+  /** Whether chat completions refuse its tools while it thinks. */
   toolsNeedNoEffort: boolean;
   /** Whether it checks the signatures of its own calls. */
   checksCallSignatures: boolean;

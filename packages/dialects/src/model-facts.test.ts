@@ -64,7 +64,10 @@ describe('the version of', () => {
     ['gpt-oss-120b', 'gpt-oss', null],
     ['gemini-2.5-pro', 'gemini', 205],
     ['gemini-3-pro-preview', 'gemini', 300],
-    ['gemini-pro-latest', 'gemini', null],
+    ['gemini-pro-latest', 'gemini', 9_999],
+    ['claude-sonnet-latest', 'claude', 9_999],
+    ['codex-mini-latest', 'openai', null],
+    ['kimi-latest', 'kimi', null],
     ['nova-pro', 'nova', null],
     ['my-claude-proxy-gpt-5', 'other', null],
     ['deepseek-v3.2-exp', 'deepseek', 302],
@@ -73,6 +76,13 @@ describe('the version of', () => {
   ])('%s is of %s %j', (name, family, version) => {
     expect(versionOf(name)).toEqual({ family, version });
   });
+});
+
+it('the newest model, whichever it is, has the facts of its newest version', () => {
+  const gemini = factsOf({ name: 'gemini-flash-latest' });
+  expect(gemini).toMatchObject({ checksCallSignatures: true, takesPrefill: false });
+  const claude = factsOf({ name: 'claude-opus-latest' });
+  expect({ ...claude, version: 505 }).toEqual(factsOf({ name: 'claude-opus-5-5' }));
 });
 
 it('a name of the operator stands for the rules of another', () => {

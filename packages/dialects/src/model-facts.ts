@@ -46,6 +46,11 @@ export function originOf(model: { name: string } & FactsOverlay): string {
   return `converse=${encodeURIComponent(model.name).replaceAll('.', '%2E').slice(0, maxOriginChars)}`;
 }
 
+/** Whether a model thinks by this effort of a request; null for a request without an effort. */
+export function thinksBy(effort: string | null, { thinksByDefault }: KnownFacts): boolean {
+  return effort === null ? thinksByDefault : effort !== 'none';
+}
+
 /** The rules for a name. */
 export function rowsFor(name: string): readonly FactsRow[] {
   const plain = plainName(name);

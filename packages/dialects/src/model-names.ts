@@ -72,6 +72,14 @@ const patterns: readonly (readonly [ModelFamily, ...RegExp[]])[] = [
   ['grok', /(?:^|[^a-z\d])grok-(\d)(?:[.-](\d{1,2}))?(?!\d)/, /(?:^|[^a-z\d])grok(?![a-z\d])/],
 ];
 
+/**
+ * Families with names such as `gemini-flash-latest` for the newest model, whichever it is
+ * (https://ai.google.dev/gemini-api/docs/models#latest).
+ */
+const withNewest: ReadonlySet<ModelFamily> = new Set(['claude', 'gemini']);
+/** The version of the newest model, above all numbers in names. */
+const newest = 9_999;
+
 const unknown: ModelVersion = { family: 'other', version: null };
 
 /**
@@ -88,6 +96,8 @@ export function versionOf(plain: string): ModelVersion {
   });
   const [one] = matches.length > 1 ? matches.filter(({ match }) => match.index === 0) : matches;
   if (one === undefined) return unknown;
-  const [, major, minor = '0'] = one.match;
-  return { family: one.family, version: major === undefined ? null : Number(major) * 100 + Number(minor) };
+  const { family, match } = one;
+  const [, major, minor = '0'] = match;
+  if (major !== undefined) return { family, version: Number(major) * 100 + Number(minor) };
+  return { family, version: plain.endsWith('-latest') && withNewest.has(family) ? newest : null };
 }

@@ -42,6 +42,7 @@ export const defaults: Omit<KnownFacts, keyof ModelVersion> = {
 const claudeDocs = 'https://platform.claude.com/docs/en';
 const bedrockDocs = 'https://docs.aws.amazon.com/bedrock/latest/userguide';
 const day = '2026-11-29';
+const today = '2026-11-30';
 
 /** Anthropic's models. A newer version takes the facts of the newest one that is known. */
 const claude: readonly FactsRow[] = [
@@ -148,6 +149,7 @@ const claude: readonly FactsRow[] = [
     ...{ source: `${bedrockDocs}/prompt-caching.html`, read: day },
   },
   {
+    // Opus 4.1 has it by a beta alone.
     ...{ family: 'claude', to: 404 },
     facts: { takesOutputSchema: false },
     ...{ source: `${claudeDocs}/build-with-claude/structured-outputs`, read: day },
@@ -161,13 +163,6 @@ const claude: readonly FactsRow[] = [
     ...{ family: 'claude', to: 306 },
     facts: { reasoning: false },
     ...{ source: `${claudeDocs}/build-with-claude/extended-thinking`, read: day },
-  },
-  {
-    ...{ family: 'claude', to: 404 },
-    // Opus 4.1 has it by a beta alone.
-    facts: { takesOutputSchema: false },
-    source: 'https://platform.claude.com/docs/en/build-with-claude/structured-outputs',
-    read: '2026-11-29',
   },
   {
     family: 'claude',
@@ -187,8 +182,8 @@ const openAiEfforts = 'https://learn.microsoft.com/en-us/javascript/api/@azure/a
 /** OpenAI's models. Variants for chats don't think; those for code, and `pro`, think always. */
 const openai: readonly FactsRow[] = [
   {
-    ...{ family: 'openai', names: /chat|gpt-(?:[34](?!\d)|35)/ },
-    facts: { reasoning: false, sampling: 'all' },
+    ...{ family: 'openai', names: /^chatgpt|-chat(?:-latest)?$|gpt-(?:[34](?!\d)|35)/ },
+    facts: { reasoning: false, thinksByDefault: false, sampling: 'all' },
     ...{ source: openAiCatalogue, read: day },
   },
   {
@@ -200,6 +195,21 @@ const openai: readonly FactsRow[] = [
     ...{ family: 'openai', from: 500, to: 500, names: /-pro/ },
     facts: { thinkingSize: { by: 'effort', words: ['high'] }, sampling: 'none' },
     ...{ source: openAiEfforts, read: day },
+  },
+  {
+    ...{ family: 'openai', from: 502, names: /-pro/ },
+    facts: { thinkingSize: { by: 'effort', words: ['medium', 'high', 'xhigh'] } },
+    ...{ source: 'https://github.com/anomalyco/models.dev/pull/2351', read: today },
+  },
+  {
+    ...{ family: 'openai', from: 502, names: /-codex/ },
+    facts: { thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh'] } },
+    ...{ source: 'https://github.com/anomalyco/models.dev/pull/2472', read: today },
+  },
+  {
+    ...{ family: 'openai', from: 501, names: /-codex-max/ },
+    facts: { thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh'] } },
+    ...{ source: 'https://github.com/openai/codex/pull/7449', read: today },
   },
   {
     ...{ family: 'openai', from: 500, names: /-(?:pro|codex)/ },
@@ -224,11 +234,19 @@ const openai: readonly FactsRow[] = [
   },
   {
     ...{ family: 'openai', from: 506, to: 599 },
-    facts: {
-      toolsNeedNoEffort: true,
-      thinkingSize: { by: 'effort', words: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] },
-    },
+    facts: { thinkingSize: { by: 'effort', words: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] } },
     ...{ source: 'https://github.com/itzcrazykns/vane/issues/1173', read: day },
+  },
+  {
+    ...{ family: 'openai', from: 504, to: 599 },
+    facts: { toolsNeedNoEffort: true },
+    ...{ source: 'https://github.com/openai/openai-openapi/issues/541', read: today },
+  },
+  {
+    // From GPT-5.5 on, the effort is `medium` without a word.
+    ...{ family: 'openai', from: 501, to: 504 },
+    facts: { thinksByDefault: false },
+    ...{ source: 'https://github.com/BerriAI/litellm-docs/pull/1064', read: today },
   },
   {
     ...{ family: 'openai', from: 502 },
@@ -259,6 +277,7 @@ const openai: readonly FactsRow[] = [
     family: 'openai',
     facts: {
       reasoning: true,
+      thinksByDefault: true,
       thinkingSize: { by: 'effort', words: ['low', 'medium', 'high'] },
       sampling: 'none',
       limitField: 'max_completion_tokens',

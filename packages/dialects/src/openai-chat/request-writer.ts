@@ -1,10 +1,11 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { factsOf } from '../model-facts.ts';
+import { factsOf, thinksBy } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { chatIds, withFittingIds } from '../translation/call-ids.ts';
 import type { Conversation, Effort, OutputFormat, Tool } from '../translation/conversation.ts';
 import type { ModelFamily } from '../model-names.ts';
 import { effortOf, nearestEffort } from '../translation/effort.ts';
+import { framed, type Frame } from '../translation/framed-turns.ts';
 import { limitOf } from '../translation/limits.ts';
 import { namingJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
@@ -22,14 +23,16 @@ export function* writeRequest(
   const { output, stop, stream, tools, parallel } = conversation;
   const limit = limitOf(conversation, facts, dropped);
   const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
-  const messages = yield* writeMessages(turns, { facts, dropped });
+  const placed = factsOf(facts).takesPrefill ? turns : framed(turns, withoutPrefill, dropped);
+  const messages = yield* writeMessages(placed, { facts, dropped });
   const effort = effortWithTools(conversation, facts, dropped);
+  const isThinking = thinksBy(effort, factsOf(facts));
   return {
     model: facts.name,
     messages,
     ...(limit !== null && { [facts.tokenLimit ?? 'max_completion_tokens']: limit }),
     ...(stop.length > 0 && { stop }),
-    ...samplingBy(samplingNames, conversation, { facts, isThinking: effort !== 'none', dropped }),
+    ...samplingBy(samplingNames, conversation, { facts, isThinking, dropped }),
     ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, dropped)) }),
     ...(tools.length > 0 && conversation.choice !== null && { tool_choice: choiceOf(conversation.choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
@@ -39,6 +42,9 @@ export function* writeRequest(
     ...(stream && facts.streamUsage !== false && { stream_options: { include_usage: true } }),
   };
 }
+
+/** All turns anywhere, but no beginning of an answer at the end. */
+const withoutPrefill: Frame = { beginsWithUser: false, takesPrefill: false, takesSystem: false };
 
 const samplingNames = {
   ...{ temperature: 'temperature', topP: 'top_p', seed: 'seed' },
@@ -106,7 +112,9 @@ function effortWithTools(
   dropped: DroppedFields,
 ): Effort | null {
   const effort = writtenEffort(conversation, facts, dropped);
-  if (conversation.tools.length === 0 || !facts.reasoning || !factsOf(facts).toolsNeedNoEffort) return effort;
-  if (effort !== 'none') dropped.ignoreField('reasoning');
-  return 'none';
+  const known = factsOf(facts);
+  if (conversation.tools.length === 0 || !facts.reasoning || !known.toolsNeedNoEffort) return effort;
+  if (thinksBy(effort, known)) dropped.ignoreField('reasoning');
+  // GPT-5.4 has refused `none`, too (https://github.com/livekit/agents/issues/5084).
+  return known.thinksByDefault ? 'none' : null;
 }

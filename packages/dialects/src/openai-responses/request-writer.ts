@@ -1,4 +1,5 @@
 import type { Fields } from '@gatehouse/kit/fields';
+import { factsOf, thinksBy } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { chatIds, withFittingIds } from '../translation/call-ids.ts';
 import { schemaFormat, writtenEffort } from '../openai-chat/request-writer.ts';
@@ -32,7 +33,7 @@ export function* writeRequest(
     ...(limit !== null && { max_output_tokens: Math.max(leastTokens, limit) }),
     ...samplingBy({ temperature: 'temperature', topP: 'top_p' }, conversation, {
       ...{ facts, dropped },
-      isThinking: effort !== 'none',
+      isThinking: thinksBy(effort, factsOf(facts)),
     }),
     ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, dropped)) }),
     ...(tools.length > 0 && choice !== null && { tool_choice: choiceOf(choice) }),

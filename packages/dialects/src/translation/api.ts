@@ -82,13 +82,13 @@ export type SealSummary = (summary: string) => string;
 /** Writes the text of a model as a summary. Throws without a text. */
 export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
-/** The facts of one call of a model with effect on its request. `factsOf` has those known by the model's name. */
 /**
  * The messages of the assistant that get an empty `reasoning_content` where their own is missing: those with calls, or
  * all; `space`: all, with a space in place of an empty text.
  */
 export type ReasoningFill = 'calls' | 'all' | 'space';
 
+/** The facts of one call of a model with effect on its request. `factsOf` has those known by the model's name. */
 export interface ModelFacts extends FactsOverlay {
   /** The only account able to read the signatures of its thoughts; null where all accounts of its API are. */
   account: string | null;

@@ -196,7 +196,7 @@ describe('a request for a model of Gemini', () => {
   it.each([
     ['gemini-2.5-pro', { reasoning_effort: 'none' }, { thinkingBudget: 128 }, true],
     ['models/gemini-2.5-pro-preview-06-05', { reasoning_effort: 'none' }, { thinkingBudget: 128 }, true],
-    ['gemini-pro-latest', { reasoning_effort: 'none' }, { thinkingBudget: 128 }, true],
+    ['gemini-pro-latest', { reasoning_effort: 'none' }, { thinkingLevel: 'low' }, true],
     ['gemini-2.5-pro', { reasoning_effort: 'max' }, { thinkingBudget: 32_768 }, true],
     ['gemini-2.5-flash', { reasoning_effort: 'xhigh' }, { thinkingBudget: 24_576 }, true],
     ['gemini-2.5-flash-lite', { reasoning_effort: 'none' }, { thinkingBudget: 0 }, false],

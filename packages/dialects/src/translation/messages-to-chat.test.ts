@@ -166,6 +166,10 @@ describe('a request of messages for a model of chat completions', () => {
     ['the least of an old one', off, { name: 'openai/o3' }, ['low', 'thinking']],
     ['the least of a new one', off, { name: 'gpt-6-astra' }, ['low', 'thinking']],
     ['the only effort', low, { name: 'gpt-5-pro' }, ['high', 'thinking']],
+    ['the least of a newer one', low, { name: 'gpt-5.2-pro' }, ['medium', 'thinking']],
+    ['the most of one for code', max, { name: 'gpt-5.3-codex' }, ['xhigh', 'thinking']],
+    ['the most of an early one', max, { name: 'gpt-5.1-codex-max' }, ['xhigh', 'thinking']],
+    ['the most of a small one', max, { name: 'gpt-5.1-codex-mini' }, ['high', 'thinking']],
     ['nothing, as it takes no effort', low, { name: 'o1-mini' }, [undefined, 'thinking']],
     ['nothing, as it does not think', low, { reasoning: false }, [undefined, 'thinking']],
   ])('asks a model to think by %s', async (_name, asked, model, [effort, ...named]) => {
@@ -177,7 +181,12 @@ describe('a request of messages for a model of chat completions', () => {
   it.each([
     ['gpt-5', {}, false],
     ['gpt-5-chat-latest', {}, true],
-    ['gpt-5.1', {}, false],
+    ['chat-gpt-5-mini', {}, false],
+    ['gpt-5.1', {}, true],
+    ['gpt-5.4-mini', {}, true],
+    ['gpt-5.4', low, false],
+    ['gpt-5.5', {}, false],
+    ['gpt-5.6-luna', {}, false],
     ['gpt-5.1', { thinking: { type: 'disabled' } }, true],
     ['gpt-6-astra', { thinking: { type: 'disabled' } }, false],
     ['gpt-4.1', {}, true],
@@ -191,11 +200,28 @@ describe('a request of messages for a model of chat completions', () => {
     expect(ignored.includes('temperature')).toBe(!isTaken);
   });
 
-  it('lets a model that takes tools only without thinking not think', async () => {
+  it.each([
+    ['gpt-5.6-luna', low, ['none', 'thinking']],
+    ['gpt-5.5', low, ['none', 'thinking']],
+    ['gpt-5.5', off, ['none']],
+    // It does not think without a word, and refuses each word.
+    ['gpt-5.4', low, [undefined, 'thinking']],
+    ['gpt-5.4-nano', off, [undefined]],
+    ['gpt-5.4', {}, [undefined]],
+    ['gpt-5.2', low, ['low']],
+  ])('lets %s with tools and %j think as far as it takes both', async (name, asked, expected) => {
     const tools = [{ name: 'f', input_schema: { type: 'object', properties: {} } }];
-    const request = { messages: ask, max_tokens: 1, tools, output_config: { effort: 'high' } };
-    const { body, ignored } = await toChat(request, { name: 'gpt-5.6-luna' });
-    expect([body['reasoning_effort'], ignored]).toEqual(['none', ['thinking']]);
+    const { body, ignored } = await toChat({ messages: ask, max_tokens: 1, tools, ...asked }, { name });
+    expect([body['reasoning_effort'], ...ignored]).toEqual(expected);
+  });
+
+  it('samples at OpenAI’s responses as far as the model does not think', async () => {
+    const toResponses = translator('messages', 'responses');
+    const request = { messages: ask, max_tokens: 16, temperature: 0.5 };
+    const sampled = async (name: string, more: object = {}): Promise<unknown> =>
+      (await toResponses({ ...request, ...more }, { name })).body['temperature'];
+    expect([await sampled('gpt-5.2'), await sampled('gpt-5.2', low)]).toEqual([0.5, undefined]);
+    expect([await sampled('gpt-5.5'), await sampled('gpt-5.5', off)]).toEqual([undefined, 0.5]);
   });
 
   it.each([

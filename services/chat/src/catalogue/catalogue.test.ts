@@ -340,14 +340,20 @@ describe('what a request goes to', () => {
 
 it('an agent’s parameters are those that a model takes', () => {
   const parameters = { temperature: 0.5, max_tokens: 9, stop: 'x' };
-  const taken = (upstreamModel: string, more = {}) =>
-    takenDefaults({ upstreamModel }, { ...parameters, ...more });
+  const taken = (upstreamModel: string, effort: string | null = null) =>
+    takenDefaults(
+      { upstreamModel },
+      { target: { defaults: parameters }, request: { thinking: () => ({ budgets: [], effort }) } },
+    );
   expect(taken('gpt-4.1')).toEqual({ defaults: parameters, ignored: [] });
   expect(taken('gpt-5')).toEqual({
     defaults: { max_completion_tokens: 9, stop: 'x' },
     ignored: ['temperature'],
   });
-  expect(taken('gpt-5.1', { reasoning_effort: 'none' })).toMatchObject({ ignored: [] });
+  for (const [name, effort] of [['gpt-5.1', null] as const, ['gpt-5.5', 'none'] as const])
+    expect(taken(name, effort)).toMatchObject({ ignored: [] });
+  for (const [name, effort] of [['gpt-5.1', 'low'] as const, ['gpt-5.5', null] as const])
+    expect(taken(name, effort)).toMatchObject({ ignored: ['temperature'] });
   expect(taken('claude-opus-4-8')).toEqual({
     defaults: { max_tokens: 9, stop: 'x' },
     ignored: ['temperature'],

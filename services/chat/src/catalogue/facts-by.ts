@@ -1,6 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { KnownFacts } from '@gatehouse/dialects/known-facts';
-import { factsOf, familyOf, type FactsOverlay } from '@gatehouse/dialects/model-facts';
+import { factsOf, familyOf, thinksBy, type FactsOverlay } from '@gatehouse/dialects/model-facts';
 import {
   limitNameAt,
   limitNames,
@@ -54,9 +55,15 @@ const samplingNames = ['temperature', 'top_p', 'top_k', 'presence_penalty', 'fre
  * The parameters of an agent as a model takes them, in the client's own API: without sampling that it refuses, and with
  * its name of the limit. `ignored`: names of those left out.
  */
-export function takenDefaults(model: SetFacts, parameters: Fields): { defaults: Fields; ignored: string[] } {
-  const { sampling, limitField } = factsBy(model);
-  const isTaken = sampling === 'all' || (sampling === 'offOnly' && parameters['reasoning_effort'] === 'none');
+export function takenDefaults(
+  model: SetFacts,
+  { target, request }: { target: { defaults: Fields }; request: Pick<AcceptedRequest, 'thinking'> },
+): { defaults: Fields; ignored: string[] } {
+  const { defaults: parameters } = target;
+  const { effort } = request.thinking(parameters);
+  const facts = factsBy(model);
+  const { sampling, limitField } = facts;
+  const isTaken = sampling === 'all' || (sampling === 'offOnly' && !thinksBy(effort, facts));
   const ignored = isTaken ? [] : samplingNames.filter((name) => name in parameters);
   const entries = Object.entries(parameters).flatMap(([name, value]) => {
     const isLimit = limitField !== null && (limitNames as readonly string[]).includes(name);

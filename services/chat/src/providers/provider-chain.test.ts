@@ -57,7 +57,7 @@ function recordIn(words: string[]): AttemptRecord {
   };
 }
 
-function setUp(x_simulator: object, fields: object = {}, broken: object = {}) {
+function setUp(x_simulator: object, fields: object = {}, broken: object = {}, defaults = {}) {
   const chain = ['broken', 'good'];
   const provider = { kind: 'openai', api_key_env: 'KEY', max_retries: 1 };
   const catalogue = Catalogue.parse({
@@ -65,7 +65,9 @@ function setUp(x_simulator: object, fields: object = {}, broken: object = {}) {
       { ...provider, name: 'broken', base_url: 'http://127.0.0.1:9/v1', ...broken },
       { ...provider, name: 'good', base_url: fixture.simulator.baseUrl },
     ],
-    models: chain.map((id, index) => ({ id, provider: id, fallbacks: chain.slice(index + 1) })),
+    models: chain.map((id, index) => ({
+      ...{ id, provider: id, upstream_model: 'gpt-5.1', fallbacks: chain.slice(index + 1) },
+    })),
   });
   registry = new ProviderRegistry({
     ...{ catalogue, secrets: { KEY: providerKey }, metrics: createRegistry('test') },
@@ -84,7 +86,7 @@ function setUp(x_simulator: object, fields: object = {}, broken: object = {}) {
       release: () => words.push('released'),
       copied: (bytes) => copies.push(bytes),
     }),
-    target: modelTarget(catalogue, 'broken', null),
+    target: { ...modelTarget(catalogue, 'broken', null), defaults },
     tenantId: 'tenant',
     providers: registry,
     record: recordIn(words),
@@ -138,6 +140,21 @@ describe('a chain of providers', () => {
     expect(await sent.chain.answer()).toMatchObject({ model: { id: 'broken' } });
     expect(sent.copies).toEqual([expect.any(Number), 0]);
     expect(sent.copies[0]).toBeGreaterThan(200_000);
+  });
+
+  it('samples as its agent says, as far as the model does not think by the request', async () => {
+    const { baseUrl: base_url } = fixture.simulator;
+    for (const [asked, temperature] of [
+      [{}, 0.5],
+      [{ reasoning_effort: 'low' }, undefined],
+    ] as const) {
+      const { chain } = setUp({}, asked, { base_url }, { temperature: 0.5 });
+      await chain.answer();
+      await registry.close();
+      const sent = JSON.parse(String(fixture.simulator.requests.at(-1)?.raw_bytes)) as object;
+      expect(sent).toMatchObject({ ...asked, ...(temperature !== undefined && { temperature }) });
+      expect('temperature' in sent).toBe(temperature !== undefined);
+    }
   });
 
   it('throws the last failure once its receiver has begun, and makes no call for one that is gone', async () => {

@@ -2,13 +2,13 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import { takenDefaults, tokenLimitOf } from '../catalogue/facts-by.ts';
 import type { Target } from '../catalogue/target.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ToolRewrite } from '@gatehouse/dialects/request-additions';
-import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { TranslatedAnswer, Translation } from '@gatehouse/dialects/translation/translation';
 import type { AnswerFormat, RequestHead, RequestSource, WholeAnswer } from '@gatehouse/dialects/dialect';
-import { dialectOf, dialects } from '@gatehouse/dialects/dialects';
+import { dialectOf, dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { ProviderCall } from './adapter.ts';
@@ -49,7 +49,7 @@ export interface AnswerReceiver {
 export interface ProviderChainOptions {
   /** The API of the client. Calls of models with another are translated. */
   api: ApiName;
-  request: RequestHead;
+  request: RequestHead & Pick<AcceptedRequest, 'thinking'>;
   source: RequestSource;
   target: Target;
   /** Calls count for this tenant's circuits. */
@@ -195,7 +195,7 @@ export class ProviderChain {
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     const { leftOut } = this.#options;
-    const refused = translation === null ? takenDefaults(model, target.defaults).ignored : [];
+    const refused = translation === null ? takenDefaults(model, this.#options).ignored : [];
     const unread = this.#unreadable.has(model) ? ['reasoning'] : [];
     const without = [...lost, ...unread, ...refused, ...unpriced, ...this.#betas.ignored(model)];
     receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...without])]);
@@ -250,7 +250,7 @@ export class ProviderChain {
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
-        defaults: translation === null ? takenDefaults(model, target.defaults).defaults : target.defaults,
+        defaults: translation === null ? takenDefaults(model, this.#options).defaults : target.defaults,
         maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
         tools: this.#options.tools ?? null,
         bindsThinking: this.#betas.binds(model, translation !== null),

@@ -113,7 +113,7 @@ function checkSampling(body: JsonObject, model: string): string | null {
   if (!thinks(model)) return null;
   const version = gptVersion(model) ?? 0;
   const effort = effortOf(body);
-  const isOff = version > 500 && version < 600 && (effort === 'none' || effort === undefined);
+  const isOff = version > 500 && version < 600 && (effort ?? (version < 505 ? 'none' : 'medium')) === 'none';
   if (isOff) return null;
   const name = samplings.find((each) => body[each] !== undefined && body[each] !== null && body[each] !== 1);
   return name === undefined ? null : `Unsupported parameter: '${name}' is not supported with this model.`;
@@ -138,7 +138,7 @@ function checkToolsWithEffort(body: JsonObject, model: string): string | null {
   const effort = effortOf(body);
   const refuses =
     (version === 504 && effort !== undefined && effort !== 'none') ||
-    (version >= 506 && version < 600 && effort !== 'none');
+    (version >= 505 && version < 600 && effort !== 'none');
   return refuses
     ? 'Function tools with reasoning_effort are not supported for this model in /v1/chat/completions. Please use /v1/responses instead.'
     : null;
