@@ -113,7 +113,6 @@ function* turnsOf(
     yield;
   }
   dropped.isHistory = false;
-  noteBegun(turns, dropped);
   return withFinalPoint(turns, body);
 }
 
@@ -142,12 +141,6 @@ function compactedAt(messages: readonly unknown[]): Compaction | null {
 function summaryIn(block: unknown): string {
   const { type, content } = Object(block) as Fields;
   return type === 'compaction' ? textOf(content).trim() : '';
-}
-
-/** The models of no other API go on from the beginning of an answer: they answer it. */
-function noteBegun(turns: readonly Turn[], dropped: DroppedFields): void {
-  const last = turns.at(-1);
-  if (last?.role === 'assistant' && last.parts.at(-1)?.kind === 'text') dropped.ignore('messages');
 }
 
 function toolOf(

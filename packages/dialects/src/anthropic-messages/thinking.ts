@@ -39,12 +39,13 @@ export function thinkingOf(conversation: Conversation, options: ThinkingOptions)
     dropped.ignoreField('reasoning');
     return silent;
   }
-  if (!reasoning.isOn || effortOf(reasoning) === 'none') return withoutThinking(known, dropped);
+  if (!reasoning.isOn || effortOf(reasoning) === 'none')
+    return bound(withoutThinking(known, dropped), turns, options);
   // A turn goes on without the thoughts before its calls if thinking can't be off.
   const isLacking = known.thinkingOff !== 'never' && lacksThoughts(turns);
   if (isLacking || (isForced(choice) && known.forcedCalls === 'offOnly')) {
     dropped.ignoreField('reasoning');
-    return withoutThinking(known, dropped);
+    return bound(withoutThinking(known, dropped), turns, options);
   }
   return thinksByEffort(facts)
     ? bound(byEffort(reasoning, known, dropped), turns, options)

@@ -6,13 +6,15 @@ import { namedText, typeOf } from '../translation/media.ts';
 import { isText } from '../file-types.ts';
 import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { beginning } from '../translation/framed-turns.ts';
+import { beginning, goOn } from '../translation/framed-turns.ts';
 import { withResultsBehindCalls, firstMessage } from '../translation/ordered-turns.ts';
 import { standIn } from './content.ts';
 
 interface ContentOptions {
   /** Gemini 3 refuses calls of a turn without a signature on the first one. */
   isThird: boolean;
+  /** Whether the conversation may end with the beginning of the answer. */
+  takesPrefill: boolean;
   dropped: DroppedFields;
 }
 
@@ -42,6 +44,10 @@ export function* writeContents(
     if (last?.role === role) last.parts.push(...written);
     else if (written.length > 0) contents.push({ role, parts: written });
     yield;
+  }
+  if (!options.takesPrefill && contents.at(-1)?.role === 'model') {
+    options.dropped.ignoreField('turns');
+    contents.push({ role: 'user', parts: [{ text: goOn }] });
   }
   return { system, contents };
 }

@@ -20,10 +20,9 @@ export function* writeRequest(
   const { tools, choice, parallel } = conversation;
   if (parallel === false) dropped.ignoreField('parallel');
   if (tools.some(({ isStrict }) => isStrict === true)) dropped.ignoreField('strict');
-  const { system, contents } = yield* writeContents(yield* withFittingIds(conversation.turns, anyIds), {
-    isThird: factsOf(facts).checksCallSignatures,
-    dropped,
-  });
+  const { checksCallSignatures: isThird, takesPrefill } = factsOf(facts);
+  const turns = yield* withFittingIds(conversation.turns, anyIds);
+  const { system, contents } = yield* writeContents(turns, { isThird, takesPrefill, dropped });
   const config = configOf(conversation, facts, dropped);
   return {
     ...(system.length > 0 && { systemInstruction: { parts: system } }),

@@ -158,12 +158,23 @@ describe('an assistant last', () => {
     expect(thinking.turns.at(-1)).toBe('user: Continue.');
   });
 
+  it.each(['gemini-3.5-flash', 'gemini-3.8-flash', 'gemini-flash-latest', 'claude-opus-4-8'])(
+    'is answered by %s in the APIs of others',
+    async (name) => {
+      for (const to of ['chat', 'gemini'] as const) {
+        const { text, ignored } = await translator('responses', to)({ input: begun }, { name });
+        expect(text).toMatch(/Once upon \\n.*"Continue\."/);
+        expect(ignored).toEqual(['input']);
+      }
+    },
+  );
+
   it('stays for other APIs, also from messages', async () => {
     const { turns } = await written('Gemini 3', begun);
     expect(turns.at(-1)).toBe('assistant: Once upon \n');
     const { body, ignored } = await translator('messages', 'chat')({ max_tokens: 1, messages: begun });
     expect(body['messages']).toMatchObject([{}, { role: 'assistant', content: 'Once upon \n' }]);
-    expect(ignored).toEqual(['messages']);
+    expect(ignored).toEqual([]);
   });
 });
 

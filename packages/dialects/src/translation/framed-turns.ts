@@ -21,11 +21,14 @@ export function framed(messages: readonly Turn[], frame: Frame, dropped: Dropped
   if (last?.role !== 'assistant') return begun;
   if (frame.takesPrefill) return [...begun.slice(0, -1), trimmedEnd(last)];
   dropped.ignoreField('turns');
-  return [...begun, userTurn('Continue.')];
+  return [...begun, userTurn(goOn)];
 }
 
 /** The text before a conversation that the model begins. */
 export const beginning = '(The conversation begins here.)';
+
+/** The text behind an answer that the model can't go on from. */
+export const goOn = 'Continue.';
 
 function userTurn(text: string): Turn {
   return { role: 'user', parts: [{ kind: 'text', text }] };

@@ -99,6 +99,11 @@ describe('thoughts of Anthropic for a client of chat completions', () => {
     const without = await request('chat', 'messages', asked(message), { name, thoughts });
     expect(without).toMatchObject({ thinking: { type: 'adaptive' } });
     expect(JSON.stringify(without)).not.toContain('c2ln');
+    // Also where its thinking was to be off, and can't be.
+    const off = { ...asked(message), reasoning_effort: 'none' };
+    const least = await request('chat', 'messages', off, { name, betas, thoughts });
+    expect(least).toMatchObject({ thinking: { block_binding }, output_config: { effort: 'low' } });
+    expect(JSON.stringify(await request('chat', 'messages', off, { name, thoughts }))).not.toContain('c2ln');
   });
 
   it('stay away without the signatures, with thinking off for a turn of calls', async () => {
