@@ -1,3 +1,5 @@
+import { nameOf } from './quotes.ts';
+
 /** A message for an agent. */
 interface PromptMessage {
   role: 'user' | 'assistant';
@@ -45,5 +47,7 @@ export function promptOf(
 
 function promptMessage({ direction, senderName, text }: HistoryMessage, isGroup: boolean): PromptMessage {
   if (direction === 'out') return { role: 'assistant', content: text };
-  return { role: 'user', content: isGroup && senderName !== null ? `${senderName}: ${text}` : text };
+  // Names are the sender's own too: in one line, they begin no quote.
+  const name = isGroup ? nameOf(senderName) : null;
+  return { role: 'user', content: name === null ? text : `${name}: ${text}` };
 }

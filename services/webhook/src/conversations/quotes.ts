@@ -10,14 +10,22 @@ const heads: Record<QuotedMessage['kind'], (by: string | null) => string> = {
   page: () => '[Preview of a link:]',
 };
 
+/** A line that a model could take for one of the heads, with a group for the characters before its bracket. */
+const likeHead = /^([\s\p{C}]*)\[(?=[\s\p{C}]*(?:in[\s\p{C}]+reply|forwarded|preview)\b)/iu;
+
 /**
- * The text of a message below the messages that it replies to or forwards, which stand behind `> `. Null if the message
- * has nothing to read, also where it replies to another one by an attachment alone.
+ * The text of a message below the messages that it replies to or forwards, which stand behind `> `. Lines of the sender's
+ * own that look like a head of these get a backslash before the bracket. Null if the message has nothing to read, also
+ * where it replies to another one by an attachment alone.
  */
 export function withQuotes(text: string | null, quotes: readonly QuotedMessage[]): string | null {
   const isAnswer = quotes.every(({ kind }) => kind === 'reply' || kind === 'replyToBot');
   if (text === null && isAnswer) return null;
-  return [...quotes.map(quoteText), ...(text === null ? [] : [text])].join('\n\n');
+  return [...quotes.map(quoteText), ...(text === null ? [] : [withoutHeads(text)])].join('\n\n');
+}
+
+function withoutHeads(text: string): string {
+  return text.replaceAll(/[^\n\r\v\f\u0085\u2028\u2029]+/g, (line) => line.replace(likeHead, '$1\\['));
 }
 
 function quoteText({ kind, by, text }: QuotedMessage): string {
@@ -28,7 +36,7 @@ function quoteText({ kind, by, text }: QuotedMessage): string {
 }
 
 /** A name in one line without brackets; null for an empty one. */
-function nameOf(by: string | null): string | null {
+export function nameOf(by: string | null): string | null {
   const name = (by ?? '').replaceAll(/[\p{C}\p{Zl}\p{Zp}[\]]+/gu, ' ').trim();
   return name === '' ? null : cut(name, maxQuotedNameChars);
 }
