@@ -66,6 +66,38 @@ describe('a login', () => {
     expect(await principalOf(await ground.logIn())).toMatchObject({ tenantSlug: 'acme' });
   });
 
+  it.each<[string, [number, unknown]]>([
+    ['fails', [500, {}]],
+    ['is moved', [302, {}]],
+    ['is a list', [200, []]],
+    ['is a page', [200, '<html>']],
+    ['is about another person', [200, { sub: 'eve', department: ['R&D'] }]],
+  ])('goes on without user info for a claim of a mapping alone if it %s', async (_what, [status, body]) => {
+    answering(body, status);
+    const before = issuer.userInfoCalls.length;
+    const login = await ground.logIn({ groups: ['engineers'] });
+    expect(await principalOf(login)).toMatchObject({ tenantSlug: 'acme', role: 'user' });
+    expect(issuer.userInfoCalls).toHaveLength(before + 1);
+  });
+
+  it('revokes no key while user info fails that may give its rights', async () => {
+    const logIn = (groups: string[]) => ground.logIn({ sub: 'fay', groups });
+    answering({ sub: 'fay', department: ['R&D'] });
+    const earlier = await logIn([]);
+    expect(await principalOf(earlier)).toMatchObject({ tenantSlug: 'zeta' });
+    answering({}, 503);
+    expect(await principalOf(await logIn(['engineers']))).toMatchObject({ tenantSlug: 'acme' });
+    const { browser, answer } = await logIn(['both']);
+    expect(answer.text).toContain(`value="${ground.acme.id}">acme, as user`);
+    const form = { tenant: ground.acme.id };
+    await browser.visit('/login/oidc/main/choice', { method: 'POST', form });
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme' });
+    expect(await principalOf(earlier)).toMatchObject({ tenantSlug: 'zeta' });
+    answering({ sub: 'fay', department: ['Sales'] });
+    await logIn(['engineers']);
+    expect(await principalOf(earlier)).toBeUndefined();
+  });
+
   it.each<[string, [number, unknown], number, RegExp]>([
     ['about another person', [200, { sub: 'eve', groups: ['admins'] }], 401, /did not confirm/],
     ['without a person', [200, { groups: ['admins'] }], 401, /did not confirm/],
@@ -92,10 +124,10 @@ describe('a login', () => {
 });
 
 describe('a revalidation', () => {
-  const due = (sub: string) =>
+  const due = (sub: string, after = '12 minutes') =>
     ground.tenants.rows(
-      `update tenant.logins set look_at = now(), looked_at = now() - interval '12 minutes' where sub = $1`,
-      [sub],
+      `update tenant.logins set look_at = now(), looked_at = now() - $2::interval where sub = $1`,
+      [sub, after],
     );
   const untilLooked = (sub: string) =>
     eventually(async () => {
@@ -135,6 +167,39 @@ describe('a revalidation', () => {
       await untilLooked('max');
       expect(await browser.principal()).toBeDefined();
     }
+  });
+
+  it('goes on with the ID token while user info fails for a claim of a mapping alone', async () => {
+    answering({}, 503);
+    const { browser } = await ground.logIn({ sub: 'oda', groups: ['engineers'] });
+    await due('oda');
+    await untilLooked('oda');
+    expect(await browser.principal()).toMatchObject({ role: 'user' });
+    issuer.renewals.set('oda', { groups: ['admins'] });
+    await due('oda', '2 hours');
+    await eventually(async () => expect(await browser.principal()).toBeUndefined());
+  });
+
+  it('ends rights of a mapping after the grace while user info fails', async () => {
+    answering({ sub: 'pam', department: ['R&D'] });
+    const { browser } = await ground.logIn({ sub: 'pam', groups: [] });
+    answering({}, 503);
+    await due('pam', '2 hours');
+    await untilLooked('pam');
+    expect(await browser.principal()).toBeUndefined();
+  });
+
+  it('ends no rights of a mapping within the grace while user info fails', async () => {
+    answering({ sub: 'pia', department: ['R&D'] });
+    const { browser } = await ground.logIn({ sub: 'pia', groups: [] });
+    answering({}, 503);
+    // The second one begins after the end of the first.
+    for (const _time of [1, 2]) {
+      const calls = issuer.userInfoCalls.length;
+      await due('pia');
+      await eventually(() => expect(issuer.userInfoCalls.length).toBeGreaterThan(calls));
+    }
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'zeta' });
   });
 
   it('changes nothing while user info fails', async () => {

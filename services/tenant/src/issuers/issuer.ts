@@ -34,6 +34,8 @@ export interface ConfirmedLogin {
   claims: Claims;
   /** The claims of the settings that are from user info; empty if it wasn't asked for. */
   userInfo: Claims;
+  /** The failure of user info by which claims of mappings may be missing, as of an issuer that is away. */
+  userInfoFailure: IssuerError | null;
   idToken: string;
   refreshToken: string | null;
 }
@@ -164,17 +166,18 @@ export class Issuer {
   async claimsOf(
     { idToken, accessToken }: Pick<RenewedTokens, 'idToken' | 'accessToken'>,
     sub: string,
-  ): Promise<Claims | null> {
+  ): Promise<Pick<ConfirmedLogin, 'claims' | 'userInfoFailure'> | null> {
     const discovery = await this.#find();
     if (idToken === null) {
       // As without the endpoint: the issuer has confirmed the login.
       const info = await this.#userInfo(discovery, accessToken, sub).catch(() => null);
-      return info !== null && missingClaims(info, this.settings).length === 0 ? info : null;
+      const isWhole = info !== null && missingClaims(info, this.settings).length === 0;
+      return isWhole ? { claims: info, userInfoFailure: null } : null;
     }
     try {
       const claims = await this.#verify(idToken, discovery.config, discovery.findKey, { maxTokenAge: 0 });
       if (claims['sub'] !== sub) throw new IssuerError('refused', 'The token is for another person.');
-      return (await this.#withUserInfo(discovery, claims, accessToken)).claims;
+      return await this.#withUserInfo(discovery, claims, accessToken);
     } catch (error) {
       throw issuerError(error);
     }
@@ -206,21 +209,33 @@ export class Issuer {
     }
   }
 
-  /** The members of a verified ID token, with claims of the settings from user info that it lacks. */
+  /**
+   * The members of a verified ID token, with claims of the settings from user info that it lacks. A login needs the groups
+   * and the user; claims of mappings alone only add rights, so it goes on without them if user info fails.
+   */
   async #withUserInfo(
     discovery: DiscoveredIssuer,
     claims: Claims,
     accessToken: string,
-  ): Promise<Pick<ConfirmedLogin, 'claims' | 'userInfo'>> {
+  ): Promise<Pick<ConfirmedLogin, 'claims' | 'userInfo' | 'userInfoFailure'>> {
     const { userinfo_endpoint: endpoint } = discovery.config.serverMetadata();
     const missing = missingClaims(claims, this.settings);
-    if (missing.length === 0 || endpoint === undefined) return { claims, userInfo: {} };
-    const info = await this.#userInfo(discovery, accessToken, String(claims['sub']));
+    if (missing.length === 0 || endpoint === undefined)
+      return { claims, userInfo: {}, userInfoFailure: null };
     const { groups_claim: groups, user_claim: user } = this.settings;
-    if (info === null && (missing.includes(groups) || missing.includes(user)))
+    const isNeeded = missing.includes(groups) || missing.includes(user);
+    let info: Claims | null = null;
+    let userInfoFailure: IssuerError | null = null;
+    try {
+      info = await this.#userInfo(discovery, accessToken, String(claims['sub']));
+    } catch (cause) {
+      if (isNeeded) throw cause;
+      userInfoFailure = new IssuerError('away', 'The issuer returned no user info.', { cause });
+    }
+    if (info === null && isNeeded)
       throw new IssuerError('away', 'The issuer does not take its access token for user info.');
     const userInfo = addedClaims(claims, info ?? {}, missing);
-    return { claims: { ...info, ...claims, ...userInfo }, userInfo };
+    return { claims: { ...info, ...claims, ...userInfo }, userInfo, userInfoFailure };
   }
 
   /** Null without the endpoint, and where it takes no token of this client. */
@@ -323,7 +338,7 @@ function confirmed(
   claims: Claims,
   idToken: string,
   refreshToken: string | null,
-): Omit<ConfirmedLogin, 'userInfo'> {
+): Omit<ConfirmedLogin, 'userInfo' | 'userInfoFailure'> {
   const { iss, sub, sid } = claims;
   const person = tokenId.safeParse(sub);
   if (typeof iss !== 'string' || !person.success)

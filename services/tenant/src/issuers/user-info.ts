@@ -6,12 +6,20 @@ import type { IssuerSettings } from './issuer-settings.ts';
 
 /** Claims of the userinfo endpoint: https://openid.net/specs/openid-connect-core-1_0.html#UserInfo */
 
-type ClaimSettings = Pick<IssuerSettings, 'mappings' | 'groups_claim' | 'user_claim'>;
+type ClaimSettings = Pick<IssuerSettings, 'mappings' | 'owner_groups' | 'groups_claim' | 'user_claim'>;
 
-/** Claims that the settings name and that are missing. Left out groups aren't: the issuer names another place for them. */
+/**
+ * Claims that the settings name and that are missing. Left out groups aren't: the issuer names another place for them.
+ * Groups without a mapping aren't either.
+ */
 export function missingClaims(claims: Claims, settings: ClaimSettings): string[] {
-  const { groups_claim: groups, user_claim: user, mappings } = settings;
-  const names = new Set([groups, user, ...mappings.flatMap(({ claim }) => claim?.name ?? [])]);
+  const { groups_claim: groups, user_claim: user, mappings, owner_groups: ownerGroups } = settings;
+  const usesGroups = ownerGroups.length > 0 || mappings.some(({ group }) => group !== undefined);
+  const names = new Set([
+    ...(usesGroups ? [groups] : []),
+    user,
+    ...mappings.flatMap(({ claim }) => claim?.name ?? []),
+  ]);
   const elsewhere = claims['_claim_names'];
   if (claims['hasgroups'] === true || (isFields(elsewhere) && Object.hasOwn(elsewhere, groups)))
     names.delete(groups);

@@ -2,7 +2,7 @@ import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/aud
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { inTenantOrder, type Pool } from '@gatehouse/pg/pool';
 import { turnOfPerson, type Person, includeRights, type Rights } from './api-key.ts';
-import { revokeApiKey, findLoginKeys } from './api-key-store.ts';
+import { revokeApiKey, findLoginKeys, type LoginKey } from './api-key-store.ts';
 import { keyRevoked } from './key-views.ts';
 
 /**
@@ -17,9 +17,7 @@ export function keepOnlyRights(pool: Pool, record: RecordChange) {
     from: Pick<Circumstances, 'clientIp' | 'requestId'>,
   ): Promise<void> => {
     const turn = turnOfPerson(person);
-    for (const key of await inTenantOrder(pool, turn, (db) => findLoginKeys(db, person))) {
-      if (rights.some((right) => includeRights(right, key))) continue;
-      const { id, tenantId, role, userId } = key;
+    for (const { id, tenantId, role, userId } of await findKeysBeyond(pool, person, rights)) {
       await inTenantOrder(pool, turn, async (db) => {
         const changed = await revokeApiKey(db, id);
         const by = { ...from, tenantId, actor: { key_id: id, role, user_id: userId } };
@@ -28,4 +26,15 @@ export function keepOnlyRights(pool: Pool, record: RecordChange) {
       });
     }
   };
+}
+
+/** Whether a person has keys with rights beyond these, in any tenant. */
+export function hasKeysBeyond(pool: Pool) {
+  return async (person: Person, rights: readonly Rights[]): Promise<boolean> =>
+    (await findKeysBeyond(pool, person, rights)).length > 0;
+}
+
+async function findKeysBeyond(pool: Pool, person: Person, rights: readonly Rights[]): Promise<LoginKey[]> {
+  const keys = await inTenantOrder(pool, turnOfPerson(person), (db) => findLoginKeys(db, person));
+  return keys.filter((key) => !rights.some((right) => includeRights(right, key)));
 }

@@ -9,7 +9,7 @@ import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { minuteMs, retryMs } from '@gatehouse/kit/bounds';
 import { finishing, loginsDeletedAtOnce } from '../bounds.ts';
 import { makeIssuers } from '../issuers/make-issuers.ts';
-import { keepOnlyRights } from '../keys/login-key-system-store.ts';
+import { hasKeysBeyond, keepOnlyRights } from '../keys/login-key-system-store.ts';
 import { backchannelLogoutHandlers, IssuerLogouts } from './backchannel-logout-handlers.ts';
 import type { BrowserSessions } from './browser-session-handlers.ts';
 import { issuerLoginHandlers, IssuerLogins, type IssuerLoginDependencies } from './issuer-login-handlers.ts';
@@ -59,7 +59,7 @@ export function createIssuerLogins(
   });
   const turns = turnsOf([...issuers.keys()]);
   const issuerLogins = new IssuerLogins({
-    ...{ secrets, states, logins, sessions, settleMemberships: settle, inTurn: turns },
+    ...{ secrets, states, logins, sessions, settleMemberships: settle, inTurn: turns, log },
   });
   const waiting = new TokenRevocationSystemStore(system);
   const revocations = new TokenRevocations({
@@ -84,7 +84,7 @@ export function createIssuerLogins(
       revocations,
       new SessionRevalidation({
         ...{ issuers, secrets, sessions, revocations, keepOnly, log },
-        ...{ logins: revalidations, settleMemberships: settle },
+        ...{ logins: revalidations, settleMemberships: settle, hasKeysBeyond: hasKeysBeyond(proved) },
         reportUnread: unreadGroupsReport(system, raise),
         count: metrics.countLook,
       }),

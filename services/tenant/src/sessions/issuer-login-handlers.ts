@@ -7,11 +7,12 @@ import type { Claims } from '../issuers/claim-path.ts';
 import { nameOf, type GrantProblem } from '../issuers/grants.ts';
 import { IssuerError, describeFailure } from '../issuers/issuer-error.ts';
 import { claimsIn, type ConfirmedLogin, type Issuer } from '../issuers/issuer.ts';
+import { missingClaims } from '../issuers/user-info.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { OpenedSession } from './key-login.ts';
 import type { Login, LoginSecrets } from './login.ts';
 import { newLoginState, type LoginState, type LoginStates } from './login-state.ts';
-import { isMemberships, type Membership, type SettleMemberships } from './memberships.ts';
+import { isMemberships, type Membership, type ReadClaims, type SettleMemberships } from './memberships.ts';
 import type { From } from './session.ts';
 import type { LoginStateSystemStore } from './login-state-system-store.ts';
 import type { LoginSystemStore } from './login-system-store.ts';
@@ -211,6 +212,7 @@ export interface IssuerLoginDependencies {
   /** Runs work at an issuer in the turn of its sender, who may begin any number of logins. */
   inTurn: <Result>(issuer: string, sender: LoginSender, work: () => Promise<Result>) => Promise<Result>;
   settleMemberships: SettleMemberships;
+  log: Logger;
 }
 
 /** Makes sessions of logins at OpenID Connect issuers. */
@@ -251,7 +253,13 @@ export class IssuerLogins {
     if (confirmed instanceof IssuerError) return { kind: 'refused', error: confirmed };
     // Their claims are older than these.
     await logins.endChoices(confirmed);
-    const memberships = await this.#membershipsOf(issuer, confirmed, confirmed.claims, from);
+    const { claims, userInfoFailure: failure } = confirmed;
+    if (failure !== null) {
+      const fields = { issuer: issuer.settings.name, reason: describeFailure(failure) };
+      this.#options.log.warn(fields, 'failed to get the user info of a login');
+    }
+    const read = { claims, isWhole: failure === null };
+    const memberships = await this.#membershipsOf(issuer, confirmed, read, from);
     if (!isMemberships(memberships)) return memberships;
     const [membership, another] = memberships;
     if (membership === undefined || another !== undefined) {
@@ -261,7 +269,7 @@ export class IssuerLogins {
     }
     const login = await this.#insert(issuer, confirmed, state, null);
     if (login === null) return { kind: 'over' };
-    return this.#open(issuer, login, { membership, claims: confirmed.claims }, from);
+    return this.#open(issuer, login, { membership, claims }, from);
   }
 
   /** Opens a session in one of the person's memberships: the id of a tenant, or '' for the platform. */
@@ -272,7 +280,9 @@ export class IssuerLogins {
       choiceSha256 === null ? null : await states.findByChoice(issuer.settings.name, choiceSha256);
     if (login === null) return { kind: 'over' };
     const claims = this.#claimsOf(login);
-    const memberships = await this.#membershipsOf(issuer, login, claims, from);
+    // User info may have failed; whole claims have revoked what they can when the choice began.
+    const isWhole = missingClaims(claims, issuer.settings).length === 0;
+    const memberships = await this.#membershipsOf(issuer, login, { claims, isWhole }, from);
     if (!isMemberships(memberships)) return memberships;
     const membership = memberships.find((one) => (one.tenantId ?? '') === tenantId);
     if (membership === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
@@ -291,10 +301,10 @@ export class IssuerLogins {
   async #membershipsOf(
     { settings }: Issuer,
     person: Person,
-    claims: Claims,
+    read: ReadClaims,
     from: From,
   ): Promise<readonly Membership[] | GrantProblem> {
-    const memberships = await this.#options.settleMemberships(settings, person, claims, from);
+    const memberships = await this.#options.settleMemberships(settings, person, read, from);
     if (!isMemberships(memberships)) return memberships;
     const active = memberships.filter(({ tenantStatus }) => (tenantStatus ?? 'active') === 'active');
     if (active.length === 0) throw tenantNotActive(memberships[0]?.tenantStatus ?? 'suspended');

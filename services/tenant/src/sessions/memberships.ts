@@ -21,19 +21,25 @@ export interface MembershipDependencies {
   keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
 }
 
+/** The claims of a person; without some that mappings name, where user info failed. */
+export interface ReadClaims {
+  claims: Claims;
+  isWhole: boolean;
+}
+
 /**
  * Returns the memberships of a person under the current role mapping, at least one, and revokes keys with more rights. A
- * token with unreadable groups revokes nothing.
+ * token with unreadable groups revokes nothing, and neither do claims that aren't whole.
  */
 export type SettleMemberships = (
   settings: IssuerSettings,
   person: Person,
-  claims: Claims,
+  read: ReadClaims,
   from: From,
 ) => Promise<readonly Membership[] | GrantProblem>;
 
 export function settleMemberships({ findTenants, keepOnly }: MembershipDependencies): SettleMemberships {
-  return async (settings, { iss, sub }, claims, from) => {
+  return async (settings, { iss, sub }, { claims, isWhole }, from) => {
     const person = { iss, sub };
     const granted = grantsOf(claims, settings);
     if (!isGrants(granted) && isUnread(granted)) return granted;
@@ -53,7 +59,7 @@ export function settleMemberships({ findTenants, keepOnly }: MembershipDependenc
     const merged = [...Map.groupBy(places, ({ tenantId }) => tenantId).values()].map((same) =>
       same.reduce(higher),
     );
-    await keepOnly(person, merged, from);
+    if (isWhole) await keepOnly(person, merged, from);
     if (!isGrants(granted)) return granted;
     return merged.length === 0 ? { kind: 'no_tenant', tenants: names } : merged;
   };

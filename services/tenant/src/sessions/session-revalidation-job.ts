@@ -23,6 +23,8 @@ export interface RevalidationDependencies {
   sessions: SessionChangeStore;
   /** Revokes the keys of a person with other rights than these. */
   keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
+  /** Whether a person has keys with other rights than these. */
+  hasKeysBeyond: (person: Person, rights: readonly Rights[]) => Promise<boolean>;
   reportUnread: ReportUnreadGroups;
   count: (issuer: string, outcome: RevalidationOutcome) => void;
   log: Logger;
@@ -135,18 +137,26 @@ export class SessionRevalidation {
     return { refreshToken: refreshToken ?? old, ...others };
   }
 
-  /** Gives the person the rights of the new claims. Unreadable groups leave the last ones, for a while. */
+  /**
+   * Gives the person the rights of the new claims. Unreadable groups leave the last ones for a while. So does user info
+   * that fails, within the grace: it throws `away` before rights end that it might give.
+   */
   async #settle(issuer: Issuer, login: LoginToRevalidate, renewed: Renewed): Promise<void> {
-    const { secrets, logins, settleMemberships } = this.#options;
+    const { secrets, logins, settleMemberships, hasKeysBeyond } = this.#options;
     const { id, iss, sub } = login;
     const { idToken } = renewed;
-    const claims = await issuer.claimsOf(renewed, sub);
-    if (claims !== null) {
-      const settled = await settleMemberships(issuer.settings, { iss, sub }, claims, from);
+    const confirmed = await issuer.claimsOf(renewed, sub);
+    if (confirmed !== null) {
+      const { claims, userInfoFailure } = confirmed;
+      const failure = login.isOverdue ? null : userInfoFailure;
+      const read = { claims, isWhole: failure === null };
+      const settled = await settleMemberships(issuer.settings, { iss, sub }, read, from);
       if (!isMemberships(settled) && isUnread(settled)) {
         await this.#keepLast(issuer, login, settled);
         return;
       }
+      if (failure !== null && (await hasKeysBeyond({ iss, sub }, isMemberships(settled) ? settled : [])))
+        throw failure;
     }
     await logins.finish(login, idToken === null ? null : secrets.seal({ id, column: 'id_token' }, idToken));
   }
