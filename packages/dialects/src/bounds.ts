@@ -55,6 +55,8 @@ export const maxDimensions = 8_192;
 /** A body of another API at chat completions is written anew, at once: a larger one is refused. */
 export const maxMixedBytes = 4 * 1024 * 1024;
 export const maxMixedItems = 10_000;
+/** So many values of hosted tools' items in it become text, at 1 µs each. */
+export const maxMixedWords = 20_000;
 /** Content nested deeper counts as nothing. */
 export const maxDepth = 4;
 /** Calls of a provider's tools in a history become text by so many of their values, and no deeper ones. */

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Rewrite } from '../dialect.ts';
+import { DroppedFields } from '../translation/dropped-fields.ts';
+import { JsonSource } from '../wire/json-text.ts';
 import { asChat } from './mixed-body.ts';
+import { fieldNames } from './request-reader.ts';
 import { readRequest } from './request.ts';
 
 const rewrite: Rewrite = {
@@ -94,7 +97,7 @@ describe('a body of responses at chat completions', () => {
       ...{ max_completion_tokens: 9, reasoning_effort: 'low', verbosity: 'low' },
       response_format: { type: 'json_schema', json_schema: { name: 'n', schema: {}, strict: true } },
     });
-    expect(dropped).toEqual(['include', 'store', 'truncation']);
+    expect(dropped).toEqual([...['input.reasoning', 'include', 'store', 'truncation', 'reasoning.summary']]);
   });
 
   it('may be one text, and is read as chat', () => {
@@ -111,7 +114,8 @@ describe('a body of responses at chat completions', () => {
     [{ input: [] }, { code: 'invalid_value', param: 'messages' }],
     [{ input: ['x'] }, { code: 'invalid_type', param: 'messages[0]' }],
     [{ input: [{ content: 'x' }] }, { param: 'messages[0].role' }],
-    [{ input: [{ type: 'web_search_call' }] }, { code: 'unsupported_parameter', param: 'input.type' }],
+    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, { code: 'invalid_value', param: 'messages' }],
+    [{ input: [{ type: 'compaction_trigger' }] }, { code: 'unsupported_parameter', param: 'input.type' }],
     [{ input: 'x', previous_response_id: 'resp_1' }, { param: 'previous_response_id' }],
     [{ input: 'x', background: true }, { param: 'background' }],
     [
@@ -221,6 +225,11 @@ it('a body of 4 MiB holds up the event loop for no longer than 50 ms', () => {
   expect(performance.now() - startedAt).toBeLessThan(500);
 });
 
+function chatFields(fields: object) {
+  const source = new JsonSource(Buffer.from(JSON.stringify(fields)));
+  return asChat({ ...fields }, source, new DroppedFields(fieldNames)).fields;
+}
+
 it('calls of one turn take as long as calls of many', () => {
   const call = { type: 'function_call', call_id: 'c', name: 'ls', arguments: '{}' };
   const output = { type: 'function_call_output', call_id: 'c', output: 'a.txt' };
@@ -228,7 +237,7 @@ it('calls of one turn take as long as calls of many', () => {
     const input = Array.from({ length: 10_000 }, (_, n) => items[n % items.length]);
     const takenMs = Array.from({ length: 5 }, () => {
       const startedAt = performance.now();
-      asChat({ input });
+      chatFields({ input });
       return performance.now() - startedAt;
     });
     return Math.min(...takenMs);
@@ -242,7 +251,7 @@ it("calls are put behind the client's own without a change of its list", () => {
   const calls = [{ id: 'a', type: 'function', function: { name: 'ls', arguments: '{}' } }];
   const uses = ['b', 'c'].map((id) => ({ type: 'tool_use', id, name: 'ls', input: {} }));
   const content = [{ type: 'text', text: 'I look.' }, ...uses];
-  const { messages } = asChat({ messages: [{ role: 'assistant', content, tool_calls: calls }] });
+  const { messages } = chatFields({ messages: [{ role: 'assistant', content, tool_calls: calls }] });
   expect(messages).toMatchObject([{ tool_calls: [{ id: 'a' }, { id: 'b' }, { id: 'c' }] }]);
   expect(calls).toHaveLength(1);
 });

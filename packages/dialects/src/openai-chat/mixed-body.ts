@@ -1,6 +1,10 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { maxMixedItems } from '../bounds.ts';
+import { maxMixedItems, maxMixedWords } from '../bounds.ts';
+import { cacheHint } from '../translation/cache-points.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
+import { hostedParts } from '../translation/hosted-history.ts';
+import { RawJson, writeJson, type JsonSource } from '../wire/json-text.ts';
 
 /**
  * Bodies of other APIs at chat completions. Cursor sends there `input`, `instructions` and flat tools of OpenAI's
@@ -19,39 +23,96 @@ export function isMixed({ messages, input, tools }: Fields): boolean {
   return ((messages ?? null) === null && hasInput) || listOf(tools).some(isFlat);
 }
 
-/** Names of the fields that a body written as chat no longer has. */
-export function droppedFrom(fields: Fields, written: Fields): string[] {
-  return withoutPlace.filter((name) => (fields[name] ?? null) !== null && !Object.hasOwn(written, name));
+/** The same request as chat: its fields, and its text, in which numbers and schemas are as the client wrote them. */
+export interface AsChat {
+  fields: Fields;
+  text: string;
 }
 
-/** The same request as chat. Throws a 400 for what chat has no form for. */
-export function asChat(fields: Fields): Fields {
-  const { tools, tool_choice: choice, ...others } = fields;
-  const messages = new Messages();
-  if ((fields['messages'] ?? null) === null) addInput(messages, fields);
-  else for (const message of listOf(fields['messages'])) messages.add(message, 'messages');
-  return {
-    ...((fields['messages'] ?? null) === null ? chatFields(others) : others),
+/** `source`: the body. Notes what is left out in `dropped`. Throws a 400 for what chat has no form for. */
+export function asChat(fields: Fields, source: JsonSource, dropped: DroppedFields): AsChat {
+  const isInput = (fields['messages'] ?? null) === null;
+  const param = isInput ? 'input' : 'messages';
+  const messages = new Messages(source.member(param), { param, dropped });
+  if (isInput) addInput(messages, fields);
+  else for (const [index, message] of listOf(fields['messages']).entries()) messages.add(message, index);
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel } = fields;
+  const isOneByOne = parallel === undefined && membersOf(choice)['disable_parallel_tool_use'] === true;
+  const made = {
     messages: messages.list,
-    ...(tools !== undefined && { tools: Array.isArray(tools) ? tools.map(toolOf) : tools }),
-    ...(choice !== undefined && { tool_choice: choiceOf(choice) }),
+    ...(choice !== undefined && { tool_choice: choiceOf(choice, functionsIn(tools)) }),
+    ...(isOneByOne && { parallel_tool_calls: false }),
   };
+  const withMade = (from: Fields): Fields => ({
+    ...(isInput ? chatFields(from, dropped) : from),
+    ...(Array.isArray(from['tools']) && {
+      tools: listOf(from['tools']).map((tool) => toolOf(tool, dropped)),
+    }),
+    ...made,
+  });
+  const written = withMade(fields);
+  const texts = Object.entries(made).map(([name, value]): [string, RawJson] => [
+    name,
+    new RawJson(JSON.stringify(value)),
+  ]);
+  const text = writeJson({ ...withMade(exactFields(fields, source)), ...Object.fromEntries(texts) });
+  return { fields: written, text };
 }
 
 function addInput(messages: Messages, { instructions, input }: Fields): void {
   if (typeof instructions === 'string' && instructions !== '')
     messages.list.push({ role: 'system', content: instructions });
   if (typeof input === 'string') messages.list.push({ role: 'user', content: input });
-  else for (const item of listOf(input)) messages.add(item, 'input');
+  else for (const [index, item] of listOf(input).entries()) messages.add(item, index);
 }
 
-function chatFields(fields: Fields): Fields {
+/** The fields of a body with the values that pass through as they stand in its text. */
+function exactFields(fields: Fields, source: JsonSource): Fields {
+  const { tools, text, ...others } = fields;
+  const { format } = membersOf(text);
+  const formatSource = source.member('text')?.member('format') ?? null;
+  return {
+    ...exact(others, source, renamed),
+    ...(tools !== undefined && {
+      tools: Array.isArray(tools)
+        ? listOf(tools).map((tool, index) => exactTool(tool, source.member('tools')?.element(index) ?? null))
+        : tools,
+    }),
+    ...(text !== undefined && {
+      text: isFields(format) ? { ...membersOf(text), format: exact(format, formatSource) } : text,
+    }),
+  };
+}
+
+function exactTool(tool: unknown, source: JsonSource | null): unknown {
+  if (!isFields(tool)) return tool;
+  const { format, ...others } = tool;
+  return {
+    ...exact(others, source),
+    ...(format !== undefined && {
+      format: isFields(format) ? exact(format, source?.member('format') ?? null) : format,
+    }),
+  };
+}
+
+/** Members with their texts in place of numbers, lists and objects, but for those to be read. */
+function exact(fields: Fields, source: JsonSource | null, read: ReadonlySet<string> = new Set()): Fields {
+  const members = Object.entries(fields).map(([name, value]): [string, unknown] => {
+    const isKept = read.has(name) || value === null || !['number', 'object'].includes(typeof value);
+    const text = isKept ? null : (source?.textOf(name) ?? null);
+    return [name, text === null ? value : new RawJson(text)];
+  });
+  return Object.fromEntries(members);
+}
+
+function chatFields(fields: Fields, dropped: DroppedFields): Fields {
   for (const name of unfollowed) if ((fields[name] ?? null) !== null) throw unsupported(name);
   if (fields['background'] === true) throw unsupported('background');
+  for (const name of withoutPlace) if ((fields[name] ?? null) !== null) dropped.ignore(name);
   const left = new Set<string>([...withoutPlace, ...unfollowed, ...renamed, 'background']);
-  const { reasoning, text, max_output_tokens: maxTokens } = fields;
-  const { effort } = membersOf(reasoning);
-  const { format, verbosity } = membersOf(text);
+  const { max_output_tokens: maxTokens } = fields;
+  const { effort } = dropped.members(fields['reasoning'] ?? {}, 'reasoning', ['effort']);
+  const { format, verbosity } = dropped.members(fields['text'] ?? {}, 'text', ['format', 'verbosity']);
   return {
     ...Object.fromEntries(Object.entries(fields).filter(([name]) => !left.has(name))),
     ...(typeof maxTokens === 'number' && { max_completion_tokens: maxTokens }),
@@ -61,32 +122,61 @@ function chatFields(fields: Fields): Fields {
   };
 }
 
-const renamed = ['input', 'instructions', 'messages', 'max_output_tokens', 'reasoning', 'text'] as const;
+/** Fields of responses under another name in chat. */
+const renamed: ReadonlySet<string> = new Set([
+  ...['input', 'instructions', 'messages', 'max_output_tokens', 'reasoning', 'text'],
+]);
 
 function formatOf({ type, ...schema }: Fields): Fields {
   return type === 'json_schema' ? { type, json_schema: schema } : { type };
 }
 
 /** Whether a tool has the form of responses or of Anthropic's messages. */
-function isFlat(tool: unknown): boolean {
+function isFlat(tool: unknown): tool is Fields {
   if (!isFields(tool) || typeof tool['name'] !== 'string') return false;
   const { type = 'function', function: nested, custom } = tool;
   return (type === 'function' || type === 'custom') && nested === undefined && custom === undefined;
 }
 
-function toolOf(tool: unknown): unknown {
-  if (!isFields(tool) || !isFlat(tool)) return tool;
-  const { type = 'function', name, description, parameters, input_schema: schema, strict, format } = tool;
+/** Whether a flat tool has arguments: Anthropic's tools may have the type `custom`, which is freeform in responses. */
+function hasSchema({ parameters, input_schema: schema }: Fields): boolean {
+  return (parameters ?? schema ?? null) !== null;
+}
+
+/** Names of the flat tools of the type `custom` that are functions in chat. */
+function functionsIn(tools: unknown): ReadonlySet<unknown> {
+  const custom = listOf(tools)
+    .filter(isFlat)
+    .filter(({ type }) => type === 'custom');
+  return new Set(custom.filter(hasSchema).map(({ name }) => name));
+}
+
+const flatMembers = [
+  ...(['type', 'name', 'description', 'parameters', 'input_schema', 'strict', 'format', cacheHint] as const),
+];
+
+function toolOf(tool: unknown, dropped: DroppedFields): unknown {
+  if (!isFlat(tool)) return tool;
+  const flat = dropped.members(tool, 'tools', flatMembers);
+  const { type = 'function', name, description, parameters, input_schema: schema, strict, format } = flat;
   const named = { name, ...(description !== undefined && { description }) };
-  if (type === 'custom') return { type, custom: { ...named, ...(isFields(format) && customFormat(format)) } };
+  if (type === 'custom' && !hasSchema(flat))
+    return { type, custom: { ...named, ...(isFields(format) && customFormat(format)) }, ...hintOf(flat) };
   return {
-    type,
+    type: 'function',
     function: {
       ...named,
-      ...((parameters ?? schema) !== undefined && { parameters: parameters ?? schema }),
+      ...(hasSchema(flat) && { parameters: parameters ?? schema }),
       ...(strict !== undefined && { strict }),
     },
+    ...hintOf(flat),
   };
+}
+
+/** The cache hint of an object, in the member of the same name. */
+function hintOf(value: unknown): Fields {
+  const { [cacheHint]: hint } = membersOf(value);
+  return hint === undefined ? {} : { [cacheHint]: hint };
 }
 
 function customFormat({ type, ...grammar }: Fields): Fields {
@@ -95,13 +185,15 @@ function customFormat({ type, ...grammar }: Fields): Fields {
 
 const choicesOfAnthropic: Readonly<Record<string, string>> = { auto: 'auto', none: 'none', any: 'required' };
 
-function choiceOf(choice: unknown): unknown {
+/** `functions`: see `functionsIn`. */
+function choiceOf(choice: unknown, functions: ReadonlySet<unknown>): unknown {
   const { type, name, mode, tools } = membersOf(choice);
   if (typeof type === 'string' && Object.hasOwn(choicesOfAnthropic, type)) return choicesOfAnthropic[type];
   if (type === 'allowed_tools' && tools !== undefined)
-    return { type, allowed_tools: { mode, tools: listOf(tools).map(choiceOf) } };
+    return { type, allowed_tools: { mode, tools: listOf(tools).map((tool) => choiceOf(tool, functions)) } };
   if (typeof name !== 'string') return choice;
-  return type === 'custom' ? { type, custom: { name } } : { type: 'function', function: { name } };
+  const isFreeform = type === 'custom' && !functions.has(name);
+  return isFreeform ? { type, custom: { name } } : { type: 'function', function: { name } };
 }
 
 /** The messages of chat for those of another API, in their order. */
@@ -109,41 +201,100 @@ class Messages {
   readonly list: Fields[] = [];
   /** The last list of calls made here: copying it for each call would take the square of their number. */
   #calls: unknown[] = [];
+  readonly #source: JsonSource | null;
+  readonly #dropped: DroppedFields;
+  readonly #param: string;
+  readonly #words = { left: maxMixedWords };
   #items = 0;
 
-  add(item: unknown, param: string): void {
-    const { type = 'message' } = this.#counted(item, param);
-    if (!isFields(item)) this.list.push(item as Fields);
-    else if (type === 'message') this.#addMessage(item, param);
-    else if (type === 'function_call')
-      this.#addCall(callOf(item['call_id'] ?? item['id'], item['name'], item['arguments']));
-    else if (type === 'custom_tool_call')
-      this.#addCall({
-        id: item['call_id'],
-        type: 'custom',
-        custom: { name: item['name'], input: item['input'] },
-      });
-    else if (type === 'function_call_output' || type === 'custom_tool_call_output')
-      this.#addResult(item['call_id'], item['output'], param);
-    else if (type !== 'reasoning') throw unsupported(`${param}.type`);
+  /** `source`: the list of the client, with the name `param`. */
+  constructor(source: JsonSource | null, { param, dropped }: { param: string; dropped: DroppedFields }) {
+    this.#source = source;
+    this.#param = param;
+    this.#dropped = dropped;
   }
 
-  #addMessage(message: Fields, param: string): void {
-    const { type: _type, id: _id, status: _status, phase: _phase, content, ...others } = message;
+  add(item: unknown, index: number): void {
+    const { type = 'message' } = this.#counted(item);
+    const source = (): JsonSource | null => this.#source?.element(index) ?? null;
+    if (!isFields(item)) this.list.push(item as Fields);
+    else if (type === 'message') this.#addMessage(item, source);
+    else if (type === 'function_call') {
+      const args = argumentsOf(item, 'arguments', source);
+      this.#addCall(callOf(item['call_id'] ?? item['id'], item['name'], args));
+      this.#mark(item);
+    } else if (type === 'custom_tool_call') {
+      const custom = { name: item['name'], input: item['input'] };
+      this.#addCall({ id: item['call_id'], type: 'custom', custom });
+      this.#mark(item);
+    } else if (type === 'function_call_output' || type === 'custom_tool_call_output')
+      this.#addResult(item, item['call_id'], item['output']);
+    else if (type === 'reasoning') this.#dropped.ignore(`${this.#param}.reasoning`);
+    else this.#addHosted(item, type);
+  }
+
+  /** An item of a provider's tool in the history, or an unknown one. */
+  #addHosted(item: Fields, type: unknown): void {
+    if (typeof type !== 'string' || instructing.has(type)) throw unsupported(`${this.#param}.type`);
+    const parts = this.#hosted(item, type, type);
+    const last = this.list.at(-1);
+    const isOfClient = /_(?:output|response)$/.test(type);
+    if (parts.length === 0) return;
+    // A message between calls and their results would part them.
+    if (last?.['role'] !== 'assistant' || (isOfClient && last['tool_calls'] === undefined))
+      this.list.push({ role: isOfClient ? 'user' : 'assistant', content: parts });
+    else if (Array.isArray(last['content'])) last['content'].push(...parts);
+    else {
+      const before = typeof last['content'] === 'string' ? [textPart(last['content'])] : [];
+      last['content'] = [...before, ...parts];
+    }
+  }
+
+  #hosted(item: unknown, type: string, name: string): Fields[] {
+    const place = { type, name: `${this.#param}.${name}`, values: this.#words };
+    return hostedParts(item, place, this.#dropped).map(({ text }) => textPart(text));
+  }
+
+  #addMessage(message: Fields, source: () => JsonSource | null): void {
+    const { type: _type, id: _id, status: _status, phase, content, ...others } = message;
+    if (phase !== undefined) this.#dropped.ignore(`${this.#param}.phase`);
     if (!Array.isArray(content)) {
       this.list.push({ ...others, ...(content !== undefined && { content }) });
       return;
     }
-    const [calls, parts]: [Fields[], unknown[]] = [[], []];
-    for (const part of content) {
-      const { type, id, name, input } = this.#counted(part, param);
-      if (type === 'tool_use') calls.push(callOf(id, name, JSON.stringify(input ?? {})));
-      else if (type === 'tool_result')
-        this.#addResult(membersOf(part)['tool_use_id'], membersOf(part)['content'], param);
-      else if (type !== 'thinking' && type !== 'redacted_thinking') parts.push(partOf(part));
+    const calls: Fields[] = [];
+    const parts: unknown[] = [];
+    for (const [index, part] of content.entries()) {
+      const block = this.#counted(part);
+      const { type, id, name } = block;
+      const blockSource = (): JsonSource | null => source()?.member('content')?.element(index) ?? null;
+      if (type === 'tool_use')
+        calls.push({ ...callOf(id, name, argumentsOf(block, 'input', blockSource)), ...hintOf(block) });
+      else if (type === 'tool_result') this.#addResult(block, block['tool_use_id'], block['content']);
+      else parts.push(...this.#partsOf(part));
     }
     if (parts.length > 0 || content.length === 0) this.list.push({ ...others, content: parts });
-    for (const call of calls) this.#addCall(call);
+    for (const { [cacheHint]: hint, ...call } of calls) {
+      this.#addCall(call);
+      this.#mark({ [cacheHint]: hint });
+    }
+  }
+
+  /** A cache hint of a call, which has its place at the message. */
+  #mark(called: Fields): void {
+    const last = this.list.at(-1);
+    if (last !== undefined && called[cacheHint] !== undefined) Object.assign(last, hintOf(called));
+  }
+
+  /** A part of a content as chat has it; thoughts are left out. */
+  #partsOf(part: unknown): unknown[] {
+    const { type } = membersOf(part);
+    if (typeof type !== 'string') return [part];
+    if (type === 'thinking' || type === 'redacted_thinking')
+      this.#dropped.ignore(`${this.#param}.content.thinking`);
+    else if (hostedBlocks.test(type)) return this.#hosted(part, type, `content.${type}`);
+    else return [partOf(part)];
+    return [];
   }
 
   /** Calls of one turn are in one message. */
@@ -160,45 +311,74 @@ class Messages {
     this.#calls.push(call);
   }
 
-  #addResult(id: unknown, output: unknown, param: string): void {
-    const parts = listOf(output).map((part) => {
-      this.#counted(part, param);
-      return partOf(part);
+  /** `item`: the result of a call. An error has no place but in its text. */
+  #addResult(item: Fields, id: unknown, output: unknown): void {
+    const isError = item['is_error'] === true;
+    const parts = listOf(output).flatMap((part) => {
+      this.#counted(part);
+      return this.#partsOf(part);
     });
+    const text = output ?? '';
     this.list.push({
       role: 'tool',
       tool_call_id: id,
-      content: Array.isArray(output) ? parts : (output ?? ''),
+      ...(Array.isArray(output)
+        ? { content: isError ? [textPart('Error: '), ...parts] : parts }
+        : { content: isError && typeof text === 'string' ? `Error: ${text}` : text }),
+      ...hintOf(item),
     });
   }
 
-  #counted(item: unknown, param: string): Fields {
+  #counted(item: unknown): Fields {
     this.#items += 1;
     if (this.#items <= maxMixedItems) return membersOf(item);
+    const param = this.#param;
     throw new AppError('invalid_value', `${param} must have at most ${maxMixedItems} items and parts.`, {
       param,
     });
   }
 }
 
-function callOf(id: unknown, name: unknown, args: unknown): Fields {
-  return { id, type: 'function', function: { name, arguments: typeof args === 'string' ? args : '{}' } };
+/** Items that ask for something, for the model or the gateway to follow. */
+const instructing: ReadonlySet<string> = new Set(['additional_tools', 'compaction_trigger']);
+
+/** Blocks that Anthropic's own tools leave in the history. */
+const hostedBlocks = /_tool_(?:use|result)$|^(?:tool_reference|container_upload|compaction|search_result)$/;
+
+function textPart(text: string): Fields {
+  return { type: 'text', text };
+}
+
+/** The arguments of a call as a text. An object is as the client wrote it. */
+function argumentsOf(call: Fields, name: string, source: () => JsonSource | null): string {
+  const args = call[name] ?? null;
+  if (typeof args === 'string') return args;
+  return args === null ? '{}' : (source()?.textOf(name) ?? '{}');
+}
+
+function callOf(id: unknown, name: unknown, args: string): Fields {
+  return { id, type: 'function', function: { name, arguments: args } };
 }
 
 /** A part of a content; those that chat has in this form, and unknown ones, as they are. */
 function partOf(part: unknown): unknown {
-  const { type, text, image_url: url, detail, source, cache_control: cache, ...file } = membersOf(part);
+  const { type, text, image_url: url, detail, source, [cacheHint]: _hint, ...file } = membersOf(part);
   switch (type) {
     case 'input_text':
     case 'output_text':
-      return { type: 'text', text, ...(cache !== undefined && { cache_control: cache }) };
+      return { type: 'text', text, ...hintOf(part) };
     case 'input_image':
-      if (typeof url !== 'string') return isFields(url) ? { type: 'image_url', image_url: url } : part;
-      return { type: 'image_url', image_url: { url, ...(detail !== undefined && { detail }) } };
+      if (typeof url !== 'string')
+        return isFields(url) ? { type: 'image_url', image_url: url, ...hintOf(part) } : part;
+      return {
+        type: 'image_url',
+        image_url: { url, ...(detail !== undefined && { detail }) },
+        ...hintOf(part),
+      };
     case 'input_file':
-      return { type: 'file', file };
+      return { type: 'file', file, ...hintOf(part) };
     case 'image':
-      return { type: 'image_url', image_url: { url: urlOf(membersOf(source)) } };
+      return { type: 'image_url', image_url: { url: urlOf(membersOf(source)) }, ...hintOf(part) };
     default:
       return part;
   }

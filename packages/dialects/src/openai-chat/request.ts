@@ -15,7 +15,10 @@ import {
   type FieldTypes,
 } from '../request-fields.ts';
 import { OpenAiEmbeddings } from './openai-embeddings.ts';
-import { asChat, droppedFrom, isMixed } from './mixed-body.ts';
+import { DroppedFields } from '../translation/dropped-fields.ts';
+import { JsonSource } from '../wire/json-text.ts';
+import { asChat, isMixed } from './mixed-body.ts';
+import { fieldNames } from './request-reader.ts';
 import { OpenAiRequest } from './openai-request.ts';
 
 /**
@@ -92,11 +95,11 @@ function mixedRequest(body: Buffer, fields: Fields): OpenAiRequest {
       param: 'input',
     });
   // The text written anew has each name once.
-  membersOnce(body);
+  const members = membersOnce(body);
   checkTypes(fields, mixedFields, decisive);
-  const written = asChat(fields);
-  const text = Buffer.from(JSON.stringify(written));
-  return chatRequest(text, written, droppedFrom(fields, written));
+  const dropped = new DroppedFields(fieldNames);
+  const { fields: written, text } = asChat(fields, JsonSource.fromMembers(body, members), dropped);
+  return chatRequest(Buffer.from(text), written, dropped.ignored);
 }
 
 /** The text of an object with a model, which stood in the path. */

@@ -22,15 +22,18 @@ const plain: ReadonlySet<string> = new Set(['text', 'content', 'output']);
 /** Members with objects of several types that say what was done. */
 const typed: ReadonlySet<string> = new Set(['action', 'actions', 'operation']);
 
-/** The words of an item as a text behind its type; empty without any. `name`: the client's name of it. */
+/**
+ * The words of an item as a text behind its type; empty without any. `name`: the client's name of it. `values`: how many
+ * values may become text, of which those of the item are taken.
+ */
 export function hostedParts(
   item: unknown,
-  { type, name }: { type: string; name: string },
+  { type, name, values }: { type: string; name: string; values?: { left: number } },
   dropped: DroppedFields,
 ): TextPart[] {
   dropped.ignore(name);
   if (omitted.has(type)) return [];
-  const words = new Words();
+  const words = new Words(values);
   words.add(item, '');
   return words.lines.length === 0
     ? []
@@ -90,11 +93,15 @@ export function foreignFile(at: string, id: unknown, dropped: DroppedFields): Te
 /** Collects the words of a value, up to a number of values in it. */
 class Words {
   readonly lines: string[] = [];
-  #left = maxHostedValues;
+  readonly #values: { left: number };
+
+  constructor(values = { left: maxHostedValues }) {
+    this.#values = values;
+  }
 
   add(value: unknown, name: string, depth = 0): void {
-    this.#left -= 1;
-    if (this.#left < 0 || depth > maxHostedDepth) return;
+    this.#values.left -= 1;
+    if (this.#values.left < 0 || depth > maxHostedDepth) return;
     if (typeof value === 'string') this.#line(name, value);
     else if (typeof value === 'number' || typeof value === 'boolean') this.#line(name, String(value));
     else if (Array.isArray(value)) this.#list(value, name, depth);

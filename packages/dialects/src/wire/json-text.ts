@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
-import { elementsOf, objectMembers } from './json-members.ts';
+import { elementsOf, objectMembers, type Member } from './json-members.ts';
 import { maxElements, maxInnerMembers } from '../bounds.ts';
 
 /**
@@ -55,6 +55,13 @@ export class JsonSource {
     this.#until = until;
   }
 
+  /** `members`: those of the document, an object. */
+  static fromMembers(json: Buffer, members: readonly Member[]): JsonSource {
+    const source = new JsonSource(json);
+    source.#members = source.#sourcesOf(members);
+    return source;
+  }
+
   /**
    * A member of this object; null without one. The last of equal names counts, as for `JSON.parse`. Throws
    * `invalid_value` for an object with too many.
@@ -82,6 +89,10 @@ export class JsonSource {
     const members = objectMembers(this.#json, { from: this.#from, max: maxInnerMembers });
     if (members.length > maxInnerMembers)
       throw new AppError('invalid_value', `An object has more than ${maxInnerMembers} members.`);
+    return this.#sourcesOf(members);
+  }
+
+  #sourcesOf(members: readonly Member[]): ReadonlyMap<string, JsonSource> {
     return new Map(
       members.map(({ name, valueStart, valueEnd }) => [
         name,
