@@ -67,8 +67,9 @@ it('reach a model of chat as chat, and what is left out is named', async () => {
 
 it("reach a model of Anthropic's, and the stream is one of chat", async () => {
   provider.answer(streamed(messageEvents([{ type: 'text', text: 'Found.' }])));
-  const { text, sent } = await post({ model: 'claude', stream: true });
+  const { text, ignored, sent } = await post({ model: 'claude', stream: true });
   expect(text).toContain('"object":"chat.completion.chunk"');
+  expect(ignored).toContain('store');
   expect(sent).toMatchObject([asMessages]);
 });
 

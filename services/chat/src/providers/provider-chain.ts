@@ -227,7 +227,7 @@ export class ProviderChain {
       written.body,
     );
     if (body !== written.body) source.copied(body.length);
-    return { body, ignored: [...written.ignored, ...dropped] };
+    return { body, ignored: [...(source.droppedFields?.(model) ?? []), ...written.ignored, ...dropped] };
   }
 
   async #written(
@@ -263,7 +263,7 @@ export class ProviderChain {
     }
     source.copied(0);
     const body = await orRefusal(write);
-    return body instanceof AppError ? body : { body, ignored: source.droppedFields?.(model) ?? [] };
+    return body instanceof AppError ? body : { body, ignored: [] };
   }
 
   /** Makes the call, with one key after the other where the provider has several. */
