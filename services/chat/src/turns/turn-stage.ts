@@ -86,6 +86,7 @@ export interface TurnInput {
 interface TurnHead extends RequestHead {
   viewWith: AcceptedRequest['viewWith'];
   keptView: AcceptedRequest['keptView'];
+  thinking: AcceptedRequest['thinking'];
 }
 
 /** One completion on its way. The entrance of the request makes it, and stages add to it. */
@@ -172,7 +173,8 @@ type Entrance = Pick<
 /** The context of a turn to which its stages have added nothing. */
 export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnContext {
   const { member = null, client = null, sessionId = null, headers = {}, stored = null } = entrance;
-  const { operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView } = facts;
+  const { operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView, thinking } =
+    facts;
   // An object spread behind other members takes a microsecond.
   return {
     ...entrance,
@@ -187,6 +189,8 @@ export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnCon
     tools: null,
     thoughts: new Map(),
     signatures: null,
-    request: { operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView },
+    request: {
+      ...{ operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView, thinking },
+    },
   };
 }
