@@ -276,6 +276,8 @@ describe('no field of a conversation disappears', () => {
   ];
   /** Anthropic keeps every answer to its schema, and the others have the stream in the path. */
   const kept = new Set(['a strict schema for messages', 'a strict schema for gemini', 'a stream for gemini']);
+  /** By default it doesn't think, and beside tools it takes no word about it. */
+  const ofDefault = new Set(['no reasoning for chat: gpt-5.4']);
 
   it.each(
     apis.flatMap(([to, api]) =>
@@ -283,7 +285,7 @@ describe('no field of a conversation disappears', () => {
         .filter(([name]) => !kept.has(`${name} for ${to}`))
         .map(([name, change, otherwise = {}]) => [name, to, api, [change, otherwise]] as const),
     ),
-  )('%s for %s', (_, _to, api, [change, otherwise]) => {
+  )('%s for %s', (of, to, api, [change, otherwise]) => {
     const written = (changed: Partial<Conversation>, name: string): string => {
       const dropped = new DroppedFields(api.fieldNames);
       try {
@@ -297,7 +299,9 @@ describe('no field of a conversation disappears', () => {
       }
     };
     for (const name of ['gpt-5', 'gpt-5.4', 'o3', 'claude-opus-5', 'gemini-2.5-pro', 'gemini-3-pro'])
-      expect(written(change, name)).not.toBe(written(otherwise, name));
+      expect(written(change, name) === written(otherwise, name)).toBe(
+        ofDefault.has(`${of} for ${to}: ${name}`),
+      );
   });
 });
 

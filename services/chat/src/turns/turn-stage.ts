@@ -173,8 +173,8 @@ type Entrance = Pick<
 /** The context of a turn to which its stages have added nothing. */
 export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnContext {
   const { member = null, client = null, sessionId = null, headers = {}, stored = null } = entrance;
-  const { operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView, thinking } =
-    facts;
+  const { operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView } = facts;
+  const thinking = facts.thinking(entrance.target.defaults);
   // An object spread behind other members takes a microsecond.
   return {
     ...entrance,
@@ -190,7 +190,8 @@ export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnCon
     thoughts: new Map(),
     signatures: null,
     request: {
-      ...{ operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView, thinking },
+      ...{ operation, model, stream, wantsUsage, choices, isBatch, compaction, viewWith, keptView },
+      thinking: () => thinking,
     },
   };
 }
