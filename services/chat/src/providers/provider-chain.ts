@@ -195,9 +195,8 @@ export class ProviderChain {
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     const { leftOut } = this.#options;
-    const refused = translation === null ? takenDefaults(model, this.#options).ignored : [];
     const unread = this.#unreadable.has(model) ? ['reasoning'] : [];
-    const without = [...lost, ...unread, ...refused, ...unpriced, ...this.#betas.ignored(model)];
+    const without = [...lost, ...unread, ...unpriced, ...this.#betas.ignored(model)];
     receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...without])]);
     const bodyBytes = prepared.body.length;
     const trace = await record.startAttempt(model, { bodyBytes, maxTokens: this.#options.maxTokens });
@@ -238,6 +237,7 @@ export class ProviderChain {
     const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
     const { unpricedTools } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
+    const taken = translation === null ? takenDefaults(model, this.#options) : null;
     const write = (): Pieces =>
       source.rewritten({
         api: translation === null ? model.api : api,
@@ -250,7 +250,7 @@ export class ProviderChain {
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
-        defaults: translation === null ? takenDefaults(model, this.#options).defaults : target.defaults,
+        defaults: taken?.defaults ?? target.defaults,
         maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
         tools: this.#options.tools ?? null,
         bindsThinking: this.#betas.binds(model, translation !== null),
@@ -263,7 +263,7 @@ export class ProviderChain {
     }
     source.copied(0);
     const body = await orRefusal(write);
-    return body instanceof AppError ? body : { body, ignored: [] };
+    return body instanceof AppError ? body : { body, ignored: taken?.ignored ?? [] };
   }
 
   /** Makes the call, with one key after the other where the provider has several. */
