@@ -114,7 +114,7 @@ const googleExample = { name: 'models/gpt-4.1-mini', version: '1', displayName: 
 
 const route = routesWith({ service: 'chat', access: scope('chat'), actingUser: true });
 
-/** The dialects whose clients list models under `/v1/models`, distinguished by their headers. */
+/** Dialects with a list of models under `/v1/models`. The headers of a request distinguish them. */
 export const modelDialects: readonly DialectName[] = ['chat', 'messages', 'gemini'];
 
 export const routes: readonly Route[] = [

@@ -1,5 +1,5 @@
 /**
- * The headers of a Standard Webhook, which Svix sends under names of its own:
+ * The headers of a Standard Webhook. Svix sends them by other names:
  * https://docs.svix.com/receiving/verifying-payloads/how-manual
  */
 export const standardSignatureHeaders = [

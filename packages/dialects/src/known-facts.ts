@@ -38,7 +38,7 @@ export interface KnownFacts extends ModelVersion {
   takesToolsWithFormat: boolean;
   /** Whether chat completions refuse its tools while it thinks. */
   toolsNeedNoEffort: boolean;
-  /** Whether it checks the signatures of its own calls. */
+  /** Whether it refuses calls in a history without the signatures it gave them. */
   checksCallSignatures: boolean;
   /** Whether it wants its reasoning as text back with the calls behind it. */
   wantsReasoningText: boolean;

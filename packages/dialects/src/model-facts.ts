@@ -35,7 +35,7 @@ export function factsAs(family: ModelFamily, model: { name: string } & FactsOver
   return known.family === family ? known : factsOf({ ...model, rulesName: family });
 }
 
-/** The family of a model with fields of its own. */
+/** The family of a model, by the rules for its name. */
 export function familyOf(model: { name: string } & FactsOverlay): ModelFamily {
   return factsOf(model).family;
 }
@@ -46,7 +46,7 @@ export function originOf(model: { name: string } & FactsOverlay): string {
   return `converse=${encodeURIComponent(model.name).replaceAll('.', '%2E').slice(0, maxOriginChars)}`;
 }
 
-/** Whether a model thinks by this effort of a request; null for a request without an effort. */
+/** Whether a model thinks. `effort`: of the request; null where it names none. */
 export function thinksBy(effort: string | null, { thinksByDefault }: KnownFacts): boolean {
   return effort === null ? thinksByDefault : effort !== 'none';
 }

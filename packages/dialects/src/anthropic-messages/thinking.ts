@@ -93,7 +93,8 @@ function thinksByEffort(facts: ModelFacts): boolean {
 export const blockBinding = { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
 
 /**
- * Lets the API leave out thoughts of a conversation whose beginning translation may write in another way than before
+ * Asks the API to leave out thoughts instead of refusing them: translation may write the conversation before them
+ * differently than in the last request
  * (https://platform.claude.com/docs/en/build-with-claude/preserved-thinking). Hosts without the beta get none back.
  */
 function bound(request: AskedThinking, turns: readonly Turn[], { facts }: ThinkingOptions): AskedThinking {

@@ -109,8 +109,8 @@ function withPieces(parts: readonly Part[]): Part[] {
 }
 
 /**
- * Adds a part of the model, of whose turn SDKs keep each piece of a stream as a content. Pieces of a thought have no
- * signature: it comes with the last one, or with the part behind them.
+ * Adds a part of the model. SDKs keep each piece of a streamed turn as a content. Pieces of a thought have no signature:
+ * it comes with the last one, or with the part behind them.
  */
 function addPart(parts: Part[], part: Part): void {
   const last = parts.at(-1);

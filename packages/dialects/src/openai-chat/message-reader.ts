@@ -59,15 +59,18 @@ function turnOf(
   return { role: role === 'system' || role === 'developer' ? 'system' : 'user', parts };
 }
 
+/** A message in its request. `ids`: of the calls before it, by the names of their functions. */
+interface MessagePlace {
+  at: string;
+  dropped: DroppedFields;
+  ids: Map<string, string>;
+  index: number;
+}
+
 function messageParts(
   role: keyof typeof translated,
   fields: Fields,
-  {
-    at,
-    dropped,
-    ids,
-    index,
-  }: { at: string; dropped: DroppedFields; ids: Map<string, string>; index: number },
+  { at, dropped, ids, index }: MessagePlace,
 ): Part[] {
   switch (role) {
     case 'assistant':
@@ -95,15 +98,7 @@ function resultOf(
   return { kind: 'result', callId, parts, isError: false, ...pointIn(parts) };
 }
 
-function assistantParts(
-  message: Fields,
-  {
-    at,
-    dropped,
-    ids,
-    index,
-  }: { at: string; dropped: DroppedFields; ids: Map<string, string>; index: number },
-): Part[] {
+function assistantParts(message: Fields, { at, dropped, ids, index }: MessagePlace): Part[] {
   const { content, refusal, audio, tool_calls: current, function_call: old } = message;
   const list = isFields(old) && listOf(current).length === 0 ? [{ function: old }] : listOf(current);
   const named = list.filter((call) => !isHosted(call));

@@ -81,7 +81,7 @@ function takenStops(
 const hasNoCharacter = (text: string): boolean => text === '';
 const isWhiteSpace = (text: string): boolean => !/\S/u.test(text);
 
-/** A turn without its empty texts; the same one where it has no such text. */
+/** A turn without its empty texts. */
 function withoutEmptyTexts(turn: Turn, isEmpty: (text: string) => boolean): Turn {
   const parts = turn.parts.map((part) => (part.kind === 'result' ? filledResult(part, isEmpty) : part));
   return { ...turn, parts: filledParts(parts, isEmpty) };

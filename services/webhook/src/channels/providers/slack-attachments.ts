@@ -40,7 +40,7 @@ function quoteOf(each: Attachments[number]): QuotedMessage | null {
   return { kind: 'forward', by: name ?? (author === undefined ? null : `@${author}`), text };
 }
 
-/** The first of the forms of an attachment's text that has any. */
+/** The text of an attachment, in the first of its forms with a text. */
 function contentOf(each: NonNullable<Attachments[number]>): string | undefined {
   const { text: written, message_blocks: messageBlocks, blocks, fallback } = each;
   const texts = [written, textOfBlocks(messageBlocks), textOfBlocks(blocks), fallback];
