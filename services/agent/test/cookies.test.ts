@@ -184,8 +184,10 @@ describe('cookies of a user', () => {
     const system = createPool({
       ...{ url: agents.database.url, role: 'agent_system', max: 1, log: createLogger('test', 'silent') },
     });
-    expect(await deleteOldRows(system, oldCookies)).toBe(1);
+    await deleteOldRows(system, oldCookies);
     await system.end();
+    const left = await agents.rows('select name from agent.cookies where tenant_id = $1', [tenant.id]);
+    expect(left).toEqual([{ name: 'b' }]);
   });
 
   it('move to a new key of the ring, for their rows only', async () => {

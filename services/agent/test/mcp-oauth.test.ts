@@ -24,18 +24,21 @@ describe('a consent for all users', () => {
   it('is possible until its link expires, which is then deleted', async () => {
     const id = await mcp.register({ type: 'oauth' });
     const [old, open] = [await mcp.makeLink(id), await mcp.makeLink(id)];
-    const digest = createHash('sha256').update(new URL(old, 'http://a').searchParams.get('ticket') ?? '');
+    const ticket = new URL(old, 'http://a').searchParams.get('ticket') ?? '';
+    const sha256 = createHash('sha256').update(ticket).digest();
     expect(
       await mcp.agents.rows(
         'update agent.consent_tickets set expires_at = now() where ticket_sha256 = $1 returning id',
-        [digest.digest()],
+        [sha256],
       ),
     ).toHaveLength(1);
     expect((await mcp.browser.open(old, mcp.port)).status).toBe(410);
     const log = createLogger('test', 'silent');
     const system = createPool({ url: mcp.agents.database.url, role: 'agent_system', max: 1, log });
-    expect(await deleteOldRows(system, oldTickets('agent'))).toBe(1);
+    await deleteOldRows(system, oldTickets('agent'));
     await system.end();
+    const tickets = 'select id from agent.consent_tickets where ticket_sha256 = $1';
+    expect(await mcp.agents.rows(tickets, [sha256])).toEqual([]);
     expect((await mcp.browser.open(old, mcp.port)).status).toBe(410);
     expect((await mcp.browser.open(open, mcp.port)).status).toBe(200);
   });

@@ -110,9 +110,10 @@ describe('ListChanges', () => {
       from generate_series(1, 3)`);
     const log = createLogger('tenant', 'silent');
     const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-    const deleted = () => deleteOldRows(pool, oldChanges, 2);
-    expect([await deleted(), await deleted()]).toEqual([2, 1]);
+    for (let round = 0; round < 2; round += 1)
+      expect(await deleteOldRows(pool, oldChanges, 2)).toBeLessThanOrEqual(2);
     await pool.end();
+    expect(await service.rows(`select from tenant.changes where key_id = 'old'`)).toEqual([]);
   });
 
   it('is for services that keep settings or keys', async () => {

@@ -148,7 +148,7 @@ it('removes calls with their endpoint, and after 30 days', async () => {
   await age(young.body.call_id, '29 days 23 hours');
   const log = createLogger('test', 'silent');
   const system = createPool({ url: webhooks.database.url, role: 'webhook_system', max: 1, log });
-  expect(await deleteOldRows(system, expiredCalls)).toBe(1);
+  await deleteOldRows(system, expiredCalls);
   await system.end();
   expect((await getCall(old.body.call_id)).status).toBe(404);
   expect((await getCall(young.body.call_id)).status).toBe(200);

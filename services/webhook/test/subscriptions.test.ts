@@ -361,8 +361,8 @@ it('keeps dead letters and records of transfers for 30 days', async () => {
   }
   const { url } = webhooks.database;
   const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
-  expect(await deleteOld('webhook.dead_letters', system)).toBe(1);
-  expect(await deleteOldRows(system, oldTransfers('webhook'))).toBe(1);
+  await deleteOld('webhook.dead_letters', system);
+  await deleteOldRows(system, oldTransfers('webhook'));
   await system.end();
   for (const table of ['dead_letters', 'transfers'])
     expect(
@@ -391,8 +391,9 @@ it('deletes events and marks that are old', async () => {
   );
   const { url } = webhooks.database;
   const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
-  expect(await deleteOld('webhook.events', system)).toBe(1);
-  expect(await deleteOld('webhook.event_marks', system)).toBe(1);
+  await deleteOld('webhook.events', system);
+  await deleteOld('webhook.event_marks', system);
   await system.end();
-  expect(await webhooks.rows('select 1 from webhook.deliveries where tenant_id = $1', of)).toEqual([]);
+  for (const table of ['events', 'event_marks', 'deliveries'])
+    expect(await webhooks.rows(`select 1 from webhook.${table} where tenant_id = $1`, of)).toEqual([]);
 });
