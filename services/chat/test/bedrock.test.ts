@@ -17,6 +17,7 @@ beforeAll(async () => {
     {
       providers: [
         { name: 'bedrock', ...bedrock, api_key_env: 'UNUSED' },
+        { name: 'vendor', kind: 'anthropic', base_url: provider.url, api_key_env: 'UNUSED' },
         { name: 'patient', ...bedrock, api_key_env: 'UNUSED', max_retries: 1 },
       ],
       models: [
@@ -25,6 +26,16 @@ beforeAll(async () => {
           ...{ id: 'sonnet', provider: 'bedrock', api: 'messages' },
           upstream_model: 'us.anthropic.claude-sonnet-4-20250514-v1:0',
         },
+        {
+          ...{ id: 'named', provider: 'bedrock', api: 'messages', family: 'claude-sonnet-4' },
+          upstream_model: 'arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc',
+        },
+        {
+          ...{ id: 'sonnet-long', provider: 'bedrock', api: 'messages' },
+          upstream_model: 'us.anthropic.claude-sonnet-4-6',
+        },
+        { id: 'backed', provider: 'bedrock', api: 'messages', fallbacks: ['vendor'] },
+        { id: 'vendor', provider: 'vendor' },
         { id: 'retried', provider: 'patient', api: 'messages', upstream_model: 'arn:aws:bedrock:x/y' },
       ],
       embeddings: undefined,
@@ -117,9 +128,14 @@ describe('messages with a model of Bedrock', () => {
       context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] },
       output_config: { effort: 'high' },
     };
-    for (const stream of [false, true]) {
+    // The operator names the model behind a profile.
+    for (const [model, stream] of [
+      ['sonnet', false],
+      ['sonnet', true],
+      ['named', false],
+    ] as const) {
       provider.answer(stream ? awsStream(frames) : whole(answer));
-      const response = await post(asking({ model: 'sonnet', ...hints, stream }), {
+      const response = await post(asking({ model, ...hints, stream }), {
         headers: { 'anthropic-beta': betas },
       });
       await response.arrayBuffer();
@@ -133,6 +149,27 @@ describe('messages with a model of Bedrock', () => {
       ]);
     }
   });
+
+  it.each([
+    ['mcp_servers', { mcp_servers: [{ type: 'url', url: 'https://mcp.example', name: 'x' }] }],
+    ['container', { container: { skills: [] } }],
+    ['tools[0].type', { tools: [{ type: 'web_search_20260209', name: 'web_search' }] }],
+  ])(
+    'are refused before a call by %s, which Bedrock lacks, unless a fallback has it',
+    async (param, field) => {
+      provider.answer();
+      const response = await post(asking(field));
+      expect([response.status, await response.json()]).toMatchObject([
+        400,
+        { error: { details: { error_code: 'unsupported_parameter', param } } },
+      ]);
+      expect(provider.received).toEqual([]);
+      provider.answer(whole(answer));
+      const passed = await post(asking({ model: 'backed', ...field }));
+      expect([passed.status, JSON.parse(received().body.toString())]).toMatchObject([200, field]);
+      expect(received().path).toBe('/v1/messages');
+    },
+  );
 
   it('are sent once more without a beta or a hint that Bedrock refuses', async () => {
     const refusal = (message: string): Script =>
@@ -273,5 +310,28 @@ describe('messages with a model of Bedrock', () => {
       anthropic_version: 'bedrock-2023-05-31',
       max_tokens: 2_001,
     });
+  });
+
+  it('are counted with the beta of a long context, and once more without what Bedrock refuses', async () => {
+    const refusal = { message: 'output_config.effort: Extra inputs are not permitted' };
+    const errorType = { 'x-amzn-errortype': 'ValidationException' };
+    provider.answer(whole(refusal, 400, errorType), whole({ inputTokens: 42 }));
+    const hints = { model: 'sonnet-long[1m]', output_config: { effort: 'low' } };
+    const response = await post(asking(hints), {}, '/v1/messages/count_tokens');
+    expect([response.status, await response.json()]).toEqual([200, { input_tokens: 42 }]);
+    const sent = provider.received.map(({ body }) => {
+      const { input } = JSON.parse(body.toString()) as { input: { invokeModel: { body: string } } };
+      return JSON.parse(Buffer.from(input.invokeModel.body, 'base64').toString()) as object;
+    });
+    const long = { anthropic_beta: ['context-1m-2025-08-07'] };
+    expect(sent).toMatchObject([{ ...long, output_config: { effort: 'low' } }, long]);
+    expect(sent[1]).not.toHaveProperty('output_config');
+  });
+
+  it('are estimated where a count would lack what decides their meaning', async () => {
+    provider.answer();
+    const response = await post(asking({ container: 'c' }), {}, '/v1/messages/count_tokens');
+    expect([response.status, response.headers.get('x-gateway-estimated')]).toEqual([200, 'true']);
+    expect(provider.received).toEqual([]);
   });
 });

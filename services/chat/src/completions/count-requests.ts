@@ -2,10 +2,11 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
-import type { CountFormat, Dialect, RequestSource } from '@gatehouse/dialects/dialect';
+import type { CountFormat, Dialect, RequestSource, Rewrite } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { translatedFailure, translatedRequest, translationFor } from '../providers/call-translation.ts';
 import type { CountRequest } from '../providers/count-call.ts';
+import { CallBetas } from '../providers/model-betas.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { TurnTools } from '../tools/tool-loop.ts';
@@ -50,15 +51,20 @@ export async function countRequest(
   options: CountOptions,
 ): Promise<CountRequest | null> {
   const { counts, name } = counted.dialect;
-  const { macs } = counted;
-  const translation = translationFor(name, model, { macs, account: () => options.account });
+  const { macs, target, tools } = counted;
+  const betas = new CallBetas(target, options.headers, tools !== null);
+  const account = (): string | null => options.account;
+  const translation = translationFor(name, model, { macs, account, betas: betas.of(model, true) });
+  const isTranslated = translation !== null;
+  const headers = betas.headers(model, isTranslated);
   const copied = (bytes: number): void => counted.source.copied(bytes);
-  const write = (): Pieces => bodyFor(counted, model, { ...options, isTranslated: translation !== null });
+  const bindsThinking = betas.binds(model, isTranslated);
+  const write = (): Pieces => bodyFor(counted, model, { ...options, isTranslated, bindsThinking });
   if (translation === null)
     return {
       body: write(),
       copied,
-      headers: options.headers,
+      headers,
       answerIn: (bytes, fields) => (counts.isCount(fields) ? bytes : null),
       failed: (failure) => failure,
     };
@@ -73,7 +79,7 @@ export async function countRequest(
   return {
     body: translated.body,
     copied,
-    headers: {},
+    headers,
     answerIn: (_bytes, fields) => {
       const tokens = fields[translation.countName ?? ''];
       return typeof tokens === 'number' ? Buffer.from(JSON.stringify(counts.answerWith(tokens))) : null;
@@ -86,11 +92,14 @@ export async function countRequest(
 function bodyFor(
   { dialect, source, target, tools }: Counted,
   { upstreamModel, family, reasoning }: Model,
-  { keepsSignature, isTranslated }: Pick<CountOptions, 'keepsSignature'> & { isTranslated: boolean },
+  {
+    keepsSignature,
+    ...rewrite
+  }: Pick<CountOptions, 'keepsSignature'> & Pick<Rewrite, 'isTranslated' | 'bindsThinking'>,
 ): Pieces {
   return source.rewritten({
     ...(keepsSignature !== undefined && { keepsSignature }),
-    ...{ isTranslated, api: dialect.name, model: upstreamModel, reasons: reasoning },
+    ...{ ...rewrite, api: dialect.name, model: upstreamModel, reasons: reasoning },
     rulesName: family,
     counts: true,
     includeUsage: false,

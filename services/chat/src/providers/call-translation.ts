@@ -100,12 +100,19 @@ interface WrittenRequest {
   signal?: AbortSignal | undefined;
 }
 
+/** A request for a provider. */
+export interface PreparedBody {
+  body: Pieces;
+  /** Names of hints left out. */
+  ignored: readonly string[];
+}
+
 /** A request in the API of a model; a 400 if this API can't express it. */
 export function translatedRequest(
   translation: Translation,
   { source, write, signal }: WrittenRequest,
   options: Parameters<Translation['request']>[1],
-): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
+): Promise<PreparedBody | AppError> {
   const { tenantId } = options;
   return orRefusal(async () => {
     const { body, copied, ignored } = await LargeWork.during({ tenantId, bytes: source.bytes, signal }, () =>

@@ -1,14 +1,17 @@
 import { sleep } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Model } from '../catalogue/catalogue.ts';
+import { rulesNameOf } from '../catalogue/facts-by.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { ProviderCall } from './adapter.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { isUnknownName } from './missing-deployments.ts';
 import { methodScope, saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { RefusedBetas } from './refused-betas.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
@@ -58,6 +61,7 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
   let failure: ProviderFailure | null = null;
   const { tenantId } = call;
   const { missing } = providers;
+  const mend = new RefusedBetas(providers, tenantId);
   const isOpen = (model: Model): boolean =>
     providers.get(model).breaker.isOpenFor({ operation: 'chat', tenantId });
   const models = call.models.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)));
@@ -68,6 +72,7 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
     const repeats = new Repeats(model.provider.max_retries);
     for (;;) {
       const outcome = await attempt(providers, model, call);
+      if (repeats.mends(() => mend.isNeededAfter(outcome, model))) continue;
       if (outcome === null) break;
       if (!(outcome instanceof ProviderFailure)) {
         missing.accepted(scope);
@@ -110,7 +115,10 @@ async function attempt(
     if (key !== firstKey) request = (await requestFor(model, rotation)) ?? asked;
     const { headers, copied } = request;
     const refused = providers.refused.namesOf(model, tenantId);
-    const { body } = adapter.fitted({ ...called, api: model.api, headers, refused }, request.body);
+    const fittedCall = { ...called, api: model.api, headers, rulesName: rulesNameOf(model), refused };
+    const fitted = adapter.fitted(fittedCall, request.body);
+    if (fitted instanceof AppError) throw fitted;
+    const { body } = fitted;
     if (body !== request.body) copied?.(body.length);
     sent.call = { ...call, headers, body, copied, credentials: key?.credentials };
     return adapter.complete(sent.call);
@@ -120,6 +128,7 @@ async function attempt(
     const answer = countIn(bytes, request);
     return answer === null ? new ProviderFailure('invalid', name) : { model, bytes: answer };
   } catch (error) {
+    if (error instanceof AppError) return null;
     if (error instanceof ProviderFailure) return request.failed(error).without(sent.call?.secrets ?? []);
     throw error;
   }

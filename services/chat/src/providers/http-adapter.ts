@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { pacedConnections } from '@gatehouse/egress/paced-reads';
 import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
+import type { AppError } from '@gatehouse/kit/errors';
 import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import type { ProviderCall, ProviderStream } from './adapter.ts';
@@ -98,8 +99,8 @@ export class HttpAdapter {
     this.#unpacking = this.#pool.compose(unpack);
   }
 
-  /** The body of a call as the provider takes it. Every body sent must be made so. */
-  fitted(call: FittedCall, body: Pieces): FittedBody {
+  /** The body of a call as the provider takes it; an error if it can't. Every body sent must be made so. */
+  fitted(call: FittedCall, body: Pieces): FittedBody | AppError {
     const { fit } = this.#kind;
     return fit === undefined || !this.fits(call) ? { body, dropped: [] } : fit.body(call, body);
   }

@@ -1,6 +1,6 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
-import { takenDefaults, tokenLimitOf } from '../catalogue/facts-by.ts';
+import { rulesNameOf, takenDefaults, tokenLimitOf } from '../catalogue/facts-by.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import { AppError } from '@gatehouse/kit/errors';
@@ -14,7 +14,13 @@ import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
-import { toClientFailure, orRefusal, translationFor, translatedRequest } from './call-translation.ts';
+import {
+  toClientFailure,
+  orRefusal,
+  translationFor,
+  translatedRequest,
+  type PreparedBody,
+} from './call-translation.ts';
 import type { Credentials } from './credentials.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { OpenCall, type AttemptRecord, type Calling } from './open-call.ts';
@@ -75,6 +81,7 @@ export interface ProviderChainOptions {
   unpricedTools: (model: Model) => readonly FeeTool[];
 }
 
+type CallRoute = Pick<Calling, 'translation' | 'rotation'>;
 export type Answer = ObjectAnswer | StreamAnswer;
 
 /** A whole answer of an ended call. */
@@ -190,7 +197,7 @@ export class ProviderChain {
     const rotation = keys?.selectKey(call) ?? null;
     if (rotation?.key === null) return rotation.exhausted;
     const translation = this.#translationFor(model, rotation);
-    const prepared = await this.#prepared(model, translation, rotation);
+    const prepared = await this.#prepared(model, { translation, rotation });
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
@@ -209,31 +216,25 @@ export class ProviderChain {
   }
 
   /** The request for a model as its provider takes it, and a key of it; the 400 if its API can't express the request. */
-  async #prepared(
-    model: Model,
-    translation: Translation | null,
-    rotation: KeyRotation | null,
-  ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
+  async #prepared(model: Model, call: CallRoute): Promise<PreparedBody | AppError> {
     const { providers, tenantId, source } = this.#options;
-    const written = await this.#written(model, translation, rotation);
+    const written = await this.#written(model, call);
     if (written instanceof AppError) return written;
-    const { body, dropped } = providers.get(model).adapter.fitted(
+    const fitted = providers.get(model).adapter.fitted(
       {
-        ...{ api: model.api, operation: this.#operationAt(model), model: model.upstreamModel },
-        headers: this.#betas.headers(model, translation !== null),
+        ...{ api: model.api, operation: this.#operationAt(model), rulesName: rulesNameOf(model) },
+        headers: this.#betas.headers(model, call.translation !== null),
         refused: providers.refused.namesOf(model, tenantId),
       },
       written.body,
     );
+    if (fitted instanceof AppError) return fitted;
+    const { body, dropped } = fitted;
     if (body !== written.body) source.copied(body.length);
     return { body, ignored: [...(source.droppedFields?.(model) ?? []), ...written.ignored, ...dropped] };
   }
 
-  async #written(
-    model: Model,
-    translation: Translation | null,
-    rotation: KeyRotation | null,
-  ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
+  async #written(model: Model, { translation, rotation }: CallRoute): Promise<PreparedBody | AppError> {
     const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
     const { unpricedTools } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
@@ -277,11 +278,10 @@ export class ProviderChain {
 
   async #call(model: Model, calling: Calling, credentials: Credentials | undefined): Promise<ProviderCall> {
     const { request, source, receiver } = this.#options;
-    const { operation, translation, rotation, trace } = calling;
+    const { operation, translation, trace } = calling;
     if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal).asUnsent;
     // Nothing keeps a sent request: for another key it is written again.
-    const prepared =
-      calling.body === null ? await this.#prepared(model, translation, rotation) : { body: calling.body };
+    const prepared = calling.body === null ? await this.#prepared(model, calling) : { body: calling.body };
     calling.body = null;
     if (prepared instanceof AppError) throw prepared;
     return {

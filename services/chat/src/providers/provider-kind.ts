@@ -1,5 +1,6 @@
 import type { AnswerFormat, ProviderError } from '@gatehouse/dialects/dialect';
 import type { UpstreamApi } from '@gatehouse/dialects/upstream-api';
+import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderCall } from './adapter.ts';
 import type { Credentials, OutgoingRequest } from './credentials.ts';
@@ -9,7 +10,9 @@ import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 export type ApiCall = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream' | 'isBatch' | 'headers'>;
 
 /** A call whose body is made fit for its provider. */
-export interface FittedCall extends Pick<ApiCall, 'api' | 'operation' | 'headers' | 'model'> {
+export interface FittedCall extends Pick<ApiCall, 'api' | 'operation' | 'headers'> {
+  /** The name by which the facts of the model are known: `family` of the catalogue, else the provider's. */
+  rulesName: string;
   /** Hints and betas known to be refused by the deployment. */
   refused: ReadonlySet<string>;
 }
@@ -26,8 +29,11 @@ export interface ProviderKind {
   /** The request of a call: its path, and headers and body where the kind wants them otherwise than the API has them. */
   requestOf(call: ApiCall, body: Pieces): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
-  /** Makes bodies of one API fit for providers of the kind, which refuse some hints; absent where they take all. */
-  fit?: { api: UpstreamApi; body(call: FittedCall, body: Pieces): FittedBody };
+  /**
+   * Makes bodies of one API fit for providers of the kind, which refuse some fields; absent where they take all. An error
+   * for a body that means something else without such a field.
+   */
+  fit?: { api: UpstreamApi; body(call: FittedCall, body: Pieces): FittedBody | AppError };
   /** The requests of a call in several; null for a call of one. `body`: as its API has it. */
   batchOf?(call: ApiCall, body: Pieces): EmbeddingBatch | null;
 }

@@ -1,8 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
+import { factsOf } from '@gatehouse/dialects/model-facts';
+import { plainName } from '@gatehouse/dialects/model-names';
 import { bedrockBetas } from './bedrock-betas.ts';
+import type { Claude } from './hosted-messages.ts';
 
+/** The facts of a model, and its plain name. */
+const claudeOf = (name: string): Claude => ({
+  name: plainName(name),
+  version: factsOf({ name }).version,
+});
 const namesOf = (betas: readonly string[], model: string): (string | null)[] =>
-  betas.map((beta) => bedrockBetas.nameOf(beta, model));
+  betas.map((beta) => bedrockBetas.nameOf(beta, claudeOf(model)));
 
 const interleaved = 'interleaved-thinking-2025-05-14';
 const context = 'context-1m-2025-08-07';
@@ -25,10 +33,11 @@ describe('the betas of a model of Bedrock', () => {
     ['anthropic.claude-opus-5-v1:0', all],
     // Names without a version.
     ['anthropic.claude-x', all],
+    ['claude', all],
     ['arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc', all],
   ])('%s', (model, taken) => {
     expect(namesOf(all, model)).toEqual(all.map((beta) => (taken.includes(beta) ? beta : null)));
-    expect(all.filter((beta) => bedrockBetas.isKnown(beta, model))).toEqual(taken);
+    expect(all.filter((beta) => bedrockBetas.isKnown(beta, claudeOf(model)))).toEqual(taken);
   });
 
   it('have its own names, and no others', () => {

@@ -1,3 +1,4 @@
+import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { concernsRequest, parseError } from '@gatehouse/dialects/provider-errors';
 import { dialects } from '@gatehouse/dialects/dialects';
@@ -70,16 +71,16 @@ function operationOf({ api, operation, stream }: ApiCall): string {
   return stream ? 'invoke-with-response-stream' : 'invoke';
 }
 
-function messagesBody(call: FittedCall, request: Buffer): FittedBody {
+function messagesBody(call: FittedCall, request: Buffer): FittedBody | AppError {
   const counts = call.operation === 'count';
-  const { body, dropped } = hostedMessages(request, call, {
+  const fitted = hostedMessages(request, call, {
     ...{ version, betas: bedrockBetas, withoutNames: ['model', 'stream'] },
     // A body to be counted must be fit for a call.
     ...(counts && { defaults: { max_tokens: String(thinkingTokens(request) + 1) } }),
   });
-  if (!counts) return { body, dropped };
-  const counted = `{"input":{"invokeModel":{"body":"${body.whole.toString('base64')}"}}}`;
-  return { body: Pieces.from(Buffer.from(counted)), dropped };
+  if (!counts || fitted instanceof AppError) return fitted;
+  const counted = `{"input":{"invokeModel":{"body":"${fitted.body.whole.toString('base64')}"}}}`;
+  return { ...fitted, body: Pieces.from(Buffer.from(counted)) };
 }
 
 /** The budget for thinking, which the limit of an answer must exceed. */

@@ -4,10 +4,7 @@ import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import { isFields, listOf } from '@gatehouse/kit/fields';
 import { maxHintBytes, maxWalkedBytes, maxWalkedParts } from '../../bounds.ts';
 
-/**
- * A hint in a request with messages that hosts refuse without its beta (`Extra inputs are not permitted`). Fields that
- * decide the meaning of a response, like `container`, are not among them.
- */
+/** A field of a request with messages that hosts refuse without its beta (`Extra inputs are not permitted`). */
 export interface HostedField {
   /** Its place; `[]` stands for the elements of a list. */
   path: readonly string[];
@@ -15,9 +12,16 @@ export interface HostedField {
   betas: readonly string[];
   /** The version of Claude from which it is taken without a beta, as facts of models have it. */
   general?: number;
-  /** JSON texts of the values that need the beta; absent for all. */
-  values?: readonly string[];
+  /** The JSON texts of the values that need the beta; absent for all. */
+  values?: RegExp;
+  /** Whether it decides the meaning of a response: the request is refused in place of being sent without it. */
+  isDecisive?: true;
 }
+
+const toolOf = (type: RegExp, betas: readonly string[]): HostedField => ({
+  path: ['tools', '[]', 'type'],
+  ...{ betas, values: type, isDecisive: true },
+});
 
 const scope = ['prompt-caching-scope-2026-01-05'];
 const scopeAt = (...path: string[]): HostedField => ({
@@ -25,10 +29,15 @@ const scopeAt = (...path: string[]): HostedField => ({
   betas: scope,
 });
 
+/** Taken by Bedrock and Vertex AI as tool search, by both names. */
+const searchBetas = ['tool-search-tool-2025-10-19', 'advanced-tool-use-2025-11-20'];
+
 /**
  * Read on 2026-11-29: https://platform.claude.com/docs/en/api/beta-headers, the betas of recorded requests of Claude Code,
  * https://github.com/anthropics/claude-code-action/issues/1005 (`output_config.effort`),
- * https://github.com/anthropics/claude-agent-sdk-python/issues/694 (`eager_input_streaming`).
+ * https://github.com/anthropics/claude-agent-sdk-python/issues/694 (`eager_input_streaming`). Read on
+ * 2026-11-30: https://github.com/8monkey-ai/hebo-platform/issues/451 (tools of Anthropic's servers at Bedrock),
+ * https://github.com/BerriAI/litellm/pull/16269 (`web_search` at Vertex AI).
  */
 const fields: readonly HostedField[] = [
   {
@@ -42,13 +51,13 @@ const fields: readonly HostedField[] = [
   {
     path: ['thinking', 'display'],
     betas: ['thinking-display-updates-2026-08-18'],
-    values: ['"updates"'],
+    values: /^"updates"$/,
   },
   { path: ['thinking', 'block_binding'], betas: ['thinking-binding-controls-2026-08-01'] },
   { path: ['tools', '[]', 'allowed_callers'], betas: [] },
   {
     path: ['tools', '[]', 'defer_loading'],
-    betas: ['tool-search-tool-2025-10-19', 'advanced-tool-use-2025-11-20'],
+    betas: searchBetas,
   },
   { path: ['tools', '[]', 'eager_input_streaming'], betas: [] },
   { path: ['tools', '[]', 'input_examples'], betas: ['tool-examples-2025-10-29'] },
@@ -61,6 +70,11 @@ const fields: readonly HostedField[] = [
   scopeAt('tools', '[]'),
   scopeAt('messages', '[]', 'content', '[]'),
   scopeAt('messages', '[]', 'content', '[]', 'content', '[]'),
+  { path: ['container'], betas: [], values: /^["{]/, isDecisive: true },
+  { path: ['mcp_servers'], betas: [], values: /^\[\s*[^\s\]]/, isDecisive: true },
+  toolOf(/^"(?:advisor_|code_execution_|mcp_toolset"|web_fetch_)/, []),
+  toolOf(/^"tool_search_tool_/, searchBetas),
+  toolOf(/^"web_search_/, ['web-search-2025-03-05']),
 ];
 
 /** The name of a field in `x-gateway-ignored`; a cache hint has one name wherever it stands. */
@@ -74,26 +88,30 @@ export function fieldsAt(place: string): HostedField[] {
   const last = parts.at(-1);
   const rest = new Set(parts);
   return fields.filter(
-    ({ path }) => path.at(-1) === last && path.slice(-2).every((part) => part === '[]' || rest.has(part)),
+    ({ path, isDecisive }) =>
+      isDecisive !== true &&
+      path.at(-1) === last &&
+      path.slice(-2).every((part) => part === '[]' || rest.has(part)),
   );
 }
 
 /** The table as a tree: members by name, and the elements of a list as `[]`. */
 interface Branch {
-  field?: HostedField;
+  /** Those of one member, by its values. */
+  fields: HostedField[];
   under: Map<string, Branch>;
 }
 
 function treeOf(some: readonly HostedField[]): Branch {
-  const root: Branch = { under: new Map() };
+  const root: Branch = { fields: [], under: new Map() };
   for (const field of some) {
     let branch = root;
     for (const part of field.path) {
-      const next: Branch = branch.under.get(part) ?? { under: new Map() };
+      const next: Branch = branch.under.get(part) ?? { fields: [], under: new Map() };
       branch.under.set(part, next);
       branch = next;
     }
-    branch.field = field;
+    branch.fields.push(field);
   }
   return root;
 }
@@ -109,6 +127,7 @@ interface FieldHolder {
   cut: Set<string> | null;
   /** The object that holds it as a member; null in a list. */
   parent: FieldHolder | null;
+  /** The name of this member, or its index. */
   name: string;
 }
 
@@ -121,6 +140,14 @@ interface FieldPlace {
   field: HostedField;
   holder: FieldHolder;
   member: Member;
+}
+
+/** A decisive field, as its client has it. */
+export interface DecisiveField {
+  field: HostedField;
+  param: string;
+  /** The JSON text of its value, cut. */
+  value: string;
 }
 
 interface Cut {
@@ -150,8 +177,22 @@ export class HostedFields {
     }
   }
 
+  /** Hints. */
   get all(): HostedField[] {
-    return [...new Set(this.#places.map(({ field }) => field))];
+    const hints = this.#places.map(({ field }) => field).filter(({ isDecisive }) => isDecisive !== true);
+    return [...new Set(hints)];
+  }
+
+  get decisive(): DecisiveField[] {
+    const places = this.#places.filter(({ field }) => field.isDecisive === true);
+    return places.map(({ field, holder, member }) => ({
+      field,
+      param: field.path
+        .map((part) => (part === '[]' ? `[${holder.name}]` : `.${part}`))
+        .join('')
+        .slice(1),
+      value: this.#valueOf(member),
+    }));
   }
 
   /**
@@ -202,8 +243,8 @@ export class HostedFields {
     this.#holders.push(holder);
     for (const [name, branch] of under)
       for (const member of named(holder.members, name)) {
-        if (branch.field !== undefined && this.#isMeant(branch.field, member))
-          this.#places.push({ field: branch.field, holder, member });
+        for (const field of branch.fields)
+          if (field.values?.test(this.#valueOf(member)) ?? true) this.#places.push({ field, holder, member });
         if (branch.under.size > 0) this.#descend(member.valueStart, branch, { holder, name });
       }
   }
@@ -211,12 +252,16 @@ export class HostedFields {
   #descend(from: number, branch: Branch, { holder, name }: { holder: FieldHolder; name: string }): void {
     const elements = branch.under.get('[]');
     if (this.#body[from] === openBrace) this.#seeObject(from, branch, { parent: holder, name });
-    else if (this.#body[from] === openBracket && elements !== undefined)
+    else if (this.#body[from] === openBracket && elements !== undefined) {
+      let index = 0;
       for (const start of elementsOf(this.#body, from)) {
         this.#partsLeft -= 1;
         if (this.#partsLeft < 0) return;
-        if (this.#body[start] === openBrace) this.#seeObject(start, elements, { parent: null, name: '' });
+        const at = { parent: null, name: String(index) };
+        if (this.#body[start] === openBrace) this.#seeObject(start, elements, at);
+        index += 1;
       }
+    }
   }
 
   #seeObject(from: number, branch: Branch, at: Pick<FieldHolder, 'parent' | 'name'>): void {
@@ -226,10 +271,8 @@ export class HostedFields {
     if (this.#partsLeft >= 0) this.#see({ members, cut: null, ...at }, branch);
   }
 
-  #isMeant({ values }: HostedField, { valueStart, valueEnd }: Member): boolean {
-    return (
-      values?.includes(this.#body.toString('utf8', valueStart, Math.min(valueEnd, valueStart + 100))) ?? true
-    );
+  #valueOf({ valueStart, valueEnd }: Member): string {
+    return this.#body.toString('utf8', valueStart, Math.min(valueEnd, valueStart + 100));
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { AppError } from '@gatehouse/kit/errors';
 import fc from 'fast-check';
 import { maxWalkedBytes } from '../../bounds.ts';
 import { fieldsAt, nameOf } from './hosted-fields.ts';
@@ -13,19 +14,27 @@ const betas: HostBetas = {
 
 interface Asked {
   betas?: string;
-  model?: string;
+  rulesName?: string;
   refused?: readonly string[];
   defaults?: Record<string, string>;
+  host?: HostBetas;
 }
 
 function fitted(
   text: string,
-  { betas: header = '', model = 'claude-sonnet-4-5', refused = [], defaults = {} }: Asked = {},
+  {
+    betas: header = '',
+    rulesName = 'claude-sonnet-4-5',
+    refused = [],
+    defaults = {},
+    host: hosted = betas,
+  }: Asked = {},
 ): [text: string, dropped: readonly string[]] {
-  const call = { headers: { 'anthropic-beta': header }, model, refused: new Set(refused) };
-  const host = { version: 'host-1', betas, withoutNames: ['model', 'stream'], defaults };
-  const { body, dropped } = hostedMessages(Buffer.from(text), call, host);
-  return [body.toString(), dropped];
+  const call = { headers: { 'anthropic-beta': header }, rulesName, refused: new Set(refused) };
+  const host = { version: 'host-1', betas: hosted, withoutNames: ['model', 'stream'], defaults };
+  const made = hostedMessages(Buffer.from(text), call, host);
+  if (made instanceof AppError) throw made;
+  return [made.body.toString(), made.dropped];
 }
 const edited = (text: string, asked?: Asked): string => fitted(text, asked)[0];
 /** The request without its version, and what is named as left out. */
@@ -147,7 +156,7 @@ describe('a hint without its beta', () => {
   it('gets the beta where the host is known to take it, and none where the model needs none', () => {
     const request = { output_config: { effort: 'low' } };
     expect(cut(request)).toEqual([{ ...request, anthropic_beta: ['effort-2025-11-24'] }, []]);
-    const general = { refused: ['effort-2025-11-24'], model: 'claude-opus-4-6' };
+    const general = { refused: ['effort-2025-11-24'], rulesName: 'claude-opus-4-6' };
     expect(cut(request, general)).toEqual([request, []]);
     expect(cut(request, { ...general, refused: ['output_config.effort'] })).toEqual([
       {},
@@ -157,7 +166,7 @@ describe('a hint without its beta', () => {
     expect(
       cut(request, {
         ...general,
-        model: 'arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc',
+        rulesName: 'arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc',
       })[1],
     ).toEqual([]);
   });
@@ -226,6 +235,48 @@ describe('a hint without its beta', () => {
         },
       ),
     );
+  });
+});
+
+describe('a field that decides the meaning', () => {
+  const tools = (...types: readonly string[]): object => ({
+    tools: [{ name: 'a' }, ...types.map((type) => ({ type, name: 'b' }))],
+  });
+
+  it.each([
+    ['mcp_servers', { mcp_servers: [{ type: 'url', url: 'https://x' }] }],
+    ['container', { container: 'c_1' }],
+    ['container', { container: { skills: [] } }],
+    ['tools[1].type', tools('code_execution_20250825')],
+    ['tools[2].type', tools('bash_20250124', 'web_search_20250305')],
+    ['tools[1].type', tools('web_fetch_20260209')],
+    ['tools[1].type', tools('tool_search_tool_regex_20251119')],
+    ['tools[1].type', tools('mcp_toolset')],
+    ['tools[1].type', tools('advisor_20260301')],
+  ])('is refused by %s', (param, request) => {
+    expect(() => cut(request, { betas: 'mcp-client-2025-11-20,skills-2025-10-02' })).toThrow(
+      expect.objectContaining({
+        code: 'unsupported_parameter',
+        param,
+        message: expect.stringContaining(param),
+      }),
+    );
+  });
+
+  it('stays where the host takes it, with the beta for it', () => {
+    const search = 'web-search-2025-03-05';
+    const host: HostBetas = { nameOf: (beta) => beta, isKnown: (beta) => beta === search };
+    const request = tools('web_search_20260209');
+    expect(cut(request, { host })).toEqual([{ ...request, anthropic_beta: [search] }, []]);
+  });
+
+  it.each([
+    { mcp_servers: [] },
+    { container: null },
+    tools('bash_20250124', 'memory_20250818', 'custom', 'computer_20251124'),
+    { messages: [{ role: 'assistant', content: [{ type: 'server_tool_use', name: 'web_search' }] }] },
+  ])('is none: %j', (request) => {
+    expect(cut(request)).toEqual([request, []]);
   });
 });
 

@@ -1,17 +1,27 @@
 import { factsOf } from '@gatehouse/dialects/model-facts';
+import { plainName } from '@gatehouse/dialects/model-names';
 import { applyChanges, type Changes } from '@gatehouse/dialects/wire/json-edits';
 import { named, objectMembers, type Member } from '@gatehouse/dialects/wire/json-members';
+import { AppError } from '@gatehouse/kit/errors';
 import { listOf } from '@gatehouse/kit/fields';
 import { maxHintBytes } from '../../bounds.ts';
 import type { FittedBody, FittedCall } from '../provider-kind.ts';
-import { HostedFields, nameOf, type HostedField } from './hosted-fields.ts';
+import { HostedFields, nameOf, type DecisiveField, type HostedField } from './hosted-fields.ts';
+
+/** A model of Anthropic, by the name that the rules go by. */
+export interface Claude {
+  /** See `plainName`. */
+  name: string;
+  /** As `factsOf` has it. */
+  version: number | null;
+}
 
 /** Betas of Anthropic as another host takes them. */
 export interface HostBetas {
   /** The name of a beta at the host; null if the model doesn't take it there. */
-  nameOf(beta: string, model: string): string | null;
+  nameOf(beta: string, claude: Claude): string | null;
   /** Whether the model is known to take a beta there, so that it may be added for a field in the request. */
-  isKnown(beta: string, model: string): boolean;
+  isKnown(beta: string, claude: Claude): boolean;
 }
 
 /** Anthropic's messages as other hosts of its models want them. */
@@ -32,32 +42,36 @@ const maxBetas = 20;
 
 /**
  * Edits the text of a request with messages; everything not named here keeps its bytes. Betas stand in the body, without
- * those that the host or the model refuses, and without the fields that need them.
+ * those that the host or the model refuses, and without the hints that need them. A request whose meaning needs one is
+ * refused.
  */
 export function hostedMessages(
   body: Buffer,
-  { headers, model, refused }: Pick<FittedCall, 'headers' | 'model' | 'refused'>,
+  { headers, rulesName, refused }: Pick<FittedCall, 'headers' | 'rulesName' | 'refused'>,
   { version, betas: host, withoutNames, defaults = {} }: HostedMessages,
-): FittedBody {
+): FittedBody | AppError {
   const members = objectMembers(body);
+  const claude: Claude = { name: plainName(rulesName), version: factsOf({ name: rulesName }).version };
   const requested = [...new Set([...betasIn(headers), ...betasInBody(body, members)])];
   const nameAtHost = (beta: string): string | null => {
-    const name = refused.has(allBetas) || refused.has(beta) ? null : host.nameOf(beta, model);
+    const name = refused.has(allBetas) || refused.has(beta) ? null : host.nameOf(beta, claude);
     return name === null || refused.has(name) ? null : name;
   };
   const betas = new Set(requested.map(nameAtHost).filter((name) => name !== null));
   const fields = new HostedFields(body, members);
-  const claude = factsOf({ name: model }).version ?? Infinity;
-  const cut = new Set<HostedField>();
-  for (const field of fields.all) {
-    const names = field.betas.map(nameAtHost).filter((name) => name !== null);
-    const isTaken =
-      names.some((name) => betas.has(name)) || (field.general !== undefined && claude >= field.general);
-    const [first = ''] = field.betas;
-    const known = names.find((name) => name === nameAtHost(first) && host.isKnown(name, model));
-    if (refused.has(nameOf(field)) || (!isTaken && known === undefined)) cut.add(field);
-    else if (!isTaken && known !== undefined) betas.add(known);
-  }
+  /** Whether the host takes a field, by a beta that is added where it must be. */
+  const takes = ({ betas: needed, general }: HostedField): boolean => {
+    const names = needed.map(nameAtHost).filter((name) => name !== null);
+    const isGeneral = general !== undefined && (claude.version ?? Infinity) >= general;
+    if (isGeneral || names.some((name) => betas.has(name))) return true;
+    const [first = ''] = needed;
+    const known = names.find((name) => name === nameAtHost(first) && host.isKnown(name, claude));
+    if (known !== undefined) betas.add(known);
+    return known !== undefined;
+  };
+  const missing = fields.decisive.find(({ field }) => !takes(field));
+  if (missing !== undefined) return unsupported(missing);
+  const cut = new Set(fields.all.filter((field) => refused.has(nameOf(field)) || !takes(field)));
   const changes: Changes = { edits: [], added: [`"anthropic_version":${JSON.stringify(version)}`] };
   const lacks = (prefix: string): boolean => ![...betas].some((beta) => beta.startsWith(prefix));
   const cutInside = fields.cut(
@@ -70,6 +84,14 @@ export function hostedMessages(
   const lost = requested.filter((beta) => nameAtHost(beta) === null).slice(0, maxBetas);
   const dropped = [...lost.map((beta) => `anthropic-beta.${beta}`), ...[...cut].map(nameOf), ...cutInside];
   return { body: applyChanges(body, members, changes), dropped: [...new Set(dropped)] };
+}
+
+/** The error for a field without which a response would mean something else. */
+function unsupported({ field, param, value }: DecisiveField): AppError {
+  const isTool = field.path[0] === 'tools';
+  const why = isTool ? `has no tool of the type ${value.slice(1, -1)}` : 'has no place for it';
+  const message = `Unsupported parameter: ${param}. The provider of this model ${why}.`;
+  return new AppError('unsupported_parameter', message, { param });
 }
 
 /** The values of the header `anthropic-beta`. */

@@ -1,3 +1,4 @@
+import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderOf } from '../../catalogue/provider-schema.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
@@ -50,7 +51,7 @@ function inPath(model: string): string {
   return encodeURIComponent(model).replaceAll('%40', '@');
 }
 
-function claudeBody(call: FittedCall, body: Buffer): FittedBody {
+function claudeBody(call: FittedCall, body: Buffer): FittedBody | AppError {
   const counts = call.operation === 'count';
   // Counts take no betas (https://github.com/anthropics/claude-code/issues/11154).
   const refused = counts ? new Set([allBetas]) : call.refused;
