@@ -146,7 +146,10 @@ export const deadlockRetryMs = 20;
 export const maxWaitingEnds = 20_000;
 /** After the last row, what is left to delete is deleted. */
 export const logIdleMs = 1_000;
-/** An end goes to the outbox after waiting for so long. Deletions of users find it there. */
+/**
+ * An end goes to the outbox after waiting for so long, and so do those of a publication that takes as long. Deletions of
+ * users find them there.
+ */
 export const longestUnpublishedMs = 2_000;
 /** Events, and a row more, written as JSON in one turn of the event loop. */
 export const writtenAtOnce = 1_000;

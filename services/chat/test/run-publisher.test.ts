@@ -116,6 +116,23 @@ describe('events of committed ends', () => {
     expect(log.published.size).toBe(0);
   });
 
+  it('go to the outbox after two seconds of a sink that hangs, which may publish them even so', async () => {
+    const sink = new Sink();
+    await open(sink);
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    sink.gate = promise.then(() => undefined);
+    const [sent, queued] = [rowOf(), rowOf()];
+    publisher.push(sent);
+    await new Promise((go) => setTimeout(go, 200));
+    publisher.push(queued);
+    await eventually(() => expect([...log.spilled]).toEqual([sent, queued]));
+    expect(publisher.isOpen).toBe(false);
+    resolve(undefined);
+    await untilOpen();
+    expect(log.published.size).toBe(0);
+    expect(sink.got.some((json) => json.includes(sent.events[0]?.runId ?? ''))).toBe(true);
+  });
+
   it('wait in bounded number while the sink hangs', async () => {
     const sink = new Sink();
     await open(sink);

@@ -5,7 +5,7 @@ import { partitionOf } from '@gatehouse/events/partitions';
 import { relayMetrics } from '@gatehouse/events/relay-metrics';
 import { writeRunEvent } from '@gatehouse/events/run-event';
 import type { EventSink, PartitionBatch } from '@gatehouse/events/sink';
-import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { monotonicMs, sleep, unlessAborted } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
 import type { WaitingEvent } from './end-parts-system-store.ts';
@@ -111,10 +111,10 @@ export class RunPublisher {
     return events.length;
   }
 
+  /** If the sink takes them after all, they are published twice: consumers count the first end of a run. */
   async #send(sink: EventSink, rows: readonly PublishedRow[], events: readonly Written[]): Promise<void> {
     try {
-      for (const batch of inBatches(events, ({ json }) => json.length, limits))
-        await sink.publish(byPartition(batch), { isFresh: true });
+      await unlessAborted(AbortSignal.timeout(longestUnpublishedMs), publishAll(sink, events));
       this.#metrics.published.inc(events.length);
       for (const row of rows) row.log.published(row);
       if (this.#state === 'probing') this.#state = 'open';
@@ -146,6 +146,11 @@ export class RunPublisher {
     }
     return rows;
   }
+}
+
+async function publishAll(sink: EventSink, events: readonly Written[]): Promise<void> {
+  for (const batch of inBatches(events, ({ json }) => json.length, limits))
+    await sink.publish(byPartition(batch), { isFresh: true });
 }
 
 function sizeOf(rows: readonly PublishedRow[]): { events: number; bytes: number } {
