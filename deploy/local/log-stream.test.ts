@@ -3,11 +3,11 @@ import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { LogStream } from './log-stream.ts';
 
-async function printed(chunks: readonly (string | Buffer)[]): Promise<string[]> {
+async function printed(chunks: readonly (string | Buffer)[], isTerminal = true): Promise<string[]> {
   const written: string[] = [];
   const out = new PassThrough().on('data', (text: Buffer) => written.push(text.toString()));
   const output = new PassThrough();
-  new LogStream(out, { nameWidth: 4, colour: false }).follow('chat', output);
+  new LogStream(out, { nameWidth: 4, colour: false, isTerminal }).follow('chat', output);
   for (const chunk of chunks) {
     output.write(chunk);
     await new Promise(setImmediate);
@@ -39,5 +39,15 @@ describe('what processes print', () => {
     const [first = '', second] = await printed([half, half, 'end\n']);
     expect(first).toHaveLength('chat       '.length + 1_200_000 + 1);
     expect(second).toBe('chat       end\n');
+  });
+
+  it('passes as it is, by whole lines, unless it goes to a terminal', async () => {
+    const line = '{"level":"info","msg":"request","status":200}\n';
+    const text = Buffer.from(`${line}${line}grün`);
+    expect(await printed([text.subarray(0, -2), text.subarray(-2), '\n', 'rest'], false)).toEqual([
+      `${line}${line}`,
+      'grün\n',
+      'rest\n',
+    ]);
   });
 });

@@ -40,7 +40,7 @@ describe('a supervised process', () => {
     const out = new PassThrough().on('data', (text: Buffer) => {
       printed += text.toString();
     });
-    const log = new LogStream(out, { nameWidth: 6, colour: false });
+    const log = new LogStream(out, { nameWidth: 6, colour: false, isTerminal: true });
     member = new Supervised({
       name: 'worker',
       ports: {},

@@ -18,9 +18,10 @@ async function up(): Promise<void> {
   const watches = process.argv.includes('--watch');
   // Separate processes restart one by one.
   const settings = loadSettings({ ...(watches && { GATEHOUSE_PROCESSES: 'separate' }), ...process.env });
+  const { isTTY: isTerminal } = process.stdout;
   const log = new LogStream(process.stdout, {
-    nameWidth: longestName,
-    colour: process.stdout.isTTY && !process.env['NO_COLOR'],
+    ...{ nameWidth: longestName, isTerminal },
+    colour: isTerminal && !process.env['NO_COLOR'],
   });
   const system = new LocalSystem({ settings, caller: process.env, log, restartOnExit: !watches });
   const stopped = stopOnSignal(system, log);

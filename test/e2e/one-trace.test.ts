@@ -36,7 +36,7 @@ describe('one trace id', () => {
       const services = system.output
         .split('\n')
         .filter((line) => line.includes(traceId))
-        .map((line) => /^(\w+)-1 /.exec(line)?.[1]);
+        .map((line) => /"service":"(\w+)"/.exec(line)?.[1]);
       expect([...new Set(services)].sort()).toEqual(['agent', 'analytics', 'chat', 'edge', 'tenant']);
     });
     expect(system.output).not.toContain('A prompt that no log may hold.');

@@ -153,7 +153,7 @@ describe('make up', () => {
     expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
     expect(survivors(processes)).toEqual([]);
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
-    expect(system.output).toMatch(/^gatehouse-1 .* stopping /m);
+    expect(system.output).toMatch(/^\{.*"msg":"stopping\b/m);
   });
 
   it('continues with the same keys, on another port and with more processes', async () => {
