@@ -42,4 +42,20 @@ describe('a conversation of a client of Gemini', () => {
         });
       }
   });
+
+  it('gives back the text of a stream as one, with pieces of white space', async () => {
+    const user = { role: 'user', parts: [{ text: 'Go' }] };
+    const pieces = ['The', ' ', 'gate.', '\n\n', 'It is green.'].map((text) => ({ text }));
+    const code = { executableCode: { language: 'PYTHON', code: 'x' } };
+    for (const contents of [
+      [{ role: 'model', parts: pieces }],
+      pieces.map((part) => ({ role: 'model', parts: [part] })),
+    ]) {
+      const fields = { contents: [user, ...contents, { role: 'model', parts: [code] }, user] };
+      const { body } = await translator('gemini', 'messages')(fields, { name: 'claude-sonnet-4-5' });
+      const [text, ...others] = (body['messages'] as { content: unknown[] }[])[1]?.content ?? [];
+      expect(text).toEqual({ type: 'text', text: 'The gate.\n\nIt is green.' });
+      expect(others).toHaveLength(1);
+    }
+  });
 });

@@ -78,6 +78,8 @@ export function* readContents(fields: Fields, source: JsonSource, dropped: Dropp
   const calls = new CallOrder();
   const contents = source.member('contents');
   const turns: Turn[] = [];
+  /** Texts of contents, without those written for parts of other kinds. */
+  const pieces = new WeakSet<Part>();
   const list = elementsIn(fields['contents']);
   const past = list.findLastIndex((element) => (Object(element) as Fields)['role'] === 'model');
   for (const [index, element] of list.entries()) {
@@ -88,35 +90,47 @@ export function* readContents(fields: Fields, source: JsonSource, dropped: Dropp
     const elements = elementsIn(content.parts);
     for (const [place, part] of elements.entries()) {
       const at = `contents[${index}].parts[${place}]`;
-      parts.push(...partsOf(part, { at, source: from?.element(place) ?? null, dropped, calls }));
+      const read = partsOf(part, { at, source: from?.element(place) ?? null, dropped, calls });
+      if (isText(part)) for (const each of read) pieces.add(each);
+      parts.push(...read);
       yield;
     }
     const role = roleOf(content.role, `contents[${index}].role`, dropped);
     const last = turns.at(-1);
     if (role !== 'assistant') turns.push({ role, parts });
-    else if (last?.role === role) for (const part of parts) addPart(last.parts, part);
-    else if (parts.length > 0 || elements.length === 0) turns.push({ role, parts: withPieces(parts) });
+    else if (last?.role === role) for (const part of parts) addPart(last.parts, part, pieces);
+    else if (parts.length > 0 || elements.length === 0)
+      turns.push({ role, parts: withPieces(parts, pieces) });
     yield;
   }
   dropped.isHistory = false;
   return turns;
 }
 
-function withPieces(parts: readonly Part[]): Part[] {
+function withPieces(parts: readonly Part[], pieces: WeakSet<Part>): Part[] {
   const joined: Part[] = [];
-  for (const part of parts) addPart(joined, part);
+  for (const part of parts) addPart(joined, part, pieces);
   return joined;
 }
 
 /**
- * Adds a part of the model. SDKs keep each piece of a streamed turn as a content. Pieces of a thought have no signature:
- * it comes with the last one, or with the part behind them.
+ * Adds a part of the model. SDKs store each piece of a streamed turn as a content. Pieces of a thought have no signature:
+ * it comes with the last one, or with the part behind them. Pieces of a text may be white space alone.
  */
-function addPart(parts: Part[], part: Part): void {
+function addPart(parts: Part[], part: Part, pieces: WeakSet<Part>): void {
   const last = parts.at(-1);
   if (part.kind === 'thinking' && last?.kind === 'thinking' && last.signature === null)
     parts.splice(-1, 1, { ...part, text: last.text + part.text });
-  else parts.push(part);
+  else if (part.kind === 'text' && last?.kind === 'text' && pieces.has(last) && pieces.has(part)) {
+    const joined = { ...last, text: last.text + part.text };
+    pieces.add(joined);
+    parts.splice(-1, 1, joined);
+  } else parts.push(part);
+}
+
+/** Whether a part is a text, and no thought. */
+function isText(part: unknown): boolean {
+  return isFields(part) && typeof part['text'] === 'string' && part['thought'] !== true;
 }
 
 /** Google's older API has a role for results. */
