@@ -97,7 +97,7 @@ function errorSteps(sent: readonly Frame[], fault: Fault, { format, framing, eol
   return events.map((event) => text(framing.text(event, eol)));
 }
 
-function text(data: string): Step {
+function text(data: string | Buffer): Step {
   return { kind: 'write', data, carried: nothing, paced: false };
 }
 
@@ -122,7 +122,7 @@ function brokenJson(body: string): string {
 }
 
 /** `json`: an event whose data is half a chunk. `sse`: lines that are not valid in the event stream format. */
-function brokenEvent(frame: Frame, kind: 'json' | 'sse', { framing, eol }: Lines): string {
+function brokenEvent(frame: Frame, kind: 'json' | 'sse', { framing, eol }: Lines): string | Buffer {
   if (kind === 'json') {
     return framing.text({ ...frame, data: frame.data.slice(0, Math.floor(frame.data.length / 2)) }, eol);
   }

@@ -14,7 +14,7 @@ export interface Frame {
 /** How the frames of a stream are written. */
 export interface Framing {
   contentType: string;
-  text: (frame: Pick<Frame, 'event' | 'data'>, eol?: string) => string;
+  text: (frame: Pick<Frame, 'event' | 'data'>, eol?: string) => string | Buffer;
   /** Between frames, what clients pass over. */
   comment: (eol: string) => string;
   /** Behind the last frame of a stream that ends in order. */

@@ -3,6 +3,8 @@ import type { Answer, AnswerFormat } from './answer-format.ts';
 import { isOfBatches } from './batches.ts';
 import { answerChat } from './chat-answer.ts';
 import { readChatRequest } from './chat-request.ts';
+import { converseFormat } from './converse/converse-format.ts';
+import { bedrockModel, bedrockRoute } from './converse/bedrock-routes.ts';
 import { sendAnswer, sendJson } from './delivery.ts';
 import { embeddingBody, embeddingUsage, readEmbeddingRequest } from './embeddings.ts';
 import { RefusedRequest } from './errors.ts';
@@ -34,6 +36,7 @@ const modelList = JSON.stringify({ object: 'list', data: models.map(modelObject)
 /** The format of the API that has this path. */
 export function formatOf(path: string, newId: RouteContext['newId']): AnswerFormat {
   if (isGemini(path)) return geminiFormat;
+  if (bedrockModel(path) !== null) return converseFormat;
   if (path.startsWith('/v1/responses')) return responsesFormat;
   return path.startsWith('/v1/messages') ? messagesFormat(newId('req_')) : openAiFormat;
 }
@@ -43,7 +46,7 @@ export function answer(context: RouteContext): void {
   const { exchange, fault } = context;
   const { method, path } = exchange.record;
   const name = `${method} ${path.split('?', 1)[0] ?? ''}`;
-  const route = routes[name] ?? geminiRoute(method, path);
+  const route = routes[name] ?? geminiRoute(method, path) ?? bedrockRoute(method, path);
   if (fault.status !== undefined) sendFaultStatus(exchange, fault, fault.status);
   else if (route !== undefined) sendAnswer(exchange, route(context), fault);
   else if (isOfMessageBatches(path)) context.messageBatches.answer(exchange, context.newId);

@@ -5,6 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Batches } from './batches.ts';
 import { answerControl } from './control.ts';
+import { bedrockModel } from './converse/bedrock-routes.ts';
 import { sendJson } from './delivery.ts';
 import { RefusedRequest } from './errors.ts';
 import { Exchange } from './exchange.ts';
@@ -231,7 +232,7 @@ class Provider {
 
   #faultFor(record: SimulatorRequest): Fault {
     const body = isObject(record.body) ? record.body : {};
-    record.model = typeof body['model'] === 'string' ? body['model'] : geminiModel(record.path);
+    record.model = typeof body['model'] === 'string' ? body['model'] : modelIn(record.path);
     const own = parseInstructions(body['x_simulator'] ?? packedInstructions(record.raw_body));
     if (own?.id !== undefined) {
       record.id = own.id;
@@ -254,6 +255,11 @@ class Provider {
   #newId(prefix: string): string {
     return prefix + this.#idSpace + (++this.#lastId).toString(36).padStart(8, '0');
   }
+}
+
+/** The model in the path of APIs that have it there. */
+function modelIn(path: string): string | null {
+  return geminiModel(path) ?? bedrockModel(path);
 }
 
 function parseJson(text: string): unknown {

@@ -32,23 +32,26 @@ export interface AnswerContext {
   newId: (prefix: string) => string;
   signer: ThinkingSigner;
   cache: PromptCache;
+  /** Behind the answer's id in signatures. */
+  boundTo?: string;
 }
 
 /** Equal requests and faults get equal answers; only ids, signatures and the use of the cache differ. */
 export function answerMessages(
   request: MessagesRequest,
   fault: Fault,
-  { newId, signer, cache }: AnswerContext,
+  { newId, signer, cache, boundTo = '' }: AnswerContext,
 ): MessageAnswer {
   const id = newId('msg_');
+  const signedId = id + boundTo;
   const thought = thoughtPieces(request, fault);
   const shown = request.thinking === 'omitted' ? [] : thought;
   const { blocks, ...stop } = answerBlocks(request, fault, { id, thinkingTokens: thought.length });
   if (fault.redacted_thinking === true) {
-    blocks.unshift({ type: 'redacted_thinking', data: signer.sign(id, redacted) });
+    blocks.unshift({ type: 'redacted_thinking', data: signer.sign(signedId, redacted) });
   }
   if (thought.length > 0) {
-    blocks.unshift({ type: 'thinking', pieces: shown, signature: signer.sign(id, shown.join('')) });
+    blocks.unshift({ type: 'thinking', pieces: shown, signature: signer.sign(signedId, shown.join('')) });
   }
   const output = { tokens: thought.length + countOutput(blocks), thinking: thought.length };
   const usage = messageUsage(cache.charge(request.model, request.input), output, fault.usage);

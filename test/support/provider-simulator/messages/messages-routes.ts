@@ -1,5 +1,6 @@
 import type { Answer } from '../answer-format.ts';
 import type { Route, RouteContext } from '../route.ts';
+import { boundTo } from '../rules/bound-thinking.ts';
 import type { JsonObject } from '../values.ts';
 import { checkConversation } from './conversation-checks.ts';
 import { countTokens, inputSegments } from './input-segments.ts';
@@ -16,13 +17,18 @@ export const messagesRoutes: Record<string, Route> = {
 };
 
 function answerMessage(context: RouteContext): Answer {
-  const { fault } = context;
-  const request = readMessagesRequest(checkedBody(context));
-  const answer = answerMessages(request, fault, context);
+  return answerMessageTo(versionedBody(context), context);
+}
+
+/** The answer to a body. @throws RefusedRequest (400) for all that Anthropic refuses. */
+export function answerMessageTo(body: JsonObject, context: RouteContext): Answer {
+  const { fault, signer } = context;
+  checkConversation(body, signer);
+  const answer = answerMessages(readMessagesRequest(body), fault, { ...context, boundTo: boundTo(body) });
   return {
     id: answer.id,
     usage: answer.charged,
-    streamed: request.stream,
+    streamed: body['stream'] === true,
     frames: () => messageFrames(answer, fault),
     whole: () => messageBody(answer, fault),
   };
@@ -36,11 +42,16 @@ function countInputTokens(context: RouteContext): Answer {
 }
 
 /** @throws RefusedRequest (400) for all that Anthropic refuses, apart from `max_tokens`, which only messages need. */
-function checkedBody({ exchange, signer }: RouteContext): JsonObject {
+function checkedBody(context: RouteContext): JsonObject {
+  const body = versionedBody(context);
+  checkConversation(body, context.signer);
+  return body;
+}
+
+function versionedBody({ exchange }: RouteContext): JsonObject {
   const version = exchange.record.headers['anthropic-version'];
   checkVersion(version);
   const body = readBody(exchange.record.body);
   checkParameters(body, version);
-  checkConversation(body, signer);
   return body;
 }

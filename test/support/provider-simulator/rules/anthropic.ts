@@ -1,5 +1,6 @@
 import { entriesIn, isObject, objectsIn } from '../values.ts';
 import type { JsonObject } from '../values.ts';
+import { boundThinkingRefusal } from './bound-thinking.ts';
 import { schemasIn } from './json-schemas.ts';
 import { imageType } from './media-bytes.ts';
 import { claudeVersion, isClaude } from './model-name.ts';
@@ -45,6 +46,10 @@ export const anthropicRules: readonly ProviderRule[] = [
   {
     ...{ id: 'anthropic-forced-call', date, check: checkForcedCall },
     source: `${docs}/models/opus-5-5/whats-new-opus-5-5`,
+  },
+  {
+    ...{ id: 'anthropic-bound-thinking', date, check: boundThinkingRefusal },
+    source: `${docs}/build-with-claude/preserved-thinking`,
   },
 ];
 

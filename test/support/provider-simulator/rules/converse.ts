@@ -33,10 +33,6 @@ export const converseRules: readonly ProviderRule[] = [
     ...{ id: 'converse-thinking', date, check: checkThinking },
     source: `${docs}/userguide/claude-messages-adaptive-thinking.html`,
   },
-  {
-    ...{ id: 'converse-reasoning-vendor', date, check: checkReasoning },
-    source: `${docs}/APIReference/API_runtime_ReasoningTextBlock.html`,
-  },
 ];
 
 function checkOrder({ messages }: JsonObject, model: string): string | null {
@@ -140,11 +136,4 @@ function checkThinking(body: JsonObject, model: string): string | null {
   if (type === 'disabled' && (never || (version >= 406 && version < 500)))
     return "thinking.type: 'disabled' is not supported on this model";
   return forced && never ? 'tool_choice: a forced call is not supported on this model' : null;
-}
-
-/** Models without thinking of Claude's refuse its blocks. */
-function checkReasoning({ messages }: JsonObject, model: string): string | null {
-  const has = objectsIn(messages).some((turn) => blocksOf(turn).some((block) => block['reasoningContent']));
-  if (!has || claudeVersion(model) !== null || !/nova/.test(model)) return null;
-  return 'User messages cannot contain reasoning content for this model. Please remove the reasoning content and try again.';
 }

@@ -34,6 +34,10 @@ export const geminiRules: readonly ProviderRule[] = [
     source: `${docs}/thought-signatures`,
   },
   {
+    ...{ id: 'gemini-corrupted-signature', date, check: checkSignatures },
+    source: 'https://github.com/decolua/9router/issues/4136',
+  },
+  {
     ...{ id: 'gemini-parts', date, check: checkParts },
     source: 'https://ai.google.dev/api/caching#Part',
   },
@@ -56,8 +60,20 @@ function count(turn: JsonObject | undefined, member: string): number {
   return objectsIn(turn?.['parts']).filter((part) => part[member] !== undefined).length;
 }
 
+/** Successive contents of one side are one turn, as Google's own SDKs and LangChain send them. */
+function turnsOf(contents: unknown): JsonObject[] {
+  const turns: { role: string; parts: JsonObject[] }[] = [];
+  for (const { role: said, parts } of objectsIn(contents)) {
+    const role = said === 'model' ? 'model' : 'user';
+    const last = turns.at(-1);
+    if (last?.role === role) last.parts.push(...objectsIn(parts));
+    else turns.push({ role, parts: [...objectsIn(parts)] });
+  }
+  return turns.map((turn) => ({ ...turn }));
+}
+
 function checkOrder({ contents }: JsonObject): string | null {
-  const turns = objectsIn(contents);
+  const turns = turnsOf(contents);
   for (const [index, turn] of turns.entries()) {
     const calls = count(turn, 'functionCall');
     if (turn['role'] === 'model' && calls > 0) {
@@ -110,7 +126,7 @@ function checkToolsWithFormat(body: JsonObject, model: string): string | null {
 /** The first call of each step in the current turn, which begins at the last user message with more than results. */
 function checkCallSignatures({ contents }: JsonObject, model: string): string | null {
   if ((geminiVersion(model) ?? 0) < 300) return null;
-  const turns = objectsIn(contents);
+  const turns = turnsOf(contents);
   const start = turns.findLastIndex(
     (turn) => turn['role'] !== 'model' && count(turn, 'text') + count(turn, 'inlineData') > 0,
   );
@@ -121,6 +137,22 @@ function checkCallSignatures({ contents }: JsonObject, model: string): string | 
       return `Function call is missing a thought_signature in functionCall parts. Function call at position ${index}.`;
   }
   return null;
+}
+
+/** Google's documented stand-ins for a signature, and the signature of the simulator's Gemini. */
+const knownSignatures = [
+  ...['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'],
+  Buffer.from('simulator').toString('base64'),
+];
+
+/** Signatures of other vendors. */
+function checkSignatures({ contents }: JsonObject): string | null {
+  const signatures = objectsIn(contents)
+    .flatMap((turn) => objectsIn(turn['parts']))
+    .flatMap((part) => part['thoughtSignature'] ?? []);
+  const isKnown = (signature: unknown): boolean =>
+    typeof signature === 'string' && knownSignatures.includes(signature);
+  return signatures.every(isKnown) ? null : 'Corrupted thought signature.';
 }
 
 function checkParts({ contents }: JsonObject): string | null {

@@ -43,6 +43,10 @@ export const openAiRules: readonly ProviderRule[] = [
     ...{ id: 'kimi-reasoning-content', date, check: checkKimiReasoning },
     source: 'https://platform.kimi.ai/docs/api/chat',
   },
+  {
+    ...{ id: 'deepseek-reasoning-content', date, check: checkDeepSeekReasoning },
+    source: 'https://api-docs.deepseek.com/guides/thinking_mode',
+  },
 ];
 
 /** Tools of functions, in either API. */
@@ -183,11 +187,22 @@ function checkKimiSampling(body: JsonObject, model: string): string | null {
 function checkKimiReasoning({ messages, thinking }: JsonObject, model: string): string | null {
   if ((kimiVersion(model) ?? 0) < 205) return null;
   if (isObject(thinking) && thinking['type'] === 'disabled') return null;
-  const turns = objectsIn(messages);
-  const index = turns.findIndex(
-    (turn) => objectsIn(turn['tool_calls']).length > 0 && typeof turn['reasoning_content'] !== 'string',
-  );
+  const index = unreasonedCall(messages);
   return index === -1
     ? null
     : `thinking is enabled but reasoning_content is missing in assistant tool call message at index ${index}`;
+}
+
+function checkDeepSeekReasoning({ messages }: JsonObject, model: string): string | null {
+  if (!/deepseek-(?:reasoner|v(?:3\.[2-9]|[4-9]))/.test(model)) return null;
+  return unreasonedCall(messages) === -1
+    ? null
+    : 'The `reasoning_content` in the thinking mode must be passed back to the API.';
+}
+
+/** The first message with calls and without `reasoning_content`; -1 without one. */
+function unreasonedCall(messages: unknown): number {
+  return objectsIn(messages).findIndex(
+    (turn) => objectsIn(turn['tool_calls']).length > 0 && typeof turn['reasoning_content'] !== 'string',
+  );
 }

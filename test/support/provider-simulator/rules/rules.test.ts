@@ -14,6 +14,10 @@ const jpegAs = (type: string) => ({
   type: 'image',
   source: { type: 'base64', media_type: type, data: '/9j/4AAQ' },
 });
+const boundThought = {
+  ...{ type: 'thinking', thinking: '' },
+  signature: Buffer.from('msg_1~another-prefix code').toString('base64'),
+};
 const called = { role: 'assistant', content: [{ toolUse: { toolUseId: 'a', name: 'look', input: {} } }] };
 const asked = { role: 'user', content: [{ text: 'Hello' }] };
 const look = { name: 'look', parameters: { type: 'object', properties: {} } };
@@ -93,6 +97,13 @@ const broken: [rule: string, api: keyof typeof paths, model: string, body: objec
           'claude-haiku-5-5',
         ],
         [
+          'anthropic-bound-thinking',
+          'messages',
+          'claude-opus-5-5',
+          { messages: [...hello, { role: 'assistant', content: [boundThought] }, ...hello] },
+          'claude-opus-5',
+        ],
+        [
           'openai-tool-schema',
           'chat',
           'gpt-4.1',
@@ -150,6 +161,13 @@ const broken: [rule: string, api: keyof typeof paths, model: string, body: objec
           'kimi-k2.5',
           { messages: [{ role: 'assistant', tool_calls: [{ id: 'a' }] }] },
           { messages: [{ role: 'assistant', reasoning_content: '', tool_calls: [{ id: 'a' }] }] },
+        ],
+        [
+          'deepseek-reasoning-content',
+          'chat',
+          'deepseek-v4',
+          { messages: [{ role: 'assistant', tool_calls: [{ id: 'a' }] }] },
+          'deepseek-chat',
         ],
         [
           'gemini-function-name',
@@ -210,6 +228,13 @@ const broken: [rule: string, api: keyof typeof paths, model: string, body: objec
           'gemini-2.5-pro',
         ],
         [
+          'gemini-corrupted-signature',
+          'gemini',
+          'gemini-2.5-pro',
+          { contents: [{ role: 'model', parts: [{ text: 'x', thoughtSignature: 'b3RoZXI=' }] }] },
+          { contents: [{ role: 'model', parts: [{ text: 'x', thoughtSignature: 'c2ltdWxhdG9y' }] }] },
+        ],
+        [
           'gemini-parts',
           'gemini',
           'gemini-3.1-pro',
@@ -260,13 +285,6 @@ const broken: [rule: string, api: keyof typeof paths, model: string, body: objec
           'anthropic.claude-opus-5-5',
           { messages: [asked], additionalModelRequestFields: { thinking: { type: 'disabled' } } },
           'anthropic.claude-opus-5',
-        ],
-        [
-          'converse-reasoning-vendor',
-          'converse',
-          'amazon.nova-pro',
-          { messages: [asked, { role: 'assistant', content: [{ reasoningContent: {} }] }] },
-          'anthropic.claude-sonnet-4-5',
         ],
       ] as const
     ).map((each): [string, keyof typeof paths, string, object, string | object] => [...each]),

@@ -23,5 +23,6 @@ function rulesOf(path: string): readonly ProviderRule[] | null {
   if (/^\/v1\/(?:chat\/completions|responses)(?:\?|$)/.test(path)) return rulesByApi.openai;
   if (/^\/v1\/messages(?:\?|$)/.test(path)) return rulesByApi.messages;
   if (/:(?:streamG|g)enerateContent/.test(path)) return rulesByApi.gemini;
+  if (/^\/model\/[^/]+\/invoke/.test(path)) return rulesByApi.messages;
   return /^\/model\/[^/]+\/converse/.test(path) ? rulesByApi.converse : null;
 }
