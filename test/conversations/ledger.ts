@@ -1,6 +1,7 @@
 import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import type { SimulatorRequest } from '@gatehouse/test/provider-simulator/records';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';
+import { places } from './plan.ts';
 
 /** Prices of each model of conversations, in USD per million tokens. */
 export const price = {
@@ -20,9 +21,10 @@ export interface Charged {
 /** By model: the sums that the provider charges. */
 export function chargedByProvider(requests: readonly SimulatorRequest[]): Map<string, Charged> {
   const sums = new Map<string, Charged>();
-  for (const { model, usage } of requests) {
+  for (const { model: upstream, usage } of requests) {
+    const model = places.find((each) => each.upstream === upstream)?.model ?? upstream ?? '';
     if (usage === null || !('completion_tokens' in usage)) continue;
-    const sum = sums.get(model ?? '') ?? { requests: 0, input: 0, cached: 0, output: 0, pico: 0n };
+    const sum = sums.get(model) ?? { requests: 0, input: 0, cached: 0, output: 0, pico: 0n };
     const { cached_tokens: cached, ...others } = usage.prompt_tokens_details;
     const written = 'cache_write_tokens' in others ? others.cache_write_tokens : 0;
     sum.requests += 1;
@@ -30,7 +32,7 @@ export function chargedByProvider(requests: readonly SimulatorRequest[]): Map<st
     sum.cached += cached;
     sum.output += usage.completion_tokens;
     sum.pico += costOf({ input: usage.prompt_tokens, cached, written, output: usage.completion_tokens });
-    sums.set(model ?? '', sum);
+    sums.set(model, sum);
   }
   return sums;
 }
@@ -55,9 +57,9 @@ export async function chargedByGateway(
   const costs = costSummary.parse(await get('/v1/costs/summary?group_by=model'));
   const picos = new Map(costs.groups.map((each) => [each.key.model, picoOf(each.total_usd)]));
   return new Map(
-    usage.groups.map(({ key: { model }, requests, ...sums }) => {
+    usage.groups.map(({ key: { model }, requests: runs, errors, ...sums }) => {
       const { input_tokens: input, cached_input_tokens: cached, output_tokens: output } = sums;
-      return [model ?? '', { requests, input, cached, output, pico: picos.get(model) ?? 0n }];
+      return [model ?? '', { requests: runs - errors, input, cached, output, pico: picos.get(model) ?? 0n }];
     }),
   );
 }

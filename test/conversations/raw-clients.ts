@@ -1,16 +1,18 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { Place } from './plan.ts';
-import { documentSchema, jpeg, lookSchema, type Turn } from './turns.ts';
-
-/** The answer to a turn, as a client reads it. */
-export interface Reply {
-  /** Texts of the answer by block, in order. */
-  texts: string[];
-  calls: { id: string; name: string; input: unknown }[];
-  /** Why the answer ended, in the dialect's words. */
-  stop: string;
-}
+import {
+  documentSchema,
+  jpeg,
+  limitOf,
+  lookSchema,
+  resultsOf,
+  system,
+  thinkingConfigFor,
+  wantsThoughts,
+  type Reply,
+  type Turn,
+} from './turns.ts';
 
 /** A request, ready to send. */
 export interface Sending {
@@ -18,7 +20,7 @@ export interface Sending {
   body: Fields;
 }
 
-/** A conversation of a client, in the shapes of its dialect: it stores what it gets, and sends all of it back. */
+/** The requests and the history of a client, in the shapes of its dialect. */
 export interface RawClient {
   /** Adds the turn to the conversation. */
   request: (turn: Turn, place: Place, stream: boolean) => Sending;
@@ -26,21 +28,14 @@ export interface RawClient {
   answered: (answer: Fields | readonly Fields[]) => Reply;
 }
 
-const system = 'You are a guard.';
-const limits = { cut: 16, whole: 4_096 };
-const limitOf = ({ feature }: Turn): number => (feature === 'cut' ? limits.cut : limits.whole);
 const fieldsIn = (value: unknown): Fields[] => listOf(value).filter(isFields);
 const fieldsAt = (value: unknown, name: string): Fields => {
   const member = isFields(value) ? value[name] : undefined;
   return isFields(member) ? member : {};
 };
 /** Texts under a name in the entries of a list. */
-const wordsIn = (list: readonly Fields[], name: string): string =>
-  list.flatMap((each) => (typeof each[name] === 'string' ? [each[name]] : [])).join(' ');
-/** Texts of results, the last call's first. */
-const resultsOf = (calls: Reply['calls']): { id: string; name: string; text: string }[] =>
-  calls.map(({ id, name }, index) => ({ id, name, text: `Result ${index} of the tool.` })).reverse();
-const wantsThoughts = ({ feature }: Turn): boolean => feature === 'calls' || feature === 'recall';
+const textsIn = (list: readonly Fields[], name: string): string[] =>
+  list.flatMap((each) => (typeof each[name] === 'string' ? [each[name]] : []));
 
 /** Adds the members of `delta` to those of `whole`: texts are joined, lists merged by the `index` of their entries. */
 function merge(whole: Fields, delta: Fields): Fields {
@@ -116,28 +111,29 @@ function chatClient(): RawClient {
         input: JSON.parse(String(fieldsAt(call, 'function')['arguments'])) as unknown,
       }));
       const { content } = message;
-      const stop = wordsIn(choices, 'finish_reason');
-      return { texts: typeof content === 'string' && content !== '' ? [content] : [], calls, stop };
+      const stop = textsIn(choices, 'finish_reason').join(' ');
+      const ids = textsIn(Array.isArray(answer) ? answer.slice(0, 1) : [answer as Fields], 'id');
+      return { texts: typeof content === 'string' && content !== '' ? [content] : [], calls, stop, ids };
     },
   };
 }
 
 function responsesClient(): RawClient {
   const input: Fields[] = [];
+  const image = { type: 'input_image', image_url: `data:image/png;base64,${jpeg}`, detail: 'auto' };
   let calls: Reply['calls'] = [];
   return {
     request: (turn, place, stream) => {
       for (const { id, text } of turn.feature === 'results' ? resultsOf(calls) : [])
-        input.push({ type: 'function_call_output', call_id: id, output: text });
+        input.push({
+          ...{ type: 'function_call_output', call_id: id },
+          output: [{ type: 'input_text', text }, image],
+        });
       if (turn.feature === 'system') input.push({ role: 'developer', content: 'Be brief from here on.' });
-      const image = { type: 'input_image', image_url: `data:image/png;base64,${jpeg}` };
       if (turn.text !== null)
         input.push({
           role: 'user',
-          content: [
-            { type: 'input_text', text: turn.text },
-            ...(turn.feature === 'picture' ? [{ ...image, detail: 'auto' }] : []),
-          ],
+          content: [{ type: 'input_text', text: turn.text }, ...(turn.feature === 'picture' ? [image] : [])],
         });
       const format = { type: 'json_schema', name: 'document', strict: true, schema: documentSchema };
       const look = { name: 'look', description: 'Looks at a place.', parameters: lookSchema, strict: false };
@@ -164,7 +160,7 @@ function responsesClient(): RawClient {
       const texts = output
         .filter(({ type }) => type === 'message')
         .flatMap(({ content }) => fieldsIn(content).map(({ text }) => String(text)));
-      return { texts, calls, stop: String(last['status']) };
+      return { texts, calls, stop: String(last['status']), ids: textsIn([last, ...output], 'id') };
     },
   };
 }
@@ -203,7 +199,13 @@ function messagesClient(): RawClient {
       const results = turn.feature === 'results' ? resultsOf(calls) : [];
       const source = { type: 'base64', media_type: 'image/jpeg', data: jpeg };
       const content = [
-        ...results.map(({ id, text }) => ({ type: 'tool_result', tool_use_id: id, content: text })),
+        ...results.map(({ id, text }) => ({
+          ...{ type: 'tool_result', tool_use_id: id },
+          content: [
+            { type: 'text', text },
+            { type: 'image', source },
+          ],
+        })),
         ...(turn.text === null ? [] : [{ type: 'text', text: turn.text }]),
         ...(turn.feature === 'picture' ? [{ type: 'image', source }] : []),
       ];
@@ -225,8 +227,11 @@ function messagesClient(): RawClient {
         .map(({ id, name, input }) => ({ id: String(id), name: String(name), input }));
       const texts = content.flatMap(({ type, text }) => (type === 'text' ? [String(text)] : []));
       const ends = Array.isArray(answer) ? answer.map((each) => fieldsAt(each, 'delta')) : [answer as Fields];
-      const stop = wordsIn(ends, 'stop_reason');
-      return { texts, calls, stop };
+      const stop = textsIn(ends, 'stop_reason').join(' ');
+      const begun = Array.isArray(answer)
+        ? answer.map((each) => fieldsAt(each, 'message'))
+        : [answer as Fields];
+      return { texts, calls, stop, ids: textsIn(begun, 'id') };
     },
   };
 }
@@ -268,7 +273,7 @@ function geminiClient(): RawClient {
         ...(!isStructured && { tools: [{ functionDeclarations: [look] }] }),
         generationConfig: {
           maxOutputTokens: limitOf(turn),
-          ...(wantsThoughts(turn) && { thinkingConfig: { includeThoughts: true } }),
+          ...(wantsThoughts(turn) && { thinkingConfig: thinkingConfigFor(place.model) }),
           ...(isStructured && format),
         },
       };
@@ -288,8 +293,9 @@ function geminiClient(): RawClient {
       const texts = parts.flatMap(({ text, thought }) =>
         typeof text === 'string' && thought !== true ? [text] : [],
       );
-      const stop = wordsIn(candidates, 'finishReason');
-      return { texts, calls, stop };
+      const stop = textsIn(candidates, 'finishReason').join(' ');
+      const first = Array.isArray(answer) ? answer.slice(0, 1) : [answer as Fields];
+      return { texts, calls, stop, ids: textsIn(first as Fields[], 'responseId') };
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fault } from '@gatehouse/test/provider-simulator/faults';
 
 /** One request of a conversation, in no API's words. */
@@ -9,6 +10,60 @@ export interface Turn {
   fault: Fault;
   /** The answer's text; null where the provider's own is taken. */
   expected: string | null;
+}
+
+/** The system prompt of all conversations. */
+export const system = 'You are a guard.';
+
+/** The most tokens of the answer to a turn. */
+export function limitOf({ feature }: Turn): number {
+  return feature === 'cut' ? 16 : 4_096;
+}
+
+/** Whether a client asks the model to think in a turn. */
+export function wantsThoughts({ feature }: Turn): boolean {
+  return feature === 'calls' || feature === 'recall';
+}
+
+/** The type that a client says of the picture: OpenAI takes a wrong one, Anthropic and Google refuse it. */
+export function pictureType(dialect: DialectName): string {
+  return dialect === 'chat' || dialect === 'responses' ? 'image/png' : 'image/jpeg';
+}
+
+/** Whether all models of the dialect's own API take a system text in the middle. */
+export function takesSystemInMiddle(dialect: DialectName): boolean {
+  return dialect === 'chat' || dialect === 'responses';
+}
+
+/** The configuration by which a client of Google's, which knows the model's rules, has it think. */
+export function thinkingConfigFor(model: string): {
+  includeThoughts: boolean;
+  thinkingBudget?: number;
+  thinkingLevel?: 'high';
+} {
+  const size = /gemini-[3-9]/.test(model) ? ({ thinkingLevel: 'high' } as const) : { thinkingBudget: 2_048 };
+  return { includeThoughts: true, ...size };
+}
+
+/** The answer to a turn, as a client reads it. */
+export interface Reply {
+  /** Texts of the answer by block, in order. */
+  texts: string[];
+  calls: { id: string; name: string; input: unknown }[];
+  /** Why the answer ended, in the dialect's words. */
+  stop: string;
+  /** Ids of the answer and of what it has, by which clients distinguish answers. */
+  ids: string[];
+}
+
+/** The text in the result of a call by its number. */
+export function resultText(index: number): string {
+  return `Result ${index} of the tool.`;
+}
+
+/** Results of the calls of an answer, the last call's first. */
+export function resultsOf(answered: Reply['calls']): { id: string; name: string; text: string }[] {
+  return answered.map(({ id, name }, index) => ({ id, name, text: resultText(index) })).reverse();
 }
 
 /** Calls in the turn `calls`, whose results come in the opposite order. */
@@ -39,25 +94,34 @@ export const jpeg =
 
 const document = JSON.stringify({ colour: 'green', doors: ['east'] });
 
-/** Turns of a conversation; walks with different numbers have features in another order. */
+/** Turns of a conversation. Walks have features in another order by their numbers, and every other one calls twice. */
 export function turnsOf(walk: number): Turn[] {
   const say = (feature: Turn['feature'], text: string, fault: Fault = {}): Turn => {
     const expected = `The answer to ${feature}.`;
     return { feature, text, fault: { content: expected, ...fault }, expected };
   };
-  const groups: Turn[][] = [
-    [
-      {
-        ...{ feature: 'calls', text: 'Use the tools, please.', expected: '' },
-        fault: { thinking: 3, tool_calls: calls.map(({ name, input }) => ({ name, arguments: input })) },
+  const called: Turn[] = [
+    {
+      ...{ feature: 'calls', text: 'Use the tools, please.', expected: '' },
+      fault: {
+        ...{ thinking: 3, tool_rounds: 100 },
+        tool_calls: calls.map(({ name, input }) => ({ name, arguments: input })),
       },
-      { ...say('results', ''), text: null },
-    ],
-    [say('picture', 'A picture of it.', { thinking: 2 })],
-    [{ ...say('structured', 'As a document.', { content: document }), expected: document }],
-    [{ feature: 'cut', text: 'A long story.', fault: { chunks: 40 }, expected: null }],
-    [say('system', 'Another rule.')],
+    },
+    { ...say('results', ''), text: null },
   ];
+  const structured = [{ ...say('structured', 'As a document.', { content: document }), expected: document }];
+  const cut: Turn[] = [{ feature: 'cut', text: 'A long story.', fault: { chunks: 40 }, expected: null }];
+  const groups =
+    walk % 2 === 0
+      ? [
+          called,
+          [say('picture', 'A picture of it.', { thinking: 2 })],
+          structured,
+          cut,
+          [say('system', 'Another rule.')],
+        ]
+      : [called, called, structured, cut];
   const turned = groups.map((_, index) => groups[(index + walk) % groups.length] ?? []);
   return [
     say('text', 'The gate is green.'),

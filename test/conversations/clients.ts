@@ -1,0 +1,38 @@
+import { dialectNames, type DialectName } from '@gatehouse/contract/dialects';
+import type { Client, ClientKind, Line, Transport } from './client.ts';
+import { rawClients } from './raw-clients.ts';
+import { overFetch } from './raw-transport.ts';
+import { anthropicTransport } from './sdk/anthropic.ts';
+import { googleTransport } from './sdk/google.ts';
+import { openAiTransport } from './sdk/openai.ts';
+
+/** Clients of each dialect by `fetch`. */
+export const rawKinds: readonly ClientKind[] = dialectNames.map((dialect) => ({
+  name: dialect,
+  dialect,
+  open: (line) => clientOf(dialect, overFetch(line), line),
+}));
+
+/** The official SDK of each dialect, which reads the answers and, Google's, stores the history. */
+export const sdkKinds: readonly ClientKind[] = [
+  { name: 'openai chat', dialect: 'chat', open: (line) => clientOf('chat', openAiTransport(line), line) },
+  {
+    name: 'openai responses',
+    dialect: 'responses',
+    open: (line) => clientOf('responses', openAiTransport(line), line),
+  },
+  {
+    name: 'anthropic',
+    dialect: 'messages',
+    open: (line) => clientOf('messages', anthropicTransport(line), line),
+  },
+  { name: 'google', dialect: 'gemini', open: (line) => clientOf('gemini', googleTransport(line), line) },
+];
+
+function clientOf(dialect: DialectName, transport: Transport, { stream }: Line): Client {
+  const conversation = rawClients[dialect]();
+  return {
+    say: async (turn, place) =>
+      conversation.answered(await transport(conversation.request(turn, place, stream))),
+  };
+}
