@@ -2,8 +2,10 @@ import { dialectNames, type DialectName } from '@gatehouse/contract/dialects';
 import type { Client, ClientKind, Line, Transport } from './client.ts';
 import { rawClients } from './raw-clients.ts';
 import { overFetch } from './raw-transport.ts';
+import { aiSdkClient } from './sdk/ai-sdk.ts';
 import { anthropicTransport } from './sdk/anthropic.ts';
 import { googleTransport } from './sdk/google.ts';
+import { langChainClient } from './sdk/langchain.ts';
 import { openAiTransport } from './sdk/openai.ts';
 
 /** Clients of each dialect by `fetch`. */
@@ -27,6 +29,16 @@ export const sdkKinds: readonly ClientKind[] = [
     open: (line) => clientOf('messages', anthropicTransport(line), line),
   },
   { name: 'google', dialect: 'gemini', open: (line) => clientOf('gemini', googleTransport(line), line) },
+  ...dialectNames.map((dialect): ClientKind => ({
+    name: `AI SDK ${dialect}`,
+    dialect,
+    open: (line) => aiSdkClient(line, dialect),
+  })),
+  ...dialectNames.map((dialect): ClientKind => ({
+    name: `LangChain ${dialect}`,
+    dialect,
+    open: (line) => langChainClient(line, dialect),
+  })),
 ];
 
 function clientOf(dialect: DialectName, transport: Transport, { stream }: Line): Client {
