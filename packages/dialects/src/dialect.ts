@@ -157,6 +157,11 @@ export interface RequestedAmounts {
   choices: number;
   /** Tokens of each answer at most; null without a limit. */
   maxTokens: number | null;
+  /**
+   * Whether the provider may summarise the conversation before it answers: a further sampling, which reads the prompt
+   * and writes a text, too.
+   */
+  compacts?: boolean;
   serviceTier: string | null;
   /** Classes of tokens certain to be in the prompt or an answer beside text. */
   classes: readonly TokenClass[];

@@ -49,6 +49,7 @@ export class AnthropicRequest extends ReadRequest {
     return {
       choices: 1,
       maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
+      compacts: this.#edits.some(({ type }) => typeof type === 'string' && type.startsWith('compact_')),
       serviceTier: speed === 'fast' ? 'priority' : typeof tier === 'string' ? tier : null,
       classes: [],
       attachments: {
@@ -65,6 +66,12 @@ export class AnthropicRequest extends ReadRequest {
     return new RequestText(this.body, share, (body, rewrite, members) =>
       rewriteRequest(body, { ...rewrite, thinks, signatures }, members),
     );
+  }
+
+  /** https://platform.claude.com/docs/en/build-with-claude/compaction-threshold */
+  get #edits(): readonly Fields[] {
+    const { edits } = Object(this.fields['context_management']) as Fields;
+    return listOf(edits).filter(isFields);
   }
 
   /** Messages with signatures, by their places; a thought without one has an empty text. */

@@ -85,6 +85,7 @@ describe('a request', () => {
     expect(request.lastUserText()).toEqual({ index: 0, text: 'What is it?' });
     expect(request.thinking({}).budgets).toEqual([50]);
     expect(request.requestedAmounts({ max_tokens: 7 })).toEqual({
+      compacts: false,
       ...{ choices: 1, maxTokens: 100, serviceTier: 'standard_only', classes: [] },
       attachments: { count: 2, bytes: 2_000 },
       feeTools: [],

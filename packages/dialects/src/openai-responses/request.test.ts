@@ -106,6 +106,7 @@ describe('a request', () => {
     expect(request.inputPreview(100)).toBe('What is it?');
     expect(request.thinking({}).budgets).toEqual([]);
     expect(request.requestedAmounts({ max_tokens: 7 })).toEqual({
+      compacts: false,
       ...{ choices: 1, maxTokens: 100, serviceTier: 'flex', classes: [] },
       attachments: { count: 2, bytes: picture.length + 500 },
       feeTools: [

@@ -68,6 +68,10 @@ export class ResponsesRequest extends ReadRequest {
     return {
       choices: 1,
       maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
+      // https://developers.openai.com/api/docs/guides/compaction#server-side-compaction
+      compacts: listOf(this.fields['context_management']).some(
+        (entry) => isFields(entry) && entry['type'] === 'compaction',
+      ),
       serviceTier: typeof tier === 'string' ? tier : null,
       classes: audio ? ['inputAudio'] : [],
       attachments: { count, bytes },

@@ -171,7 +171,7 @@ async function reserve(
   const { most, count, classes, feeTools } = requests;
   const calls = { count, input: most.longest };
   const bounds = { input: most.input, output: most.output, classes, calls, serviceTier: null, feeTools };
-  const amounts = new RequestAmounts([{ ...bounds, model, choices: 1 }], pricing);
+  const amounts = new RequestAmounts([{ ...bounds, model, samplings: 1, choices: 1 }], pricing);
   // Tokens of a minute are too few for a batch, which has a bound of its own.
   const settings = withoutLimits(payer.settings, [Resource.TOKENS]);
   const signal = AbortSignal.timeout(batchStartMs);

@@ -28,12 +28,14 @@ function amountsOf({
   input,
   each,
   choices,
+  samplings = 1,
 }: {
   input: number;
   each: number;
   choices: number;
+  samplings?: number;
 }): RequestAmounts {
-  const most = { input, output: choices * each, choices, classes: [], serviceTier: null };
+  const most = { input, output: choices * each, samplings, choices, classes: [], serviceTier: null };
   return new RequestAmounts(
     [...catalogue.models.values()].map((model): MostTokens => ({ model, ...most })),
     pricing,
@@ -63,5 +65,15 @@ describe('the tokens of an answer that an amount of money is enough for', () => 
     expect(amounts.tokensEach).toBe(10_000);
     expect(amounts.limited(5_000).amountOf(Resource.TOKENS)).toBe(15_100n);
     expect(amounts.limited(20_000).amountOf(Resource.TOKENS)).toBe(30_100n);
+  });
+
+  it('grow with a longer prompt, once for each of its samplings', () => {
+    const call = { input: 100, each: 10_000, choices: 2 };
+    expect(amountsOf(call).grown(50).amountOf(Resource.TOKENS)).toBe(20_150n);
+    expect(
+      amountsOf({ ...call, samplings: 2 })
+        .grown(50)
+        .amountOf(Resource.TOKENS),
+    ).toBe(20_200n);
   });
 });

@@ -75,7 +75,10 @@ export class RequestAmounts {
 
   /** Amounts of a further call, with a prompt longer by `addedBytes`. They do not keep the request. */
   grown(addedBytes: number): RequestAmounts {
-    const calls = this.#perModel().map((most) => ({ ...most, input: most.input + addedBytes }));
+    const calls = this.#perModel().map((most) => ({
+      ...most,
+      input: most.input + most.samplings * addedBytes,
+    }));
     return new RequestAmounts(calls, this.#pricing);
   }
 

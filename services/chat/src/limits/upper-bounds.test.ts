@@ -168,6 +168,30 @@ describe('the most that the answers come to', () => {
   });
 });
 
+describe('a compaction within the call', () => {
+  const most = (name: 'messages' | 'responses', context_management: unknown) => {
+    const body = { model: 'm', max_tokens: 100, max_output_tokens: 100, context_management };
+    const fields = { ...body, messages: [{ role: 'user', content: 'hello' }], input: 'hello' };
+    const bytes = Buffer.from(JSON.stringify(fields));
+    const [amounts] = mostTokens(dialects[name].readRequest('chat', bytes, fields), target());
+    return amounts && { ...amounts, input: amounts.input / bytes.length };
+  };
+
+  it.each<['messages' | 'responses', unknown, number]>([
+    ['messages', { edits: [{ type: 'compact_20260112' }] }, 2],
+    ['messages', { edits: [null, { type: 'clear_thinking_20251015' }, { type: 'compact_20270101' }] }, 2],
+    ['messages', { edits: [{ type: 'clear_tool_uses_20250919' }] }, 1],
+    ['messages', { edits: 'compact_20260112' }, 1],
+    ['responses', [{ type: 'compaction', compact_threshold: 9 }], 2],
+    ['responses', [null, { type: 'clear' }], 1],
+    ['responses', null, 1],
+  ])('of %s with %j', (name, management, samplings) => {
+    const amounts = most(name, management);
+    expect(amounts).toMatchObject({ samplings, choices: samplings, output: samplings * 100 });
+    expect(amounts?.input).toBeCloseTo(samplings, 0);
+  });
+});
+
 describe('the limit of an answer may be lowered', () => {
   it.each<[Record<string, unknown>, Record<string, unknown>, number]>([
     [{}, {}, 4_096],

@@ -14,7 +14,9 @@ const tokenCap = 1e9;
 /** The most a call of one model reads and writes, and the service tier asked for by the request. */
 export interface MostTokens extends CostBounds {
   model: Model;
-  /** Answers the request asks for: `output` is for all of them. */
+  /** How often a call reads the prompt: `input` is for all of them. */
+  samplings: number;
+  /** Texts that a call writes, answers and a summary: `output` is for all of them. */
   choices: number;
   /** As asked for; null leaves it to the provider. */
   serviceTier: string | null;
@@ -29,11 +31,14 @@ export function mostTokens(
   headers: Readonly<Record<string, string>> = {},
 ): MostTokens[] {
   const amounts = request.requestedAmounts(target.defaults);
-  const { choices, classes, serviceTier, feeTools } = amounts;
-  const input = mostInputTokens(request, target, amounts);
+  const { classes, serviceTier, feeTools, compacts = false } = amounts;
+  const samplings = compacts ? 2 : 1;
+  const choices = samplings * amounts.choices;
+  const input = Math.min(tokenCap, samplings * mostInputTokens(request, target, amounts));
   const outputOf = mostOutput(request, target.defaults, headers);
   return target.chain.map((model) => {
-    return { model, choices, input, output: outputOf(model, null), classes, serviceTier, feeTools };
+    const output = Math.min(tokenCap, samplings * outputOf(model, null));
+    return { model, samplings, choices, input, output, classes, serviceTier, feeTools };
   });
 }
 
