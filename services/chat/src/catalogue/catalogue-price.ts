@@ -4,11 +4,11 @@ import {
   parseRate,
   priceList,
   ratesPerPico,
+  type CacheFactors,
   type PriceList,
   type RegionFactors,
   type StatedRates,
   type ToolPrices,
-  type WritePercents,
 } from './price.ts';
 import { billedTools, type TokenClass } from '@gatehouse/dialects/usage/usage';
 
@@ -138,8 +138,8 @@ export function startsOf(price: z.output<typeof tierPrice>): number[] {
 }
 
 /** The list of one service tier, which inherits nothing from the standard one. */
-export function tierList(price: z.output<typeof tierPrice>, writes: WritePercents): PriceList {
-  return priceList(startsOf(price), (inputTokens) => completeRates(statedAt(price, inputTokens), writes));
+export function tierList(price: z.output<typeof tierPrice>, caches: CacheFactors): PriceList {
+  return priceList(startsOf(price), (inputTokens) => completeRates(statedAt(price, inputTokens), caches));
 }
 
 function statedRates(price: Amounts): StatedRates {

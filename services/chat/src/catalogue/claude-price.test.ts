@@ -16,18 +16,30 @@ const price = {
 };
 
 /** The cost in USD of an answer with a usage, by a price; null without one. */
-function usdOf(usage: Record<string, unknown>, stated: Record<string, unknown> = price): number | null {
-  const { pricing, model } = pricingOf(stated);
+function usdOf(
+  usage: Record<string, unknown>,
+  stated: Record<string, unknown> = price,
+  upstreamModel?: string,
+): number | null {
+  const { pricing, model } = pricingOf(stated, upstreamModel);
   const read = readUsage(usage);
   if (read === null) throw new Error('it is no usage');
   const cost = pricing.costOf(model, read, { at, serviceTier: readServiceTier({ usage }) });
   return cost === null ? null : Number(cost.costPico) / 1e12;
 }
 
-function pricingOf(stated: Record<string, unknown>): { pricing: Pricing; model: Model } {
+function pricingOf(
+  stated: Record<string, unknown>,
+  upstream_model?: string,
+): { pricing: Pricing; model: Model } {
   const catalogue = Catalogue.parse({
     providers: [{ name: 'anthropic', kind: 'anthropic', base_url: 'https://api.anthropic.com' }],
-    models: [{ id: 'claude', provider: 'anthropic', max_output_tokens: 64_000, price: stated }],
+    models: [
+      {
+        ...{ id: 'claude', provider: 'anthropic', upstream_model },
+        ...{ max_output_tokens: 64_000, price: stated },
+      },
+    ],
   });
   return { pricing: new Pricing(catalogue, null), model: catalogue.models.get('claude') as Model };
 }
@@ -179,6 +191,32 @@ describe('the region', () => {
     if (read === null) throw new Error('it is a usage');
     const cost = pricing.costOf(model, read, { at, serviceTier: null });
     expect(reserved).toBeGreaterThanOrEqual(cost?.costPico ?? 0n);
+  });
+});
+
+describe('cached tokens without a price of their own', () => {
+  const few = { input_per_mtok: 4, output_per_mtok: 20 };
+  const cached = { input_tokens: 10, output_tokens: 5, cache_read_input_tokens: 1_000 };
+
+  it('have the one that Anthropic states in relation to input, in each step and tier', () => {
+    expect(usdOf(cached, few)).toBe((10 * 4 + 5 * 20 + 1_000 * 0.4) / 1e6);
+    expect(usdOf(cached, { ...few, cached_input_per_mtok: 3 })).toBe((10 * 4 + 5 * 20 + 1_000 * 3) / 1e6);
+    const long = { ...few, above: [{ input_tokens: 1_000, input_per_mtok: 8, output_per_mtok: 30 }] };
+    expect(usdOf(cached, long)).toBe((10 * 8 + 5 * 30 + 1_000 * 0.8) / 1e6);
+    const tiers = { ...few, service_tiers: { priority: { input_per_mtok: 6, output_per_mtok: 30 } } };
+    expect(usdOf({ ...cached, service_tier: 'priority' }, tiers)).toBe((10 * 6 + 5 * 30 + 1_000 * 0.6) / 1e6);
+  });
+
+  it.each([
+    ['claude-opus-5-5', 0.2],
+    ['claude-opus-5-5-20260901', 0.2],
+    ['claude-opus-5', 0.4],
+    ['claude-fable-5-1', 0.1],
+    ['claude-3-haiku-20240307', 0.48],
+    ['gpt-5.1', 4],
+    ['llama', 4],
+  ])('of %s cost %d', (upstream_model, rate) => {
+    expect(usdOf(cached, few, upstream_model)).toBe((10 * 4 + 5 * 20 + 1_000 * rate) / 1e6);
   });
 });
 

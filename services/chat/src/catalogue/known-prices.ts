@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { calcPrice, ModelPrice } from '@pydantic/genai-prices';
-import { parseRate, type StatedRates, type WritePercents } from './price.ts';
+import { parseRate, type StatedRates, type CacheFactors } from './price.ts';
 import type { TokenClass } from '@gatehouse/dialects/usage/usage';
 
 /** The prices of one model in a public list. It has no prices of service tiers: all are those of the standard one. */
@@ -8,8 +8,8 @@ export interface KnownList {
   /** Input sizes past which a price changes. */
   starts: readonly number[];
   statedAt(inputTokens: number): StatedRates;
-  /** The provider's rule for cache writes of this model, in every service tier. */
-  writes: WritePercents;
+  /** The provider's rule for caches of this model, in every service tier. */
+  caches: CacheFactors;
 }
 
 const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -63,9 +63,9 @@ function findPrices(
     starts: tiered.flatMap(({ tiers }) => tiers.map(({ start }) => start)),
     statedAt: (inputTokens) => statedRates(modelPrice, inputTokens),
     // OpenAI, guide "Prompt caching": no additional fee on models before GPT-5.6. The later ones have a price here.
-    writes:
+    caches:
       result?.provider.id === 'openai' && modelPrice['cache_write_mtok'] === undefined
-        ? { cacheWrite: 100n }
+        ? { cacheWrite: 1_000n }
         : {},
   };
 }

@@ -148,24 +148,24 @@ export function parseRate(text: string): bigint {
   return shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfEven(digits, 10n ** BigInt(-shift));
 }
 
-/** The prices of cache writes in per cent of the price of input, where a provider has one rule for all of its models. */
-export type WritePercents = Readonly<Partial<Record<'cacheWrite' | 'cacheWrite1h', bigint>>>;
+/** Prices of cached tokens in thousandths of the price of input, by a rule of the vendor. */
+export type CacheFactors = Readonly<Partial<Record<'cachedInput' | 'cacheWrite' | 'cacheWrite1h', bigint>>>;
 
 /**
  * Adds missing prices of classes billed as another class: cached tokens as the same tokens not cached, reasoning as
  * output, images and video in the input as text. Audio, and images in the output, have no parent class and stay
- * unpriced, and so do cache writes without a rule in `writes`.
+ * unpriced, and so do cache writes without a rule in `caches`, which may have one for cached tokens, too.
  */
-export function completeRates(stated: StatedRates, writes: WritePercents = {}): Rates {
+export function completeRates(stated: StatedRates, caches: CacheFactors = {}): Rates {
   const { input, output, inputAudio } = stated;
-  const writeRate = (percent: bigint | undefined): bigint | undefined =>
-    input === undefined || percent === undefined ? undefined : (input * percent) / 100n;
-  const cachedInput = stated.cachedInput ?? input;
+  const rateBy = (factor: bigint | undefined): bigint | undefined =>
+    input === undefined || factor === undefined ? undefined : (input * factor) / 1_000n;
+  const cachedInput = stated.cachedInput ?? rateBy(caches.cachedInput) ?? input;
   return {
     input,
     cachedInput,
-    cacheWrite: stated.cacheWrite ?? writeRate(writes.cacheWrite),
-    cacheWrite1h: stated.cacheWrite1h ?? writeRate(writes.cacheWrite1h),
+    cacheWrite: stated.cacheWrite ?? rateBy(caches.cacheWrite),
+    cacheWrite1h: stated.cacheWrite1h ?? rateBy(caches.cacheWrite1h),
     inputAudio,
     cachedInputAudio: stated.cachedInputAudio ?? inputAudio,
     inputImage: stated.inputImage ?? input,

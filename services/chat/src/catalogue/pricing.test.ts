@@ -209,11 +209,11 @@ describe('the public price', () => {
   });
 
   it('fills in classes that the catalogue leaves out and that are never billed as text', async () => {
-    // The catalogue's input is 2 USD; public are 1 for input, 1.25 and 2 for writes.
+    // The catalogue's input is 2 USD, its cached input a tenth; public are 1 for input, 1.25 and 2 for writes.
     expect(await usdOf('claude-haiku-4-5', writes(1_000_000, 1_000_000))).toBe(3.25);
     expect(
       await usdOf('claude-haiku-4-5', { input_tokens: 1_000_000, cache_read_input_tokens: 1_000_000 }),
-    ).toBe(4);
+    ).toBe(2.2);
     expect(await usdOf('own', { prompt_tokens: 10, prompt_tokens_details: { audio_tokens: 1 } })).toBeNull();
   });
 

@@ -18,6 +18,7 @@ import {
   priceList,
   toolCost,
   wholeFactor,
+  type CacheFactors,
   type CallPrice,
   type Cost,
   type CostBounds,
@@ -26,7 +27,6 @@ import {
   type RegionFactors,
   type StatedRates,
   type ToolPrices,
-  type WritePercents,
 } from './price.ts';
 import { reservedCalls, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import type { TokenClass, Usage } from '@gatehouse/dialects/usage/usage';
@@ -181,7 +181,7 @@ export class Pricing {
     const last = this.#looked.get(model);
     if (last?.minute === minute) return last.prices;
     const known = this.#known?.find(model.provider.base_url, model.upstreamModel, at) ?? null;
-    const prices = pricesFrom(operatorPrice(model, this.#operatorPrices), known, writesOf(model, known));
+    const prices = pricesFrom(operatorPrice(model, this.#operatorPrices), known, cachesOf(model, known));
     this.#looked.set(model, { minute, prices });
     return prices;
   }
@@ -225,28 +225,40 @@ function operatorPrice(
 }
 
 /**
- * Rules of vendors for cache writes of all of their models at any host: Anthropic's factors, and no fee for Nova's.
+ * Rules of vendors for caches of all of their models at any host: Anthropic's factors, and no fee for Nova's writes.
  *
- * - https://platform.claude.com/docs/en/about-claude/pricing#prompt-caching (read 2026-11-29)
+ * - https://platform.claude.com/docs/en/about-claude/pricing#prompt-caching (read 2026-11-30)
  * - https://aws.amazon.com/bedrock/pricing (read 2026-11-29)
  */
-const writesByFamily: Partial<Record<ModelFamily, WritePercents>> = {
-  claude: { cacheWrite: 125n, cacheWrite1h: 200n },
-  nova: { cacheWrite: 100n },
+const cachesByFamily: Partial<Record<ModelFamily, CacheFactors>> = {
+  claude: { cachedInput: 100n, cacheWrite: 1_250n, cacheWrite1h: 2_000n },
+  nova: { cacheWrite: 1_000n },
 };
 
-function writesOf(model: Model, known: KnownList | null): WritePercents {
-  return { ...writesByFamily[factsBy(model).family], ...known?.writes };
+/** The models of Claude with another factor of cached tokens, from the footnote of the same table. */
+const cachedInputByName: readonly (readonly [RegExp, bigint])[] = [
+  [/claude-opus-5[.-]5/, 50n],
+  [/claude-(fable|mythos)-5[.-]1/, 25n],
+  [/claude-3-haiku/, 120n],
+];
+
+function cachesOf(model: Model, known: KnownList | null): CacheFactors {
+  const [, cachedInput] = cachedInputByName.find(([name]) => name.test(model.upstreamModel)) ?? [];
+  return {
+    ...cachesByFamily[factsBy(model).family],
+    ...(cachedInput !== undefined && { cachedInput }),
+    ...known?.caches,
+  };
 }
 
 function pricesFrom(
   operator: ReturnType<typeof operatorPrice>,
   known: KnownList | null,
-  writes: WritePercents,
+  caches: CacheFactors,
 ): Prices | null {
   if (operator === null) {
     if (known === null) return null;
-    const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), writes));
+    const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), caches));
     const lists = new Map([[null, list]]);
     return {
       source: 'genai-prices',
@@ -260,11 +272,11 @@ function pricesFrom(
   const { price, version } = operator;
   const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
     const stated = statedAt(price, inputTokens);
-    return completeRates({ ...openRates(stated, known?.statedAt(inputTokens) ?? {}), ...stated }, writes);
+    return completeRates({ ...openRates(stated, known?.statedAt(inputTokens) ?? {}), ...stated }, caches);
   });
   const tiers = Object.entries(price.service_tiers ?? {}).map(([name, tier]): [string, PriceList] => [
     name,
-    tierList(tier, writes),
+    tierList(tier, caches),
   ]);
   const lists = new Map<string | null, PriceList>([[null, standard], ...tiers]);
   const batch = lists.get(batchTier) ?? halved(standard);
