@@ -13,6 +13,8 @@ export type ThinkingSize =
 export interface KnownFacts extends ModelVersion {
   /** Whether it thinks before it answers; undefined where names don't say. */
   reasoning: boolean | undefined;
+  /** Whether sequences may stop its answers. */
+  takesStop: boolean;
   /** Parameters of sampling: `offOnly` are taken while it does not think. */
   sampling: 'all' | 'none' | 'offOnly';
   /** Whether it takes penalties for repeated texts. */
@@ -22,6 +24,8 @@ export interface KnownFacts extends ModelVersion {
   thinksByDefault: boolean;
   /** The `thinking` by which Anthropic's models don't think: `omit` is none, `never` can't be reached. */
   thinkingOff: 'disabled' | 'between_tools' | 'omit' | 'never';
+  /** The field by which chat completions switch its thinking off, with `none` among its efforts. */
+  offField: 'reasoning_effort' | 'thinking';
   /** Calls that the request forces: taken, taken while it does not think, or never. */
   forcedCalls: 'any' | 'offOnly' | 'never';
   /** Whether calls that wait for their results need the thoughts before them. */

@@ -19,11 +19,13 @@ export interface FactsRow {
 /** Facts of models without a rule. */
 export const defaults: Omit<KnownFacts, keyof ModelVersion> = {
   reasoning: undefined,
+  takesStop: true,
   sampling: 'all',
   takesPenalties: true,
   thinkingSize: { by: 'effort', words: ['minimal', 'low', 'medium', 'high'] },
   thinksByDefault: false,
   thinkingOff: 'disabled',
+  offField: 'reasoning_effort',
   forcedCalls: 'any',
   needsOpenThoughts: false,
   bindsThinking: false,
@@ -43,6 +45,7 @@ const claudeDocs = 'https://platform.claude.com/docs/en';
 const bedrockDocs = 'https://docs.aws.amazon.com/bedrock/latest/userguide';
 const day = '2026-11-29';
 const today = '2026-11-30';
+const toMax = { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] } as const;
 
 /** Anthropic's models. A newer version takes the facts of the newest one that is known. */
 const claude: readonly FactsRow[] = [
@@ -67,9 +70,9 @@ const claude: readonly FactsRow[] = [
     ...{ source: `${bedrockDocs}/claude-messages-adaptive-thinking.html`, read: day },
   },
   {
-    ...{ family: 'claude', from: 501 },
+    ...{ family: 'claude', from: 501, names: /^(?!.*mythos)/ },
     facts: { bindsThinking: true },
-    ...{ source: `${claudeDocs}/build-with-claude/preserved-thinking`, read: day },
+    ...{ source: `${bedrockDocs}/claude-messages-thinking-block-binding.html`, read: today },
   },
   {
     // Sources differ on Claude Sonnet 5.
@@ -89,10 +92,7 @@ const claude: readonly FactsRow[] = [
   },
   {
     ...{ family: 'claude', from: 408 },
-    facts: {
-      takesSystemInMiddle: true,
-      context1m: { anthropic: 'native', bedrock: 'native' },
-    },
+    facts: { takesSystemInMiddle: true, context1m: { anthropic: 'native', bedrock: 'native' } },
     ...{ source: `${claudeDocs}/build-with-claude/mid-conversation-system-messages`, read: day },
   },
   {
@@ -100,7 +100,7 @@ const claude: readonly FactsRow[] = [
     facts: {
       sampling: 'none',
       thinksByDefault: true,
-      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] },
+      thinkingSize: toMax,
       forcedCalls: 'any',
       needsOpenThoughts: false,
       takesPrefill: false,
@@ -109,14 +109,9 @@ const claude: readonly FactsRow[] = [
   },
   {
     ...{ family: 'claude', from: 407 },
-    facts: {
-      sampling: 'none',
-      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] },
-    },
-    ...{
-      source: 'https://openrouter.ai/docs/guides/evaluate-and-optimize/model-migrations/claude-4-7',
-      read: day,
-    },
+    facts: { sampling: 'none', thinkingSize: toMax },
+    source: 'https://openrouter.ai/docs/guides/evaluate-and-optimize/model-migrations/claude-4-7',
+    read: day,
   },
   {
     // Some hosts refuse `disabled`, and thinking is off without a word.
@@ -183,7 +178,7 @@ const openAiEfforts = 'https://learn.microsoft.com/en-us/javascript/api/@azure/a
 const openai: readonly FactsRow[] = [
   {
     ...{ family: 'openai', names: /^chatgpt|-chat(?:-latest)?$|gpt-(?:[34](?!\d)|35)/ },
-    facts: { reasoning: false, thinksByDefault: false, sampling: 'all' },
+    facts: { reasoning: false, thinksByDefault: false, sampling: 'all', takesStop: true },
     ...{ source: openAiCatalogue, read: day },
   },
   {
@@ -226,10 +221,7 @@ const openai: readonly FactsRow[] = [
   },
   {
     ...{ family: 'openai', from: 600 },
-    facts: {
-      thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh', 'max'] },
-      sampling: 'none',
-    },
+    facts: { thinkingSize: toMax, sampling: 'none' },
     ...{ source: openAiCatalogue, read: day },
   },
   {
@@ -280,6 +272,8 @@ const openai: readonly FactsRow[] = [
       thinksByDefault: true,
       thinkingSize: { by: 'effort', words: ['low', 'medium', 'high'] },
       sampling: 'none',
+      // https://github.com/crewAIInc/crewAI/pull/5144, read on 2026-11-30.
+      takesStop: false,
       limitField: 'max_completion_tokens',
     },
     ...{ source: openAiCatalogue, read: day },
@@ -343,12 +337,22 @@ const gemini: readonly FactsRow[] = [
   },
 ];
 
+/** Efforts common to the hosts of open models. */
+const openSize = { by: 'effort', words: ['none', 'minimal', 'low', 'medium', 'high'] } as const;
+
 /** Models of other makers. */
 const others: readonly FactsRow[] = [
   {
     family: 'nova',
     facts: { cachePoints: '5m' },
     ...{ source: `${bedrockDocs}/prompt-caching.html`, read: day },
+  },
+  {
+    // Kimi K2.7 and K3 think always.
+    ...{ family: 'kimi', from: 205, to: 206 },
+    facts: { offField: 'thinking', thinkingSize: openSize },
+    source: 'https://docs.rs/synaps-engine/0.7.0/src/agent_engine/runtime/openai/catalog/kimi.rs.html',
+    read: today,
   },
   {
     ...{ family: 'kimi', from: 205 },
@@ -362,16 +366,19 @@ const others: readonly FactsRow[] = [
   },
   {
     ...{ family: 'deepseek', names: /reasoner|deepseek-(?:flash|v(?:3[.-][2-9]|[4-9]))/ },
-    facts: { wantsReasoningText: true },
+    facts: { wantsReasoningText: true, offField: 'thinking', thinkingSize: openSize },
     ...{ source: 'https://api-docs.deepseek.com/guides/thinking_mode', read: day },
+  },
+  {
+    ...{ family: 'grok', names: /grok-(?:3-mini|[4-9]|code)(?!.*non-reasoning)/ },
+    facts: { takesStop: false },
+    ...{ source: 'https://github.com/lidge-jun/opencodex/pull/5280', read: today },
   },
   {
     ...{ family: 'grok', names: /grok-4\.3(?!\d)/ },
     facts: { thinkingSize: { by: 'effort', words: ['none', 'low', 'medium', 'high', 'xhigh'] } },
-    ...{
-      source: 'https://docs.rs/crate/mindfork/0.17.0/source/src/shared/api/openai/xai_tests.rs',
-      read: day,
-    },
+    source: 'https://docs.rs/crate/mindfork/0.17.0/source/src/shared/api/openai/xai_tests.rs',
+    read: day,
   },
   {
     ...{ family: 'grok', names: /grok-(?:4\.[4-9]|[5-9])(?!\d)/ },

@@ -54,7 +54,8 @@ function sizeOf({ reasoning, thinkingSize: size }: KnownFacts): string {
   return size.words.length === 0 ? 'no choice' : size.words.join(', ');
 }
 
-function offOf({ family, reasoning, thinkingSize: size, thinkingOff }: KnownFacts): string {
+function offOf(facts: KnownFacts): string {
+  const { family, reasoning, thinkingSize: size, thinkingOff } = facts;
   if (reasoning === false) return '–';
   if (family === 'claude') {
     const texts = { omit: 'no `thinking`', never: 'nothing; effort `low`' };
@@ -62,7 +63,7 @@ function offOf({ family, reasoning, thinkingSize: size, thinkingOff }: KnownFact
   }
   if (size.by === 'budget') return size.off === 0 ? 'budget 0' : `nothing; budget ${size.off}`;
   const [least] = size.words;
-  if (least === 'none') return '`none`';
+  if (least === 'none') return facts.offField === 'thinking' ? '`thinking`' : '`none`';
   return least === undefined ? 'nothing' : `nothing; \`${least}\``;
 }
 
@@ -73,6 +74,7 @@ function forcedOf({ forcedCalls }: KnownFacts): string {
 function othersOf(facts: KnownFacts): string {
   const { anthropic, bedrock } = facts.context1m;
   const texts = {
+    'no stop sequences': !facts.takesStop,
     'answer must not be begun': !facts.takesPrefill,
     'system text in the middle': facts.takesSystemInMiddle,
     'no JSON Schema': !facts.takesOutputSchema,

@@ -1,4 +1,5 @@
 import type { Fields } from '@gatehouse/kit/fields';
+import type { KnownFacts } from '../known-facts.ts';
 import { factsOf, thinksBy } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { chatIds, withFittingIds } from '../translation/call-ids.ts';
@@ -37,10 +38,16 @@ export function* writeRequest(
     ...(tools.length > 0 && conversation.choice !== null && { tool_choice: choiceOf(conversation.choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
     ...(output !== null && { response_format: formatOf(output, dropped) }),
-    ...(effort !== null && { reasoning_effort: effort }),
+    ...(effort !== null && effortField(effort, factsOf(facts))),
     ...(stream && { stream }),
     ...(stream && facts.streamUsage !== false && { stream_options: { include_usage: true } }),
   };
+}
+
+function effortField(effort: Effort, { offField }: KnownFacts): Fields {
+  return effort === 'none' && offField === 'thinking'
+    ? { thinking: { type: 'disabled' } }
+    : { reasoning_effort: effort };
 }
 
 /** All turns anywhere, but no beginning of an answer at the end. */
@@ -99,7 +106,8 @@ export function writtenEffort(
   if (effort === null) return null;
   const { family, thinkingSize } = factsOf(facts);
   const isKnown = knownMakers.has(family) && thinkingSize.by === 'effort';
-  const words = isKnown ? thinkingSize.words : effort === 'none' ? [] : commonEfforts;
+  const known = thinkingSize.by === 'effort' ? thinkingSize.words : [];
+  const words = isKnown ? known : effort === 'none' ? known.filter((word) => word === 'none') : commonEfforts;
   const nearest = facts.reasoning ? nearestEffort(effort, words) : null;
   if (nearest !== effort && (facts.reasoning || reasoning?.isOn === true)) dropped.ignoreField('reasoning');
   return nearest;

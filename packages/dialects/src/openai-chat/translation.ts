@@ -1,6 +1,6 @@
 import type { TranslatedApi } from '../translation/api.ts';
 import { chatIds } from '../translation/call-ids.ts';
-import { familyOf } from '../model-facts.ts';
+import { factsOf, familyOf } from '../model-facts.ts';
 import { readAnswer } from './whole-answer.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { withTooLongCode } from '../translation/too-long.ts';
@@ -20,7 +20,10 @@ export const openAiChatTranslation = {
   rules: (facts) => ({
     ...{ emptyTexts: 'no-character', system: 'anywhere', modelMedia: false, output: openAiOutput(facts) },
     // https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop
-    stops: { most: familyOf(facts) === 'openai' ? 4 : Infinity, takesBlank: true },
+    stops: {
+      most: factsOf(facts).takesStop ? (familyOf(facts) === 'openai' ? 4 : Infinity) : 0,
+      takesBlank: true,
+    },
   }),
   eventSource: (facts) => new ChunkSource(facts),
   eventWriter: () => new ChunkWriter(),

@@ -18,8 +18,7 @@ export function* writeRequest(
   facts: ModelFacts,
   dropped: DroppedFields,
 ): Steps<object> {
-  const { output, stop, stream, tools, choice, parallel } = conversation;
-  if (stop.length > 0) throw dropped.unsupportedField('stop');
+  const { output, stream, tools, choice, parallel } = conversation;
   const limit = limitOf(conversation, facts, dropped);
   if (limit !== null && limit < leastTokens) dropped.ignoreField('maxTokens');
   const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);

@@ -28,7 +28,7 @@ export const openAiResponsesTranslation = {
   formatError: withTooLongCode,
   rules: (facts) => ({
     ...{ emptyTexts: 'no-character', system: 'anywhere', modelMedia: false, output: openAiOutput(facts) },
-    stops: { most: Infinity, takesBlank: true },
+    stops: { most: 0, takesBlank: true },
   }),
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: (echoed) => new ResponseWriter(echoed),

@@ -17,7 +17,7 @@ export interface TargetRules {
   system: 'anywhere' | 'first';
   /** Whether turns of the model may have images and files. */
   modelMedia: boolean;
-  /** The most sequences that stop an answer, and whether those of white space are refused. */
+  /** The most sequences that stop an answer, and whether it may be one of white space. */
   stops: { most: number; takesBlank: boolean };
 }
 
@@ -67,13 +67,16 @@ function withReminders(turns: readonly Turn[]): Turn[] {
   return turns.map((turn, index) => (turn.role === 'system' && index > first ? reminder(turn) : turn));
 }
 
-/** The first sequences that the target takes. */
+/** The first sequences that the target takes. Throws `unsupported_parameter` for a target without any. */
 function takenStops(
   stop: readonly string[],
   { most, takesBlank }: TargetRules['stops'],
   dropped: DroppedFields,
 ): readonly string[] {
-  const taken = stop.filter((text) => (takesBlank ? text !== '' : /\S/u.test(text))).slice(0, most);
+  const meant = stop.filter((text) => (takesBlank ? text !== '' : /\S/u.test(text)));
+  if (meant.length > 0 && most === 0)
+    throw dropped.unsupportedField('stop', 'No sequences stop the answers of this model.');
+  const taken = meant.slice(0, most);
   if (taken.length < stop.length) dropped.ignoreField('stop');
   return taken;
 }

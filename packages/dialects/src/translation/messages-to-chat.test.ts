@@ -215,6 +215,42 @@ describe('a request of messages for a model of chat completions', () => {
     expect([body['reasoning_effort'], ...ignored]).toEqual(expected);
   });
 
+  it.each([
+    ['kimi-k2.5', off, { type: 'disabled' }, []],
+    ['moonshotai/kimi-k2.6', off, { type: 'disabled' }, []],
+    ['deepseek-v4-flash', off, { type: 'disabled' }, []],
+    ['kimi-k2.5', low, undefined, []],
+    // They think always.
+    ['kimi-k3', off, undefined, ['thinking']],
+    ['kimi-k2.7-code', off, undefined, ['thinking']],
+    ['deepseek-chat', off, undefined, ['thinking']],
+    ['kimi-k2.5', {}, undefined, []],
+  ])('switches thinking of %s off by %j: %j', async (name, asked, thinking, left) => {
+    const { body, ignored } = await toChat({ messages: ask, max_tokens: 1, ...asked }, { name });
+    expect([body['thinking'], ignored]).toEqual([thinking, left]);
+    expect(body['reasoning_effort']).toBe(asked === low ? 'low' : undefined);
+  });
+
+  it.each(['gpt-5', 'o4-mini', 'gpt-5.1', 'gpt-6-sol', 'grok-4.5', 'grok-code-fast-1'])(
+    'refuses sequences that stop an answer for %s, which has none',
+    async (name) => {
+      const request = { messages: ask, max_tokens: 1 };
+      await expect(toChat({ ...request, stop_sequences: ['END'] }, { name })).rejects.toMatchObject({
+        ...{ code: 'unsupported_parameter', param: 'stop_sequences' },
+      });
+      const { body, ignored } = await toChat({ ...request, stop_sequences: [''] }, { name });
+      expect([body['stop'], ignored]).toEqual([undefined, ['stop_sequences']]);
+    },
+  );
+
+  it.each(['gpt-4.1', 'gpt-5-chat-latest', 'grok-4-fast-non-reasoning', 'gpt-oss-120b', 'kimi-k2.5'])(
+    'stops answers of %s at sequences',
+    async (name) => {
+      const { body } = await toChat({ messages: ask, max_tokens: 1, stop_sequences: ['END'] }, { name });
+      expect(body['stop']).toEqual(['END']);
+    },
+  );
+
   it('samples at OpenAI’s responses as far as the model does not think', async () => {
     const toResponses = translator('messages', 'responses');
     const request = { messages: ask, max_tokens: 16, temperature: 0.5 };

@@ -347,13 +347,13 @@ it('an agent’s parameters are those that a model takes', () => {
     );
   expect(taken('gpt-4.1')).toEqual({ defaults: parameters, ignored: [] });
   expect(taken('gpt-5')).toEqual({
-    defaults: { max_completion_tokens: 9, stop: 'x' },
-    ignored: ['temperature'],
+    defaults: { max_completion_tokens: 9 },
+    ignored: ['temperature', 'stop'],
   });
   for (const [name, effort] of [['gpt-5.1', null] as const, ['gpt-5.5', 'none'] as const])
-    expect(taken(name, effort)).toMatchObject({ ignored: [] });
+    expect(taken(name, effort)).toMatchObject({ ignored: ['stop'] });
   for (const [name, effort] of [['gpt-5.1', 'low'] as const, ['gpt-5.5', null] as const])
-    expect(taken(name, effort)).toMatchObject({ ignored: ['temperature'] });
+    expect(taken(name, effort)).toMatchObject({ ignored: ['temperature', 'stop'] });
   expect(taken('claude-opus-4-8')).toEqual({
     defaults: { max_tokens: 9, stop: 'x' },
     ignored: ['temperature'],

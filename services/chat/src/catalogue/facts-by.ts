@@ -50,8 +50,8 @@ export function limitFieldOf(model: SetFacts & { provider: { base_url: string } 
 const samplingNames = ['temperature', 'top_p', 'top_k', 'presence_penalty', 'frequency_penalty', 'seed'];
 
 /**
- * The parameters of an agent as a model takes them, in the client's own API: without sampling that it refuses, and with
- * its name of the limit. `ignored`: names of those left out.
+ * The parameters of an agent as a model takes them, in the client's own API: without sampling and stop
+ * sequences that it refuses, and with its name of the limit. `ignored`: names of those left out.
  */
 export function takenDefaults(
   model: SetFacts,
@@ -60,9 +60,10 @@ export function takenDefaults(
   const { defaults: parameters } = target;
   const { effort } = request.thinking(parameters);
   const facts = factsBy(model);
-  const { sampling, limitField } = facts;
+  const { sampling, limitField, takesStop } = facts;
   const isTaken = sampling === 'all' || (sampling === 'offOnly' && !thinksBy(effort, facts));
-  const ignored = isTaken ? [] : samplingNames.filter((name) => name in parameters);
+  const refused = [...(isTaken ? [] : samplingNames), ...(takesStop ? [] : ['stop'])];
+  const ignored = refused.filter((name) => name in parameters);
   const entries = Object.entries(parameters).flatMap(([name, value]) => {
     const isLimit = limitField !== null && (limitNames as readonly string[]).includes(name);
     return ignored.includes(name) ? [] : [[isLimit ? limitField : name, value] as const];

@@ -7,6 +7,7 @@ const key = { api_key_env: 'KEY' };
 const providers = [
   { name: 'anthropic', kind: 'anthropic', base_url: 'https://api.anthropic.com', ...key },
   { name: 'bedrock', kind: 'bedrock', region: 'us-east-1', ...key },
+  { name: 'vertex', kind: 'vertex', project: 'p', region: 'eu', credentials_file: '/nowhere' },
   { name: 'openai', kind: 'openai', base_url: 'https://api.openai.com/v1', ...key },
 ];
 
@@ -53,13 +54,20 @@ describe('a long context that a request asks for', () => {
   });
 });
 
-it('thoughts may be left out behind what the gateway changes, where models bind them', () => {
-  const { model, target } = modelAt('anthropic', { upstream_model: 'claude-opus-5-5' });
+it.each([
+  ['anthropic', 'claude-opus-5-5'],
+  ['bedrock', 'us.anthropic.claude-fable-5-1-v1:0'],
+  ['vertex', 'claude-fable-5-1@20260901'],
+])('thoughts at %s may be left out behind what the gateway changes', (provider, name) => {
+  const { model, target } = modelAt(provider, { upstream_model: name, api: 'messages' });
   const own = new CallBetas(target, {}, false);
   expect([own.of(model, false), own.of(model, true)]).toEqual([[], [binding]]);
   expect(new CallBetas(target, {}, true).of(model, false)).toEqual([binding]);
   const reference = { index: 0, content: 'x' };
   expect(new CallBetas({ ...target, reference }, {}, false).of(model, false)).toEqual([binding]);
-  const older = modelAt('anthropic', { upstream_model: 'claude-opus-5' });
-  expect(new CallBetas(older.target, {}, true).of(older.model, true)).toEqual([]);
+  // Neither runs the check.
+  for (const older of ['claude-opus-5', 'claude-mythos-5-1']) {
+    const unbound = modelAt(provider, { upstream_model: older, api: 'messages' });
+    expect(new CallBetas(unbound.target, {}, true).of(unbound.model, true)).toEqual([]);
+  }
 });

@@ -14,9 +14,6 @@ const hosts: ReadonlyMap<string, 'anthropic' | 'bedrock'> = new Map([
   ['bedrock', 'bedrock'],
 ]);
 
-/** No page says that Google Cloud knows the beta of bound thoughts. */
-const bindingHosts: ReadonlySet<string> = new Set(['anthropic', 'bedrock']);
-
 /** The betas of Anthropic's API for the calls of one request. */
 export class CallBetas {
   readonly #target: Target;
@@ -40,7 +37,7 @@ export class CallBetas {
   /** Whether thoughts behind what the gateway writes or changes are to be left out instead of refused. */
   binds(model: Model, isTranslated: boolean): boolean {
     const isChanged = isTranslated || this.#isChanged;
-    return isChanged && factsBy(model).bindsThinking && bindingHosts.has(model.provider.kind);
+    return isChanged && factsBy(model).bindsThinking && hosts.has(model.provider.kind);
   }
 
   /** A long context that was asked for and the model doesn't have, for `x-gateway-ignored`. */

@@ -82,17 +82,14 @@ export function nameOf({ path, betas }: HostedField): string {
   return betas === scope ? 'cache_control.scope' : path.filter((part) => part !== '[]').join('.');
 }
 
-/** The fields that words of an error mean by their place, like `tools.0.custom.eager_input_streaming`. */
+/** The fields that words of an error mean by a place in them, like `tools.0.custom.eager_input_streaming`. */
 export function fieldsAt(place: string): HostedField[] {
   const parts = place.split('.');
-  const last = parts.at(-1);
-  const rest = new Set(parts);
-  return fields.filter(
-    ({ path, isDecisive }) =>
-      isDecisive !== true &&
-      path.at(-1) === last &&
-      path.slice(-2).every((part) => part === '[]' || rest.has(part)),
-  );
+  return fields.filter(({ path, isDecisive }) => {
+    let from = 0;
+    const isNext = (name: string): boolean => (from = parts.indexOf(name, from) + 1) > 0;
+    return isDecisive !== true && path.every((name) => name === '[]' || isNext(name));
+  });
 }
 
 /** The table as a tree: members by name, and the elements of a list as `[]`. */

@@ -287,6 +287,7 @@ describe('the fields that words of an error mean', () => {
     ['context_management', ['context_management']],
     ['messages.3.content.0.text.cache_control.ephemeral.scope', ['cache_control.scope']],
     ['thinking.adaptive.display', ['thinking.display']],
+    ['thinking.adaptive.block_binding.prefix_mismatch_behavior', ['thinking.block_binding']],
     ['tools.0.custom.strict', []],
     ['mcp_servers', []],
   ])('%s', (place, expected) => {
