@@ -87,7 +87,7 @@ it('a conversation of a client without a word for caches is cached, and its writ
   expect(response.headers.get('x-gateway-ignored')).toBeNull();
   expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
     ...{ input_tokens: 3_010, cached_input_tokens: 2_000, cache_write_tokens: 1_000, output_tokens: 5 },
-    ...{ priced: true, cost_pico: '3270000000' },
+    ...{ priced: true, cost_pico: '1470000000' },
   });
 });
 
