@@ -29,11 +29,11 @@ import {
   type RepeatGuard,
 } from './idempotency-key.ts';
 import { csvPage, prefersCsv, type ListPage } from './csv-page.ts';
-import { handedOver, checkPrincipal, keyOfTenantNeeded } from './principal-check.ts';
+import { handedOver, checkExchange, checkPrincipal, keyOfTenantNeeded } from './principal-check.ts';
 import { jsonText, sendError, sendNothing, sendWritten, type Reply, type Written } from './reply.ts';
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
-import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
+import { innerContext, requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
 
 /** A validated request. `Body` and `Query` are the parsed shapes of the route. */
 export interface Call<Body = unknown, Query = unknown> extends RequestContext {
@@ -105,7 +105,8 @@ export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
 /**
  * Creates the HTTP handler of a service: express's router with the routes of the service. It checks assertion, access
  * and shapes, and converts results and errors of handlers to responses. Throws when the handlers differ from the route
- * table. Raw handlers bypass express: its layers would add a third to their cost.
+ * table. Requests that the edge of this process hands over, with their routes, bypass express, as raw handlers do: its
+ * layers would add a third to their cost.
  */
 export function createApp(options: AppOptions): RequestListener {
   const served = routes.filter((route) => route.service === options.service);
@@ -114,14 +115,20 @@ export function createApp(options: AppOptions): RequestListener {
   const router = routerOf(served, (request, response, match) => server.answer(request, response, match));
   const matcher = new RouteMatcher(served);
   return (request, response) => {
+    const exchange = handedOver(request);
+    if (exchange !== undefined) {
+      const { route, params } = exchange;
+      void server.answer(request, response, { kind: 'route', route, params });
+      return;
+    }
     const { method = '', url = '' } = request;
     const match = matcher.match(method, url.split('?', 1)[0] ?? '');
     if (match.kind !== 'route' || !Object.hasOwn(options.rawHandlers ?? {}, match.route.id)) {
       router(request, response);
       return;
     }
-    // An edge in another process sets its own Date header, so this one would only cost time.
-    if (handedOver(request) === undefined) response.sendDate = false;
+    // The edge sets its own Date header, so this one would only cost time.
+    response.sendDate = false;
     void server.answer(request, response, match);
   };
 }
@@ -153,14 +160,18 @@ class RouteServer {
   }
 
   async answer(request: IncomingMessage, response: ServerResponse, match: Match): Promise<void> {
-    const context = requestContext(request);
-    const dialect = dialectNamed(request.headers[dialectHeader]);
+    const exchange = handedOver(request);
+    const context = exchange === undefined ? requestContext(request) : innerContext(exchange);
+    const dialect = exchange?.dialect ?? dialectNamed(request.headers[dialectHeader]);
     const startedAt = monotonicMs();
     const matched = match.kind === 'route' ? match.route : null;
     try {
       if (match.kind !== 'route') throw noRoute(match, request.method ?? '');
       const { route, params } = match;
-      const identity = await checkPrincipal(request, route, this.#options.verifier);
+      const identity =
+        exchange === undefined
+          ? await checkPrincipal(request, route, this.#options.verifier)
+          : checkExchange(exchange);
       await this.#serve(request, response, { ...context, ...identity, dialect, route, params });
     } catch (error) {
       this.#fail(response, error, { ...context, dialect });

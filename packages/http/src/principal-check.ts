@@ -1,10 +1,18 @@
 import type { IncomingMessage } from 'node:http';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Access, Route } from '@gatehouse/contract/routes';
 import { grants, type Scope } from '@gatehouse/contract/scopes';
 import type { Assertion, LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { anonymous, type Principal } from '@gatehouse/identity/principal';
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
+import type { RequestContext } from './request-context.ts';
+
+/** Principal of a request, and the edge's assertion of it. */
+export interface Identity {
+  principal: Principal;
+  assertion: Assertion;
+}
 
 /**
  * Returns the principal of the request after checking it against the access rule of the route again, so a service does
@@ -15,8 +23,8 @@ export async function checkPrincipal(
   request: IncomingMessage,
   route: Route,
   verifier: Verifier,
-): Promise<{ principal: Principal; assertion: Assertion }> {
-  const assertion = handedOver(request) ?? request.headers[assertionHeader];
+): Promise<Identity> {
+  const assertion = request.headers[assertionHeader];
   if (assertion === undefined || Array.isArray(assertion)) throw unauthenticated();
   if (route.access.kind === 'signed') {
     const routeId = await verifier.anonymousRouteOf(assertion).catch((error: unknown) => {
@@ -105,16 +113,37 @@ function checkScope({ scopes }: Pick<Principal, 'scopes'>, scope: Scope | undefi
     throw new AppError('scope_missing', `The API key lacks the scope ${scope}.`);
 }
 
-const assertions = new WeakMap<IncomingMessage, LocalAssertion>();
-
-/**
- * Marks a request as handed over by the edge in this process, with the edge's assertion for it. No header can do so.
- */
-export function handOver(request: IncomingMessage, assertion: LocalAssertion): void {
-  assertions.set(request, assertion);
+/** A request as the edge hands it over to a service of its process. */
+export interface Exchange extends RequestContext {
+  dialect: DialectName;
+  route: Route;
+  params: Record<string, string>;
+  assertion: LocalAssertion;
 }
 
-/** Assertion of a request handed over by the edge of this process; undefined for one over a connection. */
-export function handedOver(request: IncomingMessage): LocalAssertion | undefined {
-  return assertions.get(request);
+/** A member of requests: a `WeakMap` would hold its values until the whole heap is collected. */
+const exchangeKey = Symbol('exchange');
+type LocalRequest = IncomingMessage & { [exchangeKey]?: Exchange };
+
+/** Hands a request over to a service of this process, which reads nothing of it again. No header can do so. */
+export function handOver(request: LocalRequest, exchange: Exchange): void {
+  request[exchangeKey] = exchange;
+}
+
+/** The exchange of a request handed over by the edge of this process; undefined for one over a connection. */
+export function handedOver(request: LocalRequest): Exchange | undefined {
+  return request[exchangeKey];
+}
+
+/** As {@link checkPrincipal}, for a request handed over. */
+export function checkExchange({ route, assertion }: Exchange): Identity {
+  const { kind } = route.access;
+  const { statement } = assertion;
+  if ('principal' in statement && kind !== 'signed') {
+    checkAccess(statement.principal, route.access);
+    return { principal: statement.principal, assertion };
+  }
+  const isOpen = kind === 'signed' || kind === 'ticket';
+  if (!isOpen || 'principal' in statement || statement.anonymousRoute !== route.id) throw unauthenticated();
+  return { principal: anonymous, assertion };
 }

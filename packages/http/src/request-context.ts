@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { newId } from '@gatehouse/kit/ids';
-import { continueTrace, type TraceContext } from '@gatehouse/kit/trace-context';
+import { childSpan, continueTrace, type TraceContext } from '@gatehouse/kit/trace-context';
 
 /** The ids of one request in logs, traces and error messages. */
 export interface RequestContext {
@@ -18,4 +18,9 @@ export function requestContext(request: IncomingMessage): RequestContext {
   const requestId = typeof incoming === 'string' && validRequestId.test(incoming) ? incoming : newId();
   const traceparent = request.headers['traceparent'];
   return { requestId, trace: continueTrace(typeof traceparent === 'string' ? traceparent : undefined) };
+}
+
+/** The ids of a request inside a service, to which the edge of its process hands it over. */
+export function innerContext({ requestId, trace }: RequestContext): RequestContext {
+  return { requestId, trace: childSpan(trace) };
 }

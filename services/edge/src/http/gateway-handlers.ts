@@ -1,19 +1,17 @@
 import type { IncomingMessage, ServerResponse, RequestListener } from 'node:http';
 import { relayId } from '@gatehouse/contract/console';
-import { defaultDialect, dialectHeader, type DialectName } from '@gatehouse/contract/dialects';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import { type Route, routes } from '@gatehouse/contract/routes';
 import { isSignatureHeader } from '@gatehouse/contract/signature-headers';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { checkAccess } from '@gatehouse/http/principal-check';
 import { doorHeaders, sendError, closeWhenEarly, endAnswer } from '@gatehouse/http/reply';
-import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { withActingUser, actingUserHeader, checkActingUserHeader } from '../auth/acting-user.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
@@ -106,7 +104,7 @@ export class Gateway {
       return;
     }
     const target = this.#route(request, entry);
-    const { route, headers } = target;
+    const { route, params, headers } = target;
     if (cors !== null && !entry.relayed && isOpenToBrowsers(route))
       response.setHeaders(new Headers(cors.responseHeaders(request.headers.origin)));
     const document = this.#documents.get(route.id);
@@ -127,18 +125,19 @@ export class Gateway {
     }
     const { principal } = entry;
     checkRequest(request, target);
+    const address = clientIp(request, this.#options.isTrustedProxy);
     return forwarder.forward({
       request,
       response,
       route,
+      params,
       url,
-      headers: this.#headersFor(request, target, principal, entry),
+      headers: headersFor(target, principal, address),
       assertion: this.#assertionOf(principal, route),
       tenantId: principal?.tenantId ?? null,
-      ...(isAnonymous && {
-        anonymousAddress: clientIp(request, this.#options.isTrustedProxy) ?? '',
-      }),
+      anonymousAddress: isAnonymous ? (address ?? '') : undefined,
       requestId: entry.requestId,
+      trace: entry.trace,
       dialect: entry.dialect,
     });
   }
@@ -159,32 +158,16 @@ export class Gateway {
   /** Finds what a request asks for, itself or through the relay. */
   #route(request: IncomingMessage, entry: AccessEntry): RequestTarget {
     const { method = '', url = '' } = request;
-    const { route, params } = matchRoute(this.#matcher, method, pathOf(url));
-    entry.route = route;
-    if (route.id !== relayId) return targetOf(request, route);
+    const match = matchRoute(this.#matcher, method, pathOf(url));
+    entry.route = match.route;
+    if (match.route.id !== relayId) return targetOf(request, match);
     entry.relayed = true;
-    const rest = params['target'] ?? '';
+    const rest = match.params['target'] ?? '';
     // The relay passes on no header with a sign of a dialect.
     entry.dialect = clientDialect({ method, url: `/${rest}${queryOf(url)}`, headers: {} });
     const target = this.#relay.targetOf(request, rest);
     entry.route = target.route;
     return target;
-  }
-
-  /** Makes the headers for the service: the passing ones of the client, and what the edge knows of the request. */
-  #headersFor(
-    request: IncomingMessage,
-    target: RequestTarget,
-    principal: Principal | null,
-    { requestId, trace, dialect }: AccessEntry,
-  ): HeaderList {
-    const address = clientIp(request, this.#options.isTrustedProxy);
-    const headers = requestHeaders(target.headers);
-    if (address !== null) headers.push(clientIpHeader, address);
-    if (principal === null) headers.push(...provingHeaders(target));
-    if (dialect !== defaultDialect) headers.push(dialectHeader, dialect);
-    headers.push(requestIdHeader, requestId, 'traceparent', toTraceparent(trace));
-    return headers;
   }
 
   #assertionOf(principal: Principal | null, route: Route): LocalAssertion {
@@ -210,6 +193,14 @@ function inDialect(error: AppError, entry: AccessEntry, request: ClientRequest):
   if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(request);
   const isWrongMethod = error.code === 'method_not_allowed';
   return isWrongMethod && hidesMethods(entry.dialect, request) ? unknownPath() : error;
+}
+
+/** The headers for the service: the client's as far as they pass, and the client's address. */
+function headersFor(target: RequestTarget, principal: Principal | null, address: string | null): HeaderList {
+  const headers = requestHeaders(target.headers);
+  if (address !== null) headers.push(clientIpHeader, address);
+  if (principal === null) headers.push(...provingHeaders(target));
+  return headers;
 }
 
 /** Whether a request is verified by its handler: by a signature, or by a ticket where it has no key. */

@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DialectName } from '@gatehouse/contract/dialects';
-import type { Route } from '@gatehouse/contract/routes';
-import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { errorEvent } from '@gatehouse/http/dialect-error';
 import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/http/reply';
+import type { Exchange } from '@gatehouse/http/principal-check';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
@@ -11,23 +9,17 @@ import { responseHeaders, type HeaderList, type ServiceHeaders } from './headers
 import { rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
 
 /** A request past the edge's checks, on its way to the service of its route. */
-export interface ForwardedRequest {
+export interface ForwardedRequest extends Exchange {
   request: IncomingMessage;
   response: ServerResponse;
-  route: Route;
   /** Path and query for the service; of a relayed request, those behind the relay. */
   url: string;
-  /** The headers for the service, but for the assertion. */
+  /** The client's headers for the service, and its address. */
   headers: HeaderList;
-  /** The principal of the caller, as the edge found it. */
-  assertion: LocalAssertion;
   /** Null for owner keys. */
   tenantId: string | null;
   /** On routes without a key: the client's address, or `''` if it is not known. */
   anonymousAddress?: string | undefined;
-  requestId: string;
-  /** The dialect in which the client gets errors. */
-  dialect: DialectName;
 }
 
 /** The source of the bytes of an answer. */

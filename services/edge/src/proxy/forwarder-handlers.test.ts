@@ -18,6 +18,7 @@ import { toAppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';
+import { continueTrace } from '@gatehouse/kit/trace-context';
 import { AddressList } from '../replicas/address-list.ts';
 import { Forwarder } from './forwarder-handlers.ts';
 import { GeneralProxy } from './general-proxy-client.ts';
@@ -96,6 +97,8 @@ describe.each(senders)('$name', ({ route, create }) => {
         url: '/x?y',
         tenantId: 't',
         requestId: 'r',
+        trace: continueTrace(undefined),
+        params: {},
         dialect: 'chat' as const,
       };
       forwarder
@@ -151,8 +154,10 @@ describe.each(senders)('$name', ({ route, create }) => {
     expect([arrived?.method, arrived?.url]).toEqual(['POST', '/x?y']);
     const { host, connection, ...headers } = arrived?.headers ?? {};
     expect([host, connection]).toEqual([expect.stringMatching(/^127\.0\.0\.1:\d+$/), 'keep-alive']);
-    const expected = { accept: 'text/plain', 'content-length': '2', 'x-own': 'a' };
-    expect(headers).toEqual({ ...expected, 'x-gatehouse-assertion': 'token' });
+    expect(headers).toEqual({
+      ...{ accept: 'text/plain', 'content-length': '2', 'x-own': 'a', 'x-request-id': 'r' },
+      ...{ traceparent: expect.stringMatching(/^00-/), 'x-gatehouse-assertion': 'token' },
+    });
   });
 
   it('passes the client no header of the service’s connection, none that is internal, and none that the edge sets', async () => {

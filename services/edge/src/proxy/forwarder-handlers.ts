@@ -1,11 +1,15 @@
+import { defaultDialect, dialectHeader } from '@gatehouse/contract/dialects';
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
 import { assertionHeader } from '@gatehouse/identity/verifier';
+import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { Logger } from '@gatehouse/kit/log';
+import { toTraceparent } from '@gatehouse/kit/trace-context';
 import type { Neighbour, Neighbours } from '@gatehouse/shell/neighbours';
 import type { AddressList } from '../replicas/address-list.ts';
 import { bodyLimitOf } from '../shared/target.ts';
 import { ProxiedResponse, type ForwardedRequest } from './answer-handlers.ts';
 import type { Attempt, HttpClient } from './http-client.ts';
+import type { HeaderList } from './headers.ts';
 import { LocalClient } from './local-client.ts';
 import type { RequestBodies } from './request-body-handlers.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
@@ -104,11 +108,17 @@ export class Forwarder {
     const { forwarded, address } = attempt;
     const { log } = this.#options;
     // A body may have taken longer to arrive than a token lasts.
-    const headers = [...forwarded.headers, assertionHeader, await forwarded.assertion.token()];
+    const headers = [...outerHeaders(forwarded), assertionHeader, await forwarded.assertion.token()];
     if (forwarded.response.destroyed) return null;
     return new Promise((resolve) => {
       const onStop = (): void => addresses.stops(address);
       sender.send({ ...attempt, headers }, new ProxiedResponse({ forwarded, log, settle: resolve, onStop }));
     });
   }
+}
+
+/** The headers for a service of another process: what the edge knows of the request, but for the assertion. */
+function outerHeaders({ headers, dialect, requestId, trace }: ForwardedRequest): HeaderList {
+  const named = dialect === defaultDialect ? [] : [dialectHeader, dialect];
+  return [...headers, ...named, requestIdHeader, requestId, 'traceparent', toTraceparent(trace)];
 }

@@ -17,6 +17,7 @@ import { handedOver } from '@gatehouse/http/principal-check';
 import { sendError } from '@gatehouse/http/reply';
 import { wasCutByStop } from '@gatehouse/http/server';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';
+import { continueTrace } from '@gatehouse/kit/trace-context';
 import { toAppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { Neighbours, type Neighbour } from '@gatehouse/shell/neighbours';
@@ -67,7 +68,14 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
       assertion,
     };
     forwarder
-      .forward({ ...forwarded, tenantId: 't', requestId: 'r', dialect: 'chat' as const })
+      .forward({
+        ...forwarded,
+        tenantId: 't',
+        requestId: 'r',
+        trace: continueTrace(undefined),
+        params: {},
+        dialect: 'chat' as const,
+      })
       .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -94,7 +102,7 @@ describe('a request to a neighbour', () => {
     expect(seen?.url).toBe('/inner?y');
     expect(seen?.headers).toEqual({ accept: 'text/plain', 'x-own': ['a', 'b'] });
     expect(seen?.headersDistinct).toEqual({ accept: ['text/plain'], 'x-own': ['a', 'b'] });
-    expect(seen === undefined ? null : handedOver(seen)).toBe(assertion);
+    expect(seen === undefined ? null : handedOver(seen)?.assertion).toBe(assertion);
   });
 
   it('brings its body, also one without a length', async () => {
@@ -228,6 +236,8 @@ describe('a client that leaves', () => {
       assertion,
       tenantId: 't',
       requestId: 'r',
+      trace: continueTrace(undefined),
+      params: {},
       dialect: 'chat' as const,
     });
     expect(handled).toBe(0);

@@ -22,7 +22,7 @@ export class LocalClient implements ServiceSender<LocalAttempt> {
   readonly #open = new OpenList<LocalExchange>();
 
   send({ forwarded, handler }: LocalAttempt, answer: ProxiedResponse): void {
-    const { request, response: client, url, headers, assertion } = forwarded;
+    const { request, response: client, url, headers } = forwarded;
     const exchange = new LocalExchange(forwarded, answer);
     client.once('close', this.#open.add(exchange));
     // `headers` leaves it out, because it is of one connection.
@@ -31,7 +31,7 @@ export class LocalClient implements ServiceSender<LocalAttempt> {
     if (encoding !== undefined) request.headers['transfer-encoding'] = encoding;
     request.headersDistinct = distinctHeaders(headers);
     request.url = url;
-    handOver(request, assertion);
+    handOver(request, forwarded);
     answer.start(exchange);
     handler(request, exchange.serverResponse);
   }

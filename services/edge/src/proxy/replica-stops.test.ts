@@ -11,6 +11,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { toAppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';
+import { continueTrace } from '@gatehouse/kit/trace-context';
 import { AddressList } from '../replicas/address-list.ts';
 import { Liveness } from '../replicas/liveness.ts';
 import { Forwarder } from './forwarder-handlers.ts';
@@ -77,6 +78,8 @@ describe.each([
         url: '/x',
         tenantId: 't',
         requestId: 'r',
+        trace: continueTrace(undefined),
+        params: {},
         dialect: 'chat' as const,
       };
       forwarder

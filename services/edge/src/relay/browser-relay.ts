@@ -25,13 +25,13 @@ export class BrowserRelay {
     const path = `/${rest}`;
     checkRelayPath(method, path);
     if (path === '/' || closedAreas.some((area) => isAtOrUnder(path, area))) throw unknownPath();
-    const { route } = matchRoute(this.#matcher, method, path);
+    const { route, params } = matchRoute(this.#matcher, method, path);
     // Checked again by the matched route, whatever the path looked like.
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
     const relayed = relayedHeaders(headers);
     const valuesOf = (header: string): string[] | undefined =>
       relayed[header] === undefined ? undefined : valuesIn(request.rawHeaders, header);
-    return { route, url: path + queryOf(url), headers: relayed, valuesOf };
+    return { route, params, url: path + queryOf(url), headers: relayed, valuesOf };
   }
 }
 

@@ -8,6 +8,7 @@ import { leastBodyLimit } from '../bounds.ts';
 /** The target of a request: as it came, or as far as the browser relay lets it through. */
 export interface RequestTarget {
   route: Route;
+  params: Record<string, string>;
   /** Path and query. */
   url: string;
   headers: IncomingHttpHeaders;
@@ -16,10 +17,14 @@ export interface RequestTarget {
 }
 
 /** Target of a request without a relay. */
-export function targetOf(request: IncomingMessage, route: Route): RequestTarget {
+export function targetOf(
+  request: IncomingMessage,
+  { route, params }: Pick<RequestTarget, 'route' | 'params'>,
+): RequestTarget {
   const { url = '', headers } = request;
   return {
     route,
+    params,
     url,
     headers,
     valuesOf: (header) => (headers[header] === undefined ? undefined : valuesIn(request.rawHeaders, header)),
