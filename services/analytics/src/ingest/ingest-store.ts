@@ -39,6 +39,10 @@ const endColumns = [
   'fold',
 ];
 
+/** The condition for the id of a run that comes too late to get a row. */
+export const isLate = (id: string): string =>
+  `${id} < (select analytics.first_id_at(now() - interval '${lateAfterDays} days'))`;
+
 /** The columns of a run as the statements take it, and their types. */
 const inputTypes = {
   run_id: 'uuid',
@@ -89,19 +93,15 @@ const inputColumns = Object.keys(inputTypes) as InputColumn[];
 /**
  * The clause `input` with the runs in the parameters from `$first` on, which are `inputValues`. Runs counted by the
  * roll-ups get the current fold. It is not closed before the transaction has ended: the lock conflicts with the table
- * lock of `closeFold`. The lock comes before the snapshot of the statement, so the fold is the current one.
+ * lock of `closeFold`. The lock comes before the snapshot of the statement, so the fold is the current one. Arrays in a
+ * list of columns are read a row at a time; `from unnest` would first copy each to a store of its own.
  */
 export const input = (first: number): string => `
   open_fold as materialized (select current_fold from analytics.folds for key share),
   input as (
   select run_id as id, tenant_id, coalesce(status, 'running') as status, ${sentColumns},
-         case when called then (select current_fold from open_fold) end as fold,
-         run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
-  from (
-    select ${inputColumns.map((column) => `${column}::${inputTypes[column]}`).join(', ')}
-    from unnest(${inputColumns.map((column, index) => `$${first + index}::${sentType(column)}[]`).join(', ')})
-      as sent (${inputColumns.join(', ')})
-  ) as i)`;
+         case when called then (select current_fold from open_fold) end as fold
+  from (select ${inputColumns.map((column, index) => `unnest($${first + index}::${sentType(column)}[])::${inputTypes[column]} as ${column}`).join(', ')}) as sent)`;
 
 function sentType(column: InputColumn): string {
   return isPlain(column) ? inputTypes[column] : 'text';

@@ -4,7 +4,7 @@ import type { Watermark } from '@gatehouse/events/watermark';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Pool } from '@gatehouse/pg/pool';
 import { withoutTexts } from '../retention/trace-ages.ts';
-import { change, columns, input, inputValues } from './ingest-store.ts';
+import { change, columns, input, inputValues, isLate } from './ingest-store.ts';
 
 /** The events one transaction stores. At most one event per run: its end, if there is one. */
 export interface Intake {
@@ -55,21 +55,23 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
     name: 'insert_intake',
     text: `
       with ${input(2)},
+      -- From the ids alone: if two clauses read the runs, PostgreSQL copies them for both.
+      late as (select id from unnest($2::uuid[]) as sent (id) where ${isLate('id')}),
       stored as (
         insert into analytics.traces (id, tenant_id, status, ${columns})
-        select id, tenant_id, status, ${columns} from input where not late order by id
+        select id, tenant_id, status, ${columns} from input where not ${isLate('id')} order by id
         on conflict (id) do update set ${change('excluded')}
         where traces.ended_at is null and excluded.ended_at is not null
       ), marked as (
         insert into analytics.watermarks (source, partition, partitions, watermark)
         select source, partition, partitions, watermark
         from json_to_recordset($1::json) as w (source text, partition integer, partitions integer, watermark timestamptz)
-        where not exists (select from input where late)
+        where not exists (select from late)
         order by source, partition
         on conflict (source, partition) do update set
           partitions = excluded.partitions, watermark = greatest(watermarks.watermark, excluded.watermark)
       )
-      select id from input where late`,
+      select id from late`,
     values: [JSON.stringify(intake.watermarks), ...inputValues(intake.runs)],
   });
   return rows.map(({ id }) => id);
