@@ -47,12 +47,16 @@ function* partsOf(
 }
 
 function requestsIn(body: Buffer): Iterable<number> {
-  const start = memberAt(body, body.indexOf('{'), 'requests')?.valueStart ?? 0;
+  return elementsAt(body, memberAt(body, body.indexOf('{'), 'requests')?.valueStart ?? 0);
+}
+
+/** The places of a list's elements; a single one may stand without its list. */
+export function elementsAt(body: Buffer, start: number): Iterable<number> {
   return body[start] === openBracket ? elementsOf(body, start) : [start];
 }
 
 /** The member of a name, in either of its spellings, of the object at a place; the last one counts. */
-function memberAt(body: Buffer, at: number, name: string): Member | undefined {
+export function memberAt(body: Buffer, at: number, name: string): Member | undefined {
   const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const members = body[at] === openBrace ? objectMembers(body, { from: at }) : [];
   return members.findLast((member) => member.name === name || member.name === snake);
@@ -85,8 +89,7 @@ function askedAt(body: Buffer, at: number, provider: string): EmbeddingRequest {
 /** The JSON text of a content, as it is written if it has one part. */
 function contentText(body: Buffer, content: Member | undefined, provider: string): Buffer {
   const parts = content && memberAt(body, content.valueStart, 'parts');
-  const start = parts?.valueStart ?? 0;
-  const starts = parts === undefined ? [] : body[start] === openBracket ? elementsOf(body, start) : [start];
+  const starts = parts === undefined ? [] : elementsAt(body, parts.valueStart);
   const texts: Buffer[] = [];
   for (const at of starts) {
     const text = memberAt(body, at, 'text');

@@ -8,6 +8,7 @@ import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, FittedBody, FittedCall, ProviderKind } from '../provider-kind.ts';
 import { allBetas, hostedMessages } from './hosted-messages.ts';
 import { vertexBetas } from './vertex-betas.ts';
+import { withFittingIds } from './vertex-call-ids.ts';
 import { vertexBatch } from './vertex-embeddings.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
@@ -62,12 +63,13 @@ function claudeBody(call: FittedCall, body: Buffer): FittedBody | AppError {
 const wholeNames = ['generateContentRequest', 'generate_content_request'];
 
 /** Counts have the request itself here, in place of one inside a member, and the model in the path alone. */
-function geminiBody({ operation }: ApiCall, asked: Pieces): Pieces {
-  if (operation !== 'count') return asked;
-  const body = asked.whole;
+function geminiBody({ operation, model }: ApiCall, request: Pieces): Pieces {
+  if (operation !== 'count') return withFittingIds(request, model);
+  const body = request.whole;
   const members = objectMembers(body);
-  const [whole] = wholeNames.flatMap((name) => named(members, name)).slice(-1);
-  return withoutModel(whole === undefined ? body : body.subarray(whole.valueStart, whole.valueEnd));
+  const [member] = wholeNames.flatMap((name) => named(members, name)).slice(-1);
+  const inner = member === undefined ? body : body.subarray(member.valueStart, member.valueEnd);
+  return withFittingIds(withoutModel(inner), model);
 }
 
 function withoutModel(body: Buffer): Pieces {
