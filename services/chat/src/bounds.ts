@@ -38,7 +38,7 @@ export const catalogueBytes = 2 * 1024 * 1024;
  * over.
  */
 export const maxNamed = 1_000;
-/** Hints of a tenant refused by a deployment. Further ones are sent again, and refused each time. */
+/** Names of what a deployment has refused a tenant. Beyond them, those refused longest ago are sent again. */
 export const maxRefusedNames = 64;
 /** Deployments that have refused hints of a tenant: 300 kB. The one unused for the longest time starts over. */
 export const maxRefusing = 32;

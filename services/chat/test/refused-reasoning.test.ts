@@ -104,3 +104,34 @@ it('a server that wants reasoning gets as much as it asks for, also later, and f
     [undefined, undefined],
   ]);
 });
+
+/** Holds the first requests until all of them are there, then answers as a server that wants reasoning. */
+function strictOnce(count: number, isEnough: (filled: unknown[]) => boolean, refused: Script): Script {
+  let held: (() => void)[] | null = [];
+  return (request) => {
+    const { messages } = JSON.parse(request.body.toString()) as { messages: Record<string, unknown>[] };
+    const texts = messages
+      .filter(({ role }) => role === 'assistant')
+      .map((each) => each['reasoning_content']);
+    const send = (): unknown => (isEnough(texts) ? answer : refused)(request);
+    if (held === null) return send();
+    held.push(send);
+    if (held.length < count) return null;
+    for (const each of held) each();
+    held = null;
+    return null;
+  };
+}
+
+it('requests at the same time all go on, each with as many calls as alone', async () => {
+  const count = 24;
+  const refused = refusal('Missing `reasoning_content` field in the assistant message at message index 1');
+  const script = strictOnce(count, (texts) => texts.every((text) => text === ' '), refused);
+  provider.answer(...Array.from({ length: 4 * count + 1 }, () => script));
+  const tenantId = '01900000-0000-7000-8000-000000000004';
+  const responses = await Promise.all(Array.from({ length: count }, () => ask('server', tenantId)));
+  expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => 200));
+  expect(provider.received.length).toBeLessThanOrEqual(4 * count);
+  provider.answer(answer);
+  expect((await ask('server', tenantId)).status).toBe(200);
+});

@@ -11,7 +11,8 @@ import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { isUnknownName } from './missing-deployments.ts';
 import { methodScope, saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { RefusedBetas } from './refused-betas.ts';
+import type { FittedCall } from './provider-kind.ts';
+import { Refusals } from './refusals.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
@@ -61,7 +62,7 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
   let failure: ProviderFailure | null = null;
   const { tenantId } = call;
   const { missing } = providers;
-  const mend = new RefusedBetas(providers, tenantId);
+  const refusals = new Refusals({ api: null, tenantId, providers });
   const isOpen = (model: Model): boolean =>
     providers.get(model).breaker.isOpenFor({ operation: 'chat', tenantId });
   const models = call.models.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)));
@@ -71,8 +72,9 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
     if (missing.cooldownOf(scope) !== null) continue;
     const repeats = new Repeats(model.provider.max_retries);
     for (;;) {
-      const outcome = await attempt(providers, model, call);
-      if (repeats.mends(() => mend.isNeededAfter(outcome, model))) continue;
+      refusals.begin(model);
+      const outcome = await attempt(providers, model, { ...call, refused: refusals.names });
+      if (repeats.mends(() => refusals.isNeededAfter(outcome, model))) continue;
       if (outcome === null) break;
       if (!(outcome instanceof ProviderFailure)) {
         missing.accepted(scope);
@@ -97,7 +99,16 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
 async function attempt(
   providers: ProviderRegistry,
   model: Model,
-  { requestFor, trace, signal, room, tenantId, affinity, ownKeys }: CountCall,
+  {
+    requestFor,
+    trace,
+    signal,
+    room,
+    tenantId,
+    affinity,
+    ownKeys,
+    refused,
+  }: CountCall & Pick<FittedCall, 'refused'>,
 ): Promise<Count | ProviderFailure | null> {
   const { name } = model.provider;
   const { adapter } = providers.get(model);
@@ -114,7 +125,6 @@ async function attempt(
   const withKey = async (key: PoolKey | null): Promise<Buffer> => {
     if (key !== firstKey) request = (await requestFor(model, rotation)) ?? asked;
     const { headers, copied } = request;
-    const refused = providers.refused.namesOf(model, tenantId);
     const fittedCall = { ...called, api: model.api, headers, rulesName: rulesNameOf(model), refused };
     const fitted = adapter.fitted(fittedCall, request.body);
     if (fitted instanceof AppError) throw fitted;

@@ -6,12 +6,6 @@ import type { Cooldowns } from './cooldowns.ts';
 import type { CallScope } from './findings.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-/** A change of a request after which its model is called once more, before any other. */
-export interface Mend {
-  /** Whether the outcome of a call asks for the change. The call after it has it. */
-  isNeededAfter(outcome: unknown, model: Model): boolean;
-}
-
 /** Methods missing at some servers of an API. A model found to lack one is not asked for it while the method rests. */
 type OptionalMethod = 'count' | 'compact' | 'trigger';
 
@@ -44,7 +38,7 @@ export function saysUncounted(model: Model, failure: ProviderFailure): boolean {
 }
 
 /** Models with the client's API that write a requested summary themselves, since their servers have no compaction. */
-export class OwnSummaries implements Mend {
+export class OwnSummaries {
   readonly #api: ApiName;
   /** How the servers are asked for it; null for a request of another kind. */
   readonly #method: OptionalMethod | null;

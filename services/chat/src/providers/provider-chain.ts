@@ -25,12 +25,11 @@ import type { Credentials } from './credentials.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { OpenCall, type AttemptRecord, type Calling } from './open-call.ts';
 import { isUnknownName } from './missing-deployments.ts';
-import { OwnSummaries, type Mend } from './missing-methods.ts';
+import { OwnSummaries } from './missing-methods.ts';
 import { accountOf, originBy } from './signature-origins.ts';
 import { CallBetas } from './model-betas.ts';
 import { ProviderFailure, sooner } from './provider-failure.ts';
-import { RefusedBetas } from './refused-betas.ts';
-import { fillAfter, MissingReasoning, UnreadableReasoning } from './refused-reasoning.ts';
+import { Refusals } from './refusals.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { SignatureOrigins } from './signature-origins.ts';
@@ -104,21 +103,14 @@ export class ProviderChain {
   readonly #options: ProviderChainOptions;
   readonly #summaries: OwnSummaries;
   readonly #betas: CallBetas;
-  readonly #unreadable: UnreadableReasoning;
-  readonly #mends: readonly Mend[];
+  readonly #refusals: Refusals;
 
   constructor(options: ProviderChainOptions) {
     this.#options = options;
     const { api, request, providers, tenantId } = options;
     this.#betas = new CallBetas(options.target, options.headers, options.tools !== undefined);
     this.#summaries = new OwnSummaries(api, request, { missing: providers.missing, tenantId });
-    this.#unreadable = new UnreadableReasoning(api);
-    this.#mends = [
-      this.#summaries,
-      new RefusedBetas(providers, tenantId),
-      this.#unreadable,
-      new MissingReasoning(api, providers.refused, tenantId),
-    ];
+    this.#refusals = new Refusals(options);
   }
 
   /**
@@ -134,7 +126,7 @@ export class ProviderChain {
       const repeats = new Repeats(model.provider.max_retries);
       while (this.#isWorthACall(index)) {
         const outcome = await this.#attempt(model);
-        if (repeats.mends(() => this.#mends.some((mend) => mend.isNeededAfter(outcome, model)))) continue;
+        if (repeats.mends(() => this.#isMendedAfter(outcome, model))) continue;
         if (outcome instanceof AppError) {
           refusal ??= outcome;
           this.#options.record.passOver(model, outcome);
@@ -156,13 +148,18 @@ export class ProviderChain {
     throw failure ?? refusal ?? new Error('the target has no model');
   }
 
+  /** Whether the model is called once more, before any other, with a changed request. */
+  #isMendedAfter(outcome: unknown, model: Model): boolean {
+    return this.#summaries.isNeededAfter(outcome, model) || this.#refusals.isNeededAfter(outcome, model);
+  }
+
   #translationFor(model: Model, rotation: KeyRotation | null): Translation | null {
     const { api, request, providers, tenantId, record } = this.#options;
     if (request.operation !== 'chat') return null;
     const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
     const options = { macs, sealSummary, summarises: this.#summaries.has(model), account, record };
-    const reasoningFill = fillAfter(providers.refused.namesOf(model, tenantId));
+    const { reasoningFill } = this.#refusals;
     return translationFor(api, model, { ...options, reasoningFill, betas: this.#betas.of(model, true) });
   }
 
@@ -190,6 +187,7 @@ export class ProviderChain {
     const { api, request, target, record, receiver, tenantId, providers } = this.#options;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
+    this.#refusals.begin(model);
     const { adapter } = providers.get(model);
     const keys = providers.keysFor(model, { tenantId, ownKeys: target.ownKeys });
     const operation = this.#operationAt(model);
@@ -202,7 +200,7 @@ export class ProviderChain {
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     const { leftOut } = this.#options;
-    const unread = this.#unreadable.has(model) ? ['reasoning'] : [];
+    const unread = this.#refusals.leavesReasoning ? ['reasoning'] : [];
     const without = [...lost, ...unread, ...unpriced, ...this.#betas.ignored(model)];
     receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...without])]);
     const bodyBytes = prepared.body.length;
@@ -217,14 +215,14 @@ export class ProviderChain {
 
   /** The request for a model as its provider takes it, and a key of it; the 400 if its API can't express the request. */
   async #prepared(model: Model, call: CallRoute): Promise<PreparedBody | AppError> {
-    const { providers, tenantId, source } = this.#options;
+    const { providers, source } = this.#options;
     const written = await this.#written(model, call);
     if (written instanceof AppError) return written;
     const fitted = providers.get(model).adapter.fitted(
       {
         ...{ api: model.api, operation: this.#operationAt(model), rulesName: rulesNameOf(model) },
         headers: this.#betas.headers(model, call.translation !== null),
-        refused: providers.refused.namesOf(model, tenantId),
+        refused: this.#refusals.names,
       },
       written.body,
     );
@@ -247,7 +245,7 @@ export class ProviderChain {
         rulesName: model.family,
         reasons: model.reasoning,
         ...providers.signaturesFor(model, rotation, this.#options),
-        ...(this.#unreadable.has(model) && { keepsSignature: () => false }),
+        ...(this.#refusals.leavesReasoning && { keepsSignature: () => false }),
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,

@@ -16,25 +16,27 @@ const modelAt = (index: number): Model => {
 const model = modelAt(0);
 const names = (count: number, from = 0): string[] => Array.from({ length: count }, (_, n) => `n-${n + from}`);
 
-it('names are new once, for an hour', () => {
+it('a name is left out for an hour since its last refusal', () => {
   let now = 0;
   const refused = new RefusedNames(() => now);
-  expect(refused.add(model, tenant, ['a'])).toBe(true);
-  expect(refused.add(model, tenant, ['a'])).toBe(false);
-  expect(refused.add(model, tenant, [])).toBe(false);
-  expect([...refused.namesOf(model, tenant)]).toEqual(['a']);
+  refused.add(model, tenant, ['a', 'b']);
+  refused.add(model, tenant, []);
+  now = hourMs - 1;
+  refused.add(model, tenant, ['b']);
+  expect([...refused.namesOf(model, tenant)]).toEqual(['a', 'b']);
   now = hourMs;
-  expect(refused.namesOf(model, tenant).size).toBe(0);
-  expect(refused.add(model, tenant, ['a'])).toBe(true);
+  expect([...refused.namesOf(model, tenant)]).toEqual(['b']);
+  expect(refused.namesOf(model, other).size).toBe(0);
 });
 
-it('names beyond the bound displace no others, and are not new', () => {
+it('beyond the bound, names refused longest ago start over', () => {
   const refused = new RefusedNames();
-  expect(refused.add(model, tenant, names(maxRefusedNames - 1))).toBe(true);
-  expect(refused.add(model, tenant, ['n-0', 'last', 'first too many'])).toBe(true);
-  for (let n = 0; n < 3; n += 1)
-    expect(refused.add(model, tenant, names(9, maxRefusedNames + n))).toBe(false);
-  expect([...refused.namesOf(model, tenant)]).toEqual([...names(maxRefusedNames - 1), 'last']);
+  refused.add(model, tenant, names(maxRefusedNames));
+  refused.add(model, tenant, ['n-0']);
+  refused.add(model, tenant, ['new']);
+  expect([...refused.namesOf(model, tenant)]).toEqual([...names(maxRefusedNames - 2, 2), 'n-0', 'new']);
+  refused.add(model, tenant, names(2 * maxRefusedNames));
+  expect(refused.namesOf(model, tenant).size).toBe(maxRefusedNames);
 });
 
 it('a tenant with refusals everywhere displaces its own, and a reader none', () => {

@@ -6,14 +6,14 @@ import { deploymentName, type Model } from '../catalogue/catalogue.ts';
 
 const nothing: ReadonlySet<string> = new Set();
 
+/** The end of each name's hour, from the name refused longest ago. */
 interface Refused {
-  names: ReadonlySet<string>;
-  until: number;
+  ends: Map<string, number>;
 }
 
 /**
- * Hints, betas and forms of a request that a deployment has refused a tenant, left out from the first call on for an hour.
- * No tenant's refusal concerns another, since a request may cause it (ADR 25).
+ * Names of what a deployment has refused a tenant: hints, betas, forms of a request. They are left out from the first call
+ * on, each for an hour since its last refusal. No tenant's refusal concerns another, since a request may cause it (ADR 25).
  */
 export class RefusedNames {
   readonly #now: () => number;
@@ -26,17 +26,20 @@ export class RefusedNames {
 
   namesOf(model: Model, tenantId: string): ReadonlySet<string> {
     const refused = this.#tenants.get(tenantId)?.get(deploymentName(model));
-    return refused === undefined || refused.until <= this.#now() ? nothing : refused.names;
+    if (refused === undefined) return nothing;
+    const now = this.#now();
+    return new Set([...refused.ends].flatMap(([name, end]) => (end > now ? [name] : [])));
   }
 
-  /** Returns whether a name is new, and there is room for it. */
-  add(model: Model, tenantId: string, names: readonly string[]): boolean {
-    const known = this.namesOf(model, tenantId);
-    const all = new Set([...new Set([...known, ...names])].slice(0, maxRefusedNames));
-    if (all.size === known.size) return false;
+  /** Beyond the bound, the names refused longest ago start over. */
+  add(model: Model, tenantId: string, names: readonly string[]): void {
+    if (names.length === 0) return;
     const deployments = this.#tenants.getOrMake(tenantId, () => new RecentMap(maxRefusing));
-    const refused = deployments.getOrMake(deploymentName(model), () => ({ names: nothing, until: 0 }));
-    Object.assign(refused, { names: all, until: this.#now() + hourMs });
-    return true;
+    const { ends } = deployments.getOrMake(deploymentName(model), () => ({ ends: new Map() }));
+    for (const name of names) {
+      ends.delete(name);
+      ends.set(name, this.#now() + hourMs);
+    }
+    for (const name of [...ends.keys()].slice(0, Math.max(0, ends.size - maxRefusedNames))) ends.delete(name);
   }
 }
