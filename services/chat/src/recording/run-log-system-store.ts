@@ -44,17 +44,17 @@ export type Appended =
 
 const iso = (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-const appending = `
+/** `late`: whether there are runs written late; their values begin at `$14`. */
+const appending = (late: boolean): string => `
   with instance as (
     select id, dead_at from chat.instances where id = $1 and log_taken_at is null for share
-  ), forgotten as (${forgottenAmong(11)}
-  ), appended as (
+  ), ${late ? `forgotten as (${forgottenAmong(14)}), ` : ''}appended as (
     insert into chat.run_log (instance_id, sequence, published, written_at, start_ids, tenant_ids, started_at, charges,
                               runs, attempts, end_ids, endings, publishes)
     select id, $2, $3, case when pg_current_xact_id() is not null then clock_timestamp() end,
-           $4::uuid[], $5::uuid[], $6::timestamptz[], $7::text[], $8::text[], $9::text[], $10::uuid[], $15::text[], $16
+           $4::uuid[], $5::uuid[], $6::timestamptz[], $7::text[], $8::text[], $9::text[], $10::uuid[], $11::text[], $12
     from instance
-    where (dead_at is null or $17) and not exists (select from forgotten)
+    where (dead_at is null or $13) ${late ? 'and not exists (select from forgotten)' : ''}
       -- A server that hung may carry out a statement long after another row has its number, or a later one.
       and not exists (select from chat.run_log l where l.instance_id = $1 and l.sequence >= $2)
     on conflict do nothing
@@ -63,9 +63,9 @@ const appending = `
     select e.id from appended cross join unnest($10::uuid[]) as e (id)
   )`;
 
-const answering = `
+const answering = (late: boolean): string => `
   select (select ${iso('written_at')} from appended) as at, (select dead_at is not null from instance) as dead,
-         array (select id from forgotten) as forgotten`;
+         ${late ? 'array (select id from forgotten)' : `'{}'::uuid[]`} as forgotten`;
 
 /**
  * Commits a row, which is one transaction with its parts. The lock on the instance's row prevents a declaration of the
@@ -75,22 +75,23 @@ const answering = `
  */
 export async function appendRow(pool: Pool, row: LogRow): Promise<Appended> {
   const { instanceId, sequence, starts, ends, late } = row;
+  const hasLate = late.length > 0;
   const values: unknown[] = [
     instanceId,
     sequence,
     row.published,
     ...startValues(starts),
     plainArray(ends.map(({ id }) => id)),
-    ...lateValues(late),
     textArray(ends.map(({ ending }) => ending)),
     ends.some(({ ending }) => ending !== null),
     starts.every(({ startedAt }) => startedAt !== null),
+    ...(hasLate ? lateValues(late) : []),
   ];
   const answer = await queryOnce<AppendRow>(pool, {
     // PostgreSQL cuts names at 63 bytes.
-    name: `append_row ${row.parts.map(({ name }) => name.slice(0, 2)).join('')}`,
+    name: `append_row ${hasLate ? 'late ' : ''}${row.parts.map(({ name }) => name.slice(0, 2)).join('')}`,
     giveUpAfterMs: commitPatienceMs,
-    ...withParts({ text: appending, values }, row.parts, answering),
+    ...withParts({ text: appending(hasLate), values }, row.parts, answering(hasLate)),
   });
   if (answer === undefined || answer.dead === null) return { outcome: 'taken' };
   if (answer.at !== null) return { outcome: 'written', at: answer.at, again: false };
