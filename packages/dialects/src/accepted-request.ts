@@ -1,4 +1,7 @@
 import type { CompletionRequest } from './dialect.ts';
 
 /** A request without what is needed only until its models are known, and without its text. */
-export type AcceptedRequest = Omit<CompletionRequest, 'state' | 'firstTexts' | 'refusalIn' | 'source'>;
+export type AcceptedRequest = Omit<
+  CompletionRequest,
+  'state' | 'firstTexts' | 'otherModels' | 'refusalIn' | 'source'
+>;

@@ -4,7 +4,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenLimit, ToolRewrite } from './request-additions.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
 import type { SignatureFormat } from './signatures-in.ts';
-import type { Thinking } from './request-fields.ts';
+import type { OtherModel, Thinking } from './request-fields.ts';
 import type { ToolEvent } from './tool-event.ts';
 import type { TextSample } from './usage/token-estimate.ts';
 import type { PathCall, UpstreamApi } from './upstream-api.ts';
@@ -140,6 +140,8 @@ export interface CompletionRequest extends RequestHead {
    */
   choicesWith(defaults: Fields): number;
   thinking(defaults: Fields): Thinking;
+  /** Models that the provider may call beside the request's own: an advisor, fallbacks. Each with its field. */
+  otherModels(defaults: Fields): readonly OtherModel[];
   /** The amounts for rate limits and budgets. */
   requestedAmounts(defaults: Fields): RequestedAmounts;
   /** The error if the request cannot be translated for this model; null if it can. Omitted: it can for no model of another API. */
@@ -157,10 +159,7 @@ export interface RequestedAmounts {
   choices: number;
   /** Tokens of each answer at most; null without a limit. */
   maxTokens: number | null;
-  /**
-   * Whether the provider may summarise the conversation before it answers: a further sampling, which reads the prompt
-   * and writes a text, too.
-   */
+  /** Whether the provider may summarise the conversation first: it reads the prompt and writes a text once more. */
   compacts?: boolean;
   serviceTier: string | null;
   /** Classes of tokens certain to be in the prompt or an answer beside text. */

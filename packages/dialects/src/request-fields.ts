@@ -107,3 +107,10 @@ export const noThinking: Thinking = { budgets: [], effort: 'none' };
 export function effortIn(value: unknown): string | null {
   return typeof value === 'string' ? value.slice(0, maxChars).toLowerCase() : null;
 }
+
+/** A further model of a request, by the provider's name. */
+export interface OtherModel {
+  name: string;
+  /** The field of the request with it. */
+  param: string;
+}

@@ -16,6 +16,8 @@ export const keepAliveMs = 4_000;
 
 /** Errors, counts and credentials of providers are read so far. Larger errors are cut, and other answers refused. */
 export const smallAnswerBytes = 64 * 1024;
+/** Further models of a request, as of advisors and fallbacks, are refused to a tenant with a list of its models. */
+export const maxOtherModels = 64;
 /** Hints with a structure of their own are read so far. */
 export const maxHintBytes = 64 * 1024;
 /** Messages of larger requests, and larger lists of tools, are not searched for refused hints: 8 MiB take 30 ms. */

@@ -219,6 +219,14 @@ describe('a file', () => {
     });
   });
 
+  it('with a further model that is not allowed in one of its lines is refused', async () => {
+    const tenantId = newId();
+    harness.settings.set(tenantId, { allowedModels: { ids: ['large'] } });
+    const lines = linesOf([{ id: 'a' }, { id: 'b', body: { models: ['vendor/large'] } }]);
+    const error = await refusal(uploaded(sdk({ tenantId }), lines));
+    expect(error).toMatchObject({ status: 404, code: 'model_not_found' });
+  });
+
   it('needs its purpose, whether it comes before or behind', async () => {
     const tenantId = newId();
     const file = await toFile(Buffer.from(linesOf([{ id: 'a' }])), 'x.jsonl');

@@ -101,7 +101,8 @@ export class AnthropicRequest extends ReadRequest {
   }
 
   protected override get tools(): readonly unknown[] {
-    return listOf(this.fields['tools']);
+    const added = this.messages.filter(({ role }) => role === 'system').flatMap(definitionsIn);
+    return [...listOf(this.fields['tools']), ...added];
   }
 
   protected override isOfUser({ role }: Fields): boolean {
@@ -120,4 +121,15 @@ export class AnthropicRequest extends ReadRequest {
 /** Whether a message of the user begins a turn: others have results of tools. */
 function isQuestion({ role, content }: Fields): boolean {
   return role === 'user' && !blocksOf(content).some(({ type }) => type === 'tool_result');
+}
+
+/**
+ * The tools that a system message in the conversation defines
+ * (https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages).
+ */
+function definitionsIn({ content }: Fields): unknown[] {
+  const additions = blocksOf(content).filter(({ type }) => type === 'tool_addition');
+  return additions.flatMap(({ tool }) =>
+    isFields(tool) && isFields(tool['definition']) ? [tool['definition']] : [],
+  );
 }

@@ -7,10 +7,12 @@ import {
   agentRef,
   modelNotFound,
   modelTarget,
+  refuseOtherModels,
   type Choosing,
   type Target,
 } from '../catalogue/target.ts';
 import type { CompletionRequest, Operation, Rewrite } from '@gatehouse/dialects/dialect';
+import type { OtherModel } from '@gatehouse/dialects/request-fields';
 import { mostTokens } from '../limits/upper-bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import { sumTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
@@ -103,12 +105,18 @@ function isUnlimited(request: CompletionRequest, { max_output_tokens: most }: Mo
   );
 }
 
+/** A deployment for the requests of a batch. */
+export interface BatchTarget extends Target {
+  /** Throws for models that the tenant may not use; absent where it may use all. */
+  refuseOthers?: (models: readonly OtherModel[]) => void;
+}
+
 /** The deployment for a batch, and its payer. */
 export function batchTarget(
   catalogue: Catalogue,
   name: string,
   batch: { api: BatchKind['api']; settings: TenantSettings; userId: string | null; choosing: Choosing },
-): Target {
+): BatchTarget {
   if (agentRef(name) !== null)
     throw new AppError('unsupported_parameter', 'Batches name models; an agent has none.', {
       param: 'model',
@@ -122,7 +130,9 @@ export function batchTarget(
     throw new AppError('unsupported_parameter', `The model ${id} has no batches in this API.`, {
       param: 'model',
     });
-  return { ...paid, chain: [first] };
+  const refuseOthers = (models: readonly OtherModel[]): void =>
+    refuseOtherModels(catalogue, models, settings.allowedModels);
+  return { ...paid, chain: [first], refuseOthers };
 }
 
 function hasBatches(model: Model, api: BatchKind['api']): boolean {
@@ -158,7 +168,7 @@ function refuseKept({ state, compaction }: CompletionRequest, { thread }: Fields
 
 /** Adds requests up. */
 export class RequestSum {
-  readonly #target: Target;
+  readonly #target: BatchTarget;
   readonly #name: string;
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -173,7 +183,7 @@ export class RequestSum {
 
   /** `headers`: those of the client its API passes on. */
   constructor(
-    target: Target,
+    target: BatchTarget,
     { model, url, headers = {} }: { model: string; url: string; headers?: Readonly<Record<string, string>> },
   ) {
     this.#target = target;
@@ -197,6 +207,7 @@ export class RequestSum {
         param: 'stream',
       });
     refuseKept(request, fields);
+    this.#target.refuseOthers?.(request.otherModels({}));
     const [most] = mostTokens(request, this.#target, this.#headers);
     if (most === undefined) throw new Error('a target has one model at least');
     this.#count += 1;

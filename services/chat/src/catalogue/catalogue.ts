@@ -238,6 +238,15 @@ export class Catalogue {
     return found === undefined || allowed === null || mayUse(allowed, found) ? found : undefined;
   }
 
+  /** Whether one of the models that a tenant may use has this name at its provider. */
+  reaches(upstreamName: string, allowed: AllowedModels): boolean {
+    const named = this.find(upstreamName, allowed);
+    const usable = [...this.#content.models.values()].filter((entry) => mayUse(allowed, entry));
+    return [...(named === undefined ? [] : [named]), ...usable].some((entry) =>
+      deploymentsOf(entry).some(({ upstreamModel }) => upstreamModel === upstreamName),
+    );
+  }
+
   #find(requested: string): Model | undefined {
     const { models, names, named } = this.#content;
     // No pattern has a name in brackets behind it.

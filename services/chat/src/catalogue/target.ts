@@ -4,10 +4,12 @@ import { AppError } from '@gatehouse/kit/errors';
 import { picoOf } from '@gatehouse/kit/money';
 import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
+import type { OtherModel } from '@gatehouse/dialects/request-fields';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
 import { withoutLong } from '@gatehouse/dialects/model-names';
 import type { TenantProviderKey } from '../shared/tenant-settings.ts';
+import { maxOtherModels } from '../bounds.ts';
 import { hasEmbeddings, type Provider } from './provider-schema.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
@@ -54,10 +56,22 @@ export function agentRef(model: string): string | null {
   return model.startsWith('agent:') ? withoutLong(model.slice('agent:'.length)) : null;
 }
 
-export function modelNotFound(model: string): AppError {
-  return new AppError('model_not_found', `The model ${JSON.stringify(model.slice(0, 256))} does not exist.`, {
-    param: 'model',
-  });
+export function modelNotFound(model: string, param = 'model'): AppError {
+  const name = JSON.stringify(model.slice(0, 256));
+  return new AppError('model_not_found', `The model ${name} does not exist.`, { param });
+}
+
+/** Throws `model_not_found` for a model barred to the tenant that the provider may call beside the request's own. */
+export function refuseOtherModels(
+  catalogue: Catalogue,
+  models: readonly OtherModel[],
+  allowed: AllowedModels | null,
+): void {
+  if (allowed === null) return;
+  const barred = models.find(
+    ({ name }, index) => index >= maxOtherModels || !catalogue.reaches(name, allowed),
+  );
+  if (barred !== undefined) throw modelNotFound(barred.name, barred.param);
 }
 
 /** The choice of deployments for a request. */

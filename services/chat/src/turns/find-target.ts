@@ -8,6 +8,7 @@ import {
   forOnePayer,
   modelNotFound,
   modelTarget,
+  refuseOtherModels,
   targetIn,
   type ResolvedAgent,
   type Target,
@@ -48,6 +49,8 @@ export function findTarget(dependencies: TargetDependencies, query: TargetQuery)
   const { api, request, actor, settings } = query;
   const payer = { keys: settings.ownKeys, userId: actor.userId };
   const target = targetIn(api, forOnePayer(anyPayersTarget(dependencies, query), payer), request);
+  const others = request.otherModels(target.defaults);
+  refuseOtherModels(dependencies.catalogue, others, settings.allowedModels);
   return withoutLong(request.model) === request.model ? target : { ...target, asksLong: true };
 }
 
