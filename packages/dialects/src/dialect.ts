@@ -7,7 +7,7 @@ import type { SignatureFormat } from './signatures-in.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
 import type { ToolEvent } from './tool-event.ts';
 import type { TextSample } from './usage/token-estimate.ts';
-import type { PathCall, UpstreamApi } from './upstream-api.ts';
+import type { HistoryFormat, PathCall, UpstreamApi } from './upstream-api.ts';
 import type { FeeTool } from './usage/fee-tools.ts';
 import type { BilledTool, TokenClass, Usage } from './usage/usage.ts';
 import type { JsonSource } from './wire/json-text.ts';
@@ -18,7 +18,7 @@ import type { Share } from './wire/request-text.ts';
  * An API of clients and providers: its requests, responses, streams and errors. Callers get it from the registry
  * `dialects.ts` and use it by this interface. A new one is a folder beside `openai-chat/`, and its lines in the registries.
  */
-export interface Dialect extends RequestFormat, AnswerFormat {
+export interface Dialect extends RequestFormat, AnswerFormat, HistoryFormat {
   readonly name: DialectName;
   /** Sent to the client of a stream while the provider is silent. */
   readonly keepAlive: Buffer;

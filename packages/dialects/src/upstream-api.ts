@@ -1,3 +1,4 @@
+import type { IdRule } from './translation/call-ids.ts';
 import { dialectNames, type DialectName } from '@gatehouse/contract/dialects';
 
 /** The API without clients: Bedrock's Converse. */
@@ -14,4 +15,17 @@ export interface PathCall {
   model: string;
   stream: boolean;
   isBatch?: boolean | undefined;
+}
+
+/** The place of a conversation in requests of an API. */
+export interface HistoryPlace {
+  /** The member with the messages or items. */
+  list: string;
+  /** The ids of calls that its servers take. */
+  ids: IdRule;
+}
+
+export interface HistoryFormat {
+  /** Absent where all servers of the API take the same histories. */
+  readonly history?: HistoryPlace;
 }

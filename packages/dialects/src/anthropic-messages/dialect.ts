@@ -1,3 +1,4 @@
+import { messagesIds } from '../translation/call-ids.ts';
 import type { Dialect } from '../dialect.ts';
 import { unsupportedInAnthropic } from './request-rewrite.ts';
 import { parseError } from '../provider-errors.ts';
@@ -23,6 +24,7 @@ export const anthropicMessagesDialect = {
   unsupportedDefaults: unsupportedInAnthropic,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"input_schema":${schemaJson}}`,
+  history: { list: 'messages', ids: messagesIds },
   parseError,
   readWhole,
   streamFrames,

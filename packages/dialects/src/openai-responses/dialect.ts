@@ -1,3 +1,4 @@
+import { itemIds } from '../translation/call-ids.ts';
 import type { Dialect } from '../dialect.ts';
 import { unsupportedIn } from '../request-additions.ts';
 import { parameterNames } from './request-rewrite.ts';
@@ -24,6 +25,7 @@ export const openAiResponsesDialect = {
   // Strict schemas are OpenAI's default here alone, and refuse most schemas of other APIs.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,
+  history: { list: 'input', ids: itemIds },
   parseError,
   readWhole,
   streamFrames,

@@ -8,10 +8,14 @@ import { textOf } from './fields.ts';
 export interface IdRule {
   fits: (id: string) => boolean;
   prefix: string;
+  /** The number of digits behind the prefix. Default: 24. */
+  digits?: number;
 }
 
 /** OpenAI takes any 40 characters; others of its kind want those of a name. */
 export const chatIds: IdRule = { fits: (id) => /^[\w.:-]{1,40}$/.test(id), prefix: 'call_' };
+/** OpenAI takes any 64 characters in responses (https://github.com/openai/codex/issues/14355). */
+export const itemIds: IdRule = { fits: (id) => /^[^]{1,64}$/.test(id), prefix: 'call_' };
 export const messagesIds: IdRule = { fits: (id) => /^[\w-]{1,64}$/.test(id), prefix: 'toolu_' };
 
 /** An id for a call without one from its provider. Clients find kept thoughts by it, so no other call has it. */
@@ -20,10 +24,10 @@ export function newCallId(): string {
 }
 
 /** A fitting id, derived from another one, so it is the same for each request of a conversation. */
-export function fittingId(id: string, { fits, prefix }: IdRule, again = 0): string {
+export function fittingId(id: string, { fits, prefix, digits = 24 }: IdRule, again = 0): string {
   if (again === 0 && fits(id)) return id;
   const hash = createHash('sha256').update(`${again}:${id}`).digest('hex');
-  return prefix + hash.slice(0, 24);
+  return prefix + hash.slice(0, digits);
 }
 
 /**

@@ -8,6 +8,7 @@ import { rulesNameOf } from '../catalogue/facts-by.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { ProviderCall } from './adapter.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
+import { fittedBody } from './fitted-body.ts';
 import { isUnknownName } from './missing-deployments.ts';
 import { methodScope, saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -125,8 +126,15 @@ async function attempt(
   const withKey = async (key: PoolKey | null): Promise<Buffer> => {
     if (key !== firstKey) request = (await requestFor(model, rotation)) ?? asked;
     const { headers, copied } = request;
-    const fittedCall = { ...called, api: model.api, headers, rulesName: rulesNameOf(model), refused };
-    const fitted = adapter.fitted(fittedCall, request.body);
+    const fittedCall = {
+      ...called,
+      api: model.api,
+      headers,
+      rulesName: rulesNameOf(model),
+      refused,
+      tenantId,
+    };
+    const fitted = await fittedBody(adapter, request.body, fittedCall);
     if (fitted instanceof AppError) throw fitted;
     const { body } = fitted;
     if (body !== request.body) copied?.(body.length);

@@ -22,6 +22,7 @@ import {
   type PreparedBody,
 } from './call-translation.ts';
 import type { Credentials } from './credentials.ts';
+import { fittedBody } from './fitted-body.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { OpenCall, type AttemptRecord, type Calling } from './open-call.ts';
 import { isUnknownName } from './missing-deployments.ts';
@@ -215,17 +216,14 @@ export class ProviderChain {
 
   /** The request for a model as its provider takes it, and a key of it; the 400 if its API can't express the request. */
   async #prepared(model: Model, call: CallRoute): Promise<PreparedBody | AppError> {
-    const { providers, source } = this.#options;
+    const { providers, tenantId, source } = this.#options;
     const written = await this.#written(model, call);
     if (written instanceof AppError) return written;
-    const fitted = providers.get(model).adapter.fitted(
-      {
-        ...{ api: model.api, operation: this.#operationAt(model), rulesName: rulesNameOf(model) },
-        headers: this.#betas.headers(model, call.translation !== null),
-        refused: this.#refusals.names,
-      },
-      written.body,
-    );
+    const fitted = await fittedBody(providers.get(model).adapter, written.body, {
+      ...{ api: model.api, operation: this.#operationAt(model), rulesName: rulesNameOf(model), tenantId },
+      headers: this.#betas.headers(model, call.translation !== null),
+      ...{ refused: this.#refusals.names, isTranslated: call.translation !== null },
+    });
     if (fitted instanceof AppError) return fitted;
     const { body, dropped } = fitted;
     if (body !== written.body) source.copied(body.length);

@@ -7,6 +7,7 @@ import { fieldsAt, nameOf } from './kinds/hosted-fields.ts';
 import { allBetas } from './kinds/hosted-messages.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
+import { historyMendsFor } from './refused-history.ts';
 import { readsSignatures } from './signature-origins.ts';
 
 /** Vertex AI names the betas that it refuses (https://github.com/vercel/ai/issues/10981). */
@@ -41,7 +42,7 @@ export interface RefusalsOptions {
 
 /**
  * Refusals of one request that the same request without their cause is sent once more for, to the same model: hints and
- * betas, reasoning that no account of the provider reads, and missing reasoning. Later requests begin without the cause.
+ * betas, forms of a history, reasoning that no account of the provider reads, and missing reasoning. Later requests begin without the cause.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
@@ -85,7 +86,8 @@ export class Refusals {
     const { api } = this.#options;
     const isNew = (name: string): boolean => !this.#names.has(name);
     const hints = providers.get(model).adapter.fits(model) ? hintsIn(words) : [];
-    const forms = [...hints, ...this.#missing(words, model)].filter(isNew);
+    const history = api === null ? [] : historyMendsFor(words);
+    const forms = [...hints, ...history, ...this.#missing(words, model)].filter(isNew);
     const unread =
       api !== null && readsSignatures(api, model) && unreadable.test(words)
         ? [reasoningName].filter(isNew)

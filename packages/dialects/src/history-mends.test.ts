@@ -1,0 +1,140 @@
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
+import type { Fields } from '@gatehouse/kit/fields';
+import { dialects, type ApiName } from './dialects.ts';
+import type { Dialect } from './dialect.ts';
+import { withHistoryMends, type HistoryMend } from './history-mends.ts';
+import { Pieces } from './wire/pieces.ts';
+
+const bytesOf = (body: unknown): Pieces => Pieces.from(Buffer.from(JSON.stringify(body)));
+const historyOf = (api: ApiName): Dialect['history'] => (dialects[api] as Dialect).history;
+function mended(api: ApiName, body: Fields, ...mends: HistoryMend[]): Fields {
+  const steps = withHistoryMends(bytesOf(body), { history: historyOf(api), mends: new Set(mends) });
+  return JSON.parse(atOnce(steps).toString()) as Fields;
+}
+
+const long = `call_${'x'.repeat(100)}`;
+const chatWith = (id: string): Fields => ({
+  model: 'm',
+  messages: [
+    { role: 'user', content: 'Look.' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: id, content: 'x' },
+  ],
+});
+const idsOf = (body: Fields): unknown[] =>
+  JSON.stringify(body)
+    .match(/"(?:id|call_id|tool_call_id|tool_use_id)":"[^"]*"/g)
+    ?.map((text) => text.split('"')[3]) ?? [];
+
+describe('ids of calls in a history', () => {
+  it('fits those of chat completions, the same for call and result', () => {
+    const [id, result] = idsOf(mended('chat', chatWith(long), 'calls.ids'));
+    expect(id).toMatch(/^call_[\da-f]{24}$/);
+    expect(result).toBe(id);
+  });
+
+  it('makes nine letters and digits for Mistral, and leaves its own', () => {
+    const [id, result] = idsOf(mended('chat', chatWith('call_1'), 'calls.ids.nine'));
+    expect(id).toMatch(/^[\da-z]{9}$/);
+    expect(result).toBe(id);
+    expect(idsOf(mended('chat', chatWith('D681PevKs'), 'calls.ids.nine'))).toEqual([
+      'D681PevKs',
+      'D681PevKs',
+    ]);
+  });
+
+  it('fits those of items', () => {
+    const items = (id: string): Fields => ({
+      input: [
+        { type: 'function_call', call_id: id, name: 'f', arguments: '{}' },
+        { type: 'function_call_output', call_id: id, output: 'x' },
+      ],
+    });
+    const [id, result] = idsOf(mended('responses', items(long), 'calls.ids'));
+    expect([id, String(id).length <= 64]).toEqual([result, true]);
+    expect(idsOf(mended('responses', items('a|b.c'), 'calls.ids'))).toEqual(['a|b.c', 'a|b.c']);
+  });
+
+  it('fits those of blocks', () => {
+    const body = {
+      messages: [
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'functions.f:0', name: 'f', input: { id: 'a b' } }],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'functions.f:0', content: 'x' }] },
+        { role: 'user', content: 'Go on.' },
+      ],
+    };
+    const [id, input, result] = idsOf(mended('messages', body, 'calls.ids'));
+    expect([id, input]).toEqual([result, 'a b']);
+    expect(id).toMatch(/^toolu_[\da-f]{24}$/);
+  });
+});
+
+it('ids of items are left out where they say nothing, and nothing else', () => {
+  const input = [
+    { type: 'message', id: 'chatcmpl-1', role: 'assistant', content: [{ type: 'output_text', text: 'Hm.' }] },
+    { id: 'msg_2', role: 'user', content: 'Go on.' },
+    { type: 'reasoning', summary: [], encrypted_content: 'gAA', id: 'item_1' },
+    { id: 'fc_1', type: 'custom_tool_call', call_id: 'c1', name: 'p', input: 'x' },
+    { type: 'item_reference', id: 'msg_1' },
+    { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+    'odd',
+  ];
+  const without = (item: unknown): unknown => {
+    const { id: _id, ...others } = item as Fields;
+    return others;
+  };
+  expect(mended('responses', { model: 'm', input }, 'items.ids')).toEqual({
+    model: 'm',
+    input: [...input.slice(0, 4).map(without), ...input.slice(4)],
+  });
+});
+
+it('a developer becomes the system', () => {
+  const messages = [
+    { role: 'developer', content: 'The developer says: "role":"developer".' },
+    { role: 'user', content: 'Hi.' },
+  ];
+  const want = [{ ...messages[0], role: 'system' }, messages[1]];
+  expect(mended('chat', { messages }, 'roles.developer')).toEqual({ messages: want });
+  expect(mended('responses', { input: messages }, 'roles.developer')).toEqual({ input: want });
+});
+
+it('the assistant speaks between results and the next message', () => {
+  const roles = (body: Fields): unknown[] => (body['messages'] as Fields[]).map(({ role }) => role);
+  const given = [
+    'user',
+    'assistant',
+    'tool',
+    'tool',
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+    'tool',
+    'system',
+  ];
+  const messages = given.map((role) => ({ role, content: 'x' }));
+  expect(roles(mended('chat', { messages }, 'roles.after.tool'))).toEqual([
+    ...['user', 'assistant', 'tool', 'tool', 'assistant', 'user', 'assistant', 'tool', 'assistant', 'tool'],
+    ...['assistant', 'system'],
+  ]);
+});
+
+it('a body without a change is the same', () => {
+  const body = bytesOf(chatWith('call_1'));
+  const steps = withHistoryMends(body, {
+    history: historyOf('chat'),
+    mends: new Set(['calls.ids', 'items.ids', 'other']),
+  });
+  expect(atOnce(steps)).toBe(body);
+  for (const odd of [{}, { messages: null }, { messages: [1, [], {}] }, { input: 'Hi.' }])
+    for (const api of ['chat', 'responses', 'gemini'] as const)
+      expect(mended(api, odd, 'calls.ids', 'roles.developer')).toEqual(odd);
+});

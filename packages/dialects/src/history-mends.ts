@@ -1,0 +1,127 @@
+import type { Steps } from '@gatehouse/kit/cooperative-steps';
+import { openBrace, openBracket, quote } from '@gatehouse/kit/json-bytes';
+import type { HistoryPlace } from './upstream-api.ts';
+import { fittingId, type IdRule } from './translation/call-ids.ts';
+import { applyEdits, removeMembers, type Edit } from './wire/json-edits.ts';
+import { elementsOf, named, objectMembers, type Member } from './wire/json-members.ts';
+import type { Pieces } from './wire/pieces.ts';
+
+/**
+ * Changes of a history that some servers of an API refuse and others take, so they are made after a refusal:
+ * - `calls.ids`: ids of calls too long for the API, or with other characters
+ *   (https://github.com/openai/codex/issues/14355);
+ * - `calls.ids.nine`: ids of nine letters or digits, as Mistral's models want
+ *   (https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py);
+ * - `items.ids`: no ids of items, which OpenAI checks by type (https://github.com/openai/codex/issues/40039);
+ * - `texts.halves`: no half of a character, where the whole request was refused as JSON;
+ * - `roles.developer`: `system` in place of `developer` (https://github.com/earendil-works/pi/issues/1048);
+ * - `roles.after.tool`: a message of the assistant between a result and the user's next message, for Mistral's models
+ *   (https://github.com/NousResearch/hermes-agent/issues/20154).
+ */
+export const historyMends = [
+  ...([
+    'calls.ids',
+    'calls.ids.nine',
+    'items.ids',
+    'texts.halves',
+    'roles.developer',
+    'roles.after.tool',
+  ] as const),
+];
+export type HistoryMend = (typeof historyMends)[number];
+
+const nineIds: IdRule = { fits: (id) => /^[a-zA-Z0-9]{9}$/.test(id), prefix: '', digits: 9 };
+
+const between = '{"role":"assistant","content":"The results have arrived."},';
+
+/** Items with an id that says nothing about the conversation. */
+const plainItems: ReadonlySet<unknown> = new Set([
+  ...['message', 'reasoning', 'function_call', 'function_call_output'],
+  ...['custom_tool_call', 'custom_tool_call_output'],
+]);
+
+const idNames: ReadonlySet<string> = new Set(['tool_call_id', 'call_id', 'tool_use_id']);
+
+/** A request's body with changes of its history; the same body where there is nothing to change. */
+export function* withHistoryMends(
+  body: Pieces,
+  { history: place, mends }: { history: HistoryPlace | undefined; mends: ReadonlySet<string> },
+): Steps<Pieces> {
+  if (place === undefined || !historyMends.some((mend) => mends.has(mend))) return body;
+  const text = body.whole;
+  const [list] = named(objectMembers(text), place.list).slice(-1);
+  if (list === undefined || text[list.valueStart] !== openBracket) return body;
+  const history = new MendedHistory(text, mends, place.ids);
+  for (const at of elementsOf(text, list.valueStart)) {
+    yield* history.element(at);
+    yield;
+  }
+  return history.edits.length === 0 ? body : applyEdits(text, history.edits);
+}
+
+/** Collects the changes of one list of messages or items. */
+class MendedHistory {
+  readonly edits: Edit[] = [];
+  readonly #text: Buffer;
+  readonly #mends: ReadonlySet<string>;
+  /** The rule of ids to be changed; null where none is. */
+  readonly #ids: IdRule | null;
+  #roleBefore: unknown = null;
+
+  constructor(text: Buffer, mends: ReadonlySet<string>, ids: IdRule) {
+    this.#text = text;
+    this.#mends = mends;
+    this.#ids = mends.has('calls.ids.nine') ? nineIds : mends.has('calls.ids') ? ids : null;
+  }
+
+  *element(at: number): Steps<void> {
+    if (this.#text[at] !== openBrace) return;
+    const members = objectMembers(this.#text, { from: at });
+    const role = this.#textOf(members, 'role');
+    if (this.#mends.has('roles.after.tool') && this.#roleBefore === 'tool' && isNext(role))
+      this.edits.push({ at, until: at, text: between });
+    this.#roleBefore = role;
+    if (this.#mends.has('roles.developer') && role === 'developer') this.#replace(members, 'role', 'system');
+    const type = this.#textOf(members, 'type') ?? (role === null ? null : 'message');
+    if (this.#mends.has('items.ids') && plainItems.has(type))
+      removeMembers(members, new Set(['id']), this.edits);
+    if (this.#ids !== null) yield* this.#callIds(members, this.#ids);
+  }
+
+  /** Ids in a message or an item, and in its calls or blocks. */
+  *#callIds(members: readonly Member[], rule: IdRule): Steps<void> {
+    for (const { name } of members) if (idNames.has(name)) this.#fit(members, name, rule);
+    for (const { name, valueStart } of members) {
+      if ((name !== 'tool_calls' && name !== 'content') || this.#text[valueStart] !== openBracket) continue;
+      for (const at of elementsOf(this.#text, valueStart)) {
+        if (this.#text[at] !== openBrace) continue;
+        const inner = objectMembers(this.#text, { from: at });
+        const isCall = name === 'tool_calls' || this.#textOf(inner, 'type') === 'tool_use';
+        this.#fit(inner, isCall ? 'id' : 'tool_use_id', rule);
+        yield;
+      }
+    }
+  }
+
+  #fit(members: readonly Member[], name: string, rule: IdRule): void {
+    const id = this.#textOf(members, name);
+    if (id !== null && !rule.fits(id)) this.#replace(members, name, fittingId(id, rule));
+  }
+
+  #replace(members: readonly Member[], name: string, text: string): void {
+    for (const { valueStart: at, valueEnd: until } of named(members, name))
+      this.edits.push({ at, until, text: JSON.stringify(text) });
+  }
+
+  /** A member that is a text; null for any other. */
+  #textOf(members: readonly Member[], name: string): string | null {
+    const [member] = named(members, name).slice(-1);
+    if (member === undefined || this.#text[member.valueStart] !== quote) return null;
+    return JSON.parse(this.#text.toString('utf8', member.valueStart, member.valueEnd)) as string;
+  }
+}
+
+/** Whether a message begins the next turn behind results. */
+function isNext(role: string | null): boolean {
+  return role === 'user' || role === 'system' || role === 'developer';
+}

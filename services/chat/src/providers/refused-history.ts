@@ -1,0 +1,23 @@
+import type { HistoryMend } from '@gatehouse/dialects/history-mends';
+
+/** The words by which servers refuse a history, with the change that they take. Sources stand beside the changes. */
+const refusals: readonly (readonly [mend: HistoryMend, words: RegExp])[] = [
+  ['calls.ids.nine', /\ba-z, A-Z, 0-9, with a length of 9\b/],
+  [
+    'calls.ids',
+    /\b(?:call_id|tool_call_id|tool_calls\[\d+\]\.id)'?: string too long|\btool_use(?:\.|_)id\b.{0,40}\bshould (?:match pattern|have at most)/is,
+  ],
+  ['items.ids', /\binput\[\d+\]\.id'?: |\bduplicate item found with id\b/i],
+  // The client's JSON was read, so this alone may be wrong with it.
+  ['texts.halves', /\bsurrogates?\b|\bhex escape\b|\bnot valid json\b|\bparse the json body\b/i],
+  [
+    'roles.developer',
+    /\bunknown variant .?developer\b|\bdeveloper is not one of\b|\brole.{0,60}['"`]developer['"`]|['"`]developer['"`].{0,60}\brole\b|\brole: developer\b|\bshould be 'system', 'user'/is,
+  ],
+  ['roles.after.tool', /\bunexpected role '?(?:user|system)'? after role '?tool\b/i],
+];
+
+/** The changes of a history that a server takes, by its words. */
+export function historyMendsFor(words: string): HistoryMend[] {
+  return refusals.filter(([, refusal]) => refusal.test(words)).map(([mend]) => mend);
+}

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { ChatHarness } from './chat-harness.ts';
+import { answerOf, messageItem } from './response-answers.ts';
+import { ScriptedProvider, whole, type Script } from './scripted-provider.ts';
+import { completion } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
+
+/** Requests whose history a provider refuses, sent once more as it takes it; the words are the providers'. */
+
+let provider: ScriptedProvider;
+let harness: ChatHarness;
+beforeAll(async () => {
+  provider = await ScriptedProvider.start();
+  harness = await translatingHarness(provider, [
+    { id: 'responses', provider: 'simulator', api: 'responses' },
+    { id: 'server', provider: 'simulator', upstream_model: 'some-server' },
+  ]);
+});
+beforeEach(() => provider.answer());
+afterAll(async () => {
+  await harness.stop();
+  provider.stop();
+});
+
+let tenants = 0;
+const newTenant = (): { tenantId: string } => {
+  tenants += 1;
+  return { tenantId: `01900000-0000-7000-8000-${String(tenants).padStart(12, '0')}` };
+};
+const sent = (): string[] => provider.received.map(({ body }) => body.toString());
+const refusal = (message: string, status = 400): Script =>
+  whole({ error: { message, code: null, type: 'invalid_request_error', param: null } }, status);
+const answer = whole(completion({ role: 'assistant', content: 'Fine.' }));
+const response = whole(answerOf([messageItem('Fine.')]));
+
+const longId = `call_${'x'.repeat(80)}`;
+const chat = {
+  model: 'server',
+  messages: [
+    { role: 'developer', content: 'Be brief.' },
+    { role: 'user', content: 'Look.' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: longId, type: 'function', function: { name: 'f', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: longId, content: 'x' },
+    { role: 'user', content: 'Go on.' },
+  ],
+};
+const items = {
+  ...{ model: 'responses', store: false, include: ['reasoning.encrypted_content'] },
+  input: [
+    { type: 'message', id: 'chatcmpl-1', role: 'developer', content: 'Be brief.' },
+    { type: 'custom_tool_call', id: 'fc_1', call_id: longId, name: 'p', input: 'x' },
+    { type: 'custom_tool_call_output', call_id: longId, output: 'ok' },
+    { role: 'user', content: 'Go on.' },
+  ],
+};
+
+it.each([
+  ['/v1/chat/completions', 'Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9.', longId],
+  [
+    '/v1/chat/completions',
+    "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 85 instead.",
+    longId,
+  ],
+  ['/v1/chat/completions', "developer is not one of ['system', 'assistant', 'user', 'tool']", '"developer"'],
+  [
+    '/v1/responses',
+    'messages[1].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`',
+    '"developer"',
+  ],
+  [
+    '/v1/responses',
+    "Invalid 'input[1].call_id': string too long. Expected a string with maximum length 64, but got a string with length 85 instead.",
+    longId,
+  ],
+  ['/v1/responses', "Invalid 'input[1].id': 'fc_1'. Expected an ID that begins with 'ctc'.", '"fc_1"'],
+])('of %s: %s', async (path, words, refusedText) => {
+  const isChat = path.endsWith('completions');
+  const principal = newTenant();
+  const post = (): Promise<globalThis.Response> => {
+    const dialect = isChat ? 'chat' : 'responses';
+    return harness.post(path, isChat ? chat : items, {
+      principal,
+      headers: { 'x-gatehouse-dialect': dialect },
+    });
+  };
+  const fine = isChat ? answer : response;
+  provider.answer(refusal(words), fine, fine);
+  expect((await post()).status).toBe(200);
+  // It is remembered.
+  expect((await post()).status).toBe(200);
+  expect(sent().map((body) => body.includes(refusedText))).toEqual([true, false, false]);
+});
+
+it('a translated request gets the same, and other tenants nothing of it', async () => {
+  const words = "Unexpected role 'user' after role 'tool'";
+  const roles = (): string[][] =>
+    sent().map((body) => (JSON.parse(body) as typeof chat).messages.map(({ role }) => role));
+  const messages = [
+    { role: 'user', content: 'Look.' },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'Read', input: {} }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' },
+        { type: 'text', text: 'Go on.' },
+      ],
+    },
+  ];
+  const post = (principal: { tenantId: string }): Promise<globalThis.Response> =>
+    harness.post(
+      '/v1/messages',
+      { model: 'server', max_tokens: 100, messages },
+      { principal, headers: { 'x-gatehouse-dialect': 'messages' } },
+    );
+  provider.answer(refusal(words, 422), answer, answer);
+  for (const tenant of [newTenant(), newTenant()]) expect((await post(tenant)).status).toBe(200);
+  expect(roles()).toEqual([
+    ['user', 'assistant', 'tool', 'user'],
+    ['user', 'assistant', 'tool', 'assistant', 'user'],
+    ['user', 'assistant', 'tool', 'user'],
+  ]);
+});
+
+it('a second refusal is the error of the client', async () => {
+  const words = 'Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9.';
+  provider.answer(refusal(words), refusal(words));
+  const given = await harness.post('/v1/chat/completions', chat, { principal: newTenant() });
+  expect([given.status, provider.received.length]).toEqual([400, 2]);
+  expect(await given.text()).toContain('with a length of 9');
+});
+
+it('half a character is replaced where it was refused, and always in translation', async () => {
+  const text = 'cut \ud83d here';
+  const principal = newTenant();
+  const post = (path: string, dialect: string, body: object): Promise<globalThis.Response> =>
+    harness.post(path, body, { principal, headers: { 'x-gatehouse-dialect': dialect } });
+  const user = { role: 'user', content: text };
+  provider.answer(
+    answer,
+    refusal('The request body is not valid JSON: no low surrogate in string: line 1 column 96 (char 95)'),
+    answer,
+    answer,
+  );
+  const translated = { model: 'server', input: [{ type: 'message', ...user }] };
+  expect((await post('/v1/responses', 'responses', translated)).status).toBe(200);
+  for (let call = 0; call < 2; call += 1) {
+    const chat = { model: 'server', messages: [user] };
+    expect((await post('/v1/chat/completions', 'chat', chat)).status).toBe(200);
+  }
+  expect(sent().map((body) => /cut (\S+) here/.exec(body)?.[1])).toEqual([
+    ...['\\ufffd', '\\ud83d', '\\ufffd', '\\ufffd'],
+  ]);
+});
