@@ -76,6 +76,24 @@ describe('ids of calls in a history', () => {
   });
 });
 
+it('the first call of a message without a signature gets the placeholder', () => {
+  const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const signed = { ...call, extra_content: { google: { thought_signature: 'c2ln' } } };
+  const placed = {
+    ...call,
+    extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } },
+  };
+  const messages = [
+    { role: 'user', content: 'Look.' },
+    { role: 'assistant', content: null, tool_calls: [call, call] },
+    { role: 'assistant', content: null, tool_calls: [signed, call] },
+    { role: 'assistant', content: 'Hm.', tool_calls: [] },
+  ];
+  expect(mended('chat', { messages }, 'calls.signatures')).toEqual({
+    messages: [messages[0], { ...messages[1], tool_calls: [placed, call] }, ...messages.slice(2)],
+  });
+});
+
 it('ids of items are left out where they say nothing, and nothing else', () => {
   const input = [
     { type: 'message', id: 'chatcmpl-1', role: 'assistant', content: [{ type: 'output_text', text: 'Hm.' }] },

@@ -12,6 +12,8 @@ import type { Pieces } from './wire/pieces.ts';
  *   (https://github.com/openai/codex/issues/14355);
  * - `calls.ids.nine`: ids of nine letters or digits, as Mistral's models want
  *   (https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py);
+ * - `calls.signatures`: Google's placeholder beside the first call of each message, where its own is missing
+ *   (https://ai.google.dev/gemini-api/docs/thought-signatures#faqs);
  * - `items.ids`: no ids of items, which OpenAI checks by type (https://github.com/openai/codex/issues/40039);
  * - `texts.halves`: no half of a character, where the whole request was refused as JSON;
  * - `roles.developer`: `system` in place of `developer` (https://github.com/earendil-works/pi/issues/1048);
@@ -22,6 +24,7 @@ export const historyMends = [
   ...([
     'calls.ids',
     'calls.ids.nine',
+    'calls.signatures',
     'items.ids',
     'texts.halves',
     'roles.developer',
@@ -32,6 +35,8 @@ export type HistoryMend = (typeof historyMends)[number];
 
 const nineIds: IdRule = { fits: (id) => /^[a-zA-Z0-9]{9}$/.test(id), prefix: '', digits: 9 };
 
+/** With Google's placeholder for a signature. */
+const unsigned = ',"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}';
 const between = '{"role":"assistant","content":"The results have arrived."},';
 
 /** Items with an id that says nothing about the conversation. */
@@ -85,6 +90,7 @@ class MendedHistory {
     const type = this.#textOf(members, 'type') ?? (role === null ? null : 'message');
     if (this.#mends.has('items.ids') && plainItems.has(type))
       removeMembers(members, new Set(['id']), this.edits);
+    if (this.#mends.has('calls.signatures')) this.#sign(members);
     if (this.#ids !== null) yield* this.#callIds(members, this.#ids);
   }
 
@@ -101,6 +107,18 @@ class MendedHistory {
         yield;
       }
     }
+  }
+
+  /** Parallel calls behind the first have no signature. */
+  #sign(members: readonly Member[]): void {
+    const [calls] = named(members, 'tool_calls').slice(-1);
+    if (calls === undefined || this.#text[calls.valueStart] !== openBracket) return;
+    const [first] = elementsOf(this.#text, calls.valueStart);
+    if (first === undefined || this.#text[first] !== openBrace) return;
+    const call = objectMembers(this.#text, { from: first });
+    const at = call.at(-1)?.valueEnd;
+    if (at === undefined || named(call, 'extra_content').length > 0) return;
+    this.edits.push({ at, until: at, text: unsigned });
   }
 
   #fit(members: readonly Member[], name: string, rule: IdRule): void {

@@ -65,6 +65,11 @@ it.each([
     "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 85 instead.",
     longId,
   ],
+  [
+    '/v1/chat/completions',
+    'Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.',
+    '"arguments":"{}"}}]',
+  ],
   ['/v1/chat/completions', "developer is not one of ['system', 'assistant', 'user', 'tool']", '"developer"'],
   [
     '/v1/responses',

@@ -8,7 +8,7 @@ import { hasMedia } from '../translation/answer.ts';
 import { newCallId } from '../translation/call-ids.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { StreamEvent } from '../translation/stream-events.ts';
-import { endingOf, outputText, saysMedia, signatureOf } from './whole-answer.ts';
+import { callSignature, endingOf, outputText, saysMedia, signatureOf } from './whole-answer.ts';
 import { AnswerSource } from '../translation/answer-source.ts';
 import { withoutAccount } from '../provider-errors.ts';
 
@@ -118,13 +118,21 @@ export class ChunkSource extends AnswerSource {
       call.state = 'open';
       const id = idOf(piece) || this.#builder.idOf(place) || newCallId();
       const part = { kind: 'call', id, name, isFreeform: false, namespace: null } as const;
-      events.push(...this.sequence.open(keyOf(place), part));
+      events.push(...this.#signed(place, piece), ...this.sequence.open(keyOf(place), part));
       const early = call.early;
       call.early = [];
       for (const each of early) events.push(...this.#argue(place, call, each));
       return events;
     }
     return call.state === 'closed' ? events : [...events, ...this.#argue(place, call, text)];
+  }
+
+  /** The signature beside a call, which servers send with its name. */
+  #signed(place: number, piece: Fields): StreamEvent[] {
+    const signature = callSignature(piece, this.facts);
+    if (signature === null) return [];
+    const key = `signature ${place}`;
+    return [...this.sequence.open(key, { kind: 'thinking' }), ...this.sequence.close(key, signature)];
   }
 
   /** A call ends with its arguments, so the next one need not wait. */

@@ -1,12 +1,13 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { factsOf } from '../model-facts.ts';
 import type { ModelFacts } from '../translation/api.ts';
-import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
+import type { CallPart, MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { unplacedMedia } from '../translation/hosted-history.ts';
 import { fileName, isAudioOrVideo, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isText } from '../file-types.ts';
 import { chatOrigin } from '../translation/signatures.ts';
+import { RawJson } from '../wire/json-text.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { withResultsBehindCalls } from '../translation/ordered-turns.ts';
 
@@ -53,9 +54,10 @@ function saidMessage(parts: readonly Part[], { facts }: Options): Fields[] {
       ...(refused.length > 0 && { refusal: refused.join('') }),
       ...reasoningOf(thoughts, calls.length > 0, facts),
       ...(calls.length > 0 && {
-        tool_calls: calls.map(({ id, name, argumentsText }) => ({
-          ...{ id, type: 'function' },
-          function: { name, arguments: argumentsText },
+        tool_calls: calls.map((call) => ({
+          ...{ id: call.id, type: 'function' },
+          function: { name: call.name, arguments: call.argumentsText },
+          ...signatureBefore(call, parts, facts),
         })),
       }),
     },
@@ -78,6 +80,14 @@ function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {
   return parts
     .map((part) => (part.kind === 'thinking' && part.signature?.origin === origin ? part.text : ''))
     .join('');
+}
+
+/** The content beside a call that its own server sent (`extraContentOf`). */
+function signatureBefore(call: CallPart, parts: readonly Part[], { name }: ModelFacts): Fields {
+  const before = parts[parts.indexOf(call) - 1];
+  if (before?.kind !== 'thinking' || before.signature?.origin !== chatOrigin(name)) return {};
+  const { text } = before.signature;
+  return text === '' ? {} : { extra_content: new RawJson(text) };
 }
 
 /** Results come first. They hold texts alone here, so their images follow in a message of the user. */

@@ -103,6 +103,14 @@ function functionCalls(calls: readonly Fields[]): FunctionCall[] {
   });
 }
 
+/**
+ * The content of a server beside a call, as JSON: Google's signature of the thought before it, which it wants back
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures#openai). Null without one.
+ */
+export function extraContentOf({ extra_content: content }: Fields): string | null {
+  return isFields(content) ? JSON.stringify(content) : null;
+}
+
 /** Whether the arguments of a call are complete. */
 export function isWhole(call: Fields): boolean {
   const text = argumentsOf(call);

@@ -7,7 +7,7 @@ import { AnswerJson } from '../wire/answer-json.ts';
 import { errorIn } from '../provider-errors.ts';
 import { messageText, spokenText } from './message-text.ts';
 import { errorInChoice, hasFinished } from './chunks.ts';
-import { callsIn } from './tool-calls.ts';
+import { callsIn, extraContentOf } from './tool-calls.ts';
 import {
   endingIn,
   hasMedia,
@@ -17,6 +17,7 @@ import {
   type StopReason,
 } from '../translation/answer.ts';
 import type { ModelFacts } from '../translation/api.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 import { newCallId } from '../translation/call-ids.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
@@ -173,13 +174,25 @@ function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
     ...thoughtsOf(message).map((part) => ({ ...part, signature: signatureOf(facts) })),
     ...(text === '' ? [] : [{ kind: 'text', text } as const]),
     ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
-    ...callsIn(message).map((call) => callOf(call, newCallId())),
+    ...callsIn(message).flatMap((call) => [...signedThought(call, facts), callOf(call, newCallId())]),
   ];
 }
 
 /** Names the model behind thoughts without a signature. */
-export function signatureOf({ name }: ModelFacts): { origin: string; text: string; isRedacted: boolean } {
+export function signatureOf({ name }: ModelFacts): ReasoningSignature {
   return { origin: chatOrigin(name), text: '', isRedacted: false };
+}
+
+/** The signature beside a call: of a thought without a text before it, as models of Google's own API have it. */
+function signedThought(call: Fields, facts: ModelFacts): AnswerPart[] {
+  const signature = callSignature(call, facts);
+  return signature === null ? [] : [{ kind: 'thinking', text: '', signature }];
+}
+
+/** The signature beside a call; null without one. */
+export function callSignature(call: Fields, facts: ModelFacts): ReasoningSignature | null {
+  const text = extraContentOf(call);
+  return text === null ? null : { ...signatureOf(facts), text };
 }
 
 /** The text of a message or a delta; the transcript of audio. */

@@ -10,7 +10,7 @@ import { writeUsage as writeChatUsage } from '../openai-chat/usage.ts';
 /** See `ClientFormat`. */
 export function writeAnswer(answer: Answer, echoed: Fields = {}): string {
   const outputOf = (id: string): Fields[] =>
-    answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index)));
+    answer.parts.map((part, index) => itemOf(part, itemId(id, part, index)));
   return writeResponse(answer, outputOf, echoed);
 }
 
@@ -66,11 +66,21 @@ export function idOf(id: string): string {
   return id.startsWith('resp_') ? id : `resp_${id.replace(/^(?:chatcmpl-|msg_)/, '')}`;
 }
 
+/** The traits of a part that decide the type of its item. */
+interface ItemKind {
+  kind: AnswerPart['kind'];
+  isFreeform?: boolean;
+}
+
 const prefixes = { text: 'msg', refusal: 'msg', thinking: 'rs', call: 'fc' } as const;
 
-/** The id of an item: of the response's own, so it is the same in each event. */
-export function itemId(id: string, kind: AnswerPart['kind'], index: number): string {
-  return `${prefixes[kind]}_${id.slice('resp_'.length)}_${index}`;
+/**
+ * The id of an item: of the response's own, so it is the same in each event. OpenAI refuses it without the letters of the
+ * item's type (https://github.com/openai/codex/issues/40039).
+ */
+export function itemId(id: string, part: ItemKind, index: number): string {
+  const prefix = part.isFreeform === true ? 'ctc' : prefixes[part.kind];
+  return `${prefix}_${id.slice('resp_'.length)}_${index}`;
 }
 
 /** The complete item of a part. */

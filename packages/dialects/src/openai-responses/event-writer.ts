@@ -79,7 +79,7 @@ export class ResponseWriter implements EventWriter {
     this.#open = part.kind === 'call' ? { ...part, argumentsText: '' } : begun(part.kind);
     this.#refuses ||= part.kind === 'refusal';
     this.#pieces = [];
-    this.#itemId = itemId(this.#id, part.kind, this.#output.length);
+    this.#itemId = itemId(this.#id, part, this.#output.length);
     const item = itemOf(this.#open, this.#itemId);
     return [this.#itemEvent('added', begunItem(item)), ...this.#textBegun(itemTexts(item))];
   }

@@ -37,8 +37,12 @@ export type StopReason =
   /** The provider wants the same again to go on. */
   | 'pause';
 
-/** The stop of an answer with parts of these kinds: providers with one word for all ends use it for each. */
+/**
+ * The stop of an answer with parts of these kinds: providers with one word for all ends use it for each, and some stop for
+ * calls that they don't send, for which a client would wait (https://github.com/jasonxu114514/opencode2api/pull/27).
+ */
 export function stopAfter(stop: Stop, kinds: ReadonlySet<AnswerPart['kind']>): Stop {
+  if (stop.reason === 'calls' && !kinds.has('call')) return { ...stop, reason: 'end' };
   if (stop.reason !== 'end') return stop;
   if (kinds.has('refusal')) return { ...stop, reason: 'refusal' };
   return kinds.has('call') ? { ...stop, reason: 'calls' } : stop;

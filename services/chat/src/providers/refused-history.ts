@@ -7,6 +7,7 @@ const refusals: readonly (readonly [mend: HistoryMend, words: RegExp])[] = [
     'calls.ids',
     /\b(?:call_id|tool_call_id|tool_calls\[\d+\]\.id)'?: string too long|\btool_use(?:\.|_)id\b.{0,40}\bshould (?:match pattern|have at most)/is,
   ],
+  ['calls.signatures', /\bmissing (?:an? )?.?thought_signature\b/i],
   ['items.ids', /\binput\[\d+\]\.id'?: |\bduplicate item found with id\b/i],
   // The client's JSON was read, so this alone may be wrong with it.
   ['texts.halves', /\bsurrogates?\b|\bhex escape\b|\bnot valid json\b|\bparse the json body\b/i],

@@ -31,8 +31,13 @@ export function* mendedSchemas(
   dropped: DroppedFields,
 ): Steps<Conversation> {
   const tools: Tool[] = [];
+  const known = new Set<string>();
   for (const tool of conversation.tools) {
-    tools.push(mendedTool(tool, dropped));
+    const key = JSON.stringify([tool.namespace, tool.name]);
+    // OpenAI takes two tools of a name, and Anthropic refuses them (https://github.com/docker/docker-agent/issues/2251).
+    if (known.has(key)) dropped.ignoreField('tools');
+    else tools.push(mendedTool(tool, dropped));
+    known.add(key);
     yield;
   }
   const output = mendedOutput(conversation.output, dropped);
