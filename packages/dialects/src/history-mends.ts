@@ -1,10 +1,11 @@
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { openBrace, openBracket, quote } from '@gatehouse/kit/json-bytes';
+import { pairedEdits } from './paired-history.ts';
 import type { HistoryPlace } from './upstream-api.ts';
 import { fittingId, type IdRule } from './translation/call-ids.ts';
 import { applyEdits, removeMembers, type Edit } from './wire/json-edits.ts';
 import { elementsOf, named, objectMembers, type Member } from './wire/json-members.ts';
-import type { Pieces } from './wire/pieces.ts';
+import { Pieces } from './wire/pieces.ts';
 
 /**
  * Changes of a history that some servers of an API refuse and others take, so they are made after a refusal:
@@ -12,6 +13,7 @@ import type { Pieces } from './wire/pieces.ts';
  *   (https://github.com/openai/codex/issues/14355);
  * - `calls.ids.nine`: ids of nine letters or digits, as Mistral's models want
  *   (https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py);
+ * - `calls.results`: a result for each call, and a call for each result (`pairedEdits`);
  * - `calls.signatures`: Google's placeholder beside the first call of each message, where its own is missing
  *   (https://ai.google.dev/gemini-api/docs/thought-signatures#faqs);
  * - `items.ids`: no ids of items, which OpenAI checks by type (https://github.com/openai/codex/issues/40039);
@@ -24,6 +26,7 @@ export const historyMends = [
   ...([
     'calls.ids',
     'calls.ids.nine',
+    'calls.results',
     'calls.signatures',
     'items.ids',
     'texts.halves',
@@ -53,15 +56,18 @@ export function* withHistoryMends(
   { history: place, mends }: { history: HistoryPlace | undefined; mends: ReadonlySet<string> },
 ): Steps<Pieces> {
   if (place === undefined || !historyMends.some((mend) => mends.has(mend))) return body;
-  const text = body.whole;
-  const [list] = named(objectMembers(text), place.list).slice(-1);
-  if (list === undefined || text[list.valueStart] !== openBracket) return body;
+  const whole = body.whole;
+  const [list] = named(objectMembers(whole), place.list).slice(-1);
+  if (list === undefined || whole[list.valueStart] !== openBracket) return body;
+  const pairs = mends.has('calls.results') ? yield* pairedEdits(whole, list.valueStart, place.pairs) : [];
+  const text = pairs.length === 0 ? whole : applyEdits(whole, pairs).whole;
   const history = new MendedHistory(text, mends, place.ids);
   for (const at of elementsOf(text, list.valueStart)) {
     yield* history.element(at);
     yield;
   }
-  return history.edits.length === 0 ? body : applyEdits(text, history.edits);
+  if (history.edits.length > 0) return applyEdits(text, history.edits);
+  return pairs.length === 0 ? body : Pieces.from(text);
 }
 
 /** Collects the changes of one list of messages or items. */

@@ -1,3 +1,4 @@
+import type { PairForm } from './paired-history.ts';
 import type { IdRule } from './translation/call-ids.ts';
 import { dialectNames, type DialectName } from '@gatehouse/contract/dialects';
 
@@ -23,6 +24,7 @@ export interface HistoryPlace {
   list: string;
   /** The ids of calls that its servers take. */
   ids: IdRule;
+  pairs: PairForm;
 }
 
 export interface HistoryFormat {

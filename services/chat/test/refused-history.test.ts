@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { ChatHarness } from './chat-harness.ts';
 import { answerOf, messageItem } from './response-answers.ts';
 import { ScriptedProvider, whole, type Script } from './scripted-provider.ts';
-import { completion } from './translated-answers.ts';
+import { completion, message } from './translated-answers.ts';
 import { translatingHarness } from './translating-harness.ts';
 
 /** Requests whose history a provider refuses, sent once more as it takes it; the words are the providers'. */
@@ -14,6 +14,7 @@ beforeAll(async () => {
   harness = await translatingHarness(provider, [
     { id: 'responses', provider: 'simulator', api: 'responses' },
     { id: 'server', provider: 'simulator', upstream_model: 'some-server' },
+    { id: 'claude', provider: 'quick', upstream_model: 'claude-x' },
   ]);
 });
 beforeEach(() => provider.answer());
@@ -98,6 +99,50 @@ it.each([
   // It is remembered.
   expect((await post()).status).toBe(200);
   expect(sent().map((body) => body.includes(refusedText))).toEqual([true, false, false]);
+});
+
+it.each([
+  [
+    '/v1/chat/completions',
+    'chat',
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
+    { messages: [chat.messages[1], chat.messages[2], chat.messages[4]] },
+  ],
+  [
+    '/v1/responses',
+    'responses',
+    'No tool output found for function call c1.',
+    { ...items, input: [{ type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' }] },
+  ],
+  [
+    '/v1/messages',
+    'messages',
+    'messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1.',
+    {
+      max_tokens: 9,
+      messages: [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }] },
+        { role: 'user', content: 'Go on.' },
+      ],
+    },
+  ],
+])('a call without a result gets one: %s', async (path, dialect, words, body) => {
+  const answers: Record<string, Script> = {
+    chat: answer,
+    responses: response,
+    messages: whole(message([{ type: 'text', text: 'Fine.' }])),
+  };
+  const refused =
+    dialect === 'messages'
+      ? whole({ type: 'error', error: { type: 'invalid_request_error', message: words } }, 400)
+      : refusal(words);
+  provider.answer(refused, answers[dialect] ?? answer);
+  const models: Record<string, string> = { chat: 'server', responses: 'responses', messages: 'claude' };
+  const headers = { 'x-gatehouse-dialect': dialect };
+  const asked = { ...body, model: models[dialect] };
+  expect((await harness.post(path, asked, { principal: newTenant(), headers })).status).toBe(200);
+  expect(sent().map((text) => text.includes('No result.'))).toEqual([false, true]);
 });
 
 it('a translated request gets the same, and other tenants nothing of it', async () => {

@@ -1,4 +1,5 @@
 import { messagesIds } from '../translation/call-ids.ts';
+import { blockPairs } from '../paired-history.ts';
 import type { Dialect } from '../dialect.ts';
 import { unsupportedInAnthropic } from './request-rewrite.ts';
 import { parseError } from '../provider-errors.ts';
@@ -24,7 +25,7 @@ export const anthropicMessagesDialect = {
   unsupportedDefaults: unsupportedInAnthropic,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"input_schema":${schemaJson}}`,
-  history: { list: 'messages', ids: messagesIds },
+  history: { list: 'messages', ids: messagesIds, pairs: blockPairs },
   parseError,
   readWhole,
   streamFrames,

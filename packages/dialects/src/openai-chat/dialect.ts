@@ -1,4 +1,5 @@
 import { chatIds } from '../translation/call-ids.ts';
+import { chatPairs } from '../paired-history.ts';
 import type { Dialect, ServiceFormat } from '../dialect.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { readEmbeddings } from './embeddings-answer.ts';
@@ -22,7 +23,7 @@ export const openAiChatDialect = {
     `{"type":"function","function":{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
   // Servers in imitation of it have several shapes, as vLLM's `detail`.
   isError: () => true,
-  history: { list: 'messages', ids: chatIds },
+  history: { list: 'messages', ids: chatIds, pairs: chatPairs },
   parseError,
   readWhole,
   streamFrames,

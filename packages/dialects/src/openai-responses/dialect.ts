@@ -1,4 +1,5 @@
 import { itemIds } from '../translation/call-ids.ts';
+import { itemPairs } from '../paired-history.ts';
 import type { Dialect } from '../dialect.ts';
 import { unsupportedIn } from '../request-additions.ts';
 import { parameterNames } from './request-rewrite.ts';
@@ -25,7 +26,7 @@ export const openAiResponsesDialect = {
   // Strict schemas are OpenAI's default here alone, and refuse most schemas of other APIs.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,
-  history: { list: 'input', ids: itemIds },
+  history: { list: 'input', ids: itemIds, pairs: itemPairs },
   parseError,
   readWhole,
   streamFrames,

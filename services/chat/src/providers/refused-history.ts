@@ -7,6 +7,10 @@ const refusals: readonly (readonly [mend: HistoryMend, words: RegExp])[] = [
     'calls.ids',
     /\b(?:call_id|tool_call_id|tool_calls\[\d+\]\.id)'?: string too long|\btool_use(?:\.|_)id\b.{0,40}\bshould (?:match pattern|have at most)/is,
   ],
+  [
+    'calls.results',
+    /\bmust be followed by tool messages\b|\bmust be a response to a prece+ding message\b|\bno tool (?:output|call) found for\b|\bwithout .?tool_result|\bunexpected .?tool_use_id|\bmust have a single result\b/i,
+  ],
   ['calls.signatures', /\bmissing (?:an? )?.?thought_signature\b/i],
   ['items.ids', /\binput\[\d+\]\.id'?: |\bduplicate item found with id\b/i],
   // The client's JSON was read, so this alone may be wrong with it.
