@@ -1,3 +1,4 @@
+import { profileOf } from '@gatehouse/test/provider-simulator/rules/model-name';
 import type { Random } from '@gatehouse/test/random';
 
 /** APIs that a conversation moves between. */
@@ -12,15 +13,18 @@ export interface Place {
   /** At the provider; by default as in the catalogue. */
   upstream?: string;
   /** By default the vendor of the API. */
-  host?: 'bedrock';
-  /** Whether a client of the model's own API asks it to think, and how at Anthropic. */
-  thinks: false | 'effort' | 'budget';
+  host?: 'bedrock' | 'vertex';
+  /** The operator's word for the model behind a name that doesn't show it. */
+  family?: string;
+  /** Whether a client of the model's own API asks it to think, and how at Anthropic; or not to, since it has tools. */
+  thinks: false | 'effort' | 'budget' | 'never';
 }
 
 export const places: readonly Place[] = [
   { api: 'chat', model: 'gpt-4.1', thinks: false },
   { api: 'chat', model: 'kimi-k2.5', thinks: false },
   { api: 'chat', model: 'deepseek-v4', thinks: false },
+  { api: 'chat', model: 'gpt-5.6-sol', thinks: 'never' },
   { api: 'responses', model: 'gpt-5.4', thinks: 'effort' },
   { api: 'responses', model: 'gpt-5.6-luna', thinks: 'effort' },
   { api: 'messages', model: 'claude-sonnet-4-5', thinks: 'budget' },
@@ -30,16 +34,29 @@ export const places: readonly Place[] = [
     ...{ api: 'messages', model: 'invoked-opus-4-7', upstream: 'eu.anthropic.claude-opus-4-7' },
     ...{ host: 'bedrock', thinks: 'effort' },
   },
+  {
+    ...{ api: 'messages', model: 'vertex-opus-4-7', upstream: 'claude-opus-4-7@20260416' },
+    ...{ host: 'vertex', thinks: 'effort' },
+  },
   ...converse('bedrock-sonnet-4-5', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'),
   ...converse('bedrock-opus-4-7', 'us.anthropic.claude-opus-4-7'),
   ...converse('bedrock-opus-5-5', 'us.anthropic.claude-opus-5-5'),
+  ...converse('bedrock-arn', profileOf('anthropic.claude-opus-4-8'), 'claude-opus-4-8'),
   ...converse('bedrock-nova', 'us.amazon.nova-2-lite-v1:0'),
   { api: 'gemini', model: 'gemini-2.5-pro', thinks: 'effort' },
   { api: 'gemini', model: 'gemini-3.1-pro', thinks: 'effort' },
+  {
+    ...{ api: 'gemini', model: 'vertex-gemini-2.5', upstream: 'gemini-2.5-flash' },
+    ...{ host: 'vertex', thinks: 'effort' },
+  },
+  {
+    ...{ api: 'gemini', model: 'vertex-gemini-3.1', upstream: 'gemini-3.1-pro-preview' },
+    ...{ host: 'vertex', thinks: 'effort' },
+  },
 ];
 
-function converse(model: string, upstream: string): Place[] {
-  return [{ api: 'converse', model, upstream, thinks: false }];
+function converse(model: string, upstream: string, family?: string): Place[] {
+  return [{ api: 'converse', model, upstream, ...(family !== undefined && { family }), thinks: false }];
 }
 
 /** Turns of a conversation, each at another place. */

@@ -1,3 +1,4 @@
+import { dialectNames } from '@gatehouse/contract/dialects';
 import type { ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import type { Client, ClientKind } from './client.ts';
 import { places, type Place, type Walk } from './plan.ts';
@@ -18,6 +19,8 @@ export interface Stage {
   url: string;
   key: string;
   simulator: ProviderSimulator;
+  /** Sends requests of clients, one of them several times if it is cut; by default the global one. */
+  fetch?: typeof fetch;
 }
 
 /** Plays a conversation. Returns what was wrong, with the bodies of its requests; null if nothing was. */
@@ -28,7 +31,7 @@ export async function play(stage: Stage, conversation: Conversation): Promise<st
     ...{ url: stage.url, key: stage.key, stream },
     fetch: async (input, init) => {
       sent.push(typeof init?.body === 'string' ? init.body : '');
-      return fetch(input, init);
+      return (stage.fetch ?? fetch)(input, init);
     },
   });
   const played: Played = { texts: [], ids: [] };
@@ -48,10 +51,17 @@ export async function play(stage: Stage, conversation: Conversation): Promise<st
 const wantsReasoning = /^(?:kimi|deepseek)/;
 const substitute = places.find(({ model }) => model === 'gpt-4.1');
 
-/** Whether the gateway passes a client's bytes as they are, which miss the reasoning that the server wants. */
-function isHole({ dialect }: ClientKind, { api, model }: Place): boolean {
-  return dialect === 'chat' && api === 'chat' && wantsReasoning.test(model);
+/**
+ * Whether the gateway passes a client's bytes as they are, which miss the reasoning that the server wants, or, of SDKs,
+ * the word that a model with tools must not think.
+ */
+function isHole({ name, dialect }: ClientKind, { api, model, thinks }: Place): boolean {
+  const missesWord = thinks === 'never' && !rawKinds.has(name);
+  return dialect === 'chat' && api === 'chat' && (missesWord || wantsReasoning.test(model));
 }
+
+/** Names of clients without an SDK. */
+const rawKinds: ReadonlySet<string> = new Set(dialectNames);
 
 /** The name of a conversation, or of one of its turns. */
 export function nameOf({ client, stream, seed, number, walk }: Conversation, turn?: number): string {
@@ -73,12 +83,12 @@ interface PlayedTurn {
   played: Played;
 }
 
-async function playTurn({ simulator }: Stage, { client, turn, place, played }: PlayedTurn) {
+async function playTurn({ simulator, fetch: repeating }: Stage, { client, turn, place, played }: PlayedTurn) {
   simulator.setFault(turn.fault);
   const before = simulator.requests.at(-1)?.seq ?? 0;
   const reply = await client.say(turn, place).catch((error: unknown) => String(error));
   const sent = simulator.requests.filter(({ seq }) => seq > before);
-  const bodies = sent.map(({ raw_bytes: bytes }) => bytes.toString());
+  const bodies = sent.map(({ raw_bytes: bytes }) => bytes.toString()).slice(repeating === undefined ? 0 : -1);
   if (turn.text !== null) played.texts.push(turn.text);
   if (turn.feature === 'results') played.texts.push(...calls.map((_, index) => resultText(index)));
   const problem =

@@ -2,6 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { Place } from './plan.ts';
 import {
+  chatEffort,
   documentSchema,
   jpeg,
   limitOf,
@@ -82,12 +83,12 @@ function chatClient(): RawClient {
         });
       const json_schema = { name: 'document', strict: true, schema: documentSchema };
       const look = { name: 'look', description: 'Looks at a place.', parameters: lookSchema };
-      const thinks = wantsThoughts(turn) && (place.api !== 'chat' || place.thinks !== false);
+      const effort = chatEffort(turn, place);
       const body = {
         ...{ model: place.model, messages: [...messages], max_completion_tokens: limitOf(turn), stream },
         tools: [{ type: 'function', function: look }],
         ...(stream && { stream_options: { include_usage: true } }),
-        ...(thinks && { reasoning_effort: 'high' }),
+        ...(effort !== null && { reasoning_effort: effort }),
         ...(turn.feature === 'structured' && { response_format: { type: 'json_schema', json_schema } }),
       };
       return { path: '/v1/chat/completions', body };

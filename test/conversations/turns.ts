@@ -1,5 +1,6 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fault } from '@gatehouse/test/provider-simulator/faults';
+import type { Place } from './plan.ts';
 
 /** One request of a conversation, in no API's words. */
 export interface Turn {
@@ -23,6 +24,12 @@ export function limitOf({ feature }: Turn): number {
 /** Whether a client asks the model to think in a turn. */
 export function wantsThoughts({ feature }: Turn): boolean {
   return feature === 'calls' || feature === 'recall';
+}
+
+/** The effort that a client of chat completions, which knows the models of its own API, asks for; null for no word of it. */
+export function chatEffort(turn: Turn, { api, thinks }: Place): 'high' | 'none' | null {
+  if (api === 'chat' && thinks === 'never') return 'none';
+  return wantsThoughts(turn) && (api !== 'chat' || thinks !== false) ? 'high' : null;
 }
 
 /** The type that a client says of the picture: OpenAI takes a wrong one, Anthropic and Google refuse it. */

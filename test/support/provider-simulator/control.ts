@@ -7,6 +7,8 @@ import type { Recorder, SimulatorRequest } from './records.ts';
 export interface Controlled {
   readonly recorder: Recorder;
   readonly standingFault: StandingFault | null;
+  /** The key, which service accounts get as their access token. */
+  readonly accessToken: string;
   setFault: (fault: unknown) => void;
   reset: () => void;
 }
@@ -34,6 +36,8 @@ function act(provider: Controlled, request: IncomingMessage, body: Buffer): obje
       return { requests: requestsSince(provider.recorder, url.searchParams.get('since')) };
     case 'GET /control/ledger':
       return provider.recorder.ledger();
+    case 'POST /control/token':
+      return { access_token: provider.accessToken, token_type: 'Bearer', expires_in: 3_600 };
     case 'POST /control/reset':
       provider.reset();
       return { ok: true };

@@ -18,6 +18,7 @@ import { messagesRoutes } from './messages/messages-routes.ts';
 import { responsesFormat } from './responses/responses-format.ts';
 import { responsesRoutes } from './responses/responses-routes.ts';
 import type { Route, RouteContext } from './route.ts';
+import { vertexModel, vertexRoute } from './vertex/vertex-routes.ts';
 import { completionBody, streamFrames } from './wire.ts';
 
 const routes: Record<string, Route> = {
@@ -38,7 +39,8 @@ export function formatOf(path: string, newId: RouteContext['newId']): AnswerForm
   if (isGemini(path)) return geminiFormat;
   if (bedrockModel(path) !== null) return converseFormat;
   if (path.startsWith('/v1/responses')) return responsesFormat;
-  return path.startsWith('/v1/messages') ? messagesFormat(newId('req_')) : openAiFormat;
+  const isMessages = path.startsWith('/v1/messages') || vertexModel(path) !== null;
+  return isMessages ? messagesFormat(newId('req_')) : openAiFormat;
 }
 
 /** Answers one authenticated request. @throws RefusedRequest for requests that the provider rejects. */
@@ -46,7 +48,7 @@ export function answer(context: RouteContext): void {
   const { exchange, fault } = context;
   const { method, path } = exchange.record;
   const name = `${method} ${path.split('?', 1)[0] ?? ''}`;
-  const route = routes[name] ?? geminiRoute(method, path) ?? bedrockRoute(method, path);
+  const route = routes[name] ?? routeInPath(method, path);
   if (fault.status !== undefined) sendFaultStatus(exchange, fault, fault.status);
   else if (route !== undefined) sendAnswer(exchange, route(context), fault);
   else if (isOfMessageBatches(path)) context.messageBatches.answer(exchange, context.newId);
@@ -58,6 +60,11 @@ export function answer(context: RouteContext): void {
   } else {
     throw new RefusedRequest(`Invalid URL (${name})`, { status: 404 });
   }
+}
+
+/** The route of an API that has the model in its paths; undefined for other paths. */
+function routeInPath(method: string, path: string): Route | undefined {
+  return geminiRoute(method, path) ?? bedrockRoute(method, path) ?? vertexRoute(method, path);
 }
 
 function sendFaultStatus(exchange: Exchange, fault: Fault, status: number): void {

@@ -26,6 +26,7 @@ import { Recorder } from './records.ts';
 import type { Ledger, SimulatorRequest } from './records.ts';
 import { answer, formatOf } from './routes.ts';
 import { strictRefusal } from './rules/rules.ts';
+import { vertexModel } from './vertex/vertex-routes.ts';
 import { isObject } from './values.ts';
 
 export interface ProviderSimulatorOptions {
@@ -113,6 +114,7 @@ class Provider {
   readonly recorder: Recorder;
   rules: SimulatorRules = 'lenient';
   readonly #key: ProviderKey;
+  readonly accessToken: string;
   readonly #signer: ThinkingSigner;
   readonly batches = new Batches();
   readonly messageBatches = new MessageBatches();
@@ -128,6 +130,7 @@ class Provider {
   constructor({ apiKey, latencyMs = 0, record = true }: ProviderSimulatorOptions, port: number) {
     this.recorder = new Recorder(record);
     this.#key = new ProviderKey(apiKey);
+    this.accessToken = apiKey ?? 'any';
     this.#latencyMs = latencyMs;
     // By port, so that thinking is valid after a restart and at no other simulator of the machine.
     this.#signer = new ThinkingSigner(`simulator ${port}`);
@@ -259,7 +262,7 @@ class Provider {
 
 /** The model in the path of APIs that have it there. */
 function modelIn(path: string): string | null {
-  return geminiModel(path) ?? bedrockModel(path);
+  return geminiModel(path) ?? bedrockModel(path) ?? vertexModel(path);
 }
 
 function parseJson(text: string): unknown {

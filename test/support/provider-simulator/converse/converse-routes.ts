@@ -7,6 +7,7 @@ import type { ThinkingSigner } from '../messages/thinking-signer.ts';
 import type { Route, RouteContext } from '../route.ts';
 import { argumentPieces } from '../tool-calls.ts';
 import { isObject, objectsIn, splitEvenly, splitIntoWords } from '../values.ts';
+import { modelBehind } from '../rules/model-name.ts';
 import type { JsonObject } from '../values.ts';
 import { answerConversation, blocksOf, type ConverseAnswer, type ConverseBlock } from './converse-answer.ts';
 import { eventStream } from './event-frame.ts';
@@ -41,7 +42,7 @@ interface Asked {
 type Vendor = 'claude' | 'other';
 
 function vendorOf(model: string): Vendor {
-  return /claude/.test(model) ? 'claude' : 'other';
+  return /claude/.test(modelBehind(model)) ? 'claude' : 'other';
 }
 
 function answerConverse(

@@ -1,8 +1,6 @@
 import type { Answer } from '../answer-format.ts';
-import { RefusedRequest } from '../errors.ts';
-import { answerMessageTo } from '../messages/messages-routes.ts';
+import { answerHostedMessage } from '../messages/messages-routes.ts';
 import type { Route, RouteContext } from '../route.ts';
-import { isObject } from '../values.ts';
 import { eventStream } from './event-frame.ts';
 
 /**
@@ -28,13 +26,7 @@ export function invokedModel(path: string): string | null {
 }
 
 function answerInvocation(context: RouteContext, target: { model: string; stream: boolean }): Answer {
-  const body = context.exchange.record.body;
-  if (!isObject(body) || body['anthropic_version'] !== version)
-    throw new RefusedRequest(`anthropic_version: Input should be '${version}'`);
-  for (const name of ['model', 'stream'])
-    if (body[name] !== undefined) throw new RefusedRequest(`${name}: Extra inputs are not permitted`);
-  const { anthropic_version: _version, ...fields } = body;
-  const answer = answerMessageTo({ ...fields, ...target }, context);
+  const answer = answerHostedMessage(context, { ...target, version, refused: ['model', 'stream'] });
   const { frames } = answer;
   if (frames === null) return answer;
   return {

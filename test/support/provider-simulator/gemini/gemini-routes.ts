@@ -42,8 +42,9 @@ function pathOf(pathname: string): RegExpExecArray | null {
   return methodPath.exec(pathname);
 }
 
+/** The paths of Vertex AI have a project, a location and a publisher before the model. */
 const methodPath =
-  /^\/v1(?:beta)?\/models\/(.+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents|countTokens)$/;
+  /^\/v1(?:beta)?(?:\/projects\/.+\/publishers\/google)?\/models\/(.+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents|countTokens)$/;
 
 interface Asked {
   model: string;

@@ -1,7 +1,8 @@
 import type { Answer } from '../answer-format.ts';
+import { RefusedRequest } from '../errors.ts';
 import type { Route, RouteContext } from '../route.ts';
 import { boundTo } from '../rules/bound-thinking.ts';
-import type { JsonObject } from '../values.ts';
+import { isObject, type JsonObject } from '../values.ts';
 import { checkConversation } from './conversation-checks.ts';
 import { countTokens, inputSegments } from './input-segments.ts';
 import { answerMessages } from './messages-answer.ts';
@@ -32,6 +33,27 @@ export function answerMessageTo(body: JsonObject, context: RouteContext): Answer
     frames: () => messageFrames(answer, fault),
     whole: () => messageBody(answer, fault),
   };
+}
+
+/** A request at a cloud: its path has the model, and its body the version. */
+interface HostedTarget {
+  model: string;
+  stream: boolean;
+  version: string;
+  /** Members that the body must not have. */
+  refused: readonly string[];
+}
+
+/** The answer to a body whose model stands in the path. @throws RefusedRequest (400) for all that clouds refuse. */
+export function answerHostedMessage(context: RouteContext, hosted: HostedTarget): Answer {
+  const { version, refused, ...target } = hosted;
+  const { body } = context.exchange.record;
+  if (!isObject(body) || body['anthropic_version'] !== version)
+    throw new RefusedRequest(`anthropic_version: Input should be '${version}'`);
+  for (const name of refused)
+    if (body[name] !== undefined) throw new RefusedRequest(`${name}: Extra inputs are not permitted`);
+  const { anthropic_version: _version, anthropic_beta: _betas, ...fields } = body;
+  return answerMessageTo({ ...fields, ...target }, context);
 }
 
 /** Counts without charge. */

@@ -139,6 +139,9 @@ function checkCallSignatures({ contents }: JsonObject, model: string): string | 
   return null;
 }
 
+/** A signature that LangChain has for calls of other models (`DUMMY_SIGNATURE` of `@langchain/google-genai`). */
+const langChainSignature = 'ErYCCrMCAdHtim9kOoOkrPiCNVsmlpMIKd7ZMxgi';
+
 /** Google's documented stand-ins for a signature, and the signature of the simulator's Gemini. */
 const knownSignatures = [
   ...['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'],
@@ -151,7 +154,8 @@ function checkSignatures({ contents }: JsonObject): string | null {
     .flatMap((turn) => objectsIn(turn['parts']))
     .flatMap((part) => part['thoughtSignature'] ?? []);
   const isKnown = (signature: unknown): boolean =>
-    typeof signature === 'string' && knownSignatures.includes(signature);
+    typeof signature === 'string' &&
+    (knownSignatures.includes(signature) || signature.startsWith(langChainSignature));
   return signatures.every(isKnown) ? null : 'Corrupted thought signature.';
 }
 

@@ -28,3 +28,17 @@ export function geminiVersion(model: string): number | null {
   const [, major, minor] = /gemini-(\d)(?:\.(\d))?/.exec(model.toLowerCase()) ?? [];
   return major === undefined ? null : Number(major) * 100 + Number(minor ?? 0);
 }
+
+const profile = /:application-inference-profile\/([\da-f]+)$/;
+
+/** The ARN of an application inference profile of the simulator's Amazon Bedrock, in which no reader of names finds the model. */
+export function profileOf(model: string): string {
+  const id = Buffer.from(model).toString('hex');
+  return `arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/${id}`;
+}
+
+/** The model behind an ARN of `profileOf`; other names as they are. */
+export function modelBehind(name: string): string {
+  const [, id] = profile.exec(name) ?? [];
+  return id === undefined ? name : Buffer.from(id, 'hex').toString();
+}

@@ -8,6 +8,7 @@ const paths = {
   messages: '/v1/messages',
   gemini: '/v1beta/models/x:generateContent',
   converse: '/model/x/converse',
+  vertex: '/v1/projects/p/locations/l/publishers/google/models/x:generateContent',
 };
 const hello = [{ role: 'user', content: 'Hello' }];
 const jpegAs = (type: string) => ({
@@ -175,6 +176,15 @@ const broken: [rule: string, api: keyof typeof paths, model: string, body: objec
           'gemini-2.5-pro',
           { contents, tools: [{ functionDeclarations: [{ name: '21st' }] }] },
           { contents, tools: [{ functionDeclarations: [{ name: '_21.st' }] }] },
+        ],
+        [
+          'vertex-call-ids',
+          'vertex',
+          'gemini-2.5-pro',
+          {
+            contents: [...contents, { role: 'model', parts: [{ functionCall: { id: 'a', name: 'look' } }] }],
+          },
+          { contents },
         ],
         [
           'gemini-order',
