@@ -47,9 +47,13 @@ export class ChaosSystem {
     this.#remove = parts.remove;
   }
 
-  static async start(settings: Record<string, string> = {}): Promise<ChaosSystem> {
+  /** `asked`: settings, which may depend on the provider. */
+  static async start(
+    asked: Record<string, string> | ((simulator: ProviderSimulator) => Promise<Record<string, string>>) = {},
+  ): Promise<ChaosSystem> {
     const { folder, remove } = await makeUsedStateFolder();
     const simulator = await startProviderSimulator({ apiKey: 'provider-key' });
+    const settings = typeof asked === 'function' ? await asked(simulator) : asked;
     const local = new LocalSystem(folder, {
       // Three processes in a row at most.
       PORT: String(await freePort(3)),

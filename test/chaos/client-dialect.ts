@@ -56,7 +56,7 @@ const responses: ClientDialect = {
     const { error } = body['response'] as { error: { code: unknown } | null };
     return error === null ? null : String(error.code);
   },
-  isEnd: ({ data }) => data?.['type'] === 'response.completed',
+  isEnd: ({ data }) => /^response\.(completed|incomplete)$/.test(String(data?.['type'])),
 };
 
 const messages: ClientDialect = {

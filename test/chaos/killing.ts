@@ -21,14 +21,17 @@ export async function killSome(
   let killed = 0;
   while (!state.over && killed < kills) {
     await sleep(random.between(1_500, 3_000));
-    const name = random.pick(names);
-    const { pid } = chaos.local.processOf(name);
-    chaos.local.signal(name, 'SIGKILL');
+    await killOne(chaos, random.pick(names));
     killed += 1;
-    await chaos.within(30_000, `${name} was killed and runs again`, async () => {
-      const now = chaos.local.processOf(name).pid;
-      return now !== null && now !== pid;
-    });
   }
   return killed;
+}
+
+/** Kills a process, and waits until it runs again. */
+export async function killOne(chaos: ChaosSystem, name: string): Promise<void> {
+  const pid = chaos.local.signal(name, 'SIGKILL');
+  await chaos.within(60_000, `${name} was killed and runs again`, async () => {
+    const now = chaos.local.processOf(name).pid;
+    return now !== null && now !== pid;
+  });
 }

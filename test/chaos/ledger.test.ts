@@ -10,6 +10,7 @@ import { auditRuns, allArrived } from './audit.ts';
 import type { ChaosSystem } from './chaos-system.ts';
 import { Follower } from './follower.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
+import { killOne } from './killing.ts';
 import { Random } from '@gatehouse/test/random';
 import { UsageSystem } from './usage-system.ts';
 
@@ -130,12 +131,8 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
     for (const victim of random.shuffle(victims)) {
       const pauseMs = random.between(500, 2_500);
       await sleep(pauseMs);
-      const pid = chaos.local.signal(victim, 'SIGKILL');
-      chaos.mark(`${victim} was killed`, { left: state.left });
-      await chaos.within(60_000, `${victim} runs again`, async () => {
-        const { pid: now } = chaos.local.processOf(victim);
-        return now !== null && now !== pid;
-      });
+      chaos.mark('the next kill', { left: state.left });
+      await killOne(chaos, victim);
     }
     state.killing = false;
   }

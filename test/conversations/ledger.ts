@@ -15,6 +15,7 @@ export interface Charged {
   input: number;
   cached: number;
   output: number;
+  reasoning: number;
   pico: bigint;
 }
 
@@ -24,13 +25,14 @@ export function chargedByProvider(requests: readonly SimulatorRequest[]): Map<st
   for (const { model: upstream, usage } of requests) {
     const model = places.find((each) => each.upstream === upstream)?.model ?? upstream ?? '';
     if (usage === null || !('completion_tokens' in usage)) continue;
-    const sum = sums.get(model) ?? { requests: 0, input: 0, cached: 0, output: 0, pico: 0n };
+    const sum = sums.get(model) ?? { requests: 0, input: 0, cached: 0, output: 0, reasoning: 0, pico: 0n };
     const { cached_tokens: cached, ...others } = usage.prompt_tokens_details;
     const written = 'cache_write_tokens' in others ? others.cache_write_tokens : 0;
     sum.requests += 1;
     sum.input += usage.prompt_tokens;
     sum.cached += cached;
     sum.output += usage.completion_tokens;
+    sum.reasoning += usage.completion_tokens_details.reasoning_tokens;
     sum.pico += costOf({ input: usage.prompt_tokens, cached, written, output: usage.completion_tokens });
     sums.set(model, sum);
   }
@@ -58,8 +60,10 @@ export async function chargedByGateway(
   const picos = new Map(costs.groups.map((each) => [each.key.model, picoOf(each.total_usd)]));
   return new Map(
     usage.groups.map(({ key: { model }, requests: runs, errors, ...sums }) => {
-      const { input_tokens: input, cached_input_tokens: cached, output_tokens: output } = sums;
-      return [model ?? '', { requests: runs - errors, input, cached, output, pico: picos.get(model) ?? 0n }];
+      const { input_tokens: input, cached_input_tokens: cached } = sums;
+      const { output_tokens: output, reasoning_tokens: reasoning } = sums;
+      const pico = picos.get(model) ?? 0n;
+      return [model ?? '', { requests: runs - errors, input, cached, output, reasoning, pico }];
     }),
   );
 }

@@ -12,7 +12,7 @@ const estimates: readonly Estimate[] = [
   { files: /\/test\/together\/gateway/, seconds: 110, system: true },
   { files: /\/test\/together\//, seconds: 110, system: false },
   { files: /\/chaos\/(one|two)-of-each\./, seconds: 200, system: true },
-  { files: /\/chaos\/(ledger|transfers)\./, seconds: 140, system: true },
+  { files: /\/chaos\/(conversations|ledger|transfers)\./, seconds: 140, system: true },
   { files: /\/test\/(chaos|hostile)\//, seconds: 60, system: true },
   {
     files: /\/test\/e2e\/(transfer-moves|signals|own-key-canaries|up|operations)\./,
