@@ -6,6 +6,7 @@ import { chargedByGateway, chargedByProvider } from './ledger.ts';
 import { apis, coveringWalks, pairsIn, placeWalks, type Walk } from './plan.ts';
 import { nameOf, play, type Conversation, type Stage } from './play.ts';
 import { openTheatre, type Theatre } from './stage.ts';
+import { firstStrange } from './turns.ts';
 
 /** Conversations that change model and API at every turn, beside providers as strict as their public rules. */
 
@@ -29,7 +30,17 @@ function conversationsOf(seed: number): Conversation[] {
         [false, true].map((stream) => ({ seed, number, walk, client, stream })),
       ),
     )
+    .concat(strangeConversations(seed))
     .filter(({ number }) => chosenWalk === undefined || number === chosenWalk);
+}
+
+/** Histories that are strange, by clients without an SDK. */
+function strangeConversations(seed: number): Conversation[] {
+  return walksOf(seed).flatMap((walk, index) =>
+    rawKinds.flatMap((client) =>
+      [false, true].map((stream) => ({ seed, number: firstStrange + index, walk, client, stream })),
+    ),
+  );
 }
 
 let theatre: Theatre;

@@ -2,7 +2,7 @@ import { dialectNames } from '@gatehouse/contract/dialects';
 import type { ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import type { Client, ClientKind } from './client.ts';
 import { places, type Place, type Walk } from './plan.ts';
-import { calls, resultText, turnsOf, type Reply, type Turn } from './turns.ts';
+import { calls, hosted, resultText, turnsOf, type Reply, type Turn } from './turns.ts';
 
 /** A conversation to play: its client, and where each of its turns goes. */
 export interface Conversation {
@@ -90,6 +90,7 @@ async function playTurn({ simulator, fetch: repeating }: Stage, { client, turn, 
   const sent = simulator.requests.filter(({ seq }) => seq > before);
   const bodies = sent.map(({ raw_bytes: bytes }) => bytes.toString()).slice(repeating === undefined ? 0 : -1);
   if (turn.text !== null) played.texts.push(turn.text);
+  if (turn.feature === 'hosted') played.texts.push(hosted.text, hosted.answer);
   if (turn.feature === 'results') played.texts.push(...calls.map((_, index) => resultText(index)));
   const problem =
     typeof reply === 'string'
@@ -115,7 +116,7 @@ function heldIn(body: string, text: string): boolean {
 
 function problemOfReply(reply: Reply, { turn, place, played }: Omit<PlayedTurn, 'client'>): string | null {
   // The simulator's Gemini has no limit of tokens.
-  const isCut = turn.feature === 'cut' && place.api !== 'gemini';
+  const isCut = turn.feature === 'severed' || (turn.feature === 'cut' && place.api !== 'gemini');
   if (isCut && !/length|incomplete|max_tokens|MAX_TOKENS/.test(reply.stop))
     return `the answer stopped by ${reply.stop}`;
   if (turn.expected !== null && turn.expected !== reply.texts.join(''))

@@ -4,6 +4,7 @@ import type { Place } from './plan.ts';
 import {
   chatEffort,
   documentSchema,
+  hosted,
   jpeg,
   limitOf,
   lookSchema,
@@ -38,6 +39,9 @@ const fieldsAt = (value: unknown, name: string): Fields => {
 const textsIn = (list: readonly Fields[], name: string): string[] =>
   list.flatMap((each) => (typeof each[name] === 'string' ? [each[name]] : []));
 
+/** Whether an answer ended at its limit, so that a call in it may be cut: clients neither execute it nor send it back. */
+const isCut = (stop: string): boolean => /length|incomplete|max_tokens|MAX_TOKENS/.test(stop);
+
 /** Adds the members of `delta` to those of `whole`: texts are joined, lists merged by the `index` of their entries. */
 function merge(whole: Fields, delta: Fields): Fields {
   for (const [name, value] of Object.entries(delta)) {
@@ -61,6 +65,32 @@ function merge(whole: Fields, delta: Fields): Fields {
   return whole;
 }
 
+const page = { url: 'https://example.com/gate', title: 'The gate' };
+const citation = { type: 'url_citation', url_citation: { ...page, start_index: 0, end_index: 4 } };
+const hostedItems: readonly Fields[] = [
+  {
+    ...{ type: 'web_search_call', id: 'ws_6821', status: 'completed' },
+    action: { type: 'search', query: 'gate' },
+  },
+  {
+    ...{ type: 'message', id: 'msg_6822', role: 'assistant', status: 'completed' },
+    content: [{ type: 'output_text', text: hosted.answer, annotations: [] }],
+  },
+];
+const hostedBlocks: readonly Fields[] = [
+  { type: 'server_tool_use', id: 'srvtoolu_6821', name: 'web_search', input: { query: 'gate' } },
+  {
+    ...{ type: 'web_search_tool_result', tool_use_id: 'srvtoolu_6821' },
+    content: [{ type: 'web_search_result', ...page, encrypted_content: 'x', page_age: null }],
+  },
+  { type: 'text', text: hosted.answer },
+];
+const hostedParts: readonly Fields[] = [
+  { executableCode: { language: 'PYTHON', code: 'print("old")' } },
+  { codeExecutionResult: { outcome: 'OUTCOME_OK', output: 'old' } },
+  { text: hosted.answer },
+];
+
 function chatClient(): RawClient {
   const messages: Fields[] = [{ role: 'system', content: system }];
   let calls: Reply['calls'] = [];
@@ -68,6 +98,11 @@ function chatClient(): RawClient {
     request: (turn, place, stream) => {
       for (const { id, text } of turn.feature === 'results' ? resultsOf(calls) : [])
         messages.push({ role: 'tool', tool_call_id: id, content: text });
+      if (turn.feature === 'hosted')
+        messages.push(
+          { role: 'user', content: hosted.text },
+          { role: 'assistant', content: hosted.answer, annotations: [citation] },
+        );
       if (turn.feature === 'system') messages.push({ role: 'system', content: 'Be brief from here on.' });
       const url = `data:image/png;base64,${jpeg}`;
       if (turn.text !== null)
@@ -101,9 +136,11 @@ function chatClient(): RawClient {
         (whole, choice) => merge(whole, fieldsAt(choice, Array.isArray(answer) ? 'delta' : 'message')),
         {},
       );
-      const toolCalls = fieldsIn(message['tool_calls']).map(({ index: _index, ...call }) => call);
+      const stop = textsIn(choices, 'finish_reason').join(' ');
+      const { tool_calls: written, content = null, ...others } = message;
+      const toolCalls = isCut(stop) ? [] : fieldsIn(written).map(({ index: _index, ...call }) => call);
       messages.push({
-        ...{ role: 'assistant', content: null, ...message },
+        ...{ role: 'assistant', ...others, content: content ?? (toolCalls.length > 0 ? null : '') },
         ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
       });
       calls = toolCalls.map((call) => ({
@@ -111,8 +148,6 @@ function chatClient(): RawClient {
         name: String(fieldsAt(call, 'function')['name']),
         input: JSON.parse(String(fieldsAt(call, 'function')['arguments'])) as unknown,
       }));
-      const { content } = message;
-      const stop = textsIn(choices, 'finish_reason').join(' ');
       const ids = textsIn(Array.isArray(answer) ? answer.slice(0, 1) : [answer as Fields], 'id');
       return { texts: typeof content === 'string' && content !== '' ? [content] : [], calls, stop, ids };
     },
@@ -130,6 +165,7 @@ function responsesClient(): RawClient {
           ...{ type: 'function_call_output', call_id: id },
           output: [{ type: 'input_text', text }, image],
         });
+      if (turn.feature === 'hosted') input.push({ role: 'user', content: hosted.text }, ...hostedItems);
       if (turn.feature === 'system') input.push({ role: 'developer', content: 'Be brief from here on.' });
       if (turn.text !== null)
         input.push({
@@ -149,7 +185,8 @@ function responsesClient(): RawClient {
     },
     answered: (answer) => {
       const last = Array.isArray(answer) ? fieldsAt(answer.at(-1), 'response') : (answer as Fields);
-      const output = fieldsIn(last['output']);
+      const whole = last['status'] === 'completed';
+      const output = fieldsIn(last['output']).filter(({ type }) => whole || type !== 'function_call');
       input.push(...output);
       calls = output
         .filter(({ type }) => type === 'function_call')
@@ -187,7 +224,7 @@ function blocksOf(events: readonly Fields[]): Fields[] {
   }
   for (const [at, text] of inputs) {
     const block = blocks[at];
-    if (block !== undefined && text !== '') block['input'] = JSON.parse(text) as unknown;
+    if (block !== undefined && text.endsWith('}')) block['input'] = JSON.parse(text) as unknown;
   }
   return blocks;
 }
@@ -210,6 +247,8 @@ function messagesClient(): RawClient {
         ...(turn.text === null ? [] : [{ type: 'text', text: turn.text }]),
         ...(turn.feature === 'picture' ? [{ type: 'image', source }] : []),
       ];
+      if (turn.feature === 'hosted')
+        messages.push({ role: 'user', content: hosted.text }, { role: 'assistant', content: hostedBlocks });
       messages.push({ role: 'user', content });
       const format = { type: 'json_schema', schema: documentSchema };
       const body = {
@@ -221,14 +260,15 @@ function messagesClient(): RawClient {
       return { path: '/v1/messages', body };
     },
     answered: (answer) => {
-      const content = Array.isArray(answer) ? blocksOf(answer) : fieldsIn((answer as Fields)['content']);
-      messages.push({ role: 'assistant', content });
+      const ends = Array.isArray(answer) ? answer.map((each) => fieldsAt(each, 'delta')) : [answer as Fields];
+      const stop = textsIn(ends, 'stop_reason').join(' ');
+      const blocks = Array.isArray(answer) ? blocksOf(answer) : fieldsIn((answer as Fields)['content']);
+      const content = blocks.filter(({ type }) => type !== 'tool_use' || !isCut(stop));
+      if (content.length > 0) messages.push({ role: 'assistant', content });
       calls = content
         .filter(({ type }) => type === 'tool_use')
         .map(({ id, name, input }) => ({ id: String(id), name: String(name), input }));
       const texts = content.flatMap(({ type, text }) => (type === 'text' ? [String(text)] : []));
-      const ends = Array.isArray(answer) ? answer.map((each) => fieldsAt(each, 'delta')) : [answer as Fields];
-      const stop = textsIn(ends, 'stop_reason').join(' ');
       const begun = Array.isArray(answer)
         ? answer.map((each) => fieldsAt(each, 'message'))
         : [answer as Fields];
@@ -265,6 +305,11 @@ function geminiClient(): RawClient {
         ...(turn.text === null ? [] : [{ text: turn.text }]),
         ...(turn.feature === 'picture' ? [{ inlineData }] : []),
       ];
+      if (turn.feature === 'hosted')
+        contents.push(
+          { role: 'user', parts: [{ text: hosted.text }] },
+          { role: 'model', parts: hostedParts },
+        );
       contents.push({ role: 'user', parts });
       const isStructured = turn.feature === 'structured';
       const format = { responseMimeType: 'application/json', responseJsonSchema: documentSchema };
@@ -286,7 +331,7 @@ function geminiClient(): RawClient {
         fieldsIn(each['candidates']),
       );
       const parts = joinedParts(candidates.flatMap((each) => fieldsIn(fieldsAt(each, 'content')['parts'])));
-      contents.push({ role: 'model', parts });
+      if (parts.length > 0) contents.push({ role: 'model', parts });
       calls = parts
         .filter(({ functionCall }) => isFields(functionCall))
         .map((part) => fieldsAt(part, 'functionCall'))

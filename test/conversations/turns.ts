@@ -2,9 +2,23 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fault } from '@gatehouse/test/provider-simulator/faults';
 import type { Place } from './plan.ts';
 
+type Feature =
+  | 'text'
+  | 'calls'
+  | 'results'
+  | 'picture'
+  | 'structured'
+  | 'cut'
+  | 'system'
+  | 'recall'
+  | StrangeFeature;
+
+/** Traits of histories that began elsewhere, which clients by `fetch` alone have. */
+type StrangeFeature = 'hosted' | 'empty' | 'severed';
+
 /** One request of a conversation, in no API's words. */
 export interface Turn {
-  feature: 'text' | 'calls' | 'results' | 'picture' | 'structured' | 'cut' | 'system' | 'recall';
+  feature: Feature;
   /** The user's text; null where results of tools are sent alone. */
   text: string | null;
   /** How the provider answers. */
@@ -73,6 +87,9 @@ export function resultsOf(answered: Reply['calls']): { id: string; name: string;
   return answered.map(({ id, name }, index) => ({ id, name, text: resultText(index) })).reverse();
 }
 
+/** A question and its answer by a hosted tool, which stand in the history before the turn `hosted`. */
+export const hosted = { text: 'Search for the gate.', answer: 'The gate is old, says a page.' };
+
 /** Calls in the turn `calls`, whose results come in the opposite order. */
 export const calls = [
   { name: 'look', input: { at: 'the "gate"\n', times: 2 } },
@@ -101,6 +118,9 @@ export const jpeg =
 
 const document = JSON.stringify({ colour: 'green', doors: ['east'] });
 
+/** The number of the first walk with histories that are strange. */
+export const firstStrange = 100;
+
 /** Turns of a conversation. Walks have features in another order by their numbers, and every other one calls twice. */
 export function turnsOf(walk: number): Turn[] {
   const say = (feature: Turn['feature'], text: string, fault: Fault = {}): Turn => {
@@ -118,17 +138,31 @@ export function turnsOf(walk: number): Turn[] {
     { ...say('results', ''), text: null },
   ];
   const structured = [{ ...say('structured', 'As a document.', { content: document }), expected: document }];
+  const severed: Turn = {
+    ...{ feature: 'severed', text: 'Use a tool at length.', expected: '' },
+    fault: {
+      ...{ thinking: 0, tool_rounds: 100, calls_cut: true },
+      tool_calls: [{ name: 'look', arguments: '{"at":"the ga' }],
+    },
+  };
+  const strange = [
+    [say('hosted', 'What does the page say?')],
+    [{ ...say('empty', 'Say nothing.', { content: '' }), expected: '' }],
+    ...[[severed], called, structured],
+  ];
   const cut: Turn[] = [{ feature: 'cut', text: 'A long story.', fault: { chunks: 40 }, expected: null }];
   const groups =
-    walk % 2 === 0
-      ? [
-          called,
-          [say('picture', 'A picture of it.', { thinking: 2 })],
-          structured,
-          cut,
-          [say('system', 'Another rule.')],
-        ]
-      : [called, called, structured, cut];
+    walk >= firstStrange
+      ? strange
+      : walk % 2 === 0
+        ? [
+            called,
+            [say('picture', 'A picture of it.', { thinking: 2 })],
+            structured,
+            cut,
+            [say('system', 'Another rule.')],
+          ]
+        : [called, called, structured, cut];
   const turned = groups.map((_, index) => groups[(index + walk) % groups.length] ?? []);
   return [
     say('text', 'The gate is green.'),

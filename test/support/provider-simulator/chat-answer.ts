@@ -69,7 +69,8 @@ function answerChoice(
   { index, calls }: { index: number; calls: Calls | null },
 ): AnswerChoice {
   if (calls !== null) {
-    const finishReason = calls.function === null ? 'tool_calls' : 'function_call';
+    const called = calls.function === null ? 'tool_calls' : 'function_call';
+    const finishReason = fault.calls_cut === true ? 'length' : called;
     // Call ids are unique in a response, because clients use them as keys.
     const toolCalls = calls.tools.map((call) =>
       index === 0 ? call : { ...call, id: `${call.id}_${index}` },

@@ -53,6 +53,8 @@ export interface Fault {
   input_usage?: 'start' | 'delta';
   /** Calls exactly these tools, until they have answered `tool_rounds` times. A string is sent unchanged. */
   tool_calls?: { name: string; arguments: unknown }[];
+  /** The limit of tokens ends the answer in the arguments of the last call. */
+  calls_cut?: boolean;
   /** Default: 1. */
   tool_rounds?: number;
   wrong_content_type?: boolean;
@@ -147,6 +149,7 @@ const faultChecks: { [Field in keyof Required<Fault>]: Check } = {
   cut_after_chunks: wholeNumber,
   end_without_done: flag,
   end_after_chunks: wholeNumber,
+  calls_cut: flag,
   silent: oneOf('before_headers', 'after_headers', 'mid_stream'),
   malformed: oneOf('json', 'sse'),
   error_event_after_chunks: wholeNumber,

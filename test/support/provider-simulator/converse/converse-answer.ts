@@ -33,7 +33,8 @@ export function answerConversation(
       ...{ type: 'call', id: `tooluse_${id}_${index}`, name: call.name, json: call.arguments },
     }),
   );
-  if (calls.length > 0) return { blocks: [...thinking, ...calls], stopReason: 'tool_use' };
+  const stopReason = fault.calls_cut === true ? 'max_tokens' : 'tool_use';
+  if (calls.length > 0) return { blocks: [...thinking, ...calls], stopReason };
   const wanted = textPieces(fault, () => echo({ lastUserText: lastTextIn(messages), toolAnswers: [] }));
   const limit = fault.content === undefined ? limitOf(body) : Infinity;
   const pieces = wanted.slice(0, limit);

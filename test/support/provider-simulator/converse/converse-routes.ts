@@ -60,7 +60,12 @@ function answerConverse(
     frames: () => framesOf(answer, usage, fault),
     whole: () =>
       JSON.stringify({
-        output: { message: { role: 'assistant', content: answer.blocks.map(blockOf) } },
+        output: {
+          message: {
+            role: 'assistant',
+            content: answer.blocks.map((block) => blockOf(block, fault.calls_cut === true)),
+          },
+        },
         stopReason: answer.stopReason,
         ...(fault.no_usage !== true && { usage: wireUsage(usage) }),
         metrics: { latencyMs: 1 },
@@ -84,7 +89,7 @@ function checkThinking(body: JsonObject, vendor: Vendor, signer: ThinkingSigner)
   }
 }
 
-function blockOf(block: ConverseBlock): JsonObject {
+function blockOf(block: ConverseBlock, isCut: boolean): JsonObject {
   switch (block.type) {
     case 'thinking': {
       const reasoningText = { text: block.pieces.join(''), signature: block.signature };
@@ -93,7 +98,13 @@ function blockOf(block: ConverseBlock): JsonObject {
     case 'text':
       return { text: block.pieces.join('') };
     case 'call':
-      return { toolUse: { toolUseId: block.id, name: block.name, input: JSON.parse(block.json) as unknown } };
+      return {
+        toolUse: {
+          toolUseId: block.id,
+          name: block.name,
+          input: isCut ? {} : (JSON.parse(block.json) as unknown),
+        },
+      };
   }
 }
 

@@ -79,7 +79,12 @@ function answerContent(
   const pieces = calls.length > 0 && fault.content === undefined ? [] : textPieces(fault, said);
   const shown = showsThoughts ? thoughts.map((text) => ({ text, thought: true })) : [];
   const usage = usageOf(body, contents, { pieces, calls, thoughts }, fault);
-  const last = calls.map((call) => ({ functionCall: callObject(call), thoughtSignature: signature }));
+  // A call comes whole or not at all.
+  const last = (fault.calls_cut === true ? [] : calls).map((call) => ({
+    functionCall: callObject(call),
+    thoughtSignature: signature,
+  }));
+  const stop = fault.calls_cut === true ? 'MAX_TOKENS' : 'STOP';
   const head = { modelVersion: model, responseId: id };
   const shownUsage = fault.no_usage === true ? {} : { usageMetadata: usage };
   return {
@@ -90,13 +95,13 @@ function answerContent(
     frames: () => [
       ...shown.map((thought) => frameOf('block', responseOf([thought], null, head), false)),
       ...pieces.map((text) => frameOf('content', responseOf([{ text }], null, head), false)),
-      frameOf('usage', { ...responseOf(last, 'STOP', head), ...shownUsage }, fault.no_usage !== true),
+      frameOf('usage', { ...responseOf(last, stop, head), ...shownUsage }, fault.no_usage !== true),
     ],
     whole: () => {
       const texts = pieces.length === 0 ? [] : [{ text: pieces.join('') }];
       const thought =
         showsThoughts && thoughts.length > 0 ? [{ text: thoughts.join(''), thought: true }] : [];
-      return JSON.stringify({ ...responseOf([...thought, ...texts, ...last], 'STOP', head), ...shownUsage });
+      return JSON.stringify({ ...responseOf([...thought, ...texts, ...last], stop, head), ...shownUsage });
     },
   };
 }

@@ -85,7 +85,8 @@ function answerBlocks(
   if (calls.length > 0) {
     // A model may speak before it calls a tool.
     const spoken = fault.content === undefined ? [] : textBlocks(textPieces(fault, () => ''));
-    return { blocks: [...spoken, ...calls], stopReason: 'tool_use', stopSequence: null };
+    const stopReason = fault.calls_cut === true ? 'max_tokens' : 'tool_use';
+    return { blocks: [...spoken, ...calls], stopReason, stopSequence: null };
   }
   const wanted = textPieces(fault, () => defaultText(request));
   const exact = fault.content !== undefined;

@@ -10,7 +10,7 @@ import type { AnsweredBlock, MessageAnswer } from './messages-answer.ts';
 export function messageBody(answer: MessageAnswer, fault: Fault): string {
   return JSON.stringify({
     ...messageOf(answer),
-    content: answer.blocks.map(blockOf),
+    content: answer.blocks.map((block) => blockOf(block, fault)),
     stop_reason: answer.stopReason,
     stop_sequence: answer.stopSequence,
     usage: fault.no_usage === true ? undefined : answer.usage,
@@ -92,7 +92,7 @@ function cumulative(usage: MessageUsage, fault: Fault): JsonObject {
   };
 }
 
-function blockOf(block: AnsweredBlock): JsonObject {
+function blockOf(block: AnsweredBlock, fault: Fault): JsonObject {
   switch (block.type) {
     case 'thinking':
       return { type: 'thinking', thinking: block.pieces.join(''), signature: block.signature };
@@ -101,7 +101,7 @@ function blockOf(block: AnsweredBlock): JsonObject {
     case 'text':
       return { type: 'text', text: block.pieces.join(''), citations: null };
     case 'tool_use':
-      return { ...toolUse(block), input: parsedInput(block.json) };
+      return { ...toolUse(block), input: fault.calls_cut === true ? {} : parsedInput(block.json) };
   }
 }
 

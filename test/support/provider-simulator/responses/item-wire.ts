@@ -19,7 +19,11 @@ export function itemOf(item: AnsweredItem): JsonObject {
     case 'message':
       return { ...messageItem(item), content: [textPart(item.pieces.join(''))] };
     case 'function_call':
-      return { ...callItem(item), status: 'completed', arguments: item.arguments };
+      return {
+        ...callItem(item),
+        status: item.isCut ? 'incomplete' : 'completed',
+        arguments: item.arguments,
+      };
     case 'custom_tool_call':
       return { ...callItem(item), status: 'completed', input: item.input };
     case 'compaction':

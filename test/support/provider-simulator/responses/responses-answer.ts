@@ -15,7 +15,7 @@ import { wishedCalls } from './wished-calls.ts';
 export type AnsweredItem =
   | { type: 'reasoning'; id: string; summary: string[]; encrypted: string | null }
   | { type: 'message'; id: string; pieces: string[]; complete: boolean }
-  | ({ type: 'function_call'; arguments: string } & AnsweredCall)
+  | ({ type: 'function_call'; arguments: string; isCut: boolean } & AnsweredCall)
   | ({ type: 'custom_tool_call'; input: string } & AnsweredCall)
   | { type: 'compaction'; id: string; encrypted: string };
 
@@ -69,7 +69,7 @@ export function answerResponses(
     model: fault.huge_model_bytes === undefined ? request.model : 'm'.repeat(fault.huge_model_bytes),
     asked: request.body,
     output,
-    complete: output.every((item) => item.type !== 'message' || item.complete),
+    complete: fault.calls_cut !== true && output.every((item) => item.type !== 'message' || item.complete),
     usage: responseUsage(counted, fault.usage),
   };
 }
@@ -137,7 +137,13 @@ function callsOf(request: ResponsesRequest, fault: Fault, ids: ItemIds): Answere
     const called = { call_id: ids.next('call'), name, namespace };
     return tool.kind === 'custom'
       ? { type: 'custom_tool_call', id: ids.next('ctc'), ...called, input: text }
-      : { type: 'function_call', id: ids.next('fc'), ...called, arguments: text };
+      : {
+          type: 'function_call',
+          id: ids.next('fc'),
+          ...called,
+          arguments: text,
+          isCut: fault.calls_cut === true,
+        };
   });
 }
 
