@@ -378,6 +378,10 @@ describe('a model whose provider names it by an ARN', () => {
     [{ aliases: ['sonnet', 'claude-sonnet-4-5'] }, 'claude', 405],
     [{ id: 'claude-opus-4-8', family: 'nova-pro' }, 'nova', null],
     [{}, 'other', null],
+    // InvokeModel has Anthropic's messages for Claude alone.
+    [{ api: 'messages' }, 'claude', null],
+    [{ api: 'messages', aliases: ['claude-sonnet-4-5'] }, 'claude', 405],
+    [{ api: 'messages', upstream_model: 'zai.glm-5' }, 'other', null],
     // A name of the catalogue says nothing of a model that has one of its own.
     [{ id: 'claude-opus-4-8', upstream_model: 'zai.glm-5' }, 'other', null],
   ])('has with %j the facts of %s %j', (fields, family, version) => {

@@ -313,7 +313,8 @@ function deployed(
     const api = asked === undefined || (deployments !== undefined && !others.includes(asked)) ? first : asked;
     const upstreamModel = own ?? named ?? rest.id;
     // Names behind a pattern are known one by one.
-    const family = rest.family ?? familyBehind(upstreamModel, [rest.id, ...rest.aliases]);
+    const host = { upstreamModel, api, kind: provider.kind };
+    const family = rest.family ?? familyBehind(host, [rest.id, ...rest.aliases]);
     const facts = { ...rest, family, upstreamModel };
     const reasoning = rest.reasoning ?? (isPattern(rest.id) ? undefined : factsBy(facts).reasoning);
     return [{ ...facts, api, provider, reasoning, weight, others: [], pattern: null }];

@@ -8,7 +8,9 @@ import {
   type LimitName,
   type TokenLimit,
 } from '@gatehouse/dialects/request-additions';
+import type { UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelFamilies } from '@gatehouse/dialects/model-names';
+import { traitsOf, type Provider } from './provider-schema.ts';
 
 /** The settings of a model in place of facts known by its name. */
 interface SetFacts {
@@ -81,12 +83,15 @@ export function tokenLimitOf(
 
 /**
  * The name that gives a model its facts if the provider's is an ARN that names no model: the first of the catalogue's
- * names with a known family. Undefined for any other model, and without such a name.
+ * names with a known family, else that of all models with the API at such a provider. Undefined for any other model.
  */
-export function familyBehind(upstreamModel: string, names: readonly string[]): string | undefined {
+export function familyBehind(
+  { upstreamModel, api, kind }: { upstreamModel: string; api: UpstreamApi; kind: Provider['kind'] },
+  names: readonly string[],
+): string | undefined {
   return !upstreamModel.startsWith('arn:') || isKnownFamily(upstreamModel)
     ? undefined
-    : names.find(isKnownFamily);
+    : (names.find(isKnownFamily) ?? traitsOf(kind).families?.get(api));
 }
 
 export function isKnownFamily(family: string): boolean {

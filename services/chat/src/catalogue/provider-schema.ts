@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { bedrockEmbedder, vertexTextsPerCall } from '@gatehouse/dialects/bedrock-embedders';
 import type { AnsweringModel } from '@gatehouse/dialects/dialect';
+import type { ModelFamily } from '@gatehouse/dialects/model-names';
 import type { UpstreamApi } from '@gatehouse/dialects/upstream-api';
 
 /** The providers of the operator's catalogue, each as its kind wants it. */
@@ -192,6 +193,8 @@ interface KindTraits {
   takesKeys: boolean;
   /** Whether every account reads the reasoning signatures of a vendor. */
   sharesSignatures: boolean;
+  /** The families of all models with an API, where there is one. */
+  families?: ReadonlyMap<UpstreamApi, ModelFamily>;
   /** The words of a 400 for a model whose tokens it can't count. */
   uncounted?: RegExp;
 }
@@ -214,6 +217,7 @@ const kinds = {
     embeds: (model) => bedrockEmbedder(model) !== null,
     takesKeys: true,
     sharesSignatures: true,
+    families: new Map([['messages', 'claude']]),
     uncounted: /\bcounting tokens\b|\bCountTokens\b/i,
   },
 } as const satisfies Record<Provider['kind'], KindTraits>;
