@@ -3,6 +3,7 @@ import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenLimit, ToolRewrite } from './request-additions.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
+import type { ReasoningFilter } from './marked-signatures.ts';
 import type { SignatureFormat } from './signatures-in.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
 import type { ToolEvent } from './tool-event.ts';
@@ -185,17 +186,13 @@ export interface RequestSource {
 }
 
 /** Changes of the gateway to a client's request before a provider gets it; everything else stays byte for byte. */
-export interface Rewrite {
+export interface Rewrite extends ReasoningFilter {
   /** The API of the request to the provider; absent for the client's own. */
   api?: UpstreamApi;
   /** The provider's name of the model. */
   model: string;
   /** The name by which `factsOf` knows the model, if it is not the provider's. */
   rulesName?: string | undefined;
-  /** Whether translation comes next, which reads its own marks of signatures. */
-  isTranslated?: boolean;
-  /** Filters reasoning signatures; omitted: all unmarked ones pass. */
-  keepsSignature?: (signature: unknown) => boolean;
   /** Whether the model reasons; absent where the catalogue does not know. */
   reasons?: boolean | undefined;
   /** Whether thoughts behind what the gateway changes are left out by the provider instead of refused. */

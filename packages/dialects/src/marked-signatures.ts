@@ -1,5 +1,14 @@
-import type { Rewrite } from './dialect.ts';
 import { signatureId } from './signatures-in.ts';
+
+/** The choice of reasoning that a provider gets of a client's conversation. */
+export interface ReasoningFilter {
+  /** Whether translation comes next, which reads its own marks of signatures. */
+  isTranslated?: boolean;
+  /** Filters reasoning signatures; omitted: all unmarked ones pass. */
+  keepsSignature?: (signature: unknown) => boolean;
+  /** Receives the client's names of parts that are taken out. */
+  onDropped?: (name: string) => void;
+}
 
 /**
  * The beginnings of signatures of reasoning put by translation into the API of a client. They go back to their origin
@@ -29,9 +38,6 @@ export function signatureTextIn(signature: unknown): string | null {
  * Whether a provider gets a signature of the client. Translation reads the marked ones, and keeps those of its target's
  * origin.
  */
-export function isKept(
-  signature: string,
-  { isTranslated, keepsSignature }: Pick<Rewrite, 'isTranslated' | 'keepsSignature'>,
-): boolean {
+export function isKept(signature: string, { isTranslated, keepsSignature }: ReasoningFilter): boolean {
   return isMarked(signature) ? isTranslated === true : keepsSignature?.(signature) !== false;
 }

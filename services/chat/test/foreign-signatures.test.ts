@@ -58,6 +58,8 @@ interface Api {
   ask: (model: string, signature: string, stream?: boolean) => [path: string, body: Fields];
   answer: (signature: string) => Fields;
   plain: Fields;
+  /** The name of a thought that is left out. */
+  dropped: string;
 }
 
 const question = { role: 'user', content: 'x' };
@@ -81,6 +83,7 @@ const apis: Readonly<Record<string, Api>> = {
       ],
     }),
     plain: gptAnswer,
+    dropped: 'input.reasoning',
   },
   messages: {
     ask: (model, signature, stream = false) => {
@@ -90,6 +93,7 @@ const apis: Readonly<Record<string, Api>> = {
     },
     answer: (signature) => message([{ type: 'thinking', thinking: 'hm', signature }]),
     plain: message([{ type: 'text', text: 'Four.' }]),
+    dropped: 'messages.content.thinking',
   },
   gemini: {
     ask: (model, signature, stream = false) => {
@@ -106,10 +110,11 @@ const apis: Readonly<Record<string, Api>> = {
       };
     },
     plain: flash,
+    dropped: 'contents.parts.thoughtSignature',
   },
 };
 
-describe.each(Object.entries(apis))('a signature in %s', (name, { ask, answer, plain }) => {
+describe.each(Object.entries(apis))('a signature in %s', (name, { ask, answer, plain, dropped }) => {
   const post = async (
     model: string,
     signature: string,
@@ -132,6 +137,7 @@ describe.each(Object.entries(apis))('a signature in %s', (name, { ask, answer, p
     second.answer(whole(plain));
     const response = await post(`${name}-1`, signature);
     expect(response.headers.get('x-gateway-model')).toBe(`${name}-2`);
+    expect(response.headers.get('x-gateway-ignored')).toBe(dropped);
     expect(sentTo(first)).toContain(signature);
     expect(sentTo(second)).not.toContain(signature);
   });

@@ -75,6 +75,7 @@ function removeForeign(
     if (places.length > 0) foreign.set(index, new Set(places));
   }
   if (foreign.size === 0) return;
+  rewrite.onDropped?.('messages.content.thinking');
   const isEmptied = (index: number): boolean =>
     foreign.get(index)?.size === rewrite.signatures?.get(index)?.blocks;
   const emptied = new Set([...foreign.keys()].filter(isEmptied));
@@ -92,7 +93,9 @@ function removeForeign(
   for (const { valueStart: at, valueEnd: until } of named(members, 'thinking')) {
     const { type } = Object(JSON.parse(body.toString('utf8', at, until))) as Fields;
     // Adaptive thinking takes a turn that begins without a thought.
-    if (needsOpenThoughts || type === 'enabled') edits.push({ at, until, text: '{"type":"disabled"}' });
+    if (!needsOpenThoughts && type !== 'enabled') continue;
+    edits.push({ at, until, text: '{"type":"disabled"}' });
+    rewrite.onDropped?.('thinking');
   }
 }
 

@@ -1,14 +1,14 @@
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import type { Rewrite } from '../dialect.ts';
 import { factsOf } from '../model-facts.ts';
-import { isKept } from '../marked-signatures.ts';
+import { isKept, type ReasoningFilter } from '../marked-signatures.ts';
 import { applyEdits, removeFrom, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, objectMembers, type Member } from '../wire/json-members.ts';
 import { standIn } from './content.ts';
 import { isNamed } from './fields.ts';
 import { historyOf, type HistoryPart, type PartPlace } from './history.ts';
 
-type HistoryRewrite = Pick<Rewrite, 'model' | 'rulesName' | 'isTranslated' | 'keepsSignature'>;
+type HistoryRewrite = Pick<Rewrite, 'model' | 'rulesName'> & ReasoningFilter;
 type Place = Pick<Member, 'valueStart' | 'valueEnd'>;
 
 /** Changes of one content, by the places of its parts. */
@@ -90,6 +90,7 @@ function changesOf(
       if (removes) change('removed', part);
     } else if (!part.signatures.every((signature) => isKept(signature, rewrite))) {
       change(part.isBare && removes ? 'removed' : 'signed', part);
+      rewrite.onDropped?.('contents.parts.thoughtSignature');
       if (removes) for (const thought of part.thoughts) change('removed', thought);
     }
   }

@@ -87,6 +87,8 @@ export function rewriteRequest(
   if (compacted !== undefined && input !== undefined && holdsOnly(body, input, gone))
     throw foreignCompaction(compacted);
   if (input !== undefined && gone.size > 0) removeFrom(body, input, gone, edits);
+  for (const place of gone)
+    rewrite.onDropped?.(rewrite.compactions.has(place) ? 'input.compaction' : 'input.reasoning');
   addToInput(body, members, rewrite, edits);
   const left = leaveOut(body, members, rewrite, edits);
   if (rewrite.tools !== null)

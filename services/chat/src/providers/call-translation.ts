@@ -16,7 +16,7 @@ interface TranslationOptions {
   /** See `ProviderRegistry.signatureMacs`. */
   macs: Hasher;
   sealSummary?: ((summary: string) => string) | undefined;
-  summarises?: boolean;
+  translatesOwn?: boolean;
   /** Betas of Anthropic's API sent with the call. */
   betas?: readonly string[];
   /** The only account to read the signatures of the call's thoughts: the one of its key. */
@@ -27,8 +27,8 @@ interface TranslationOptions {
 
 /**
  * Translates a call of a model if its provider has another API than the client; null where both have the same.
- * `sealSummary`: for a request answered by the summary of its conversation. `summarises`: whether the model writes this
- * in the client's API, too.
+ * `sealSummary`: for a request answered by the summary of its conversation. `translatesOwn`:
+ * whether a model with the client's API is translated, too.
  */
 export function translationFor(
   client: ApiName,
@@ -36,14 +36,14 @@ export function translationFor(
   {
     macs,
     sealSummary,
-    summarises = false,
+    translatesOwn = false,
     betas = [],
     account = () => null,
     record,
     reasoningFill,
   }: TranslationOptions,
 ): Translation | null {
-  if (client === model.api && !summarises) return null;
+  if (client === model.api && !translatesOwn) return null;
   const facts = {
     get account(): string | null {
       return account();

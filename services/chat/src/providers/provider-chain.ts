@@ -126,7 +126,7 @@ export class ProviderChain {
       if (isUnknownName(failure, target.chain[index - 1], model)) break;
       const repeats = new Repeats(model.provider.max_retries);
       while (this.#isWorthACall(index)) {
-        const outcome = await this.#attempt(model);
+        const outcome = this.#refusals.reported(await this.#attempt(model));
         if (repeats.mends(() => this.#isMendedAfter(outcome, model))) continue;
         if (outcome instanceof AppError) {
           refusal ??= outcome;
@@ -159,8 +159,9 @@ export class ProviderChain {
     if (request.operation !== 'chat') return null;
     const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
-    const options = { macs, sealSummary, summarises: this.#summaries.has(model), account, record };
-    const { reasoningFill } = this.#refusals;
+    const { reasoningFill, translates } = this.#refusals;
+    const translatesOwn = translates || this.#summaries.has(model);
+    const options = { macs, sealSummary, translatesOwn, account, record };
     return translationFor(api, model, { ...options, reasoningFill, betas: this.#betas.of(model, true) });
   }
 
@@ -235,6 +236,7 @@ export class ProviderChain {
     const { unpricedTools } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
     const taken = translation === null ? takenDefaults(model, this.#options) : null;
+    const left = new Set<string>();
     const write = (): Pieces =>
       source.rewritten({
         api: translation === null ? model.api : api,
@@ -243,7 +245,8 @@ export class ProviderChain {
         rulesName: model.family,
         reasons: model.reasoning,
         ...providers.signaturesFor(model, rotation, this.#options),
-        ...(this.#refusals.leavesReasoning && { keepsSignature: () => false }),
+        onDropped: (name) => left.add(name),
+        ...(this.#refusals.leavesReasoning && { keepsSignature: () => false, onDropped: () => undefined }),
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
@@ -254,13 +257,12 @@ export class ProviderChain {
         withoutTools: new Set(unpricedTools(model).flatMap(({ billed }) => billed ?? [])),
       });
     if (translation !== null) {
-      const { signal } = this.#options.receiver;
-      const written = { source, write, signal };
+      const written = { source, write, signal: this.#options.receiver.signal };
       return translatedRequest(translation, written, { tenantId, isStream: request.stream, thoughts });
     }
     source.copied(0);
     const body = await orRefusal(write);
-    return body instanceof AppError ? body : { body, ignored: taken?.ignored ?? [] };
+    return body instanceof AppError ? body : { body, ignored: [...left, ...(taken?.ignored ?? [])] };
   }
 
   /** Makes the call, with one key after the other where the provider has several. */

@@ -1,8 +1,11 @@
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
+import type { RequestHead } from '@gatehouse/dialects/dialect';
 import type { ReasoningFill } from '@gatehouse/dialects/translation/api';
+import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import { factsBy } from '../catalogue/facts-by.ts';
+import type { Target } from '../catalogue/target.ts';
 import { fieldsAt, nameOf } from './kinds/hosted-fields.ts';
 import { allBetas } from './kinds/hosted-messages.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -32,12 +35,16 @@ const demand = /\breasoning_content\b/;
 
 /** Reasoning of the request, as its name in `x-gateway-ignored`. */
 const reasoningName = 'reasoning';
+/** The request as its client wrote it, which a model with the client's API does not take. */
+const formName = 'form';
 
 export interface RefusalsOptions {
   /** The API of the client; null for a request of which hints and betas alone can be left out. */
   api: ApiName | null;
   tenantId: string;
   providers: Pick<ProviderRegistry, 'get' | 'refused'>;
+  request?: Pick<RequestHead, 'operation' | 'compaction'>;
+  target?: Pick<Target, 'chain'>;
 }
 
 /**
@@ -50,6 +57,8 @@ export class Refusals {
   /** Names refused by the model in this run. */
   #newNames: readonly string[] = [];
   #names: ReadonlySet<string> = new Set();
+  /** The refusal of the request as its client wrote it. */
+  #asWritten: ProviderFailure | null = null;
 
   constructor(options: RefusalsOptions) {
     this.#options = options;
@@ -78,6 +87,17 @@ export class Refusals {
     return this.#names.has(reasoningName);
   }
 
+  /** Whether the attempt translates the request although the model has its client's API. */
+  get translates(): boolean {
+    return this.#names.has(formName);
+  }
+
+  /** An outcome for the client. Its own API's words stay where no translation has helped. */
+  reported<Outcome>(outcome: Outcome): Outcome | ProviderFailure {
+    const isRefused = outcome instanceof AppError || wordsOf(outcome) !== null;
+    return this.translates && isRefused && this.#asWritten !== null ? this.#asWritten : outcome;
+  }
+
   /** Whether the outcome of an attempt refuses what the attempt had. The next one lacks it. */
   isNeededAfter(outcome: unknown, model: Model): boolean {
     const words = wordsOf(outcome);
@@ -93,8 +113,23 @@ export class Refusals {
         ? [reasoningName].filter(isNew)
         : [];
     providers.refused.add(model, tenantId, forms);
-    this.#newNames = [...this.#newNames, ...forms, ...unread];
-    return forms.length + unread.length > 0;
+    const causes = [...forms, ...unread];
+    const all = causes.length > 0 ? causes : this.#form(outcome, model);
+    this.#newNames = [...this.#newNames, ...all];
+    return all.length > 0;
+  }
+
+  /**
+   * A fallback with the client's API gets the request as it was written for another model, and may lack forms that this
+   * one has, such as system texts in the middle, or adaptive thinking.
+   */
+  #form(outcome: unknown, model: Model): string[] {
+    const { api, request, target } = this.#options;
+    if (request?.operation !== 'chat' || request.compaction !== undefined || model.api !== api) return [];
+    if (!(outcome instanceof ProviderFailure) || outcome.details.status !== 400) return [];
+    if (this.translates || target?.chain[0] === model) return [];
+    this.#asWritten = outcome;
+    return [formName];
   }
 
   /** The next way to fill in reasoning. */
