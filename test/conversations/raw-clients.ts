@@ -277,14 +277,14 @@ function messagesClient(): RawClient {
   };
 }
 
-/** Parts of an answer, with texts that follow each other as one. */
+/** Parts of an answer, with texts that follow each other as one, which may be signed at its first piece. */
 function joinedParts(parts: readonly Fields[]): Fields[] {
   const joined: Fields[] = [];
   for (const part of parts) {
     const last = joined.at(-1);
-    const isText = (each: Fields | undefined): boolean =>
-      typeof each?.['text'] === 'string' && each['thoughtSignature'] === undefined;
-    const follows = isText(last) && isText(part) && last?.['thought'] === part['thought'];
+    const isText = (each: Fields | undefined): boolean => typeof each?.['text'] === 'string';
+    const isPlain = isText(part) && part['thoughtSignature'] === undefined;
+    const follows = isText(last) && isPlain && last?.['thought'] === part['thought'];
     if (follows && last !== undefined) last['text'] = `${String(last['text'])}${String(part['text'])}`;
     else joined.push({ ...part });
   }

@@ -22,6 +22,9 @@ export const maxWaitingChars = 4 * 1024 * 1024;
 /** An answer with more reasoning beside it, or with more pieces of it, goes on without. */
 export const maxReasoningChars = 1024 * 1024;
 export const maxReasoningParts = 1_000;
+/** The same for reasoning in the signatures of an answer in Google's API, beside its own text, and for each of them. */
+export const maxSignedBytes = 512 * 1024;
+export const maxSignatureChars = 2 * 1024 * 1024;
 /** The beginning of a stream is held up to this size; beyond it no other provider answers. */
 export const maxHeadBytes = 64 * 1024;
 

@@ -5,8 +5,7 @@ import type { ReasoningSignature } from '../translation/conversation.ts';
 import { textOf } from '../translation/fields.ts';
 import type { StreamEvent } from '../translation/stream-events.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import { callIn } from './content.ts';
-import { readSignature } from './content-reader.ts';
+import { callIn, ownSignature } from './content.ts';
 import { memberIn } from './fields.ts';
 
 /**
@@ -19,7 +18,7 @@ export class AnswerPartReader {
   #behind: ReasoningSignature | null = null;
 
   read(part: Fields, source: JsonSource | null): StreamEvent[] {
-    const signature = readSignature(part);
+    const signature = ownSignature(part);
     const call = callIn(part);
     if (call !== null)
       return this.#call(call, memberIn(source, 'functionCall')?.textOf('args') ?? '{}', signature);

@@ -1,14 +1,14 @@
 import { functionCall } from '../translation/call-ids.ts';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { isKeepAlive, isSigned } from './content.ts';
-import { isNamed, memberIn, valueOf } from './fields.ts';
+import { isKeepAlive, ownSignature } from './content.ts';
+import { isNamed, memberIn } from './fields.ts';
 import {
   type CallPart,
   type MediaPart,
   type Part,
   type ResultPart,
-  type ReasoningSignature,
   type TextPart,
+  type ThinkingPart,
   type Turn,
 } from '../translation/conversation.ts';
 import { textIn, textOf } from '../translation/fields.ts';
@@ -17,7 +17,7 @@ import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { foreignFile, hostedParts } from '../translation/hosted-history.ts';
 import { dataSource, mediaPart } from '../translation/media.ts';
 import { usualType } from '../file-types.ts';
-import { readMarked } from '../translation/signatures.ts';
+import { readMarked, readMarkedThoughts } from '../translation/signatures.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 
 /** `DroppedFields.members` of an object with names in either spelling. `names`: in camelCase. */
@@ -115,12 +115,13 @@ function withPieces(parts: readonly Part[], pieces: WeakSet<Part>): Part[] {
 
 /**
  * Adds a part of the model. SDKs store each piece of a streamed turn as a content. Pieces of a thought have no signature:
- * it comes with the last one, or with the part behind them. Pieces of a text may be white space alone.
+ * it comes with the last one, or with the part behind them, which may have the text as well. Pieces of a text may be
+ * white space alone.
  */
 function addPart(parts: Part[], part: Part, pieces: WeakSet<Part>): void {
   const last = parts.at(-1);
   if (part.kind === 'thinking' && last?.kind === 'thinking' && last.signature === null)
-    parts.splice(-1, 1, { ...part, text: last.text + part.text });
+    parts.splice(-1, 1, part.isWhole === true ? part : { ...part, text: last.text + part.text });
   else if (part.kind === 'text' && last?.kind === 'text' && pieces.has(last) && pieces.has(part)) {
     const joined = { ...last, text: last.text + part.text };
     pieces.add(joined);
@@ -181,10 +182,9 @@ function partsOf(list: unknown, { at, source, dropped, calls }: PartsPosition): 
   }
   const part = membersOf(list, { path: '', names: partNames, dropped });
   if (isKeepAlive(Object(list) as Fields)) return [];
-  const signature = readSignature(part);
+  const before: Part[] = thoughtsOf(part);
   const { text, functionCall: call, functionResponse: result } = part;
-  if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), signature }];
-  const before: Part[] = signature === null ? [] : [{ kind: 'thinking', text: '', signature }];
+  if (part.thought === true) return before;
   if (call !== undefined)
     return [...before, callOf(call, memberIn(source, 'functionCall'), { calls, dropped })];
   if (result !== undefined)
@@ -194,11 +194,14 @@ function partsOf(list: unknown, { at, source, dropped, calls }: PartsPosition): 
   return [...before, ...mediaOf(part, at, dropped)];
 }
 
-/** A signature in a part; Google's own has no mark. */
-export function readSignature(part: Fields): ReasoningSignature | null {
-  const text = textOf(valueOf(part, 'thoughtSignature'));
-  if (!isSigned(part)) return null;
-  return readMarked(text) ?? { origin: 'google', text, isRedacted: false };
+/** The thoughts of a part's signature; Google's own has no mark. A signature without their texts has the part's. */
+function thoughtsOf(part: GivenPart): ThinkingPart[] {
+  const signed = ownSignature(part);
+  const whole = signed === null ? null : readMarkedThoughts(signed.text);
+  if (whole !== null) return whole.map((thought) => ({ kind: 'thinking', ...thought, isWhole: true }));
+  const text = part.thought === true ? textOf(part.text) : '';
+  if (signed === null) return part.thought === true ? [{ kind: 'thinking', text, signature: null }] : [];
+  return [{ kind: 'thinking', text, signature: readMarked(signed.text) ?? signed }];
 }
 
 function callOf(

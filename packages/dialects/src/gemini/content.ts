@@ -2,6 +2,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isText } from '../file-types.ts';
 import { objectIn, objectsIn, valueOf } from './fields.ts';
 import { textOf } from '../translation/fields.ts';
+import type { ReasoningSignature } from '../translation/conversation.ts';
 
 /** Contents: a role, and parts. Newer kinds of parts count as nothing. */
 
@@ -56,6 +57,12 @@ const standIns = new Set([standIn, 'context_engineering_is_the_way_to_go']);
 export function isSigned(part: Fields): boolean {
   const signature = textOf(valueOf(part, 'thoughtSignature'));
   return signature !== '' && !standIns.has(signature);
+}
+
+/** The signature of a part by Google: one without a mark; null without any. */
+export function ownSignature(part: Fields): ReasoningSignature | null {
+  if (!isSigned(part)) return null;
+  return { origin: 'google', text: textOf(valueOf(part, 'thoughtSignature')), isRedacted: false };
 }
 
 /**

@@ -2,15 +2,17 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { Usage } from '../usage/usage.ts';
 import type { Stop } from '../translation/answer.ts';
 import { writeJson } from '../wire/json-text.ts';
-import type { ReasoningSignature } from '../translation/conversation.ts';
 import type { EventWriter, OpenPart, WrittenEvent } from '../translation/stream-events.ts';
-import { callPart, finishReasons, signatureOf, writeUsage } from './response.ts';
+import { keepAlivePart } from './content.ts';
+import { HeldThoughts } from './held-thoughts.ts';
+import { callPart, finishReasons, writeUsage } from './response.ts';
 import { maxBuiltChars } from '../bounds.ts';
 
 /** Writes the frames of Gemini. */
 export class GeminiWriter implements EventWriter {
   #head: Fields = {};
   #open: OpenPart | null = null;
+  readonly #thoughts = new HeldThoughts();
   #pieces: string[] = [];
   #chars = 0;
   #usage: Usage | null = null;
@@ -29,8 +31,8 @@ export class GeminiWriter implements EventWriter {
       case 'delta':
         return this.#delta(event.text);
       case 'close':
-        if (event.isCut === true) this.#open = null;
-        return this.#close(event.signature);
+        if (this.#open?.kind === 'thinking') this.#thoughts.end(event.signature);
+        return this.#close(event.isCut === true);
       case 'usage':
         this.#usage = event.usage;
         return [];
@@ -38,7 +40,7 @@ export class GeminiWriter implements EventWriter {
         this.#stop = event.stop;
         return [];
       case 'end':
-        return [this.#frame([{ text: '' }], finishReasons[this.#stop.reason])];
+        return [this.#frame([this.#thoughts.signed(keepAlivePart)], finishReasons[this.#stop.reason])];
     }
   }
 
@@ -46,8 +48,9 @@ export class GeminiWriter implements EventWriter {
     switch (this.#open?.kind) {
       case 'text':
       case 'refusal':
-        return [this.#frame([{ text }])];
+        return text === '' ? [] : [this.#frame([this.#thoughts.signed({ text })])];
       case 'thinking':
+        this.#thoughts.add(text);
         return [this.#frame([{ text, thought: true }])];
       case 'call':
         this.#pieces.push(text);
@@ -59,15 +62,13 @@ export class GeminiWriter implements EventWriter {
     }
   }
 
-  #close(signature: ReasoningSignature | null): Buffer[] {
+  /** Only calls are written at their end. */
+  #close(isCut: boolean): Buffer[] {
     const part = this.#open;
     this.#open = null;
-    if (part?.kind === 'call')
-      return [
-        this.#frame([callPart({ id: part.id, name: part.name, argumentsText: this.#pieces.join('') })]),
-      ];
-    const isSigned = part?.kind === 'thinking' && signature !== null;
-    return isSigned ? [this.#frame([{ text: '', thought: true, ...signatureOf(signature) }])] : [];
+    if (part?.kind !== 'call' || isCut) return [];
+    const call = callPart({ id: part.id, name: part.name, argumentsText: this.#pieces.join('') });
+    return [this.#frame([this.#thoughts.signed(call)])];
   }
 
   #frame(parts: readonly Fields[], finishReason?: string): Buffer {

@@ -15,12 +15,11 @@ import {
 import type { ModelFacts } from '../translation/api.ts';
 import { textIn, textOf } from '../translation/fields.ts';
 import { writeJson, type JsonSource } from '../wire/json-text.ts';
-import { type ReasoningSignature } from '../translation/conversation.ts';
 import { inputOf } from '../anthropic-messages/content-writer.ts';
-import { markedBytes } from '../translation/signatures.ts';
 import { answerPartsOf } from './answer-parts.ts';
-import { callIn, partsText, spokenText } from './content.ts';
+import { callIn, keepAlivePart, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './errors.ts';
+import { HeldThoughts } from './held-thoughts.ts';
 import { metadataNames, searchCalls, searchesIn } from './grounding.ts';
 import { hasFinished, isBlocked } from './stream.ts';
 import { memberIn, objectIn, objectsIn, valueOf } from './fields.ts';
@@ -154,7 +153,7 @@ export const finishReasons: Readonly<Record<StopReason, string>> = {
 
 /** See `ClientFormat`. */
 export function writeAnswer({ id, model, parts, stop, usage }: Answer): string {
-  const content = { role: 'model', parts: parts.flatMap(writtenPart) };
+  const content = { role: 'model', parts: writtenParts(parts) };
   return writeJson({
     candidates: [{ content, finishReason: finishReasons[stop.reason], index: 0 }],
     ...(usage !== null && { usageMetadata: writeUsage(usage) }),
@@ -162,20 +161,24 @@ export function writeAnswer({ id, model, parts, stop, usage }: Answer): string {
   });
 }
 
-function writtenPart(part: AnswerPart): Fields[] {
+function writtenParts(parts: readonly AnswerPart[]): Fields[] {
+  const thoughts = new HeldThoughts();
+  const written = parts.flatMap((part) => writtenPart(part, thoughts));
+  return thoughts.isEmpty ? written : [...written, thoughts.signed(keepAlivePart)];
+}
+
+function writtenPart(part: AnswerPart, thoughts: HeldThoughts): Fields[] {
   switch (part.kind) {
     case 'text':
     case 'refusal':
-      return part.text === '' ? [] : [{ text: part.text }];
+      return part.text === '' ? [] : [thoughts.signed({ text: part.text })];
     case 'thinking':
-      return [{ text: part.text, thought: true, ...signatureOf(part.signature) }];
+      thoughts.add(part.text);
+      thoughts.end(part.signature);
+      return part.text === '' ? [] : [{ text: part.text, thought: true }];
     case 'call':
-      return [callPart(part)];
+      return [thoughts.signed(callPart(part))];
   }
-}
-
-export function signatureOf(signature: ReasoningSignature | null): Fields {
-  return signature === null ? {} : { thoughtSignature: markedBytes(signature) };
 }
 
 export function callPart({

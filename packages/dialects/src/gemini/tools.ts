@@ -9,7 +9,8 @@ import { JoinedAnswers } from '../joined-answers.ts';
 import { latestReport, sumReports } from '../usage/reported-usage.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import type { ToolEvent } from '../tool-event.ts';
-import { callIn, calledName, isKeepAlive, isSigned, partsOf } from './content.ts';
+import { isMarked } from '../marked-signatures.ts';
+import { callIn, calledName, isBlank, isKeepAlive, isSigned, partsOf } from './content.ts';
 import { memberIn, objectIn, objectsIn } from './fields.ts';
 import { frameOf, hasFinished, isBlocked, responseIn } from './stream.ts';
 import { textOf } from '../translation/fields.ts';
@@ -125,7 +126,7 @@ export class PartsBuilder {
       const last = this.#parts.at(-1);
       const isPlain = typeof text === 'string' && isPlainText(part);
       this.#count(part, isPlain ? text.length : JSON.stringify(part).length);
-      if (isPlain && last !== undefined && isPlainText(last) && last['thought'] === part['thought'])
+      if (isPlain && last !== undefined && goesOn(last) && last['thought'] === part['thought'])
         last['text'] = String(last['text']) + text;
       else this.#parts.push({ ...part });
       if (this.#parts.length > maxParts) throw new Error('the answer has too many parts');
@@ -160,6 +161,11 @@ function isPlainText(part: Fields): boolean {
   );
 }
 
+/** Translation signs a text at its first piece. */
+function goesOn({ thoughtSignature, ...part }: Fields): boolean {
+  return (thoughtSignature === undefined || isMarked(thoughtSignature)) && isPlainText(part);
+}
+
 export class ContentToolAnswers extends JoinedAnswers {
   protected override readonly usageName = 'usageMetadata';
 
@@ -184,11 +190,34 @@ export class ContentToolAnswers extends JoinedAnswers {
   }
 }
 
-/** A candidate without calls of the gateway's tools; the same if it has no call of them. */
-export function withoutOwn(candidate: Fields, isOwn: (name: string) => boolean): Fields {
+/** The thoughts before a call of the gateway, as translation has signed them. */
+interface OwnThoughts {
+  signature: unknown;
+}
+
+/**
+ * A candidate without calls of the gateway's tools; the same if it has no call of them. The thoughts before one belong
+ * to the next call.
+ */
+export function withoutOwn(
+  candidate: Fields,
+  isOwn: (name: string) => boolean,
+  ownThoughts: OwnThoughts = { signature: undefined },
+): Fields {
   const parts = partsOf(candidate['content']);
-  const clientParts = parts.filter((part) => !isOwn(calledName(part)));
-  if (clientParts.length === parts.length) return candidate;
+  const clientParts = parts.flatMap((part) => {
+    const { thoughtSignature } = part;
+    if (isOwn(calledName(part))) {
+      if (isMarked(thoughtSignature)) ownThoughts.signature = thoughtSignature;
+      return [];
+    }
+    if (ownThoughts.signature === undefined || callIn(part) === null) return [part];
+    const signed = { thoughtSignature: ownThoughts.signature, ...part };
+    ownThoughts.signature = undefined;
+    return [signed];
+  });
+  if (clientParts.length === parts.length && clientParts.every((part, index) => part === parts[index]))
+    return candidate;
   return { ...candidate, content: { ...(candidate['content'] as Fields), parts: clientParts } };
 }
 
@@ -207,6 +236,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
   #parts = new PartsBuilder();
   /** Whether a call of the gateway was left out of the answer under way. */
   #hasOwn = false;
+  #ownThoughts: OwnThoughts = { signature: undefined };
   /** Why the answer under way stopped. */
   #reason: unknown;
   /** The usage of the calls before, and of the one under way. */
@@ -228,6 +258,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     this.#isFirst = false;
     this.#parts = new PartsBuilder();
     this.#hasOwn = false;
+    this.#ownThoughts = { signature: undefined };
     this.#reason = undefined;
     this.#usage = {};
     this.#held = [];
@@ -258,7 +289,9 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     const candidates = listOf(response['candidates']);
     const [first] = candidates.filter(isFields);
     this.#parts.add(partsOf(first?.['content']));
-    const clientCandidates = candidates.map((each) => (isFields(each) ? withoutOwn(each, this.isOwn) : each));
+    const clientCandidates = candidates.map((each) =>
+      isFields(each) ? withoutOwn(each, this.isOwn, this.#ownThoughts) : each,
+    );
     const isSame = clientCandidates.every((each, index) => each === candidates[index]);
     this.#hasOwn ||= !isSame;
     const clientFrame = this.#clientFrame(frame, response, isSame ? null : clientCandidates);
@@ -314,8 +347,6 @@ function withoutEnd(response: Fields): Fields {
 /** Whether a candidate has a part for the client. */
 function hasOutput(response: Fields): boolean {
   return listOf(response['candidates']).some(
-    (candidate) =>
-      isFields(candidate) &&
-      partsOf(candidate['content']).some((part) => part['text'] !== '' || Object.keys(part).length > 1),
+    (candidate) => isFields(candidate) && partsOf(candidate['content']).some((part) => !isBlank(part)),
   );
 }

@@ -78,6 +78,8 @@ export interface ThinkingPart {
   kind: 'thinking';
   text: string;
   signature: ReasoningSignature | null;
+  /** Whether its text came with its signature, in place of the pieces before it. */
+  isWhole?: true;
 }
 
 /** A signature of a thought, or the thought itself in encrypted form. It goes back to its origin or nowhere. */

@@ -4,7 +4,14 @@ import { KeyRing, newKeyRing, type Hasher } from '@gatehouse/secrets/key-ring';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import type { ReasoningSignature } from './conversation.ts';
 import { isMarked } from '../marked-signatures.ts';
-import { checkedTurns, markedBytes, markedSignature, readMarked, withMac } from './signatures.ts';
+import {
+  checkedTurns,
+  markedSignature,
+  markedThoughts,
+  readMarked,
+  readMarkedThoughts,
+  withMac,
+} from './signatures.ts';
 
 const [first, second] = [newKeyRing('k.1'), newKeyRing('k.2')];
 const of = (ring: string, tenant: string): Hasher => KeyRing.parse(ring).hasher(tenant);
@@ -37,14 +44,13 @@ describe('a marked signature', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const made = { ...signature, text };
-        const bytes = markedBytes(withMac(made, macs));
-        expect(Buffer.from(bytes, 'base64').toString('base64')).toBe(bytes);
+        const bytes = Buffer.from(markedSignature(withMac(made, macs))).toString('base64');
         expect(isMarked(bytes)).toBe(true);
         expect(read(bytes)).toEqual(made);
         expect(read(bytes.replaceAll('+', '-').replaceAll('/', '_'))).toEqual(made);
       }),
     );
-    expect(() => read(markedBytes(withMac(signature, macs)), of(first, 'b'))).toThrow(refused);
+    expect(() => read(Buffer.from(sent).toString('base64'), of(first, 'b'))).toThrow(refused);
   });
 
   it('of another tenant is refused', () => {
@@ -75,5 +81,39 @@ describe('a marked signature', () => {
 
   it('is no signature of a provider', () => {
     expect(readMarked('EqQBCgIYAhIM1gbcDa9GJwZA2b3h')).toBeNull();
+  });
+});
+
+describe('thoughts in one signature', () => {
+  const thoughts = [
+    { text: 'I see “it”\n', signature: withMac(signature, macs) },
+    { text: '', signature: withMac({ origin: 'anthropic', text: 'ZGF0YQ', isRedacted: true }, macs) },
+  ];
+  const bytes = markedThoughts(thoughts);
+  const changedTo = (marked: string): string =>
+    Buffer.from(`gatehouse.thoughts.${marked}`).toString('base64');
+  const isRefused = (encoded: string): boolean =>
+    (readMarkedThoughts(encoded) ?? []).some(({ signature: { mac } }) => mac === '');
+
+  it('are read with their texts, in either alphabet of base64', () => {
+    expect(isMarked(bytes)).toBe(true);
+    expect(Buffer.from(bytes, 'base64').toString('base64')).toBe(bytes);
+    expect(readMarkedThoughts(bytes)).toEqual(thoughts);
+    expect(readMarkedThoughts(bytes.replaceAll('+', '-').replaceAll('/', '_'))).toEqual(thoughts);
+  });
+
+  it('are no other signature', () => {
+    expect(readMarkedThoughts(sent)).toBeNull();
+    expect(readMarkedThoughts('EqQBCgIYAhIM1gbcDa9GJwZA2b3h')).toBeNull();
+  });
+
+  it.each([
+    ['no JSON', changedTo('[["a"')],
+    ['no thoughts', changedTo('[]')],
+    ['no texts', changedTo('[[1,2]]')],
+    ['a signature of a provider', changedTo('[["a","b"]]')],
+    ['more than any answer has', changedTo(`[["${'a'.repeat(2 * 1024 * 1024)}","b"]]`)],
+  ])('are refused with %s', (_name, encoded) => {
+    expect(isRefused(encoded)).toBe(true);
   });
 });

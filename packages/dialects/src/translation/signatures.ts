@@ -4,7 +4,8 @@ import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { isMarked, signatureMark } from '../marked-signatures.ts';
 import type { Part, ReasoningSignature, Turn } from './conversation.ts';
-import { maxOriginChars } from '../bounds.ts';
+import type { SignedThought } from './signed-reasoning.ts';
+import { maxOriginChars, maxSignatureChars } from '../bounds.ts';
 
 /**
  * Signatures of reasoning in the dialects of clients. A translated one is marked with its origin, so it goes back to no
@@ -21,21 +22,58 @@ export function markedSignature({ origin, text, isRedacted, mac }: ReasoningSign
   return `${signatureMark}${origin}${hash}.${isRedacted ? 'r' : 't'}.${text}`;
 }
 
-/** A marked signature in base64, as Google's API has it. */
-export function markedBytes(signature: ReasoningSignature): string {
-  return Buffer.from(markedSignature(signature)).toString('base64');
-}
-
 /** The signature in a marked text, as it is or in base64, which is not checked yet; null for any other. */
 export function readMarked(encoded: string): ReasoningSignature | null {
-  if (!isMarked(encoded)) return null;
+  return isMarked(encoded) ? signatureIn(markedText(encoded)) : null;
+}
+
+function markedText(encoded: string): string {
   const marked = CutTexts.uncut(encoded);
-  const text = marked.startsWith(signatureMark) ? marked : Buffer.from(marked, 'base64').toString('utf8');
+  return marked.startsWith(signatureMark) ? marked : Buffer.from(marked, 'base64').toString('utf8');
+}
+
+function signatureIn(text: string): ReasoningSignature {
   const [begin, origin, hash, kind] = mark.exec(text) ?? [];
-  if (begin === undefined || origin === undefined)
-    return { origin: '', text: '', isRedacted: false, mac: '' };
+  if (begin === undefined || origin === undefined) return changed;
   const mac = hash?.replaceAll('%2E', '.') ?? null;
   return { origin, text: text.slice(begin.length), isRedacted: kind === 'r', mac };
+}
+
+/** A mark that fails the check. */
+const changed: ReasoningSignature = { origin: '', text: '', isRedacted: false, mac: '' };
+
+/** The beginning of a mark for thoughts with their texts. */
+const thoughtsMark = `${signatureMark}thoughts.`;
+
+/**
+ * Thoughts as one signature in base64: JSON of each one's text and marked signature. Google's API has one signature in
+ * a part, and clients such as Gemini CLI send no thought back.
+ */
+export function markedThoughts(thoughts: readonly SignedThought[]): string {
+  const pairs = thoughts.map(({ text, signature }) => [text, markedSignature(signature)]);
+  return Buffer.from(thoughtsMark + JSON.stringify(pairs)).toString('base64');
+}
+
+/** The thoughts of a signature by `markedThoughts`, which are not checked yet; null for any other. */
+export function readMarkedThoughts(encoded: string): SignedThought[] | null {
+  if (!isMarked(encoded)) return null;
+  const marked = markedText(encoded);
+  if (!marked.startsWith(thoughtsMark)) return null;
+  const pairs = encoded.length > maxSignatureChars ? null : pairsIn(marked.slice(thoughtsMark.length));
+  if (pairs === null) return [{ text: '', signature: changed }];
+  return pairs.map(([text, signature]) => ({ text, signature: signatureIn(signature) }));
+}
+
+/** Null for a text that was changed. */
+function pairsIn(json: string): [string, string][] | null {
+  try {
+    const pairs: unknown = JSON.parse(json);
+    const isPair = (each: unknown): each is [string, string] =>
+      Array.isArray(each) && each.length === 2 && each.every((text) => typeof text === 'string');
+    return Array.isArray(pairs) && pairs.length > 0 && pairs.every(isPair) ? pairs : null;
+  } catch {
+    return null;
+  }
 }
 
 /** A signature for a client, with its mark. */

@@ -9,9 +9,12 @@ import { maxReasoningChars, maxReasoningParts } from '../bounds.ts';
  * tool behind it, and goes back to its origin in front of this call.
  */
 
-export interface SignedReasoning {
+export interface SignedThought {
   text: string;
   signature: ReasoningSignature;
+}
+
+export interface SignedReasoning extends SignedThought {
   /** Whether it came before any text of its message. */
   isFirst: boolean;
 }
