@@ -280,8 +280,16 @@ const openai: readonly FactsRow[] = [
   },
 ];
 
+const whatsNewIn36 = 'https://ai.google.dev/gemini-api/docs/generate-content/whats-new-gemini-3.6';
+
 /** Google's models. */
 const gemini: readonly FactsRow[] = [
+  {
+    ...{ family: 'gemini', from: 400, names: /hydrogen/ },
+    facts: { thinkingSize: { by: 'effort', words: ['low', 'medium', 'high', 'xhigh'] } },
+    source: 'https://docs.cloud.google.com/gemini-enterprise-agent-platform/models/guides/gemini-4-hydrogen',
+    read: '2026-11-30',
+  },
   {
     // Pro models and all of Gemini 4 refuse `minimal`.
     ...{ family: 'gemini', from: 300, names: /-pro|gemini-[4-9]/ },
@@ -289,9 +297,16 @@ const gemini: readonly FactsRow[] = [
     ...{ source: 'https://ai.google.dev/gemini-api/docs/thinking', read: day },
   },
   {
-    ...{ family: 'gemini', from: 400, names: /hydrogen/ },
+    // Google ignores temperature, topP and topK since these, and has announced to refuse them. Some clients have seen
+    // it (https://github.com/Zoo-Code-Org/Zoo-Code/issues/1052).
+    ...{ family: 'gemini', from: 306 },
     facts: { sampling: 'none' },
-    ...{ source: 'https://github.com/iyulab/ironhive/releases/tag/v0.78.0', read: day },
+    ...{ source: whatsNewIn36, read: '2026-11-30' },
+  },
+  {
+    ...{ family: 'gemini', from: 305, names: /flash-lite/ },
+    facts: { sampling: 'none' },
+    ...{ source: whatsNewIn36, read: '2026-11-30' },
   },
   {
     ...{ family: 'gemini', from: 305 },

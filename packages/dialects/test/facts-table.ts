@@ -25,7 +25,8 @@ const names = [
     'gpt-5.6',
   ],
   ...['gpt-6-luna', 'gpt-6-astra', 'gemini-2.5-flash', 'gemini-2.5-flash-lite', 'gemini-2.5-pro'],
-  ...['gemini-3-flash', 'gemini-3-pro', 'gemini-3.5-flash', 'gemini-4-hydrogen'],
+  ...['gemini-3-flash', 'gemini-3-pro', 'gemini-3.5-flash', 'gemini-3.6-flash'],
+  ...['gemini-4-argon', 'gemini-4-hydrogen'],
   ...['kimi-k2.5', 'deepseek-v4', 'grok-4.1', 'grok-4.3', 'grok-4.5', 'nova-pro'],
 ];
 

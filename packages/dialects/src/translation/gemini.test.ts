@@ -204,10 +204,23 @@ describe('a request for a model of Gemini', () => {
     ['gemini-3.1-pro', { reasoning_effort: 'minimal' }, { thinkingLevel: 'low' }, true],
     ['gemini-3.8-flash', { reasoning_effort: 'none' }, { thinkingLevel: 'minimal' }, true],
     ['gemini-4-hydrogen', { reasoning_effort: 'minimal' }, { thinkingLevel: 'low' }, true],
+    ['gemini-4-hydrogen', { reasoning_effort: 'xhigh' }, { thinkingLevel: 'xhigh' }, false],
+    ['gemini-4-carbon', { reasoning_effort: 'xhigh' }, { thinkingLevel: 'high' }, true],
   ])('of %s with %j has the nearest thinking', async (name, asked, config, isNamed) => {
     const { body, ignored } = await fromChat({ messages: ask, ...asked }, { name });
     expect(body['generationConfig']).toMatchObject({ thinkingConfig: config });
     expect(ignored).toEqual(isNamed ? ['reasoning_effort'] : []);
+  });
+
+  it.each([
+    ['gemini-3.5-flash', true],
+    ['gemini-3.5-flash-lite', false],
+    ['gemini-3.6-flash', false],
+    ['gemini-4-argon', false],
+  ])('has sampling where the model %s takes it', async (name, isTaken) => {
+    const { body, ignored } = await fromChat({ messages: ask, temperature: 0.2, top_p: 0.9 }, { name });
+    expect(body['generationConfig'] ?? {}).toEqual(isTaken ? { temperature: 0.2, topP: 0.9 } : {});
+    expect(ignored).toEqual(isTaken ? [] : ['temperature', 'top_p']);
   });
 
   it('raises a budget below the least one, and says so', async () => {
@@ -222,7 +235,7 @@ describe('a request for a model of Gemini', () => {
 
   it('has no penalties where the newest models refuse them', async () => {
     const request = { messages: ask, temperature: 0.5, presence_penalty: 0.5 };
-    const { body, ignored } = await fromChat(request, third);
+    const { body, ignored } = await fromChat(request, { name: 'gemini-3.5-flash' });
     expect([body['generationConfig'], ignored]).toEqual([{ temperature: 0.5 }, ['presence_penalty']]);
   });
 });
