@@ -275,24 +275,6 @@ describe('whole answers of a turn with tools', () => {
     expect(JSON.parse(String(answers.shown))).toEqual(response([said('done')], usageOf(10, 6)));
   });
 
-  it('show the thoughts before a call of the gateway at the next call', () => {
-    const marked = (of: string): Fields => ({ thoughtSignature: `gatehouse.${of}` });
-    const calls = [callOf('own_a', {}, marked('a')), callOf('b'), callOf('c')];
-    const answers = new ContentToolAnswers(isOwn);
-    answers.add(response([said('x'), ...calls]));
-    const shown = [said('x'), { ...callOf('b'), ...marked('a') }, callOf('c')];
-    expect(JSON.parse(String(answers.shown))).toEqual(response(shown));
-    // Another thought stands before this one, and Google's own signatures belong to their calls.
-    for (const [own, its] of [
-      [marked('a'), marked('b')],
-      [signed, {}],
-    ]) {
-      const others = new ContentToolAnswers(isOwn);
-      others.add(response([callOf('own_a', {}, own), callOf('b', {}, its)]));
-      expect(JSON.parse(String(others.shown))).toEqual(response([callOf('b', {}, its)]));
-    }
-  });
-
   it('stay as they are without a call of the gateway', () => {
     const answers = new ContentToolAnswers(isOwn);
     answers.add(response([callOf('theirs')]));
@@ -354,33 +336,6 @@ describe('streamed answers of a turn with tools', () => {
     expect(built(shown)).toEqual(
       response([thought, said('Let me see.It is 4.'), callOf('theirs', { n: 4 })], usageOf(10, 6)),
     );
-  });
-
-  it('show the thoughts before a call of the gateway at the next call of its answer', () => {
-    const marked = { thoughtSignature: 'gatehouse.a' };
-    const own = callOf('own_a', {}, marked);
-    const end = [{ text: '', thought: true }];
-    const { shown } = streamed(
-      [...framesFor(response([thought, own])).slice(0, -1), frameOf(response(end))],
-      [...framesFor(response([own, callOf('b')])).slice(0, -1), frameOf(response(end))],
-    );
-    expect(built(shown)).toMatchObject({
-      candidates: [{ content: { parts: [thought, { ...callOf('b'), ...marked }] } }],
-    });
-    expect(finishes(shown)).toEqual(['STOP']);
-    expect(shown.filter((frame) => frame.includes('"text":""'))).toHaveLength(1);
-  });
-
-  it('join the pieces of a text that translation has signed at its first', () => {
-    const first = { text: 'a', thoughtSignature: 'gatehouse.a' };
-    const frames = [first, said('b'), { ...said('c'), ...signed }, said('d')].map((each) =>
-      frameOf({ candidates: [{ index: 0, content: { parts: [each] } }] }),
-    );
-    expect(built([...frames, frameOf(response([]))])).toMatchObject({
-      candidates: [
-        { content: { parts: [{ ...first, text: 'ab' }, { ...said('c'), ...signed }, said('d')] } },
-      ],
-    });
   });
 
   it('show the text beside a call in a last frame, once, and usage that grows', () => {
