@@ -15,16 +15,26 @@ export function partsText(parts: readonly Fields[]): string {
   return parts.map(partText).join('');
 }
 
+/** Members of parts, and their own members with a cost in tokens. */
+const textMembers = [
+  ['functionCall', 'name', 'args'],
+  ['functionResponse', 'name', 'response'],
+  ['executableCode', 'code'],
+  ['codeExecutionResult', 'output'],
+] as const;
+
 function partText(part: Fields): string {
-  const { text } = part;
-  if (typeof text === 'string') return text;
-  const call = objectIn(part, 'functionCall');
-  const result = objectIn(part, 'functionResponse');
-  const texts = [
-    ...[call['name'], call['args'], result['name'], result['response']],
-    ...[objectIn(part, 'executableCode')['code'], objectIn(part, 'codeExecutionResult')['output']],
-  ];
-  return texts.map((value) => (isFields(value) ? JSON.stringify(value) : textOf(value))).join('');
+  if (typeof part['text'] === 'string') return part['text'];
+  let all = '';
+  for (const [name, ...inner] of textMembers) {
+    const member = valueOf(part, name);
+    if (!isFields(member)) continue;
+    for (const each of inner) {
+      const value = member[each];
+      all += isFields(value) ? JSON.stringify(value) : textOf(value);
+    }
+  }
+  return all;
 }
 
 /** The texts of parts for a reader: all but thoughts. */

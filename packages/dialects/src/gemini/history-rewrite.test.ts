@@ -228,3 +228,25 @@ it('is valid JSON in any history, with a stand-in or signature on each first cal
     { numRuns: 500 },
   );
 });
+
+describe('contents with more parts than any conversation has', () => {
+  const many = <Element>(element: Element): Element[] => Array<Element>(50_000).fill(element);
+  const read = (operation: 'chat' | 'embeddings', fields: object): unknown =>
+    readRequest(operation, Buffer.from(JSON.stringify(fields)), fields, { model: 'm', stream: false });
+
+  it.each([
+    ['contents', [[{}, ...many({})]]],
+    ['parts', [[{ role: 'user', parts: many({}) }]]],
+    ['parts of results', [[{ parts: [{ functionResponse: { parts: many({}) } }] }]]],
+    ['parts in the other spelling', [[{ parts: [{ function_response: { parts: many({}) } }] }]]],
+  ])('are refused: %s', (_what, [contents]) => {
+    expect(() => read('chat', { contents })).toThrow('more than 50000 parts');
+  });
+
+  it('are refused beside each other, and for vectors', () => {
+    const half = { parts: many({}).slice(0, 24_999) };
+    expect(() => read('chat', { contents: [half, half] })).not.toThrow();
+    expect(() => read('chat', { contents: [half, half, {}] })).toThrow('more than 50000 parts');
+    expect(() => read('embeddings', { content: { parts: many({}) } })).toThrow('more than 50000 parts');
+  });
+});

@@ -1,5 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
-import type { Fields } from '@gatehouse/kit/fields';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { CompletionRequest, Operation, RequestInPath, RequestSource } from '../dialect.ts';
 import { kindOf, missing, objectOf, wrongType, type FieldTypes } from '../request-fields.ts';
 import { checkFields, objectIn, valueOf } from './fields.ts';
@@ -11,7 +11,7 @@ import type { Member } from '../wire/json-members.ts';
 import { named } from './history-rewrite.ts';
 import { renameModel, rewriteRequest, type HistoryRewrite } from './request-rewrite.ts';
 import { Pieces } from '../wire/pieces.ts';
-import { maxInputs } from '../bounds.ts';
+import { maxElements, maxInputs } from '../bounds.ts';
 
 /**
  * Types of the fields of a request for content. Only types are checked; the provider checks values, and other fields pass
@@ -88,8 +88,9 @@ function checkModel(model: string): void {
 }
 
 function checkEmbeddings(fields: Fields, isBatch: boolean): void {
+  const parts = new PartCount();
   if (!isBatch) {
-    checkEmbedding(fields, '');
+    checkEmbedding(fields, '', parts);
     return;
   }
   checkFields(fields, { requests: ['array', 'object'] });
@@ -103,14 +104,14 @@ function checkEmbeddings(fields: Fields, isBatch: boolean): void {
   for (const [index, request] of all.entries()) {
     const path = `requests[${index}]`;
     if (kindOf(request) !== 'object') throw wrongType(path, ['object']);
-    checkEmbedding(request as Fields, `${path}.`);
+    checkEmbedding(request as Fields, `${path}.`, parts);
   }
 }
 
-function checkEmbedding(fields: Fields, path: string): void {
+function checkEmbedding(fields: Fields, path: string, parts: PartCount): void {
   checkFields(fields, embeddingTypes, path);
   if ((fields['content'] ?? null) === null) throw missing(`${path}content`);
-  checkParts(fields['content'] as Fields, `${path}content`);
+  parts.add(fields['content'] as Fields, `${path}content`);
 }
 
 function checkContents(contents: unknown): void {
@@ -118,18 +119,42 @@ function checkContents(contents: unknown): void {
   const all = Array.isArray(contents) ? contents : [contents];
   if (all.length === 0)
     throw new AppError('invalid_value', 'contents must not be empty.', { param: 'contents' });
+  const parts = new PartCount();
   for (const [index, content] of all.entries()) {
     const path = `contents[${index}]`;
     if (kindOf(content) !== 'object') throw wrongType(path, ['object']);
     const role = (content as Fields)['role'] ?? '';
     if (typeof role !== 'string') throw wrongType(`${path}.role`, ['string']);
-    checkParts(content as Fields, path);
+    parts.add(content as Fields, path);
   }
 }
 
-function checkParts(content: Fields, path: string): void {
-  const parts = valueOf(content, 'parts') ?? [];
-  if (typeof parts !== 'object') throw wrongType(`${path}.parts`, ['array']);
+/** Counts contents with their parts, and those in results of tools: readers walk through all of them at once. */
+class PartCount {
+  #count = 0;
+
+  /** Throws for parts of another type, and for more than any conversation has. */
+  add(content: Fields, path: string): void {
+    const parts = valueOf(content, 'parts') ?? [];
+    if (typeof parts !== 'object') throw wrongType(`${path}.parts`, ['array']);
+    this.#add(1 + sizeOf(parts));
+    for (const part of listOf(parts)) {
+      const result = isFields(part) ? valueOf(part, 'functionResponse') : undefined;
+      if (isFields(result)) this.#add(sizeOf(valueOf(result, 'parts')));
+    }
+  }
+
+  #add(count: number): void {
+    this.#count += count;
+    if (this.#count > maxElements)
+      throw new AppError('invalid_value', `The contents have more than ${maxElements} parts.`, {
+        param: 'contents',
+      });
+  }
+}
+
+function sizeOf(list: unknown): number {
+  return Array.isArray(list) ? list.length : 0;
 }
 
 const wholeName = 'generateContentRequest';
