@@ -1,4 +1,4 @@
-import type { ModelVersion } from './model-names.ts';
+import type { ModelFamily, ModelVersion } from './model-names.ts';
 import type { LimitName } from './request-additions.ts';
 import type { Effort } from './translation/conversation.ts';
 
@@ -52,4 +52,19 @@ export interface KnownFacts extends ModelVersion {
   context1m: Readonly<Record<'anthropic' | 'bedrock', 'native' | 'beta' | 'none'>>;
   /** The name of the limit of tokens in chat completions at any host; null where the host decides. */
   limitField: LimitName | null;
+}
+
+/** Facts of some models of a family. */
+export interface FactsRow {
+  family: ModelFamily;
+  /** The first and the last version; absent for all from the one, or up to the other. Both absent: also without a version. */
+  from?: number;
+  to?: number;
+  /** Plain names, where not all of the versions are meant. */
+  names?: RegExp;
+  facts: Partial<Omit<KnownFacts, keyof ModelVersion>>;
+  /** A public page with the rule. */
+  source: string;
+  /** The day on which the page was read. */
+  read: string;
 }

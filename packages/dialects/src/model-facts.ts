@@ -1,8 +1,8 @@
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import { maxKnownNames, maxOriginChars } from './bounds.ts';
-import type { KnownFacts } from './known-facts.ts';
+import type { FactsRow, KnownFacts } from './known-facts.ts';
 import { plainName, versionOf, type ModelFamily, type ModelVersion } from './model-names.ts';
-import { defaults, rows, type FactsRow } from './model-rows.ts';
+import { defaults, rows } from './model-rows.ts';
 import type { LimitName } from './request-additions.ts';
 
 /** Settings of the operator over the facts known by the name. */
