@@ -100,6 +100,7 @@ it('ids of items are left out where they say nothing, and nothing else', () => {
     { id: 'msg_2', role: 'user', content: 'Go on.' },
     { type: 'reasoning', summary: [], encrypted_content: 'gAA', id: 'item_1' },
     { id: 'fc_1', type: 'custom_tool_call', call_id: 'c1', name: 'p', input: 'x' },
+    { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAA' },
     { type: 'item_reference', id: 'msg_1' },
     { type: 'web_search_call', id: 'ws_1', status: 'completed' },
     'odd',

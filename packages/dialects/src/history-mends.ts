@@ -94,10 +94,15 @@ class MendedHistory {
     this.#roleBefore = role;
     if (this.#mends.has('roles.developer') && role === 'developer') this.#replace(members, 'role', 'system');
     const type = this.#textOf(members, 'type') ?? (role === null ? null : 'message');
-    if (this.#mends.has('items.ids') && plainItems.has(type))
+    if (this.#mends.has('items.ids') && plainItems.has(type) && !this.#isOwnReasoning(members, type))
       removeMembers(members, new Set(['id']), this.edits);
     if (this.#mends.has('calls.signatures')) this.#sign(members);
     if (this.#ids !== null) yield* this.#callIds(members, this.#ids);
+  }
+
+  /** OpenAI's reasoning is checked by its id, and refused without it at Azure. */
+  #isOwnReasoning(members: readonly Member[], type: unknown): boolean {
+    return type === 'reasoning' && /^rs_[\w-]{1,61}$/.test(this.#textOf(members, 'id') ?? '');
   }
 
   /** Ids in a message or an item, and in its calls or blocks. */

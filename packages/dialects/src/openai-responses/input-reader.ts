@@ -1,3 +1,4 @@
+import { withItemId } from './item-ids.ts';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type {
   CallPart,
@@ -144,7 +145,10 @@ export function callOf({ type, call_id: callId, name, namespace, arguments: text
 export function thinkingParts(item: Fields): ThinkingPart[] {
   const text = thoughtText(item);
   const encrypted = textOf(item['encrypted_content']);
-  const unmarked = encrypted === '' ? null : { origin: 'openai', text: encrypted, isRedacted: false };
+  const unmarked =
+    encrypted === ''
+      ? null
+      : { origin: 'openai', text: withItemId(item['id'], encrypted), isRedacted: false };
   const signature = readMarked(encrypted) ?? unmarked;
   return text === '' && signature === null ? [] : [{ kind: 'thinking', text, signature }];
 }

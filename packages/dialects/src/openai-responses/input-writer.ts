@@ -1,3 +1,4 @@
+import { encryptedOf } from './item-ids.ts';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DeferredText } from '../wire/json-text.ts';
@@ -57,8 +58,7 @@ function itemOf(part: Part, dropped: DroppedFields): Fields[] | null {
       const { text, signature } = part;
       if (signature?.origin !== 'openai') return [];
       const summary = text === '' ? [] : [{ type: 'summary_text', text }];
-      // Encrypted content is good for the id of its item alone, or without an id. Other APIs have no place for the id.
-      return [{ type: 'reasoning', summary, encrypted_content: signature.text }];
+      return [{ type: 'reasoning', summary, ...encryptedOf(signature.text) }];
     }
     default:
       return null;

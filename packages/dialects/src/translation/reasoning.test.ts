@@ -253,14 +253,14 @@ describe('encrypted thoughts of one account for a client of messages', () => {
     ['a whole answer', whole],
     ['a stream', stream],
   ])('go back to it, and to no other one: %s', async (_name, answered) => {
-    const [signature] = /gatehouse\.openai=one:k:[\w-]+\.t\.enc-1/.exec(await answered()) ?? [];
+    const [signature] = /gatehouse\.openai=one:k:[\w-]+\.t\.rs_1:enc-1/.exec(await answered()) ?? [];
     const thought = { type: 'thinking', thinking: '', signature };
     const messages = [{ role: 'assistant', content: [thought, { type: 'text', text: 'x' }] }, ...ask];
     const sentTo = async (account: string): Promise<string> => {
       const body = Buffer.from(JSON.stringify({ messages, max_tokens: 9 }));
       return (await at(account).request(Pieces.from(body), { tenantId: null })).body.toString();
     };
-    expect(await sentTo('one')).toContain('"encrypted_content":"enc-1"');
+    expect(await sentTo('one')).toContain('"id":"rs_1","encrypted_content":"enc-1"');
     expect(await sentTo('two')).not.toContain('enc-1');
   });
 });
