@@ -65,6 +65,8 @@ it.each([
   expect(new CallBetas(target, {}, true).of(model, false)).toEqual([binding]);
   const reference = { index: 0, content: 'x' };
   expect(new CallBetas({ ...target, reference }, {}, false).of(model, false)).toEqual([binding]);
+  // Without the beta, translation leaves out the thoughts instead.
+  expect(own.of(model, true, new Set([binding]))).toEqual([]);
   // Neither runs the check.
   for (const older of ['claude-opus-5', 'claude-mythos-5-1']) {
     const unbound = modelAt(provider, { upstream_model: older, api: 'messages' });

@@ -14,6 +14,8 @@ const hosts: ReadonlyMap<string, 'anthropic' | 'bedrock'> = new Map([
   ['bedrock', 'bedrock'],
 ]);
 
+const nothing: ReadonlySet<string> = new Set();
+
 /** The betas of Anthropic's API for the calls of one request. */
 export class CallBetas {
   readonly #target: Target;
@@ -27,11 +29,15 @@ export class CallBetas {
     this.#isChanged = hasTools || addedTexts(target).length > 0;
   }
 
-  /** Those needed beside the client's. `isTranslated`: whether the gateway writes the whole conversation. */
-  of(model: Model, isTranslated: boolean): string[] {
+  /**
+   * Those needed beside the client's, but for what the model has refused. `isTranslated`: whether the gateway writes the
+   * whole conversation.
+   */
+  of(model: Model, isTranslated: boolean, refused: ReadonlySet<string> = nothing): string[] {
     if (factsBy(model).family !== 'claude' || !hosts.has(model.provider.kind)) return [];
     const isLong = this.#context(model) === 'beta';
-    return [...(isLong ? [longBeta] : []), ...(this.binds(model, isTranslated) ? [bindingBeta] : [])];
+    const needed = [...(isLong ? [longBeta] : []), ...(this.binds(model, isTranslated) ? [bindingBeta] : [])];
+    return needed.filter((beta) => !refused.has(beta));
   }
 
   /** Whether thoughts behind what the gateway writes or changes are to be left out instead of refused. */

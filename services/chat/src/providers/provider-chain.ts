@@ -159,10 +159,11 @@ export class ProviderChain {
     if (request.operation !== 'chat') return null;
     const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
-    const { reasoningFill, translates } = this.#refusals;
+    const { reasoningFill, translates, names } = this.#refusals;
     const translatesOwn = translates || this.#summaries.has(model);
-    const options = { macs, sealSummary, translatesOwn, account, record };
-    return translationFor(api, model, { ...options, reasoningFill, betas: this.#betas.of(model, true) });
+    const betas = this.#betas.of(model, true, names);
+    const options = { macs, sealSummary, translatesOwn, account, record, reasoningFill, betas };
+    return translationFor(api, model, options);
   }
 
   #isNative(model: Model): boolean {
