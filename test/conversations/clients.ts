@@ -1,6 +1,6 @@
 import { dialectNames, type DialectName } from '@gatehouse/contract/dialects';
 import type { Client, ClientKind, Line, Transport } from './client.ts';
-import { rawClients } from './raw-clients.ts';
+import { geminiCli, rawClients, type RawClient } from './raw-clients.ts';
 import { overFetch } from './raw-transport.ts';
 import { aiSdkClient } from './sdk/ai-sdk.ts';
 import { anthropicTransport } from './sdk/anthropic.ts';
@@ -15,7 +15,7 @@ export const rawKinds: readonly ClientKind[] = dialectNames.map((dialect) => ({
   open: (line) => clientOf(dialect, overFetch(line), line),
 }));
 
-/** The official SDK of each dialect, which reads the answers and, Google's, stores the history. */
+/** The official SDK of each dialect, which reads the answers and, Google's, stores the history; and Gemini CLI. */
 export const sdkKinds: readonly ClientKind[] = [
   { name: 'openai chat', dialect: 'chat', open: (line) => clientOf('chat', openAiTransport(line), line) },
   {
@@ -29,6 +29,11 @@ export const sdkKinds: readonly ClientKind[] = [
     open: (line) => clientOf('messages', anthropicTransport(line), line),
   },
   { name: 'google', dialect: 'gemini', open: (line) => clientOf('gemini', googleTransport(line), line) },
+  {
+    name: 'Gemini CLI',
+    dialect: 'gemini',
+    open: (line) => clientFor(geminiCli(), overFetch(line), line),
+  },
   ...dialectNames.map((dialect): ClientKind => ({
     name: `AI SDK ${dialect}`,
     dialect,
@@ -41,8 +46,11 @@ export const sdkKinds: readonly ClientKind[] = [
   })),
 ];
 
-function clientOf(dialect: DialectName, transport: Transport, { stream }: Line): Client {
-  const conversation = rawClients[dialect]();
+function clientOf(dialect: DialectName, transport: Transport, line: Line): Client {
+  return clientFor(rawClients[dialect](), transport, line);
+}
+
+function clientFor(conversation: RawClient, transport: Transport, { stream }: Line): Client {
   return {
     say: async (turn, place) =>
       conversation.answered(await transport(conversation.request(turn, place, stream))),

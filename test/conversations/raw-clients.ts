@@ -291,7 +291,19 @@ function joinedParts(parts: readonly Fields[]): Fields[] {
   return joined.filter(({ text, thoughtSignature }) => text !== '' || thoughtSignature !== undefined);
 }
 
-function geminiClient(): RawClient {
+/** Parts as Gemini CLI stores them: without thoughts, and with the name of a call in its id. */
+function storedByGeminiCli(parts: readonly Fields[]): Fields[] {
+  return parts
+    .filter(({ thought }) => thought !== true)
+    .map((part) => {
+      const { functionCall: call } = part;
+      if (!isFields(call) || typeof call['id'] !== 'string') return part;
+      return { ...part, functionCall: { ...call, id: `${String(call['name'])}__${call['id']}` } };
+    });
+}
+
+/** `stored`: the parts of an answer for the next request. */
+function geminiClient(stored = (parts: Fields[]): Fields[] => parts): RawClient {
   const contents: Fields[] = [];
   let calls: Reply['calls'] = [];
   return {
@@ -330,7 +342,8 @@ function geminiClient(): RawClient {
       const candidates = (Array.isArray(answer) ? answer : [answer]).flatMap((each: Fields) =>
         fieldsIn(each['candidates']),
       );
-      const parts = joinedParts(candidates.flatMap((each) => fieldsIn(fieldsAt(each, 'content')['parts'])));
+      const pieces = candidates.flatMap((each) => fieldsIn(fieldsAt(each, 'content')['parts']));
+      const parts = stored(joinedParts(pieces));
       if (parts.length > 0) contents.push({ role: 'model', parts });
       calls = parts
         .filter(({ functionCall }) => isFields(functionCall))
@@ -353,3 +366,6 @@ export const rawClients: Readonly<Record<DialectName, () => RawClient>> = {
   messages: messagesClient,
   gemini: geminiClient,
 };
+
+/** A new conversation of Gemini CLI. */
+export const geminiCli = (): RawClient => geminiClient(storedByGeminiCli);
