@@ -128,9 +128,11 @@ function responseOf(parts: readonly JsonObject[], finishReason: string | null, h
   return { candidates: [{ content, ...(finishReason !== null && { finishReason }), index: 0 }], ...head };
 }
 
+/** SDKs store the calls of a streamed step as contents of their own. */
 function checkSignatures(contents: readonly JsonObject[]): void {
-  const newest = contents.filter(({ role }) => role === 'model').at(-1);
-  const [call] = objectsIn(newest?.['parts']).filter((part) => isObject(part['functionCall']));
+  const end = contents.findLastIndex(({ role }) => role === 'model') + 1;
+  const start = contents.slice(0, end).findLastIndex(({ role }) => role !== 'model') + 1;
+  const [call] = partsOf(contents.slice(start, end)).filter((part) => isObject(part['functionCall']));
   if (call !== undefined && typeof call['thoughtSignature'] !== 'string')
     throw new RefusedRequest('Function call is missing a thought_signature in functionCall parts.');
 }
