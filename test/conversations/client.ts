@@ -26,5 +26,7 @@ export interface Client {
 export interface ClientKind {
   name: string;
   dialect: DialectName;
+  /** Whether it sends the fields of its dialect as they are in `raw-clients.ts`. */
+  isRaw?: true;
   open: (line: Line) => Client;
 }

@@ -12,6 +12,7 @@ import { openAiTransport } from './sdk/openai.ts';
 export const rawKinds: readonly ClientKind[] = dialectNames.map((dialect) => ({
   name: dialect,
   dialect,
+  isRaw: true,
   open: (line) => clientOf(dialect, overFetch(line), line),
 }));
 

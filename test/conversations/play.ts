@@ -1,8 +1,9 @@
 import { dialectNames } from '@gatehouse/contract/dialects';
 import type { ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import type { Client, ClientKind } from './client.ts';
+import { ignoredNames } from './ignored.ts';
 import { places, type Place, type Walk } from './plan.ts';
-import { calls, hosted, resultText, turnsOf, type Reply, type Turn } from './turns.ts';
+import { calls, firstStrange, hosted, resultText, turnsOf, type Reply, type Turn } from './turns.ts';
 
 /** A conversation to play: its client, and where each of its turns goes. */
 export interface Conversation {
@@ -27,11 +28,14 @@ export interface Stage {
 export async function play(stage: Stage, conversation: Conversation): Promise<string | null> {
   const { number, walk, stream } = conversation;
   const sent: string[] = [];
+  let ignored = '';
   const client = conversation.client.open({
     ...{ url: stage.url, key: stage.key, stream },
     fetch: async (input, init) => {
       sent.push(typeof init?.body === 'string' ? init.body : '');
-      return (stage.fetch ?? fetch)(input, init);
+      const response = await (stage.fetch ?? fetch)(input, init);
+      ignored = response.headers.get('x-gateway-ignored') ?? '';
+      return response;
     },
   });
   const played: Played = { texts: [], ids: [] };
@@ -40,7 +44,10 @@ export async function play(stage: Stage, conversation: Conversation): Promise<st
     const turn = turns[index];
     if (turn === undefined) throw new Error('a walk is longer than its turns');
     const place = isHole(conversation.client, walked) ? (substitute ?? walked) : walked;
-    const problem = await playTurn(stage, { client, turn, place, played });
+    const hasHints = conversation.client.isRaw === true && number < firstStrange;
+    const problem =
+      (await playTurn(stage, { client, turn, place, played })) ??
+      (hasHints ? problemOfIgnored(ignored, ignoredNames(turn, place, conversation.client.dialect)) : null);
     if (problem !== null)
       return `${nameOf(conversation, index)}, ${turn.feature}: ${problem}\n  client: ${sent.at(-1) ?? ''}`;
   }
@@ -99,6 +106,13 @@ async function playTurn({ simulator, fetch: repeating }: Stage, { client, turn, 
   if (turn.expected !== null && turn.expected !== '') played.texts.push(turn.expected);
   if (problem === null) return null;
   return `${problem}\n  provider: ${sent[0]?.path ?? ''} ${bodies.join('\n  again: ')}\n  answer: ${JSON.stringify(reply)}`;
+}
+
+function problemOfIgnored(ignored: string, expected: readonly string[]): string | null {
+  const names = ignored.split(', ').toSorted().join(', ');
+  return names === expected.join(', ')
+    ? null
+    : `the header names "${names}" instead of "${expected.join(', ')}"`;
 }
 
 function problemOfBodies(bodies: readonly string[], { texts }: Played): string | null {

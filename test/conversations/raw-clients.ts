@@ -4,6 +4,7 @@ import type { Place } from './plan.ts';
 import {
   chatEffort,
   documentSchema,
+  forcesCall,
   hosted,
   jpeg,
   limitOf,
@@ -124,6 +125,7 @@ function chatClient(): RawClient {
         tools: [{ type: 'function', function: look }],
         ...(stream && { stream_options: { include_usage: true } }),
         ...(effort !== null && { reasoning_effort: effort }),
+        ...(turn.isForced === true && { tool_choice: 'required' }),
         ...(turn.feature === 'structured' && { response_format: { type: 'json_schema', json_schema } }),
       };
       return { path: '/v1/chat/completions', body };
@@ -179,6 +181,7 @@ function responsesClient(): RawClient {
         ...{ max_output_tokens: limitOf(turn), include: ['reasoning.encrypted_content'] },
         tools: [{ type: 'function', ...look }],
         ...(wantsThoughts(turn) && { reasoning: { effort: 'high', summary: 'auto' } }),
+        ...(turn.isForced === true && { tool_choice: 'required' }),
         ...(turn.feature === 'structured' && { text: { format } }),
       };
       return { path: '/v1/responses', body };
@@ -204,7 +207,8 @@ function responsesClient(): RawClient {
 }
 
 /** The fields by which a client of Anthropic's, which knows the model's rules, has it think. */
-function thinkingFor(place: Place): Fields {
+function thinkingFor(turn: Turn, place: Place): Fields {
+  if (place.api === 'messages' && forcesCall(turn, place, 'messages')) return {};
   if (place.api !== 'messages' || place.thinks === 'effort')
     return { thinking: { type: 'adaptive' }, output_config: { effort: 'high' } };
   return { thinking: { type: 'enabled', budget_tokens: 1_024 } };
@@ -254,7 +258,8 @@ function messagesClient(): RawClient {
       const body = {
         ...{ model: place.model, system, messages: [...messages], max_tokens: limitOf(turn), stream },
         tools: [{ name: 'look', description: 'Looks at a place.', input_schema: lookSchema }],
-        ...(wantsThoughts(turn) && thinkingFor(place)),
+        ...(wantsThoughts(turn) && thinkingFor(turn, place)),
+        ...(forcesCall(turn, place, 'messages') && { tool_choice: { type: 'any' } }),
         ...(turn.feature === 'structured' && { output_config: { format } }),
       };
       return { path: '/v1/messages', body };
@@ -329,6 +334,7 @@ function geminiClient(stored = (parts: Fields[]): Fields[] => parts): RawClient 
       const body = {
         ...{ systemInstruction: { parts: [{ text: system }] }, contents: [...contents] },
         ...(!isStructured && { tools: [{ functionDeclarations: [look] }] }),
+        ...(turn.isForced === true && { toolConfig: { functionCallingConfig: { mode: 'ANY' } } }),
         generationConfig: {
           maxOutputTokens: limitOf(turn),
           ...(wantsThoughts(turn) && { thinkingConfig: thinkingConfigFor(place.model) }),

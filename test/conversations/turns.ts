@@ -19,6 +19,8 @@ type StrangeFeature = 'hosted' | 'empty' | 'severed';
 /** One request of a conversation, in no API's words. */
 export interface Turn {
   feature: Feature;
+  /** Whether the client has the model call a tool, whatever it thinks of it. */
+  isForced?: true;
   /** The user's text; null where results of tools are sent alone. */
   text: string | null;
   /** How the provider answers. */
@@ -45,6 +47,14 @@ export function chatEffort(turn: Turn, { api, thinks }: Place): 'high' | 'none' 
   if (api === 'chat' && thinks === 'never') return 'none';
   return wantsThoughts(turn) && (api !== 'chat' || thinks !== false) ? 'high' : null;
 }
+
+/** Whether a client forces a call: newest models of Anthropic refuse it, as a client of Anthropic's API knows. */
+export function forcesCall({ isForced }: Turn, { api, model }: Place, dialect: DialectName): boolean {
+  return isForced === true && !(api === dialect && refusesForcedCalls.test(model));
+}
+
+/** Claude that chooses its calls itself (https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5). */
+export const refusesForcedCalls = /opus-5-5/;
 
 /** The type that a client says of the picture: OpenAI takes a wrong one, Anthropic and Google refuse it. */
 export function pictureType(dialect: DialectName): string {
@@ -98,18 +108,18 @@ export const calls = [
 
 /** Arguments of `calls`, as a schema. */
 export const lookSchema = {
-  type: 'object',
+  type: 'object' as const,
   properties: { at: { type: 'string', description: 'A place.' }, times: { type: 'integer' } },
   required: ['at'],
-  additionalProperties: false,
+  additionalProperties: false as const,
 };
 
 /** The document of the turn `structured`. */
 export const documentSchema = {
-  type: 'object',
+  type: 'object' as const,
   properties: { colour: { type: 'string' }, doors: { type: 'array', items: { type: 'string' } } },
-  required: ['colour', 'doors'],
-  additionalProperties: false,
+  required: ['colour' as const, 'doors' as const],
+  additionalProperties: false as const,
 };
 
 /** A picture of a byte, as JPEG. */
@@ -121,7 +131,14 @@ const document = JSON.stringify({ colour: 'green', doors: ['east'] });
 /** The number of the first walk with histories that are strange. */
 export const firstStrange = 100;
 
-/** Turns of a conversation. Walks have features in another order by their numbers, and every other one calls twice. */
+function forced(turn: Turn): Turn {
+  return turn.feature === 'calls' ? { ...turn, isForced: true } : turn;
+}
+
+/**
+ * Turns of a conversation. Walks have features in another order by their numbers, and every other one calls twice, the
+ * second time because it is forced to.
+ */
 export function turnsOf(walk: number): Turn[] {
   const say = (feature: Turn['feature'], text: string, fault: Fault = {}): Turn => {
     const expected = `The answer to ${feature}.`;
@@ -162,7 +179,7 @@ export function turnsOf(walk: number): Turn[] {
             cut,
             [say('system', 'Another rule.')],
           ]
-        : [called, called, structured, cut];
+        : [called, called.map(forced), structured, cut];
   const turned = groups.map((_, index) => groups[(index + walk) % groups.length] ?? []);
   return [
     say('text', 'The gate is green.'),

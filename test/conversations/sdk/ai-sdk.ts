@@ -16,6 +16,7 @@ import type { Client, Line } from '../client.ts';
 import type { Place } from '../plan.ts';
 import {
   documentSchema,
+  forcesCall,
   jpeg,
   limitOf,
   lookSchema,
@@ -69,8 +70,13 @@ export function aiSdkClient(line: Line, dialect: DialectName): Client {
   return {
     say: async (turn, place) => {
       messages.push(...messagesOf(turn, { calls, dialect }));
-      const options = optionsFor(turn, { model: vendor.model(place.model), messages });
-      const providerOptions = wantsThoughts(turn) && mayThink(place, dialect) ? vendor.thinking(place) : {};
+      const isForced = forcesCall(turn, place, dialect);
+      // It has older models of Gemini call a tool in place of a format.
+      const hasTools = dialect !== 'gemini' || turn.feature !== 'structured';
+      const asked = { model: vendor.model(place.model), messages, isForced, hasTools };
+      const options = optionsFor(turn, asked);
+      const thinks = wantsThoughts(turn) && mayThink(place, { dialect, isForced });
+      const providerOptions = thinks ? vendor.thinking(place) : {};
       const answer = await answerTo({ ...options, providerOptions }, line.stream);
       messages.push(...answer.responseMessages);
       calls = answer.toolCalls.map(({ toolCallId, toolName, input }) => ({
@@ -83,7 +89,11 @@ export function aiSdkClient(line: Line, dialect: DialectName): Client {
 }
 
 /** Whether a model of the client's own API takes the wish to think; the gateway fits it to all others. */
-function mayThink({ api, thinks }: Place, dialect: DialectName): boolean {
+function mayThink(
+  { api, thinks }: Place,
+  { dialect, isForced }: { dialect: DialectName; isForced: boolean },
+): boolean {
+  if (api === 'messages' && isForced) return dialect !== 'messages';
   return api !== dialect || thinks !== false;
 }
 
@@ -121,10 +131,19 @@ const tools = {
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-function optionsFor(turn: Turn, { model, messages }: { model: LanguageModel; messages: ModelMessage[] }) {
+interface Asked {
+  model: LanguageModel;
+  messages: ModelMessage[];
+  isForced: boolean;
+  hasTools: boolean;
+}
+
+function optionsFor(turn: Turn, { model, messages, isForced, hasTools }: Asked) {
   return {
-    ...{ model, messages, instructions: system, allowSystemInMessages: true, tools },
+    ...{ model, messages, instructions: system, allowSystemInMessages: true },
     ...{ maxOutputTokens: limitOf(turn), maxRetries: 0 },
+    ...(hasTools && { tools }),
+    ...(isForced && { toolChoice: 'required' as const }),
     ...(turn.feature === 'structured' && {
       output: Output.object({ schema: jsonSchema(documentSchema as object), name: 'document' }),
     }),

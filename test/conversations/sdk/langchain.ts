@@ -11,8 +11,10 @@ import { ChatOpenAI } from '@langchain/openai';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, listOf } from '@gatehouse/kit/fields';
 import type { Client, Line } from '../client.ts';
+import type { Place } from '../plan.ts';
 import {
   documentSchema,
+  forcesCall,
   jpeg,
   limitOf,
   lookSchema,
@@ -24,9 +26,11 @@ import {
   type Turn,
 } from '../turns.ts';
 
+// With a format it has OpenAI be strict with tools too, whatever their schema.
+const parameters = { ...lookSchema, required: ['at', 'times'] };
 const look = {
   type: 'function' as const,
-  function: { name: 'look', description: 'Looks at a place.', parameters: lookSchema },
+  function: { name: 'look', description: 'Looks at a place.', parameters },
 };
 const format = {
   type: 'json_schema' as const,
@@ -36,29 +40,36 @@ const format = {
 interface Asked {
   line: Line;
   turn: Turn;
-  model: string;
+  place: Place;
 }
 
 /** LangChain's class for a dialect, as it is for one turn. */
 const chats = {
   chat: (asked: Asked) => openAi(asked, false),
   responses: (asked: Asked) => openAi(asked, true),
-  messages: ({ line: { url, key, fetch }, turn, model }: Asked) =>
+  messages: ({ line: { url, key, fetch }, turn, place }: Asked) =>
     new ChatAnthropic({
-      ...{ model, apiKey: key, anthropicApiUrl: url, clientOptions: { fetch } },
+      ...{ model: place.model, apiKey: key, anthropicApiUrl: url, clientOptions: { fetch } },
       ...{ maxRetries: 0, maxTokens: limitOf(turn) },
-    }).bindTools([look]),
-  gemini: ({ line: { url, key }, turn, model }: Asked) =>
+    }).bindTools([look], choiceOf(turn, place, 'messages')),
+  gemini: ({ line: { url, key }, turn, place }: Asked) =>
     new ChatGoogleGenerativeAI({
-      ...{ model, apiKey: key, baseUrl: url, maxRetries: 0, maxOutputTokens: limitOf(turn) },
-    }).bindTools([look]),
+      ...{ model: place.model, apiKey: key, baseUrl: url, maxRetries: 0, maxOutputTokens: limitOf(turn) },
+    }).bindTools([look], choiceOf(turn, place, 'gemini')),
 };
 
-function openAi({ line: { url, key, fetch }, turn, model }: Asked, useResponsesApi: boolean) {
+function choiceOf(turn: Turn, place: Place, dialect: DialectName): { tool_choice?: string } {
+  return forcesCall(turn, place, dialect) ? { tool_choice: 'any' } : {};
+}
+
+function openAi({ line: { url, key, fetch }, turn, place }: Asked, useResponsesApi: boolean) {
   return new ChatOpenAI({
-    ...{ model, apiKey: key, configuration: { baseURL: `${url}/v1`, fetch }, useResponsesApi },
+    ...{ model: place.model, apiKey: key, configuration: { baseURL: `${url}/v1`, fetch }, useResponsesApi },
     ...{ maxRetries: 0, maxTokens: limitOf(turn) },
-  }).bindTools([look], turn.feature === 'structured' ? { response_format: format } : {});
+  }).bindTools([look], {
+    ...choiceOf(turn, place, useResponsesApi ? 'responses' : 'chat'),
+    ...(turn.feature === 'structured' && { response_format: format }),
+  });
 }
 
 /** LangChain, with messages of its own. */
@@ -66,9 +77,9 @@ export function langChainClient(line: Line, dialect: DialectName): Client {
   const messages: BaseMessage[] = [new SystemMessage(system)];
   let calls: Reply['calls'] = [];
   return {
-    say: async (turn, { model }) => {
+    say: async (turn, place) => {
       messages.push(...messagesOf(turn, { calls, dialect }));
-      const chat = chats[dialect]({ line, turn, model });
+      const chat = chats[dialect]({ line, turn, place });
       const answer = line.stream ? await joined(await chat.stream(messages)) : await chat.invoke(messages);
       messages.push(answer);
       calls = (answer.tool_calls ?? []).map(({ id = '', name, args }) => ({ id, name, input: args }));
