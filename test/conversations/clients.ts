@@ -2,6 +2,7 @@ import { dialectNames, type DialectName } from '@gatehouse/contract/dialects';
 import type { Client, ClientKind, Line, Transport } from './client.ts';
 import { geminiCli, rawClients, type RawClient } from './raw-clients.ts';
 import { overFetch } from './raw-transport.ts';
+import { agentsClient } from './sdk/agents.ts';
 import { aiSdkClient } from './sdk/ai-sdk.ts';
 import { anthropicTransport } from './sdk/anthropic.ts';
 import { googleTransport } from './sdk/google.ts';
@@ -44,6 +45,11 @@ export const sdkKinds: readonly ClientKind[] = [
     name: `LangChain ${dialect}`,
     dialect,
     open: (line) => langChainClient(line, dialect),
+  })),
+  ...(['chat', 'responses'] as const).map((dialect): ClientKind => ({
+    name: `Agents SDK ${dialect}`,
+    dialect,
+    open: (line) => agentsClient(line, dialect),
   })),
 ];
 
