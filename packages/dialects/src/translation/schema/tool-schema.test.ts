@@ -232,6 +232,36 @@ it.each<[string, Fields]>([
   expect(Math.min(...takenMs)).toBeLessThan(500);
 });
 
+it('defines the target of a reference once, in whatever spelling it is referred to', () => {
+  const large = { type: 'object', properties: { a: { description: 'x'.repeat(30_000) } } };
+  const spelled = (bits: number) =>
+    [...'properties'].map((char, at) => (bits & (1 << at) ? `%${char.charCodeAt(0).toString(16)}` : char));
+  const names = Array.from({ length: 500 }, (_, bits) => `#/allOf/0/${spelled(bits).join('')}/large`);
+  const { schema } = judgedSchema({
+    allOf: [{ type: 'object', properties: { large } }],
+    properties: Object.fromEntries(names.map(($ref, index) => [`p${index}`, { $ref }])),
+  });
+  const text = JSON.stringify(schema);
+  expect(text.length).toBeLessThan(120_000);
+  const { large: _large, ...others } = schema?.['properties'] as Fields;
+  expect(new Set(Object.values(others).map((each) => JSON.stringify(each))).size).toBe(1);
+});
+
+it('refuses targets within targets that are large together', () => {
+  let target: Fields = { description: 'x'.repeat(30_000) };
+  for (let level = 0; level < 60; level += 1) target = { items: target };
+  const refs = Array.from({ length: 60 }, (_, level) => `#/allOf/0/not${'/items'.repeat(level)}`);
+  const properties = Object.fromEntries(refs.map(($ref, index) => [`p${index}`, { $ref }]));
+  expect(judgedSchema({ allOf: [{ type: 'object', not: target }], properties }).schema).toBeNull();
+  expect(judgedSchema({ allOf: [{ type: 'object', if: target }], properties }).reason).toContain('nowhere');
+  const within = Object.fromEntries(
+    refs.map((ref, index) => [`p${index}`, { $ref: ref.replace('/not', '/if') }]),
+  );
+  expect(judgedSchema({ allOf: [{ type: 'object', if: target }], properties: within }).reason).toBe(
+    'input_schema has too many references.',
+  );
+});
+
 it('makes names of definitions that no other definition has', () => {
   const { schema } = judgedSchema({
     allOf: [{ '!': { const: 1 }, '?': { const: 2 }, '*': { const: 3 } }],

@@ -143,9 +143,13 @@ function isOfObject({ type = 'object' }: Fields): boolean {
  */
 function lead(references: readonly Reference[], whole: Fields, top: Fields): void {
   const definitions = new Map(Object.entries(isFields(top['$defs']) ? top['$defs'] : {}));
+  // By the schema: a pointer has many spellings, as `#/a` and `#/%61`.
   const paths = new Map<unknown, string>();
   let number = definitions.size;
+  let leftChars = maxMergedChars;
   const define = (ref: string, target: Schema): string => {
+    leftChars -= JSON.stringify(target).length;
+    if (leftChars < 0) throw new Unusable('input_schema has too many references.');
     const plain = ref.replaceAll(/[^\w-]+/g, '_');
     let name = plain;
     // The number only grows, so all names together take one try for each definition.
@@ -161,8 +165,9 @@ function lead(references: readonly Reference[], whole: Fields, top: Fields): voi
     if (typeof ref !== 'string' || target === undefined)
       throw new Unusable(`${placeOf(where)} has a reference that leads nowhere.`);
     const isThere = (path: string): boolean => isSchema(at(top, path));
-    const path = paths.get(ref) ?? pathsOf(ref).find(isThere) ?? define(ref, target);
-    paths.set(ref, path);
+    const key = isFields(target) ? target : ref;
+    const path = paths.get(key) ?? pathsOf(ref).find(isThere) ?? define(ref, target);
+    paths.set(key, path);
     holder['$ref'] = path;
   }
   if (definitions.size > 0) top['$defs'] = Object.fromEntries(definitions);
