@@ -136,6 +136,78 @@ describe('a body of responses at chat completions', () => {
 });
 
 describe('tools of other APIs beside messages', () => {
+  const flat = [{ name: 'ls', input_schema: parameters }];
+  const sentMessages = (...messages: object[]) => sent({ tools: flat, messages }).body['messages'];
+  const used = (id: string) => ({ type: 'tool_use', id, name: 'ls', input: {} });
+  const called = (id: string) => ({ id, type: 'function', function: { name: 'ls', arguments: '{}' } });
+
+  it('join their calls to those of chat in the same message, each once', () => {
+    const calls = [called('a'), called('b')];
+    const role = 'assistant';
+    const asked = { role: 'user', content: 'x' };
+    expect(sentMessages(asked, { role, tool_calls: [called('a')], content: [used('b'), used('a')] })).toEqual(
+      [asked, { role, content: null, tool_calls: calls }],
+    );
+    expect(sentMessages(asked, { role, reasoning_content: 'Hm.', content: [used('a'), used('b')] })).toEqual([
+      asked,
+      { role, reasoning_content: 'Hm.', content: null, tool_calls: calls },
+    ]);
+    const text = [{ type: 'text', text: 'I look.' }];
+    expect(sentMessages(asked, { role, content: text }, { role, content: [used('a'), used('b')] })).toEqual([
+      asked,
+      { role, content: text, tool_calls: calls },
+    ]);
+  });
+
+  it.each<[object, object[]]>([
+    [
+      {
+        source: { type: 'base64', media_type: 'application/pdf', data: 'AA==' },
+        title: 'a.pdf',
+        context: 'c',
+      },
+      [
+        { type: 'text', text: 'c' },
+        { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' } },
+      ],
+    ],
+    [
+      { source: { type: 'url', url: 'https://files.example/a.pdf' } },
+      [{ type: 'file', file: { file_data: 'https://files.example/a.pdf' } }],
+    ],
+    [{ source: { type: 'file', file_id: 'file_1' } }, [{ type: 'file', file: { file_id: 'file_1' } }]],
+    [
+      { source: { type: 'text', media_type: 'text/plain', data: 'words' }, title: 't' },
+      [
+        { type: 'text', text: 't' },
+        { type: 'text', text: 'words' },
+      ],
+    ],
+    [{ source: { type: 'content', content: 'words' } }, [{ type: 'text', text: 'words' }]],
+    [
+      {
+        source: {
+          type: 'content',
+          content: [
+            { type: 'text', text: 'a' },
+            { type: 'image', source: { type: 'url', url: 'u' } },
+          ],
+        },
+      },
+      [
+        { type: 'text', text: 'a' },
+        { type: 'image_url', image_url: { url: 'u' } },
+      ],
+    ],
+  ])('may have the document %j', (document, parts) => {
+    const block = { type: 'document', ...document };
+    expect(sentMessages({ role: 'user', content: [block] })).toEqual([{ role: 'user', content: parts }]);
+    const result = { type: 'tool_result', tool_use_id: 'a', content: [block] };
+    expect(sentMessages({ role: 'user', content: [result] })).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: parts },
+    ]);
+  });
+
   it('of Anthropic have its parts in the messages', () => {
     const { body } = sent({
       messages: [

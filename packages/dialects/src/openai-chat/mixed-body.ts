@@ -5,6 +5,7 @@ import { cacheHint } from '../translation/cache-points.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { hostedParts } from '../translation/hosted-history.ts';
 import { RawJson, writeJson, type JsonSource } from '../wire/json-text.ts';
+import { documentParts, hintOf, membersOf, partOf, textPart } from './mixed-parts.ts';
 
 /**
  * Bodies of other APIs at chat completions. Cursor sends there `input`, `instructions` and flat tools of OpenAI's
@@ -43,20 +44,17 @@ export function asChat(fields: Fields, source: JsonSource, dropped: DroppedField
     ...(choice !== undefined && { tool_choice: choiceOf(choice, functionsIn(tools)) }),
     ...(isOneByOne && { parallel_tool_calls: false }),
   };
-  const withMade = (from: Fields): Fields => ({
-    ...(isInput ? chatFields(from, dropped) : from),
-    ...(Array.isArray(from['tools']) && {
-      tools: listOf(from['tools']).map((tool) => toolOf(tool, dropped)),
-    }),
-    ...made,
-  });
-  const written = withMade(fields);
   const texts = Object.entries(made).map(([name, value]): [string, RawJson] => [
     name,
     new RawJson(JSON.stringify(value)),
   ]);
-  const text = writeJson({ ...withMade(exactFields(fields, source)), ...Object.fromEntries(texts) });
-  return { fields: written, text };
+  const from = exactFields(fields, source);
+  const text = writeJson({
+    ...(isInput ? chatFields(from, dropped) : from),
+    ...(Array.isArray(tools) && { tools: listOf(from['tools']).map((tool) => toolOf(tool, dropped)) }),
+    ...Object.fromEntries(texts),
+  });
+  return { fields: JSON.parse(text) as Fields, text };
 }
 
 function addInput(messages: Messages, { instructions, input }: Fields): void {
@@ -173,12 +171,6 @@ function toolOf(tool: unknown, dropped: DroppedFields): unknown {
   };
 }
 
-/** The cache hint of an object, in the member of the same name. */
-function hintOf(value: unknown): Fields {
-  const { [cacheHint]: hint } = membersOf(value);
-  return hint === undefined ? {} : { [cacheHint]: hint };
-}
-
 function customFormat({ type, ...grammar }: Fields): Fields {
   return { format: type === 'grammar' ? { type, grammar } : { type } };
 }
@@ -273,9 +265,13 @@ class Messages {
       else if (type === 'tool_result') this.#addResult(block, block['tool_use_id'], block['content']);
       else parts.push(...this.#partsOf(part));
     }
-    if (parts.length > 0 || content.length === 0) this.list.push({ ...others, content: parts });
+    const isFilled = parts.length > 0 || content.length === 0;
+    // A message of calls alone joins the one before it, unless it has more to it, as calls of chat.
+    if (isFilled || (calls.length > 0 && Object.keys(others).length > 1))
+      this.list.push({ ...others, content: isFilled ? parts : null });
+    const ids = new Set(listOf(others['tool_calls']).map((call) => membersOf(call)['id']));
     for (const { [cacheHint]: hint, ...call } of calls) {
-      this.#addCall(call);
+      if (!ids.has(call['id'])) this.#addCall(call);
       this.#mark({ [cacheHint]: hint });
     }
   }
@@ -292,9 +288,15 @@ class Messages {
     if (typeof type !== 'string') return [part];
     if (type === 'thinking' || type === 'redacted_thinking')
       this.#dropped.ignore(`${this.#param}.content.thinking`);
+    else if (type === 'document') return documentParts(membersOf(part), (each) => this.#innerParts(each));
     else if (hostedBlocks.test(type)) return this.#hosted(part, type, `content.${type}`);
     else return [partOf(part)];
     return [];
+  }
+
+  /** The parts of a document, which holds none. */
+  #innerParts(part: unknown): unknown[] {
+    return this.#counted(part)['type'] === 'document' ? [part] : this.#partsOf(part);
   }
 
   /** Calls of one turn are in one message. */
@@ -345,10 +347,6 @@ const instructing: ReadonlySet<string> = new Set(['additional_tools', 'compactio
 /** Blocks that Anthropic's own tools leave in the history. */
 const hostedBlocks = /_tool_(?:use|result)$|^(?:tool_reference|container_upload|compaction|search_result)$/;
 
-function textPart(text: string): Fields {
-  return { type: 'text', text };
-}
-
 /** The arguments of a call as a text. An object is as the client wrote it. */
 function argumentsOf(call: Fields, name: string, source: () => JsonSource | null): string {
   const args = call[name] ?? null;
@@ -358,38 +356,6 @@ function argumentsOf(call: Fields, name: string, source: () => JsonSource | null
 
 function callOf(id: unknown, name: unknown, args: string): Fields {
   return { id, type: 'function', function: { name, arguments: args } };
-}
-
-/** A part of a content; those that chat has in this form, and unknown ones, as they are. */
-function partOf(part: unknown): unknown {
-  const { type, text, image_url: url, detail, source, [cacheHint]: _hint, ...file } = membersOf(part);
-  switch (type) {
-    case 'input_text':
-    case 'output_text':
-      return { type: 'text', text, ...hintOf(part) };
-    case 'input_image':
-      if (typeof url !== 'string')
-        return isFields(url) ? { type: 'image_url', image_url: url, ...hintOf(part) } : part;
-      return {
-        type: 'image_url',
-        image_url: { url, ...(detail !== undefined && { detail }) },
-        ...hintOf(part),
-      };
-    case 'input_file':
-      return { type: 'file', file, ...hintOf(part) };
-    case 'image':
-      return { type: 'image_url', image_url: { url: urlOf(membersOf(source)) }, ...hintOf(part) };
-    default:
-      return part;
-  }
-}
-
-function urlOf({ url, media_type: mediaType, data }: Fields): unknown {
-  return typeof data === 'string' ? `data:${String(mediaType)};base64,${data}` : url;
-}
-
-function membersOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
 }
 
 function unsupported(param: string): AppError {
