@@ -235,7 +235,7 @@ it.each<[string, Fields]>([
 it('defines the target of a reference once, in whatever spelling it is referred to', () => {
   const large = { type: 'object', properties: { a: { description: 'x'.repeat(30_000) } } };
   const spelled = (bits: number) =>
-    [...'properties'].map((char, at) => (bits & (1 << at) ? `%${char.charCodeAt(0).toString(16)}` : char));
+    Array.from('properties', (char, at) => (bits & (1 << at) ? `%${char.charCodeAt(0).toString(16)}` : char));
   const names = Array.from({ length: 500 }, (_, bits) => `#/allOf/0/${spelled(bits).join('')}/large`);
   const { schema } = judgedSchema({
     allOf: [{ type: 'object', properties: { large } }],
