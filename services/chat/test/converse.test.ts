@@ -22,7 +22,13 @@ beforeAll(async () => {
           ...{ max_retries: 0, api_key_env: 'UNUSED' },
         },
       ],
-      models: [{ id: 'claude', provider: 'bedrock', upstream_model: 'eu.anthropic.claude-sonnet-4-5-v1:0' }],
+      models: [
+        { id: 'claude', provider: 'bedrock', upstream_model: 'eu.anthropic.claude-sonnet-4-5-v1:0' },
+        {
+          ...{ id: 'profile', provider: 'bedrock' },
+          upstream_model: 'arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc',
+        },
+      ],
       embeddings: undefined,
     },
   );
@@ -102,6 +108,33 @@ describe('a model of Bedrock', () => {
         ...{ status: 'ok', input_tokens: 12, output_tokens: 4, usage_estimated: false },
       });
     }
+  });
+
+  const hints = {
+    ...{ model: 'profile', max_tokens: 8_000, thinking: { type: 'enabled', budget_tokens: 2_048 } },
+    system: [{ type: 'text', text: 'Facts.', cache_control: { type: 'ephemeral' } }],
+  };
+  const bodies = (): string[] => provider.received.map(({ body }) => body.toString());
+  const ignoredBy = (response: Response): [number, string | null] => [
+    response.status,
+    response.headers.get('x-gateway-ignored'),
+  ];
+
+  it('behind a profile gets the hints of Anthropic’s clients, since it may be Claude', async () => {
+    provider.answer(whole(answer), whole(answer));
+    expect(ignoredBy(await post('messages', hints))).toEqual([200, null]);
+    expect(bodies()[0]).toMatch(/"cachePoint".*"budget_tokens":2048/);
+    await post('chat', { model: 'profile', reasoning_effort: 'high' });
+    expect(bodies()[1]).not.toMatch(/cachePoint|thinking/);
+  });
+
+  it('behind a profile that refuses these hints is asked without from then on', async () => {
+    const message = 'You invoked an unsupported model or your request did not allow prompt caching.';
+    const refusal = whole({ message }, 403, { 'x-amzn-errortype': 'AccessDeniedException' });
+    provider.answer(refusal, whole(answer), whole(answer));
+    for (let call = 0; call < 2; call += 1)
+      expect(ignoredBy(await post('messages', hints))).toEqual([200, 'cache_control, thinking']);
+    expect(bodies().map((body) => /cachePoint|thinking/.test(body))).toEqual([true, false, false]);
   });
 
   it.each(names)('ends a stream for %s with an error where it is cut or damaged', async (name) => {

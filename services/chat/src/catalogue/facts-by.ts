@@ -89,9 +89,14 @@ export function familyBehind(
   { upstreamModel, api, kind }: { upstreamModel: string; api: UpstreamApi; kind: Provider['kind'] },
   names: readonly string[],
 ): string | undefined {
-  return !upstreamModel.startsWith('arn:') || isKnownFamily(upstreamModel)
-    ? undefined
-    : (names.find(isKnownFamily) ?? traitsOf(kind).families?.get(api));
+  return isNameless({ upstreamModel })
+    ? (names.find(isKnownFamily) ?? traitsOf(kind).families?.get(api))
+    : undefined;
+}
+
+/** Whether neither the catalogue nor the provider's name, an ARN, says a model's family. */
+export function isNameless({ upstreamModel, family }: Pick<SetFacts, 'upstreamModel' | 'family'>): boolean {
+  return family === undefined && upstreamModel.startsWith('arn:') && !isKnownFamily(upstreamModel);
 }
 
 export function isKnownFamily(family: string): boolean {

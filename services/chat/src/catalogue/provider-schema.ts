@@ -195,6 +195,8 @@ interface KindTraits {
   sharesSignatures: boolean;
   /** The families of all models with an API, where there is one. */
   families?: ReadonlyMap<UpstreamApi, ModelFamily>;
+  /** The family that a model without a name is taken for where the client has the API of its vendor. */
+  guessed?: { family: ModelFamily; vendor: string };
   /** The words of a 400 for a model whose tokens it can't count. */
   uncounted?: RegExp;
 }
@@ -218,6 +220,7 @@ const kinds = {
     takesKeys: true,
     sharesSignatures: true,
     families: new Map([['messages', 'claude']]),
+    guessed: { family: 'claude', vendor: 'anthropic' },
     uncounted: /\bcounting tokens\b|\bCountTokens\b/i,
   },
 } as const satisfies Record<Provider['kind'], KindTraits>;

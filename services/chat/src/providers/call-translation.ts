@@ -1,8 +1,9 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
-import { limitFieldOf, overlayOf } from '../catalogue/facts-by.ts';
+import { isNameless, limitFieldOf, overlayOf } from '../catalogue/facts-by.ts';
+import { traitsOf } from '../catalogue/provider-schema.ts';
 import type { RequestSource } from '@gatehouse/dialects/dialect';
-import type { ApiName } from '@gatehouse/dialects/dialects';
+import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import type { ModelFacts } from '@gatehouse/dialects/translation/api';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
@@ -17,12 +18,20 @@ interface TranslationOptions {
   macs: Hasher;
   sealSummary?: ((summary: string) => string) | undefined;
   translatesOwn?: boolean;
+  /** Whether the model is taken for one of the client's vendor. */
+  isOfVendor?: boolean;
   /** Betas of Anthropic's API sent with the call. */
   betas?: readonly string[];
   /** The only account to read the signatures of the call's thoughts: the one of its key. */
   account?: () => string | null;
   record?: Pick<AttemptRecord, 'answerId'>;
   reasoningFill?: ModelFacts['reasoningFill'];
+}
+
+/** Whether a model without a name may be of the client's vendor, so the client's hints for its models go to it. */
+export function mayBeOfVendor(client: ApiName, model: Model): boolean {
+  const { guessed } = traitsOf(model.provider.kind);
+  return guessed !== undefined && isNameless(model) && dialects[client].signatures?.vendor === guessed.vendor;
 }
 
 /**
@@ -37,6 +46,7 @@ export function translationFor(
     macs,
     sealSummary,
     translatesOwn = false,
+    isOfVendor = false,
     betas = [],
     account = () => null,
     record,
@@ -53,6 +63,7 @@ export function translationFor(
     },
     macs,
     ...overlayOf(model),
+    ...(isOfVendor && { rulesName: traitsOf(model.provider.kind).guessed?.family }),
     cache: model.cache,
     betas,
     isAtVendor: model.provider.kind === 'anthropic',

@@ -29,6 +29,14 @@ describe('the status of an error by what it says of its key', () => {
         401,
       ] as const),
     ],
+    [
+      ...(['Bedrock, without a cache', 403] as const),
+      ...([
+        { message: 'You invoked an unsupported model or your request did not allow prompt caching.' },
+        aws('AccessDeniedException'),
+        400,
+      ] as const),
+    ],
     ['OpenAI, nothing left', 429, { error: { code: 'insufficient_quota', type: 'x' } }, {}, 402],
     ['OpenAI, by its type', 429, { error: { code: null, type: 'insufficient_quota' } }, {}, 402],
     ['OpenAI, a hard limit', 400, { error: { code: 'billing_hard_limit_reached' } }, {}, 402],

@@ -42,6 +42,8 @@ const spentNames: ReadonlySet<unknown> = new Set([
 const openings: readonly (readonly [status: number, text: string, meant: number])[] = [
   // Bedrock, for an API key.
   [403, 'Authentication failed: Please make sure your API Key is valid', wrongKey],
+  // Bedrock, for a place of the cache at a model without one.
+  [403, 'You invoked an unsupported model or your request did not allow prompt caching', 400],
   // Anthropic.
   [400, 'Your credit balance is too low', spentKey],
   [400, 'This organization has been disabled', spentKey],

@@ -162,7 +162,8 @@ export class ProviderChain {
     const { reasoningFill, translates, names } = this.#refusals;
     const translatesOwn = translates || this.#summaries.has(model);
     const betas = this.#betas.of(model, true, names);
-    const options = { macs, sealSummary, translatesOwn, account, record, reasoningFill, betas };
+    const { isOfVendor } = this.#refusals;
+    const options = { macs, sealSummary, translatesOwn, isOfVendor, account, record, reasoningFill, betas };
     return translationFor(api, model, options);
   }
 

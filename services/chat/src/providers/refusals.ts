@@ -8,6 +8,7 @@ import { factsBy } from '../catalogue/facts-by.ts';
 import type { Target } from '../catalogue/target.ts';
 import { fieldsAt, nameOf } from './kinds/hosted-fields.ts';
 import { allBetas } from './kinds/hosted-messages.ts';
+import { mayBeOfVendor } from './call-translation.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { historyMendsFor } from './refused-history.ts';
@@ -35,6 +36,9 @@ const demand = /\breasoning_content\b/;
 
 /** Reasoning of the request, as its name in `x-gateway-ignored`. */
 const reasoningName = 'reasoning';
+/** Hints of the client's vendor, which a model without a name may not have. */
+const vendorName = 'vendor';
+const vendorHints = /prompt caching|extraneous key|\bthinking\b/i;
 /** The request as its client wrote it, which a model with the client's API does not take. */
 const formName = 'form';
 
@@ -87,6 +91,13 @@ export class Refusals {
     return this.#names.has(reasoningName);
   }
 
+  /** Whether the attempt takes a model without a name for one of the client's vendor. */
+  get isOfVendor(): boolean {
+    const { api } = this.#options;
+    if (api === null || this.#model === null || this.#names.has(vendorName)) return false;
+    return mayBeOfVendor(api, this.#model);
+  }
+
   /** Whether the attempt translates the request although the model has its client's API. */
   get translates(): boolean {
     return this.#names.has(formName);
@@ -107,7 +118,8 @@ export class Refusals {
     const isNew = (name: string): boolean => !this.#names.has(name);
     const hints = providers.get(model).adapter.fits(model) ? hintsIn(words) : [];
     const history = api === null ? [] : historyMendsFor(words);
-    const forms = [...hints, ...history, ...this.#missing(words, model)].filter(isNew);
+    const vendor = this.isOfVendor && vendorHints.test(words) ? [vendorName] : [];
+    const forms = [...hints, ...history, ...vendor, ...this.#missing(words, model)].filter(isNew);
     const unread =
       api !== null && readsSignatures(api, model) && unreadable.test(words)
         ? [reasoningName].filter(isNew)

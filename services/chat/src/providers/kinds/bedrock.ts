@@ -125,7 +125,8 @@ const converseFormat: CallFormat = {
 
 function bedrockWords(body: Fields, status: number): ProviderError {
   const { message } = parseError({ message: body['message'] ?? body['Message'] });
-  return concernsRequest(status) ? { message } : { isOverload: status === 503 };
+  const isOfRequest = concernsRequest(status) || message?.includes('did not allow prompt caching') === true;
+  return isOfRequest ? { message } : { isOverload: status === 503 };
 }
 
 /** The name of an exception, which may have an address behind it. */
