@@ -163,20 +163,12 @@ function anthropicReport(fields: Fields): UsageReport {
   };
 }
 
+const summed = ['input', 'cached', 'cacheWrite', 'cacheWrite1h', 'output', 'reasoning'] as const;
+
 function sumOfReports(reports: readonly UsageReport[]): UsageReport {
-  const sum = (name: 'input' | 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'output' | 'reasoning'): number =>
-    reports.reduce((total, report) => total + report[name], 0);
-  return {
-    input: sum('input'),
-    cached: sum('cached'),
-    cacheWrite: sum('cacheWrite'),
-    cacheWrite1h: sum('cacheWrite1h'),
-    inputMedia: noMedia,
-    cachedMedia: noMedia,
-    output: sum('output'),
-    reasoning: sum('reasoning'),
-    outputMedia: noMedia,
-  };
+  const sum = anthropicReport({});
+  for (const report of reports) for (const name of summed) sum[name] += report[name];
+  return sum;
 }
 
 /** The billed samplings of a type within one call. */

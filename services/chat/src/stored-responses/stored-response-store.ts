@@ -27,10 +27,11 @@ import {
 import { SummarySeals } from './summary-seals.ts';
 import { placeId, readPlaceId, responseId, runIdOf, contextOfResponse } from './response-id.ts';
 import { createHash } from 'node:crypto';
+import { maxNamedBytes } from '@gatehouse/dialects/bounds';
 import { maxItemKeys, maxStoredItems } from '../bounds.ts';
 
-/** Responses of one conversation, and the bytes of all: as much as a request may have. */
-const most = { responses: 1_000, bytes: 20 * 1024 * 1024 };
+/** Responses of one conversation, and the bytes of all. */
+const most = { responses: 1_000, bytes: maxNamedBytes };
 /** A stored response is an object with these two members. */
 const [contentStart, contentMiddle, contentEnd] = [
   Buffer.from('{"input":'),
