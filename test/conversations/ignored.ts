@@ -31,6 +31,14 @@ const format: Record<DialectName, string> = {
   gemini: '',
 };
 
+/** Reasoning of another vendor in the history of a request for a model of the client's own API. */
+const foreignReasoning: Record<DialectName, string> = {
+  chat: '',
+  responses: 'input.reasoning',
+  messages: 'messages.content.thinking',
+  gemini: 'contents.parts.thoughtSignature',
+};
+
 interface Row {
   names: Record<DialectName, string> | Partial<Record<DialectName, string>>;
   holds: (turn: Turn, place: Place, dialect: DialectName) => boolean;
@@ -67,4 +75,11 @@ export function ignoredNames(turn: Turn, place: Place, dialect: DialectName): st
   if (place.api === dialect) return [];
   const names = rows.flatMap((row) => (row.holds(turn, place, dialect) ? (row.names[dialect] ?? '') : ''));
   return Array.from(new Set(names.filter((name) => name !== ''))).toSorted();
+}
+
+/** The names in a header, sorted, but for reasoning that the history decides. */
+export function namesIn(header: string, place: Place, dialect: DialectName): string[] {
+  const names = header.split(', ').filter((name) => name !== '');
+  const isKnown = (name: string): boolean => place.api !== dialect || name !== foreignReasoning[dialect];
+  return names.filter(isKnown).toSorted();
 }

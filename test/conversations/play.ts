@@ -1,7 +1,7 @@
 import { dialectNames } from '@gatehouse/contract/dialects';
 import type { ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import type { Client, ClientKind } from './client.ts';
-import { ignoredNames } from './ignored.ts';
+import { ignoredNames, namesIn } from './ignored.ts';
 import { places, type Place, type Walk } from './plan.ts';
 import { calls, firstStrange, hosted, resultText, turnsOf, type Reply, type Turn } from './turns.ts';
 
@@ -44,10 +44,13 @@ export async function play(stage: Stage, conversation: Conversation): Promise<st
     const turn = turns[index];
     if (turn === undefined) throw new Error('a walk is longer than its turns');
     const place = isHole(conversation.client, walked) ? (substitute ?? walked) : walked;
-    const hasHints = conversation.client.isRaw === true && number < firstStrange;
+    const { dialect, isRaw } = conversation.client;
+    const hasHints = isRaw === true && number < firstStrange;
     const problem =
       (await playTurn(stage, { client, turn, place, played })) ??
-      (hasHints ? problemOfIgnored(ignored, ignoredNames(turn, place, conversation.client.dialect)) : null);
+      (hasHints
+        ? problemOfIgnored(namesIn(ignored, place, dialect), ignoredNames(turn, place, dialect))
+        : null);
     if (problem !== null)
       return `${nameOf(conversation, index)}, ${turn.feature}: ${problem}\n  client: ${sent.at(-1) ?? ''}`;
   }
@@ -108,11 +111,9 @@ async function playTurn({ simulator, fetch: repeating }: Stage, { client, turn, 
   return `${problem}\n  provider: ${sent[0]?.path ?? ''} ${bodies.join('\n  again: ')}\n  answer: ${JSON.stringify(reply)}`;
 }
 
-function problemOfIgnored(ignored: string, expected: readonly string[]): string | null {
-  const names = ignored.split(', ').toSorted().join(', ');
-  return names === expected.join(', ')
-    ? null
-    : `the header names "${names}" instead of "${expected.join(', ')}"`;
+function problemOfIgnored(names: readonly string[], expected: readonly string[]): string | null {
+  const [named, wanted] = [names.join(', '), expected.join(', ')];
+  return named === wanted ? null : `the header names "${named}" instead of "${wanted}"`;
 }
 
 function problemOfBodies(bodies: readonly string[], { texts }: Played): string | null {
