@@ -69,6 +69,9 @@ export const maxHostedDepth = 12;
 export const maxDetails = 32;
 export const maxDelayWords = 4_096;
 export const maxDelayMs = 7 * 86_400_000;
+/** A list of messages with more bytes, or objects and members, keeps missing reasoning: so many are walked over in 30 ms. */
+export const maxFilledBytes = 4 * 1024 * 1024;
+export const maxFilledParts = 20_000;
 /** A request in Google's API with more calls and thoughts of a model to be changed is refused. */
 export const maxHistoryParts = 32_768;
 /** A schema with more levels or objects is not strict. */

@@ -3,7 +3,7 @@ import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenLimit, ToolRewrite } from './request-additions.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
-import type { ReasoningFilter } from './marked-signatures.ts';
+import type { ReasoningRewrite } from './reasoning-rewrite.ts';
 import type { SignatureFormat } from './signatures-in.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
 import type { ToolEvent } from './tool-event.ts';
@@ -186,7 +186,7 @@ export interface RequestSource {
 }
 
 /** Changes of the gateway to a client's request before a provider gets it; everything else stays byte for byte. */
-export interface Rewrite extends ReasoningFilter {
+export interface Rewrite extends ReasoningRewrite {
   /** The API of the request to the provider; absent for the client's own. */
   api?: UpstreamApi;
   /** The provider's name of the model. */

@@ -1,11 +1,19 @@
 import { signatureId } from './signatures-in.ts';
 
+/**
+ * Says how many of the signatures of a request, in their order, are not sent: all up to the last one that no account of
+ * the provider could read. Those behind it are of answers since then.
+ */
+export type CountUnreadable = (signatures: readonly string[]) => number;
+
 /** The choice of reasoning that a provider gets of a client's conversation. */
 export interface ReasoningFilter {
   /** Whether translation comes next, which reads its own marks of signatures. */
   isTranslated?: boolean;
   /** Filters reasoning signatures; omitted: all unmarked ones pass. */
   keepsSignature?: (signature: unknown) => boolean;
+  /** Absent where all signatures are sent, or translation comes next. */
+  countUnreadable?: CountUnreadable | undefined;
   /** Receives the client's names of parts that are taken out. */
   onDropped?: (name: string) => void;
 }
@@ -40,4 +48,14 @@ export function signatureTextIn(signature: unknown): string | null {
  */
 export function isKept(signature: string, { isTranslated, keepsSignature }: ReasoningFilter): boolean {
   return isMarked(signature) ? isTranslated === true : keepsSignature?.(signature) !== false;
+}
+
+/** Filters the signatures of a request, as they stand in it: whether a provider gets each of them. */
+export function signatureFilter(
+  signatures: readonly string[],
+  rewrite: ReasoningFilter,
+): (signature: string) => boolean {
+  const passed = signatures.filter((signature) => isKept(signature, rewrite));
+  const unreadable = new Set(passed.slice(0, rewrite.countUnreadable?.(passed) ?? 0));
+  return (signature) => !unreadable.has(signature) && isKept(signature, rewrite);
 }

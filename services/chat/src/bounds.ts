@@ -41,8 +41,8 @@ export const catalogueBytes = 2 * 1024 * 1024;
  */
 export const maxNamed = 1_000;
 /** Names of what a deployment has refused a tenant. Beyond them, those refused longest ago are sent again. */
-export const maxRefusedNames = 64;
-/** Deployments that have refused hints of a tenant: 300 kB. The one unused for the longest time starts over. */
+export const maxRefusedNames = 128;
+/** Deployments that have refused something of a tenant: 600 kB. The one unused for the longest time starts over. */
 export const maxRefusing = 32;
 /** Calls of a model for one request, each without more of what the one before was refused for. */
 export const maxMends = 8;

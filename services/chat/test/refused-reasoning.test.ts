@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { ChatHarness } from './chat-harness.ts';
-import { answerOf, messageItem } from './response-answers.ts';
 import { ScriptedProvider, whole, type Script } from './scripted-provider.ts';
 import { completion } from './translated-answers.ts';
 import { translatingHarness } from './translating-harness.ts';
@@ -14,7 +13,6 @@ let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
   harness = await translatingHarness(provider, [
-    { id: 'responses', provider: 'simulator', api: 'responses' },
     { id: 'server', provider: 'simulator', upstream_model: 'some-server' },
     { id: 'kimi', provider: 'simulator', upstream_model: 'kimi-k2.5' },
   ]);
@@ -29,38 +27,6 @@ const sent = (): Record<string, unknown>[] =>
   provider.received.map(({ body }) => JSON.parse(body.toString()) as Record<string, unknown>);
 const refusal = (message: string, code: string | null = null): Script =>
   whole({ error: { message, code, type: 'invalid_request_error', param: null } }, 400);
-const unreadable = refusal(
-  'The encrypted content gAAA... could not be verified.',
-  'invalid_encrypted_content',
-);
-
-const user = { role: 'user', content: 'One.' };
-const thread = {
-  ...{ model: 'responses', store: false, include: ['reasoning.encrypted_content'] },
-  input: [user, { type: 'reasoning', id: 'rs_old', summary: [], encrypted_content: 'gAAAelsewhere' }, user],
-};
-const respond = (): Promise<globalThis.Response> =>
-  harness.post('/v1/responses', thread, { principal, headers: { 'x-gatehouse-dialect': 'responses' } });
-
-it('a thread with reasoning that no account can read goes on without it', async () => {
-  provider.answer(unreadable, whole(answerOf([messageItem('Fine.')])));
-  const response = await respond();
-  expect([response.status, response.headers.get('x-gateway-ignored')]).toEqual([200, 'reasoning']);
-  expect(sent().map(({ input }) => JSON.stringify(input).includes('gAAAelsewhere'))).toEqual([true, false]);
-  const { spans } = await harness.endedRun(response.headers.get('x-run-id'));
-  expect(spans.map(({ status }) => status)).toEqual(['error', 'ok']);
-});
-
-it('a second refusal is the error of the client', async () => {
-  provider.answer(unreadable, unreadable);
-  const response = await respond();
-  expect([response.status, await response.text()]).toEqual([
-    400,
-    expect.stringContaining('invalid_encrypted_content'),
-  ]);
-  expect(provider.received).toHaveLength(2);
-});
-
 const history = [
   { role: 'user', content: 'Look.' },
   { role: 'assistant', content: [{ type: 'text', text: 'Hm.' }] },

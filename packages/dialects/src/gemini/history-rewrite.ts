@@ -1,7 +1,7 @@
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import type { Rewrite } from '../dialect.ts';
 import { factsOf } from '../model-facts.ts';
-import { isKept, type ReasoningFilter } from '../marked-signatures.ts';
+import { signatureFilter, type ReasoningFilter } from '../marked-signatures.ts';
 import { applyEdits, removeFrom, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, objectMembers, type Member } from '../wire/json-members.ts';
 import { standIn } from './content.ts';
@@ -83,12 +83,14 @@ function changesOf(
     changed[kind].add(part);
   };
   const signsCalls = factsOf({ name: rewrite.model, rulesName: rewrite.rulesName }).checksCallSignatures;
+  const signatures = history.flatMap((part) => (part.kind === 'signed' ? part.signatures : []));
+  const keeps = signatureFilter(signatures, rewrite);
   for (const part of history) {
     if (part.kind === 'unsigned-call') {
       if (signsCalls) change('signed', part);
     } else if (part.kind === 'keep-alive') {
       if (removes) change('removed', part);
-    } else if (!part.signatures.every((signature) => isKept(signature, rewrite))) {
+    } else if (!part.signatures.every(keeps)) {
       change(part.isBare && removes ? 'removed' : 'signed', part);
       rewrite.onDropped?.('contents.parts.thoughtSignature');
       if (removes) for (const thought of part.thoughts) change('removed', thought);

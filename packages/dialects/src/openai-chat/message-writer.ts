@@ -1,5 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { factsOf } from '../model-facts.ts';
+import { fillingText } from '../reasoning-rewrite.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import type { CallPart, MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DroppedFields } from '../translation/dropped-fields.ts';
@@ -64,15 +65,13 @@ function saidMessage(parts: readonly Part[], { facts }: Options): Fields[] {
   ];
 }
 
-/**
- * Kimi and DeepSeek refuse calls without reasoning, also those of other models. Nothing is made up: models repeat words
- * that stand for it (https://github.com/can1357/oh-my-pi/issues/1484).
- */
+/** Kimi and DeepSeek refuse calls without reasoning, also those of other models. */
 function reasoningOf(thoughts: string, hasCalls: boolean, facts: ModelFacts): Fields {
+  const fill = facts.reasoningFill ?? (factsOf(facts).wantsReasoningText ? 'calls' : null);
+  if (fill === 'none') return {};
   if (thoughts !== '') return { reasoning_content: thoughts };
-  const fill = facts.reasoningFill ?? (hasCalls && factsOf(facts).wantsReasoningText ? 'calls' : null);
-  if (fill === null || (fill === 'calls' && !hasCalls)) return {};
-  return { reasoning_content: fill === 'space' ? ' ' : '' };
+  const text = fillingText(fill, hasCalls);
+  return text === null ? {} : { reasoning_content: text };
 }
 
 function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {

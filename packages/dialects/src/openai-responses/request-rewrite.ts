@@ -12,9 +12,10 @@ import {
 import { elementsOf, elementStart, named, objectMembers, type Member } from '../wire/json-members.ts';
 import { addParameters, addSystem, addTools, parametersIn, replaceModel } from '../request-additions.ts';
 import type { Rewrite } from '../dialect.ts';
-import { isKept, signatureTextIn } from '../marked-signatures.ts';
+import { isKept, signatureFilter, signatureTextIn } from '../marked-signatures.ts';
 import { billedAs } from '../usage/fee-tools.ts';
 import type { Pieces } from '../wire/pieces.ts';
+import { fillInput } from './filled-input.ts';
 import type { OfferedPlaces } from './hosted-calls.ts';
 
 /** The element of `include` for thoughts as a text readable by the provider only. */
@@ -79,9 +80,8 @@ export function rewriteRequest(
       changes,
     );
   const [input] = named(members, 'input').slice(-1);
-  const foreign = [...rewrite.signatures].flatMap(([place, signature]) =>
-    isKept(signature, rewrite) ? [] : [place],
-  );
+  const keeps = signatureFilter([...rewrite.signatures.values()], rewrite);
+  const foreign = [...rewrite.signatures].flatMap(([place, signature]) => (keeps(signature) ? [] : [place]));
   const gone = new Set([...rewrite.lost, ...foreign]);
   const [compacted] = foreign.filter((place) => rewrite.compactions.has(place));
   if (compacted !== undefined && input !== undefined && holdsOnly(body, input, gone))
@@ -89,6 +89,8 @@ export function rewriteRequest(
   if (input !== undefined && gone.size > 0) removeFrom(body, input, gone, edits);
   for (const place of gone)
     rewrite.onDropped?.(rewrite.compactions.has(place) ? 'input.compaction' : 'input.reasoning');
+  const { reasoningFill: fill } = rewrite;
+  if (input !== undefined && fill !== undefined) edits.push(...fillInput(body, input, { fill, gone }));
   addToInput(body, members, rewrite, edits);
   const left = leaveOut(body, members, rewrite, edits);
   if (rewrite.tools !== null)

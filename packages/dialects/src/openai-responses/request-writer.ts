@@ -10,6 +10,7 @@ import { RawJson } from '../wire/json-text.ts';
 import { samplingBy, type DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { strictIn } from '../translation/strict-schema.ts';
+import { filledItems } from './filled-input.ts';
 import { writeInput } from './input-writer.ts';
 
 /** See `ProviderFormat`. */
@@ -27,7 +28,7 @@ export function* writeRequest(
   return {
     model: facts.name,
     ...(instructions !== '' && { instructions }),
-    input,
+    input: filledItems(input, facts.reasoningFill),
     // The API takes no fewer.
     ...(limit !== null && { max_output_tokens: Math.max(leastTokens, limit) }),
     ...samplingBy({ temperature: 'temperature', topP: 'top_p' }, conversation, {

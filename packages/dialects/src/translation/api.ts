@@ -11,6 +11,8 @@ import type { FieldNames, DroppedFields } from './dropped-fields.ts';
 import type { TargetRules } from './mended-conversation.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { LimitName } from '../request-additions.ts';
+import type { CountUnreadable } from '../marked-signatures.ts';
+import type { ReasoningFill } from '../reasoning-rewrite.ts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { EventSource, EventWriter } from './stream-events.ts';
 
@@ -82,12 +84,6 @@ export type SealSummary = (summary: string) => string;
 /** Writes the text of a model as a summary. Throws without a text. */
 export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
-/**
- * The messages of the assistant that get an empty `reasoning_content` where their own is missing: those with calls, or
- * all; `space`: all, with a space in place of an empty text.
- */
-export type ReasoningFill = 'calls' | 'all' | 'space';
-
 /** The facts of one call of a model with effect on its request. `factsOf` has those known by the model's name. */
 export interface ModelFacts extends FactsOverlay {
   /** The only account able to read the signatures of its thoughts; null where all accounts of its API are. */
@@ -110,6 +106,8 @@ export interface ModelFacts extends FactsOverlay {
   betas?: readonly string[];
   /** The id of an answer to which its provider gives none, from its run; absent where no run asks. */
   answerId?: string | undefined;
+  /** Counts the signatures of the model's vendor that are not sent; absent where all of them are. */
+  unreadable?: { vendor: string; count: CountUnreadable } | undefined;
   /** How missing reasoning is filled in; unless given, beside calls of models known by name to want it. */
   reasoningFill?: ReasoningFill | undefined;
   /** Whether streams of chat completions may be asked for their usage; so they are unless it is false. */

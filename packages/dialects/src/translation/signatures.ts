@@ -3,6 +3,8 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { isMarked, signatureMark } from '../marked-signatures.ts';
+import { signatureId } from '../signatures-in.ts';
+import type { ModelFacts } from './api.ts';
 import type { Part, ReasoningSignature, Turn } from './conversation.ts';
 import type { SignedThought } from './signed-reasoning.ts';
 import { maxOriginChars, maxSignatureChars } from '../bounds.ts';
@@ -149,6 +151,23 @@ export function turnsAt(turns: Turn[], account: string | null): Turn[] {
   return turns.map((turn) =>
     turn.parts.some(({ kind }) => kind === 'thinking') ? { ...turn, parts: turn.parts.map(partAt) } : turn,
   );
+}
+
+/** The turns without the signatures of the model's vendor that are not sent. */
+export function readableTurns(turns: Turn[], unreadable: ModelFacts['unreadable']): Turn[] {
+  if (unreadable === undefined) return turns;
+  const { vendor, count } = unreadable;
+  const signatureOf = (part: Part): string | null =>
+    part.kind === 'thinking' && part.signature?.origin === vendor ? signatureId(part.signature.text) : null;
+  const signatures = turns.flatMap(({ parts }) => parts.map(signatureOf).filter((id) => id !== null));
+  let left = count(signatures);
+  if (left === 0) return turns;
+  const readablePart = (part: Part): Part => {
+    if (left === 0 || signatureOf(part) === null || part.kind !== 'thinking') return part;
+    left -= 1;
+    return { ...part, signature: null };
+  };
+  return turns.map((turn) => ({ ...turn, parts: turn.parts.map(readablePart) }));
 }
 
 /** The name for thoughts without signature, of a model reached by chat completions. */

@@ -30,7 +30,7 @@ import { DroppedFields } from './dropped-fields.ts';
 import { anthropicMessagesTranslation } from '../anthropic-messages/translation.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import { openAiResponsesTranslation } from '../openai-responses/translation.ts';
-import { checkedTurns, signatureAt, turnsAt, withMac } from './signatures.ts';
+import { checkedTurns, signatureAt, readableTurns, turnsAt, withMac } from './signatures.ts';
 import {
   ReasoningCollector,
   thinkingTurns,
@@ -166,7 +166,9 @@ export class Translation {
       thoughts === undefined || thoughts.size === 0
         ? inputTurns
         : await inTurn(() => thinkingTurns(inputTurns, thoughts));
-    const accountTurns = await inTurn(() => turnsAt(turns, this.#facts.account));
+    const accountTurns = await inTurn(() =>
+      readableTurns(turnsAt(turns, this.#facts.account), this.#facts.unreadable),
+    );
     const asking = { ...read, turns: accountTurns, stream: isStream ?? read.stream };
     const rules = this.#upstream.rules(this.#facts);
     const mended = await runSteps(mendedConversation(asking, rules, dropped), inTurn);

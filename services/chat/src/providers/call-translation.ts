@@ -26,6 +26,7 @@ interface TranslationOptions {
   account?: () => string | null;
   record?: Pick<AttemptRecord, 'answerId'>;
   reasoningFill?: ModelFacts['reasoningFill'];
+  unreadable?: ModelFacts['unreadable'];
 }
 
 /** Whether a model without a name may be of the client's vendor, so the client's hints for its models go to it. */
@@ -51,6 +52,7 @@ export function translationFor(
     account = () => null,
     record,
     reasoningFill,
+    unreadable,
   }: TranslationOptions,
 ): Translation | null {
   if (client === model.api && !translatesOwn) return null;
@@ -72,6 +74,7 @@ export function translationFor(
     tokenLimit: limitFieldOf(model),
     streamUsage: model.provider.stream_usage,
     reasoningFill,
+    unreadable,
   };
   return translationBetween(client, model.api, facts, sealSummary);
 }

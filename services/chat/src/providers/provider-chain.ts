@@ -27,7 +27,7 @@ import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { OpenCall, type AttemptRecord, type Calling } from './open-call.ts';
 import { isUnknownName } from './missing-deployments.ts';
 import { OwnSummaries } from './missing-methods.ts';
-import { accountOf, originBy } from './signature-origins.ts';
+import { accountOf, originBy, vendorOf } from './signature-origins.ts';
 import { CallBetas } from './model-betas.ts';
 import { ProviderFailure, sooner } from './provider-failure.ts';
 import { Refusals } from './refusals.ts';
@@ -159,11 +159,11 @@ export class ProviderChain {
     if (request.operation !== 'chat') return null;
     const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
-    const { reasoningFill, translates, names } = this.#refusals;
+    const { reasoningFill, countUnreadable: count, translates, names, isOfVendor } = this.#refusals;
     const translatesOwn = translates || this.#summaries.has(model);
+    const reasoning = { reasoningFill, unreadable: { vendor: vendorOf(model), count } };
     const betas = this.#betas.of(model, true, names);
-    const { isOfVendor } = this.#refusals;
-    const options = { macs, sealSummary, translatesOwn, isOfVendor, account, record, reasoningFill, betas };
+    const options = { macs, sealSummary, translatesOwn, isOfVendor, account, record, ...reasoning, betas };
     return translationFor(api, model, options);
   }
 
@@ -204,8 +204,7 @@ export class ProviderChain {
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     const { leftOut } = this.#options;
-    const unread = this.#refusals.leavesReasoning ? ['reasoning'] : [];
-    const without = [...lost, ...unread, ...unpriced, ...this.#betas.ignored(model)];
+    const without = [...lost, ...this.#refusals.ignored, ...unpriced, ...this.#betas.ignored(model)];
     receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...without])]);
     const bodyBytes = prepared.body.length;
     const trace = await record.startAttempt(model, { bodyBytes, maxTokens: this.#options.maxTokens });
@@ -248,7 +247,7 @@ export class ProviderChain {
         reasons: model.reasoning,
         ...providers.signaturesFor(model, rotation, this.#options),
         onDropped: (name) => left.add(name),
-        ...(this.#refusals.leavesReasoning && { keepsSignature: () => false, onDropped: () => undefined }),
+        ...(translation === null && this.#refusals.rewrite),
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,

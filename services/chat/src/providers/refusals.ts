@@ -1,7 +1,7 @@
+import type { RequestHead, Rewrite } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
-import type { RequestHead } from '@gatehouse/dialects/dialect';
-import type { ReasoningFill } from '@gatehouse/dialects/translation/api';
+import type { ReasoningFill } from '@gatehouse/dialects/reasoning-rewrite';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import { factsBy } from '../catalogue/facts-by.ts';
@@ -12,7 +12,7 @@ import { mayBeOfVendor } from './call-translation.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { historyMendsFor } from './refused-history.ts';
-import { readsSignatures } from './signature-origins.ts';
+import { vendorOf } from './signature-origins.ts';
 
 /** Vertex AI names the betas that it refuses (https://github.com/vercel/ai/issues/10981). */
 const unexpected = /Unexpected value\(s\) (.{1,1500}?) for the `anthropic-beta` header/s;
@@ -21,26 +21,39 @@ const invalidFlag = /\binvalid beta flag\b/i;
 /** Both name the place of a field that they refuse (https://github.com/anthropics/claude-code-action/issues/1005). */
 const extraInputs = /([\w.]{1,200}): Extra inputs are not permitted/g;
 
-/** The words of OpenAI (https://github.com/openai/codex/issues/36704) and of Google. */
-const unreadable =
-  /invalid_encrypted_content|encrypted content\b.{0,200}could not be (?:verified|decrypted)|(?:corrupted|invalid) thought.?signature|thought.?signature is (?:in|not )valid/is;
+/**
+ * Words about reasoning that no account of the provider reads, by the vendor of the model:
+ * https://github.com/openai/codex/issues/36704 (OpenAI), https://github.com/Wei-Shaw/sub2api/issues/4535 and
+ * https://github.com/chenyme/grok2api/issues/688 (xAI), https://github.com/google-gemini/gemini-cli/issues/13467,
+ * https://github.com/decolua/9router/issues/301 and https://github.com/lbjlaq/Antigravity-Manager/pull/3342 (Google),
+ * https://github.com/anthropics/claude-code/issues/10627 (Anthropic).
+ */
+const unreadable: Readonly<Record<string, RegExp>> = {
+  openai:
+    /invalid_encrypted_content|encrypted.?content\b.{0,200}could not be (?:verified|decrypted)|could not (?:decrypt|decode) the (?:provided encrypted.?content|compaction blob)/is,
+  google:
+    /(?:corrupted|invalid) thought.?signature|thought.?signature is (?:in|not )valid|thought.?signature\b.{0,100}base64/is,
+  anthropic:
+    /invalid `?(?:signature|data)`? in `?(?:redacted_)?thinking|thinking`? blocks? .{0,100}cannot be modified/is,
+};
+/** Clients of Anthropic's API mend these requests by its words. */
+const mendedByClients = 'messages';
 
-/** How reasoning is filled in, from the least to the most, with the name of each in what a deployment refuses. */
-const fills: readonly (readonly [name: string, fill: ReasoningFill])[] = [
-  ['reasoning_content.calls', 'calls'],
-  ['reasoning_content.all', 'all'],
-  ['reasoning_content.space', 'space'],
-];
-/** Kimi and DeepSeek want it beside calls, also those of other models (https://github.com/MoonshotAI/kimi-cli/issues/2141). */
-const demand = /\breasoning_content\b/;
+/** How reasoning is filled in, from the least to the most. */
+const fills: readonly ReasoningFill[] = ['calls', 'all', 'space'];
+const reasoningField = /\breasoning_content\b/;
+/** Words of servers that refuse the field itself, as Groq, Cerebras and Mistral do, unless they miss it. */
+const excess = /unsupported|not supported|not permitted|not allowed|unexpected|unrecognized|unknown|extra/i;
+const demand = /\bmissing\b|\bmust be (?:passed|provided|present|included)|\brequired\b/i;
 
-/** Reasoning of the request, as its name in `x-gateway-ignored`. */
-const reasoningName = 'reasoning';
 /** Hints of the client's vendor, which a model without a name may not have. */
 const vendorName = 'vendor';
 const vendorHints = /prompt caching|extraneous key|\bthinking\b/i;
 /** The request as its client wrote it, which a model with the client's API does not take. */
 const formName = 'form';
+const fillName = (fill: ReasoningFill): string => `reasoning_content.${fill}`;
+/** A copy, since a part of a text keeps all of it in memory. */
+const signatureName = (id: string): string => Buffer.from(`reasoning.${id}`).toString();
 
 export interface RefusalsOptions {
   /** The API of the client; null for a request of which hints and betas alone can be left out. */
@@ -53,7 +66,8 @@ export interface RefusalsOptions {
 
 /**
  * Refusals of one request that the same request without their cause is sent once more for, to the same model: hints and
- * betas, forms of a history, reasoning that no account of the provider reads, and missing reasoning. Later requests begin without the cause.
+ * betas, forms of a history, reasoning that no account of the provider reads, and missing reasoning. Later requests begin
+ * without the cause.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
@@ -63,6 +77,9 @@ export class Refusals {
   #names: ReadonlySet<string> = new Set();
   /** The refusal of the request as its client wrote it. */
   #asWritten: ProviderFailure | null = null;
+  /** The last signature that the attempt sends. */
+  #lastSignature: string | null = null;
+  #leavesReasoning = false;
 
   constructor(options: RefusalsOptions) {
     this.#options = options;
@@ -74,6 +91,8 @@ export class Refusals {
     if (model !== this.#model) this.#newNames = [];
     this.#model = model;
     this.#names = new Set([...providers.refused.namesOf(model, tenantId), ...this.#newNames]);
+    this.#lastSignature = null;
+    this.#leavesReasoning = false;
   }
 
   /** Names of what the attempt leaves out. */
@@ -83,12 +102,27 @@ export class Refusals {
 
   /** How the attempt fills in missing reasoning; undefined where its deployment has refused nothing. */
   get reasoningFill(): ReasoningFill | undefined {
-    return fills.findLast(([name]) => this.#names.has(name))?.[1];
+    if (this.#names.has(fillName('none'))) return 'none';
+    return fills.findLast((fill) => this.#names.has(fillName(fill)));
   }
 
-  /** Whether the attempt leaves all reasoning out. */
-  get leavesReasoning(): boolean {
-    return this.#names.has(reasoningName);
+  /** See `CountUnreadable`. Also notes the signatures that are sent. */
+  readonly countUnreadable = (signatures: readonly string[]): number => {
+    const last = this.#names.size === 0 ? -1 : this.#lastUnreadable(signatures);
+    this.#lastSignature = signatures.slice(last + 1).at(-1) ?? null;
+    this.#leavesReasoning ||= last >= 0;
+    return last + 1;
+  };
+
+  /** The changes of a request in the API of its client. */
+  get rewrite(): Pick<Rewrite, 'reasoningFill' | 'countUnreadable'> {
+    const { reasoningFill, countUnreadable } = this;
+    return { reasoningFill, countUnreadable };
+  }
+
+  /** Names of the request's parts that the attempt leaves out, for `x-gateway-ignored`. */
+  get ignored(): string[] {
+    return this.#leavesReasoning ? ['reasoning'] : [];
   }
 
   /** Whether the attempt takes a model without a name for one of the client's vendor. */
@@ -114,21 +148,15 @@ export class Refusals {
     const words = wordsOf(outcome);
     if (words === null) return false;
     const { providers, tenantId } = this.#options;
-    const { api } = this.#options;
-    const isNew = (name: string): boolean => !this.#names.has(name);
     const hints = providers.get(model).adapter.fits(model) ? hintsIn(words) : [];
-    const history = api === null ? [] : historyMendsFor(words);
+    const history = this.#options.api === null ? [] : historyMendsFor(words);
     const vendor = this.isOfVendor && vendorHints.test(words) ? [vendorName] : [];
-    const forms = [...hints, ...history, ...vendor, ...this.#missing(words, model)].filter(isNew);
-    const unread =
-      api !== null && readsSignatures(api, model) && unreadable.test(words)
-        ? [reasoningName].filter(isNew)
-        : [];
-    providers.refused.add(model, tenantId, forms);
-    const causes = [...forms, ...unread];
-    const all = causes.length > 0 ? causes : this.#form(outcome, model);
-    this.#newNames = [...this.#newNames, ...all];
-    return all.length > 0;
+    const reasoning = [...this.#missingIn(words, model), ...this.#unreadableIn(words, model)];
+    const causes = [...hints, ...history, ...vendor, ...reasoning].filter((name) => !this.#names.has(name));
+    providers.refused.add(model, tenantId, causes);
+    const newNames = causes.length > 0 ? causes : this.#form(outcome, model);
+    this.#newNames = [...this.#newNames, ...newNames];
+    return newNames.length > 0;
   }
 
   /**
@@ -144,13 +172,27 @@ export class Refusals {
     return [formName];
   }
 
+  #lastUnreadable(signatures: readonly string[]): number {
+    return signatures.findLastIndex((id) => this.#names.has(signatureName(id)));
+  }
+
   /** The next way to fill in reasoning. */
-  #missing(words: string, model: Model): string[] {
+  #missingIn(words: string, model: Model): string[] {
     const { api } = this.#options;
-    if (api === null || model.api === api || !demand.test(words)) return [];
-    const sent = this.reasoningFill ?? (factsBy(model).wantsReasoningText ? 'calls' : null);
-    const next = fills[fills.findIndex(([, fill]) => fill === sent) + 1];
-    return next === undefined ? [] : [next[0]];
+    if (api === null || !reasoningField.test(words)) return [];
+    if (excess.test(words) && !demand.test(words)) return [fillName('none')];
+    const known = model.api !== api && factsBy(model).wantsReasoningText ? 'calls' : null;
+    const sent = this.reasoningFill ?? known;
+    const next = fills[fills.findIndex((fill) => fill === sent) + 1];
+    return next === undefined ? [] : [fillName(next)];
+  }
+
+  /** The last signature of the attempt, up to which later ones leave all out. */
+  #unreadableIn(words: string, model: Model): string[] {
+    if (this.#lastSignature === null) return [];
+    const { api } = this.#options;
+    if (api === mendedByClients && model.api === api) return [];
+    return unreadable[vendorOf(model)]?.test(words) === true ? [signatureName(this.#lastSignature)] : [];
   }
 }
 

@@ -38,7 +38,8 @@ export function readsSignatures(client: ApiName, model: Model): boolean {
   return dialects[client].signatures?.vendor === vendorOf(model);
 }
 
-function vendorOf(model: Model): string {
+/** The vendor whose reasoning a model reads. */
+export function vendorOf(model: Model): string {
   const dialect = dialectOf(model.api);
   return dialect === null ? converseOrigin(overlayOf(model)) : (dialect.signatures?.vendor ?? model.api);
 }
