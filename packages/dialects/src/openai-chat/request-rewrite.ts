@@ -3,6 +3,7 @@ import { addTools, replaceModel, limitNames, type LimitName, type TokenLimit } f
 import type { Rewrite } from '../dialect.ts';
 import { applyChanges, type Edit, type Text } from '../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../wire/json-members.ts';
+import { filledMessages, fillMessages } from './filled-messages.ts';
 import type { Pieces } from '../wire/pieces.ts';
 
 /**
@@ -32,12 +33,19 @@ export function rewriteRequest(
     const { index, content } = rewrite.reference;
     const message = JSON.stringify({ role: 'user', content });
     // The index is of the list as `JSON.parse` takes it: the last one.
-    const messages = members.findLast((entry) => entry.name === 'messages');
-    const at = elementStart(body, messages?.valueStart ?? 0, index);
+    const list = members.findLast((entry) => entry.name === 'messages');
+    const at = elementStart(body, list?.valueStart ?? 0, index);
     edits.push({ at, until: at, text: `${message},` });
   }
+  const { reasoningFill, tools } = rewrite;
+  const messages = members.findLast((entry) => entry.name === 'messages');
+  if (reasoningFill !== undefined && messages !== undefined)
+    edits.push(...fillMessages(body, messages, reasoningFill));
   const choiceText = (choice: 'auto' | 'none'): string => `"${choice}"`;
-  if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, { edits, added });
+  if (tools !== null) {
+    const filled = filledMessages(tools.messages, reasoningFill);
+    addTools({ body, members, choiceText }, { ...tools, messages: filled }, { edits, added });
+  }
   const present = new Set(members.map((entry) => entry.name));
   const { maxTokens } = rewrite;
   let { defaults } = rewrite;
