@@ -9,6 +9,8 @@ import { idOf, signatureOf, stopFields, writeUsage } from './response.ts';
 /** Writes the events of messages. */
 export class MessageWriter implements EventWriter {
   #index = -1;
+  /** Whether the open part has its block: a text has it from its first character on, since the API refuses an empty one. */
+  #isBegun = false;
   #open: OpenPart | null = null;
   #usage: Usage | null = null;
   #stop: Fields = {};
@@ -19,12 +21,10 @@ export class MessageWriter implements EventWriter {
         return [this.#start(event.id, event.model)];
       case 'open':
         this.#open = event.part;
-        this.#index += 1;
-        return [
-          frameOf({ type: 'content_block_start', index: this.#index, content_block: blockOf(event.part) }),
-        ];
+        this.#isBegun = false;
+        return isText(event.part) ? [] : [this.#begin(event.part)];
       case 'delta':
-        return this.#open === null ? [] : [this.#delta(deltaOf(this.#open, event.text))];
+        return this.#open === null ? [] : this.#written(this.#open, event.text);
       case 'close':
         return this.#close(event.signature);
       case 'usage':
@@ -50,9 +50,21 @@ export class MessageWriter implements EventWriter {
     return frameOf({ type: 'message_start', message });
   }
 
+  #begin(part: OpenPart): Buffer {
+    this.#isBegun = true;
+    this.#index += 1;
+    return frameOf({ type: 'content_block_start', index: this.#index, content_block: blockOf(part) });
+  }
+
+  #written(part: OpenPart, text: string): Buffer[] {
+    if (!this.#isBegun && text === '') return [];
+    return [...(this.#isBegun ? [] : [this.#begin(part)]), this.#delta(deltaOf(part, text))];
+  }
+
   #close(blockSignature: ReasoningSignature | null): Buffer[] {
     const isThought = this.#open?.kind === 'thinking';
     this.#open = null;
+    if (!this.#isBegun) return [];
     const signature = isThought ? signatureOf(blockSignature) : '';
     return [
       ...(signature === '' ? [] : [this.#delta({ type: 'signature_delta', signature })]),
@@ -63,6 +75,10 @@ export class MessageWriter implements EventWriter {
   #delta(delta: Fields): Buffer {
     return frameOf({ type: 'content_block_delta', index: this.#index, delta });
   }
+}
+
+function isText({ kind }: OpenPart): boolean {
+  return kind === 'text' || kind === 'refusal';
 }
 
 function blockOf(part: OpenPart): Fields {

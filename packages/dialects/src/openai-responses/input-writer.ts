@@ -24,7 +24,21 @@ export function* writeInput(
     input.push(...itemsOf(turn, dropped));
     yield;
   }
-  return { instructions: texts.join('\n\n'), input };
+  return { instructions: texts.join('\n\n'), input: withLedItems(input) };
+}
+
+/**
+ * Without reasoning that led to nothing, as before a call that was cut or an empty text: the provider refuses it (`was
+ * provided without its required following item`, https://github.com/openai/openai-node/issues/1567).
+ */
+function withLedItems(input: readonly Fields[]): Fields[] {
+  let leads = false;
+  const led = input.toReversed().filter(({ type, role }) => {
+    if (type === 'reasoning') return leads;
+    leads = type === 'function_call' || (type === 'message' && role === 'assistant');
+    return true;
+  });
+  return led.toReversed();
 }
 
 function itemsOf({ role, parts }: Turn, dropped: DroppedFields): Fields[] {
