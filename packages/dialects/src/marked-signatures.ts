@@ -14,7 +14,7 @@ export interface ReasoningFilter {
   keepsSignature?: (signature: unknown) => boolean;
   /** Absent where all signatures are sent, or translation comes next. */
   countUnreadable?: CountUnreadable | undefined;
-  /** Receives the client's names of parts that are taken out. */
+  /** Receives the client's names of what is taken out beside reasoning, which goes to its vendor or nowhere. */
   onDropped?: (name: string) => void;
 }
 

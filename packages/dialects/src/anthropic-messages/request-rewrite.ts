@@ -75,7 +75,6 @@ function removeForeign(
     if (places.length > 0) foreign.set(index, new Set(places));
   }
   if (foreign.size === 0) return;
-  rewrite.onDropped?.('messages.content.thinking');
   const isEmptied = (index: number): boolean =>
     foreign.get(index)?.size === rewrite.signatures?.get(index)?.blocks;
   const emptied = new Set([...foreign.keys()].filter(isEmptied));

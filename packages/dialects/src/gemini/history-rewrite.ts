@@ -92,7 +92,6 @@ function changesOf(
       if (removes) change('removed', part);
     } else if (!part.signatures.every(keeps)) {
       change(part.isBare && removes ? 'removed' : 'signed', part);
-      rewrite.onDropped?.('contents.parts.thoughtSignature');
       if (removes) for (const thought of part.thoughts) change('removed', thought);
     }
   }

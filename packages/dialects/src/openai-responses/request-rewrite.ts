@@ -87,8 +87,7 @@ export function rewriteRequest(
   if (compacted !== undefined && input !== undefined && holdsOnly(body, input, gone))
     throw foreignCompaction(compacted);
   if (input !== undefined && gone.size > 0) removeFrom(body, input, gone, edits);
-  for (const place of gone)
-    rewrite.onDropped?.(rewrite.compactions.has(place) ? 'input.compaction' : 'input.reasoning');
+  if (compacted !== undefined) rewrite.onDropped?.('input.compaction');
   const { reasoningFill: fill } = rewrite;
   if (input !== undefined && fill !== undefined) edits.push(...fillInput(body, input, { fill, gone }));
   addToInput(body, members, rewrite, edits);
