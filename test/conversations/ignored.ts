@@ -63,7 +63,7 @@ const rows: readonly Row[] = [
   // Claude does not think where a call is forced, or chooses itself.
   {
     names: thinking,
-    holds: ({ isForced }, { model }) => isForced === true && /(?:sonnet-4-5|opus-4-7)/.test(model),
+    holds: ({ isForced }, { model }) => isForced === true && /(?:sonnet-4-5|opus-4-7|arn)/.test(model),
   },
   // Gemini before 3 takes no format beside tools: it becomes an instruction.
   { names: format, holds: ({ feature }, { model }) => feature === 'structured' && /gemini-2/.test(model) },
