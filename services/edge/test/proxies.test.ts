@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { handedOver } from '@gatehouse/http/principal-check';
 import { ask, sending, startEdge, stopAll, stopLater, waysOfAnswers } from './proxy-fixture.ts';
 
 /** How answers come back through the edge, whichever way they take. */
@@ -31,7 +32,7 @@ describe.each(waysOfAnswers)('$way', ({ path, startEdge }) => {
       async (_name, id, expected) => {
         let arrived: unknown;
         const edge = await startEdge({}, (incoming, response) => {
-          arrived = incoming.headers['x-request-id'];
+          arrived = handedOver(incoming)?.requestId ?? incoming.headers['x-request-id'];
           response.setHeader('x-request-id', 'other').end('{}');
         });
         const answer = await ask(edge, path, { headers: { 'x-request-id': id } });

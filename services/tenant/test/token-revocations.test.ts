@@ -157,7 +157,7 @@ describe('a logout', () => {
     await pool.end();
     await (await ground.logIn()).browser.visit('/logout', { method: 'POST' });
     await eventually(async () => expect(await waitingOf(sub)).toEqual([]));
-    expect(tokens()).toHaveLength(2);
+    await eventually(() => expect(tokens()).toHaveLength(2));
   });
 
   it('during a look does not take the key of the person away', async () => {
