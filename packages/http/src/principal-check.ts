@@ -137,13 +137,15 @@ export function handedOver(request: LocalRequest): Exchange | undefined {
 
 /** As {@link checkPrincipal}, for a request handed over. */
 export function checkExchange({ route, assertion }: Exchange): Identity {
-  const { kind } = route.access;
+  const { access } = route;
   const { statement } = assertion;
-  if ('principal' in statement && kind !== 'signed') {
-    checkAccess(statement.principal, route.access);
+  if ('principal' in statement) {
+    const isAnonymous = access.kind === 'signed' || (access.kind === 'ticket' && access.scope === undefined);
+    if (isAnonymous) throw unauthenticated();
+    checkAccess(statement.principal, access);
     return { principal: statement.principal, assertion };
   }
-  const isOpen = kind === 'signed' || kind === 'ticket';
-  if (!isOpen || 'principal' in statement || statement.anonymousRoute !== route.id) throw unauthenticated();
+  const isOpen = access.kind === 'signed' || access.kind === 'ticket';
+  if (!isOpen || statement.anonymousRoute !== route.id) throw unauthenticated();
   return { principal: anonymous, assertion };
 }
