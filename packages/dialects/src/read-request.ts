@@ -1,5 +1,5 @@
 import { cutText } from '@gatehouse/events/cut-text';
-import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { listOf, type Fields } from '@gatehouse/kit/fields';
 import type {
   CompletionRequest,
   Operation,
@@ -7,7 +7,9 @@ import type {
   RequestHead,
   RequestSource,
 } from './dialect.ts';
+import { modelsOfPlugins, modelsOfTools, namesOfModels } from './other-models.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
+import { feeToolsIn, pluginTools, type FeeTool } from './usage/fee-tools.ts';
 import { SampleBuilder, type TextSample } from './usage/token-estimate.ts';
 import { jsonPieces } from './wire/json-pieces.ts';
 import type { Share } from './wire/request-text.ts';
@@ -85,12 +87,12 @@ export abstract class ReadRequest implements CompletionRequest {
 
   otherModels(defaults: Fields): OtherModel[] {
     const { models, fallbacks, plugins } = { ...defaults, ...this.fields };
-    const tools = this.tools.filter((tool) => isFields(tool) && isProvidersTool(tool));
-    return Object.entries({ models, fallbacks, plugins, tools }).flatMap(([param, entries]) =>
-      listOf(entries)
-        .flatMap(namesOfModels)
-        .map((name) => ({ name, param })),
-    );
+    return Object.entries({
+      models: listOf(models).flatMap(namesOfModels),
+      fallbacks: listOf(fallbacks).flatMap(namesOfModels),
+      plugins: modelsOfPlugins(plugins),
+      tools: modelsOfTools(this.tools),
+    }).flatMap(([param, names]) => Array.from(names, (name) => ({ name, param })));
   }
 
   abstract get toolNames(): readonly unknown[];
@@ -110,26 +112,15 @@ export abstract class ReadRequest implements CompletionRequest {
   /** The texts of a message for a reader, each in a line. */
   protected abstract spokenText(message: Fields): string;
 
+  /** OpenRouter's plugins with a fee. No answer counts their calls. */
+  protected feePlugins(defaults: Fields): FeeTool[] {
+    const { plugins } = { ...defaults, ...this.fields };
+    return feeToolsIn(pluginTools(plugins), { counted: 'never' });
+  }
+
   protected addTo(sample: SampleBuilder, message: Fields): void {
     sample.add(this.textOf(message));
   }
-}
-
-/** Tools of clients call no model, and pictures are drawn at a price of their own. */
-function isProvidersTool({ type }: Fields): boolean {
-  return typeof type === 'string' && !/^(function|custom|image_generation)$/.test(type);
-}
-
-/**
- * The models in an entry of `models` or `fallbacks`, or in a tool or plugin:
- *
- * - https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool
- * - https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
- * - https://openrouter.ai/docs/guides/routing/model-fallbacks, whose tools have it in `parameters`
- */
-function namesOfModels(entry: unknown): string[] {
-  const { model, parameters } = Object(entry) as Fields;
-  return [entry, model, (Object(parameters) as Fields)['model']].filter((name) => typeof name === 'string');
 }
 
 /**

@@ -124,6 +124,24 @@ describe('a tool of the provider that a request is for', () => {
       'chat',
       { model: 'chat', messages, search_parameters: { mode: 'on' } },
     ],
+    ...[
+      ...[{ id: 'fusion' }, { id: 'web' }, { id: 'web-fetch', enabled: false }, { id: 'teleport' }],
+      ...[{ id: 'file-parser' }, { id: 'file-parser', pdf: { engine: 'mistral-ocr' } }],
+    ].flatMap((plugin): [string, string, string, Fields][] => {
+      const plugins = [{ id: 'response-healing' }, plugin];
+      const name = `the plugin ${JSON.stringify(plugin)}`;
+      return [
+        [name, '/v1/chat/completions', 'chat', { model: 'chat', messages, plugins }],
+        [name, '/v1/responses', 'responses', { ...asked, plugins, max_tool_calls: 0 }],
+        [name, '/v1/messages', 'messages', { model: 'claude', max_tokens: 9, messages, plugins }],
+      ];
+    }),
+    [
+      'another model of Vertex AI',
+      generate,
+      'gemini',
+      { contents, generationConfig: { routingConfig: { manualMode: { modelName: 'gemini-3-pro' } } } },
+    ],
   ])('is refused before the call without a price: %s', async (_name, path, dialect, body) => {
     provider.answer();
     const response = await ask(path, body, dialect);
@@ -133,14 +151,16 @@ describe('a tool of the provider that a request is for', () => {
     expect(provider.received).toEqual([]);
   });
 
-  it.each<Fields>([{ search_parameters: { mode: 'off' } }, { plugins: [{ id: 'web', enabled: false }] }])(
-    'passes where it is off: %j',
-    async (fields) => {
-      provider.answer(whole(answers['gpt']));
-      const response = await ask('/v1/chat/completions', { model: 'chat', messages, ...fields }, 'chat');
-      expect(response.status).toBe(200);
-    },
-  );
+  it.each<Fields>([
+    { search_parameters: { mode: 'off' } },
+    { plugins: ['web', 'fusion', 'file-parser'].map((id) => ({ id, enabled: false })) },
+    { plugins: [{ id: 'response-healing' }, { id: 'context-compression' }, { id: 'auto-router' }] },
+    { plugins: [{ id: 'file-parser', pdf: { engine: 'cloudflare-ai' } }] },
+  ])('passes where it is off or costs no more than its tokens: %j', async (fields) => {
+    provider.answer(whole(answers['gpt']));
+    const response = await ask('/v1/chat/completions', { model: 'chat', messages, ...fields }, 'chat');
+    expect(response.status).toBe(200);
+  });
 
   it.each<[string, string, Fields]>([
     ['responses', '/v1/responses', { ...asked, input: 'x' }],

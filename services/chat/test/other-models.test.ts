@@ -18,8 +18,9 @@ beforeAll(async () => {
     { id: 'claude-opus-5', provider: 'quick' },
     { id: 'small', provider: 'simulator', upstream_model: 'vendor/small' },
     { id: 'codex', provider: 'simulator', api: 'responses', upstream_model: 'vendor/codex' },
+    { id: 'flash', provider: 'wrongkey', upstream_model: 'gemini-3-flash' },
   ]);
-  const ids = ['haiku', 'claude-mythos-5', 'sonnet', 'small', 'codex'];
+  const ids = ['haiku', 'claude-mythos-5', 'sonnet', 'small', 'codex', 'flash'];
   harness.settings.set(tenantId, { allowedModels: { ids } });
 });
 afterAll(async () => {
@@ -30,22 +31,29 @@ beforeEach(() => {
   provider.received.splice(0);
 });
 
-const paths = { messages: '/v1/messages', chat: '/v1/chat/completions', responses: '/v1/responses' };
+const paths = {
+  ...{ messages: '/v1/messages', chat: '/v1/chat/completions', responses: '/v1/responses' },
+  gemini: '/v1beta/models/flash:generateContent',
+};
 type Api = keyof typeof paths;
 const asked: Record<Api, Fields> = {
   messages: { model: 'haiku', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] },
   chat: { model: 'small', messages: [{ role: 'user', content: 'x' }] },
   responses: { model: 'codex', input: 'x', store: false },
+  gemini: { contents: [{ role: 'user', parts: [{ text: 'x' }] }] },
 };
+const answering = { messages: 'claude', chat: 'gpt', responses: 'gpt-responses', gemini: 'flash' } as const;
 
 async function ask(api: Api, fields: Fields, principal: Fields = { tenantId }) {
-  provider.answer(whole(answers[{ messages: 'claude', chat: 'gpt', responses: 'gpt-responses' }[api]]));
+  provider.answer(whole(answers[answering[api]]));
   const headers = { 'x-gatehouse-dialect': api };
   const response = await harness.post(paths[api], { ...asked[api], ...fields }, { principal, headers });
   return { status: response.status, text: await response.text(), calls: provider.received.length };
 }
 
 const advisor = (model: unknown) => ({ type: 'advisor_20260301', name: 'advisor', model });
+const serverTool = (name: string, parameters: Fields = {}) => ({ type: `openrouter:${name}`, parameters });
+const panel = (models: string[]) => ({ id: 'fusion', analysis_models: models, model: 'vendor/small' });
 const defined = (definition: Fields) => ({
   messages: [
     { role: 'user', content: 'x' },
@@ -70,7 +78,15 @@ describe('a model that the provider would call beside the one of the request', (
     ['chat', { fallbacks: ['vendor/large'] }, 'fallbacks'],
     ['chat', { tools: [{ type: 'openrouter:advisor', parameters: { model: 'vendor/large' } }] }, 'tools'],
     ['chat', { plugins: [{ id: 'fusion', model: 'vendor/large' }] }, 'plugins'],
+    ['chat', { plugins: [panel(['vendor/small', 'vendor/large'])] }, 'plugins'],
+    ['chat', { tools: [serverTool('fusion', { analysis_models: ['vendor/large'] })] }, 'tools'],
+    ['chat', { tools: [serverTool('image_generation', { model: 'vendor/pictures' })] }, 'tools'],
+    ['chat', { tools: [serverTool('subagent', { tools: [serverTool('fusion')] })] }, 'tools'],
+    ['chat', { plugins: [{ ...panel(['vendor/small']), tools: [serverTool('advisor')] }] }, 'plugins'],
     ['responses', { models: ['vendor/large'] }, 'models'],
+    ['responses', { plugins: [{ id: 'fusion' }] }, 'plugins'],
+    ['messages', { plugins: [{ id: 'fusion' }] }, 'plugins'],
+    ['responses', { tools: [{ type: 'namespace', name: 'n', tools: [serverTool('fusion')] }] }, 'tools'],
     ['responses', { tools: [{ type: 'openrouter:subagent', model: 'vendor/large' }] }, 'tools'],
   ])('%s with %j is one of those of the tenant', async (api, fields, param) => {
     const { status, text, calls } = await ask(api, fields);
@@ -78,6 +94,35 @@ describe('a model that the provider would call beside the one of the request', (
     expect(text).toContain('model_not_found');
     expect(text).toContain(`"param":"${param}"`);
     expect(await ask(api, fields, {})).toMatchObject({ status: 200, calls: 1 });
+  });
+
+  it.each<Fields>([
+    { tools: [serverTool('fusion')] },
+    // OpenRouter reads the parameters alone.
+    { tools: [{ ...serverTool('fusion'), analysis_models: ['vendor/small'] }] },
+    { tools: [serverTool('fusion', { analysis_models: [] })] },
+    { tools: [serverTool('advisor')] },
+    { tools: [serverTool('image_generation')] },
+    { tools: [serverTool('teleport')] },
+    { plugins: [{ id: 'fusion' }] },
+    { plugins: [{ id: 'fusion', preset: 'general-high' }] },
+    { plugins: [{ id: 'fusion', model: 'vendor/small' }] },
+    { plugins: [{ id: 'fusion', analysis_models: ['vendor/small'] }] },
+    { plugins: [{ id: 'teleport', enabled: false }] },
+    { plugins: [{}] },
+  ])('is refused where the provider chooses it: %j', async (fields) => {
+    expect(await ask('chat', fields)).toMatchObject({ status: 404, calls: 0 });
+    expect(await ask('chat', fields, {})).toMatchObject({ status: 200, calls: 1 });
+  });
+
+  it.each<Fields>([
+    { routingConfig: { manualMode: { modelName: 'gemini-3-pro' } } },
+    { routing_config: { manual_mode: { model_name: 'gemini-3-pro' } } },
+    { routingConfig: { autoMode: { modelRoutingPreference: 'PRIORITIZE_QUALITY' } } },
+    { modelConfig: { featureSelectionPreference: 'PRIORITIZE_QUALITY' } },
+  ])('is refused where Vertex AI calls it in place of the own one: %j', async (generationConfig) => {
+    expect(await ask('gemini', { generationConfig })).toMatchObject({ status: 404, calls: 0 });
+    expect(await ask('gemini', { generationConfig }, {})).toMatchObject({ status: 200, calls: 1 });
   });
 
   it('is refused behind 64 others', async () => {
@@ -92,6 +137,15 @@ describe('a model that the provider would call beside the one of the request', (
     ['messages', { fallbacks: 'default' }],
     ['messages', defined({ name: 'choose', input_schema: { type: 'object' } })],
     ['chat', { models: ['vendor/small'] }],
+    ['chat', { tools: [serverTool('web_search'), serverTool('datetime'), serverTool('subagent')] }],
+    ['chat', { tools: [serverTool('fusion', { analysis_models: ['vendor/small', 'vendor/codex'] })] }],
+    ['chat', { tools: [serverTool('advisor', { model: 'vendor/codex' })] }],
+    ['chat', { plugins: [{ id: 'web' }, { id: 'file-parser' }, { id: 'response-healing' }] }],
+    ['chat', { plugins: [{ id: 'auto-router', allowed_models: ['vendor/*'] }] }],
+    ['chat', { plugins: [panel(['vendor/small'])] }],
+    ['chat', { plugins: [{ id: 'fusion', enabled: false }] }],
+    ['gemini', { generationConfig: { routingConfig: { manualMode: { modelName: 'gemini-3-flash' } } } }],
+    ['gemini', { generationConfig: { routingConfig: {} } }],
     [
       'chat',
       { tools: [{ type: 'function', function: { name: 'f', parameters: { model: 'vendor/large' } } }] },

@@ -1,4 +1,4 @@
-import type { Fields } from '@gatehouse/kit/fields';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { feeToolsIn } from '../usage/fee-tools.ts';
 import { toolTypesIn } from './grounding.ts';
 import type { TokenClass } from '../usage/usage.ts';
@@ -6,7 +6,7 @@ import { RequestText, type RewriteText, type Share } from '../wire/request-text.
 import type { RequestedAmounts, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
 import { parametersIn } from '../request-additions.ts';
 import { ReadRequest } from '../read-request.ts';
-import { effortIn, noThinking, type Thinking } from '../request-fields.ts';
+import { effortIn, noThinking, type OtherModel, type Thinking } from '../request-fields.ts';
 import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content.ts';
 import { numberOf, objectIn, objectsIn, valueOf } from './fields.ts';
 import { historyOf } from './history.ts';
@@ -60,8 +60,15 @@ export class GeminiRequest extends ReadRequest {
       serviceTier: typeof tier === 'string' ? tier : null,
       classes: [...(attachments.hasAudio ? (['inputAudio'] as const) : []), ...this.#answerClasses],
       attachments: { count: attachments.count, bytes: attachments.bytes },
-      feeTools: feeToolsIn(toolTypesIn(this.fields), { counted: 'at its end' }),
+      feeTools: feeToolsIn(
+        [...toolTypesIn(this.fields), ...routedModels(this.#config).map(({ param }) => ({ type: param }))],
+        { counted: 'at its end' },
+      ),
     };
+  }
+
+  override otherModels(defaults: Fields): OtherModel[] {
+    return [...super.otherModels(defaults), ...routedModels(this.#config)];
   }
 
   source(share: Share): RequestSource {
@@ -110,4 +117,19 @@ export class GeminiRequest extends ReadRequest {
   protected override spokenText(content: Fields): string {
     return spokenText(partsOf(content), '\n');
   }
+}
+
+/**
+ * Models that Vertex AI calls in place of the request's own, or the member by which it chooses one:
+ * https://docs.cloud.google.com/python/docs/reference/vertexai/latest/vertexai.generative_models.GenerationConfig.RoutingConfig
+ */
+function routedModels(config: Fields): OtherModel[] {
+  const routing = objectIn(config, 'routingConfig');
+  const byName = textOf(valueOf(objectIn(routing, 'manualMode'), 'modelName'));
+  const isAutomatic = isFields(valueOf(routing, 'autoMode'));
+  return [
+    ...(byName === '' ? [] : [{ name: byName, param: 'routingConfig' }]),
+    ...(isAutomatic ? [{ name: 'autoMode', param: 'routingConfig' }] : []),
+    ...(isFields(valueOf(config, 'modelConfig')) ? [{ name: 'modelConfig', param: 'modelConfig' }] : []),
+  ];
 }

@@ -53,6 +53,16 @@ describe('a request', () => {
       'invalid_value',
       'generationConfig.maxOutputTokens',
     ],
+    [
+      { ...usual, generationConfig: { routingConfig: {}, routing_config: {} } },
+      'invalid_value',
+      'generationConfig.routing_config',
+    ],
+    [
+      { ...usual, generationConfig: { routingConfig: { manualMode: { MODEL_NAME: 'x' } } } },
+      'unknown_parameter',
+      'generationConfig.routingConfig.manualMode.MODEL_NAME',
+    ],
     [[], 'invalid_type', null],
   ])('%j is refused', (body, code, param) => {
     expect(() => read(body)).toThrow(expect.objectContaining({ code, param }));

@@ -34,7 +34,9 @@ const fieldTypes: FieldTypes = {
 const configTypes: FieldTypes = {
   candidateCount: ['number', 'string'],
   maxOutputTokens: ['number', 'string'],
+  modelConfig: ['object'],
   responseModalities: ['array', 'string'],
+  routingConfig: ['object'],
   stopSequences: ['array', 'string'],
   temperature: ['number', 'string'],
   thinkingConfig: ['object'],
@@ -42,6 +44,7 @@ const configTypes: FieldTypes = {
 };
 
 const thinkingTypes: FieldTypes = { thinkingBudget: ['number', 'string'] };
+const routingTypes: FieldTypes = { autoMode: ['object'], manualMode: ['object'] };
 const toolConfigTypes: FieldTypes = { functionCallingConfig: ['object'] };
 
 /** The same of a request for the vector of a content. */
@@ -78,6 +81,10 @@ export function checkRequest(fields: Fields, { model }: RequestInPath): void {
   const config = objectIn(fields, 'generationConfig');
   checkFields(config, configTypes, 'generationConfig.');
   checkFields(objectIn(config, 'thinkingConfig'), thinkingTypes, 'generationConfig.thinkingConfig.');
+  const routing = objectIn(config, 'routingConfig');
+  checkFields(routing, routingTypes, 'generationConfig.routingConfig.');
+  const manual = objectIn(routing, 'manualMode');
+  checkFields(manual, { modelName: ['string'] }, 'generationConfig.routingConfig.manualMode.');
   checkFields(objectIn(fields, 'toolConfig'), toolConfigTypes, 'toolConfig.');
   checkContents(fields['contents']);
 }

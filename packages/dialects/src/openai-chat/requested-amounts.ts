@@ -1,5 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { feeToolsIn } from '../usage/fee-tools.ts';
+import { feeToolsIn, pluginTools } from '../usage/fee-tools.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import type { RequestedAmounts } from '../dialect.ts';
 import { isTextFile } from '../file-types.ts';
@@ -38,16 +38,14 @@ export function requestedAmounts(fields: Fields, defaults: Fields): RequestedAmo
   };
 }
 
-/** Searches by members of their own: of OpenAI's models for search, of xAI, and of OpenRouter. */
+/** Tools, and searches by members of their own: of OpenAI's models for search, of xAI, and OpenRouter's plugins. */
 function* toolsIn(fields: Fields, defaults: Fields): Generator {
   yield* listOf(fields['tools']);
   const search = { type: 'web_search', max_uses: choicesIn(fields, defaults) };
   if (isObject(requestValue(fields, defaults, 'web_search_options'))) yield search;
   const parameters = requestValue(fields, defaults, 'search_parameters');
   if (isObject(parameters) && parameters['mode'] !== 'off') yield { type: 'web_search' };
-  for (const plugin of listOf(requestValue(fields, defaults, 'plugins')))
-    if (isObject(plugin) && plugin['id'] === 'web' && plugin['enabled'] !== false)
-      yield { type: 'web_search' };
+  yield* pluginTools(requestValue(fields, defaults, 'plugins'));
 }
 
 export function choicesIn(fields: Fields, defaults: Fields): number {

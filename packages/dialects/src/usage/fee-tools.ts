@@ -1,4 +1,4 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { BilledTool, ToolCalls, Usage } from './usage.ts';
 import { mostToolCalls, usualToolCalls } from '../bounds.ts';
 
@@ -56,6 +56,30 @@ export function feeToolsIn(
     byName.set(key, same === undefined ? made : { ...same, most: sumOf(same.most, made.most) });
   }
   return [...byName.values()];
+}
+
+/** Plugins of OpenRouter at no more than the cost of their tokens: https://openrouter.ai/docs/guides/features/plugins */
+const pluginsWithoutFee =
+  /^(auto-beta-router|auto-router|context-compression|pareto-router|response-healing)$/;
+/** Others have no member that turns them off. */
+const switchedPlugins = /^(web|fusion|file-parser)$/;
+/** https://openrouter.ai/docs/guides/overview/multimodal/pdfs#pricing */
+const enginesWithoutFee = /^(cloudflare-ai|native|pdf-text)$/;
+
+/** The plugins of a request with a fee, as tools. Only the price of a search is known. */
+export function* pluginTools(plugins: unknown): Generator<Fields> {
+  for (const plugin of listOf(plugins)) {
+    if (!isFields(plugin)) continue;
+    const { id, enabled, pdf } = plugin;
+    const isOff = enabled === false && isOne(switchedPlugins, id);
+    const parsesFree = id === 'file-parser' && isOne(enginesWithoutFee, (Object(pdf) as Fields)['engine']);
+    if (isOff || parsesFree || isOne(pluginsWithoutFee, id)) continue;
+    yield { type: id === 'web' ? 'web_search' : `openrouter:${typeof id === 'string' ? id : ''}` };
+  }
+}
+
+function isOne(pattern: RegExp, name: unknown): boolean {
+  return typeof name === 'string' && pattern.test(name);
 }
 
 /** The tool as which a type is billed by the call; null for others. */
