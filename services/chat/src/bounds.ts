@@ -42,7 +42,9 @@ export const catalogueBytes = 2 * 1024 * 1024;
 export const maxNamed = 1_000;
 /** Names of what a deployment has refused a tenant. Beyond them, those refused longest ago are sent again. */
 export const maxRefusedNames = 128;
-/** Deployments that have refused something of a tenant: 600 kB. The one unused for the longest time starts over. */
+/** The same of signatures, of which each conversation has its own. */
+export const maxRefusedSignatures = 128;
+/** Deployments that have refused something of a tenant: 1.2 MB. The one unused for the longest time starts over. */
 export const maxRefusing = 32;
 /** Calls of a model for one request, each without more of what the one before was refused for. */
 export const maxMends = 8;

@@ -12,6 +12,7 @@ import { mayBeOfVendor } from './call-translation.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { historyMendsFor } from './refused-history.ts';
+import { signatureName } from './refused-names.ts';
 import { vendorOf } from './signature-origins.ts';
 
 /** Vertex AI names the betas that it refuses (https://github.com/vercel/ai/issues/10981). */
@@ -52,8 +53,6 @@ const vendorHints = /prompt caching|extraneous key|\bthinking\b/i;
 /** The request as its client wrote it, which a model with the client's API does not take. */
 const formName = 'form';
 const fillName = (fill: ReasoningFill): string => `reasoning_content.${fill}`;
-/** A copy, since a part of a text keeps all of it in memory. */
-const signatureName = (id: string): string => Buffer.from(`reasoning.${id}`).toString();
 
 export interface RefusalsOptions {
   /** The API of the client; null for a request of which hints and betas alone can be left out. */

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { hourMs } from '@gatehouse/kit/bounds';
-import { maxNamed, maxRefusedNames, maxRefusing } from '../bounds.ts';
+import { maxNamed, maxRefusedNames, maxRefusedSignatures, maxRefusing } from '../bounds.ts';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { RefusedNames } from './refused-names.ts';
+import { RefusedNames, signatureName } from './refused-names.ts';
 
 const [tenant, other] = ['t-1', 't-2'];
 const models = Array.from({ length: maxRefusing + 1 }, (_, n) => ({ id: `m-${n}`, provider: 'p' }));
@@ -37,6 +37,16 @@ it('beyond the bound, names refused longest ago start over', () => {
   expect([...refused.namesOf(model, tenant)]).toEqual([...names(maxRefusedNames - 2, 2), 'n-0', 'new']);
   refused.add(model, tenant, names(2 * maxRefusedNames));
   expect(refused.namesOf(model, tenant).size).toBe(maxRefusedNames);
+});
+
+it('signatures of many conversations displace no hints, and hints no signatures', () => {
+  const refused = new RefusedNames();
+  const signatures = names(maxRefusedSignatures + 1).map(signatureName);
+  refused.add(model, tenant, ['hint']);
+  for (const signature of signatures) refused.add(model, tenant, [signature]);
+  expect([...refused.namesOf(model, tenant)]).toEqual(['hint', ...signatures.slice(1)]);
+  refused.add(model, tenant, names(maxRefusedNames));
+  expect([...refused.namesOf(model, tenant)]).toEqual([...signatures.slice(1), ...names(maxRefusedNames)]);
 });
 
 it('a tenant with refusals everywhere displaces its own, and a reader none', () => {

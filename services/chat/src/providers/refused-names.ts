@@ -1,10 +1,18 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { hourMs } from '@gatehouse/kit/bounds';
 import { RecentMap } from '@gatehouse/kit/recent-map';
-import { maxNamed, maxRefusedNames, maxRefusing } from '../bounds.ts';
+import { maxNamed, maxRefusedNames, maxRefusedSignatures, maxRefusing } from '../bounds.ts';
 import { deploymentName, type Model } from '../catalogue/catalogue.ts';
 
 const nothing: ReadonlySet<string> = new Set();
+
+const signaturePrefix = 'reasoning.';
+const isSignature = (name: string): boolean => name.startsWith(signaturePrefix);
+
+/** The name of a refused signature. A copy, since a part of a text keeps all of it in memory. */
+export function signatureName(id: string): string {
+  return Buffer.from(`${signaturePrefix}${id}`).toString();
+}
 
 /** The end of each name's hour, from the name refused longest ago. */
 interface Refused {
@@ -31,7 +39,7 @@ export class RefusedNames {
     return new Set([...refused.ends].flatMap(([name, end]) => (end > now ? [name] : [])));
   }
 
-  /** Beyond the bound, the names refused longest ago start over. */
+  /** Beyond the bounds, the names refused longest ago start over: each conversation has signatures, and no more hints. */
   add(model: Model, tenantId: string, names: readonly string[]): void {
     if (names.length === 0) return;
     const deployments = this.#tenants.getOrMake(tenantId, () => new RecentMap(maxRefusing));
@@ -40,6 +48,11 @@ export class RefusedNames {
       ends.delete(name);
       ends.set(name, this.#now() + hourMs);
     }
-    for (const name of [...ends.keys()].slice(0, Math.max(0, ends.size - maxRefusedNames))) ends.delete(name);
+    const all = [...ends.keys()];
+    const signatures = all.filter(isSignature);
+    const hints = all.filter((name) => !isSignature(name));
+    for (const name of signatures.slice(0, Math.max(0, signatures.length - maxRefusedSignatures)))
+      ends.delete(name);
+    for (const name of hints.slice(0, Math.max(0, hints.length - maxRefusedNames))) ends.delete(name);
   }
 }
