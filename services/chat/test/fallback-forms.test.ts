@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { ChatHarness } from './chat-harness.ts';
+import { ChatHarness, makeAgent } from './chat-harness.ts';
 import { ScriptedProvider, streamed, whole, type Script } from './scripted-provider.ts';
 import { completion, message, messageEvents, type Fields } from './translated-answers.ts';
 
@@ -101,4 +101,36 @@ it('of chat completions have other names and parameters', async () => {
   expect([response.status, response.headers.get('x-gateway-ignored')]).toEqual([200, 'temperature']);
   expect(sentTo(second)[1]).toMatchObject({ max_completion_tokens: 9 });
   expect(sentTo(second)[1]).not.toHaveProperty('temperature');
+});
+
+it('are called again without what they refuse of it', async () => {
+  second.answer(
+    refusal('messages.1: role system is not supported'),
+    refusal('messages.0: tool_use.id: String should match pattern'),
+    answer,
+  );
+  expect((await ask()).status).toBe(200);
+  expect(second.received).toHaveLength(3);
+});
+
+it('are asked in their own form from then on in the calls of an agent', async () => {
+  harness.agents.set(
+    'worker',
+    makeAgent({ key: 'worker', model: request.model, tools: { maxIterations: 4 } }),
+  );
+  harness.toolLists.tools = [
+    {
+      ...{ name: 'lookup', description: 'Looks up.', schemaJson: '{"type":"object"}', tool: 'lookup' },
+      ...{ serverId: 's', timeoutMs: 1_000, executor: 'agent', repeatable: true },
+    },
+  ];
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'lookup', input: {} };
+  second.answer(
+    refusal('messages.1: role system is not supported'),
+    whole(message([call], { stop_reason: 'tool_use' })),
+    answer,
+  );
+  const response = await ask({ model: 'agent:worker' });
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Four.')]);
+  expect(sentTo(second).map((body) => rolesIn(body).includes('system'))).toEqual([true, false, false]);
 });

@@ -30,7 +30,7 @@ import { OwnSummaries } from './missing-methods.ts';
 import { accountOf, originBy, vendorOf } from './signature-origins.ts';
 import { CallBetas } from './model-betas.ts';
 import { ProviderFailure, sooner } from './provider-failure.ts';
-import { Refusals } from './refusals.ts';
+import { Refusals, type RefusalsOptions } from './refusals.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { SignatureOrigins } from './signature-origins.ts';
@@ -52,7 +52,7 @@ export interface AnswerReceiver {
   streamAccepted(model: Model): void;
 }
 
-export interface ProviderChainOptions {
+export interface ProviderChainOptions extends Pick<RefusalsOptions, 'forms'> {
   /** The API of the client. Calls of models with another are translated. */
   api: ApiName;
   request: RequestHead & Pick<AcceptedRequest, 'thinking'>;
@@ -126,8 +126,9 @@ export class ProviderChain {
       if (isUnknownName(failure, target.chain[index - 1], model)) break;
       const repeats = new Repeats(model.provider.max_retries);
       while (this.#isWorthACall(index)) {
-        const outcome = this.#refusals.reported(await this.#attempt(model));
-        if (repeats.mends(() => this.#isMendedAfter(outcome, model))) continue;
+        const last = await this.#attempt(model);
+        if (repeats.mends(() => this.#isMendedAfter(last, model))) continue;
+        const outcome = this.#refusals.reported(last);
         if (outcome instanceof AppError) {
           refusal ??= outcome;
           this.#options.record.passOver(model, outcome);

@@ -1,27 +1,47 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { Refusals, type RefusalsOptions } from './refusals.ts';
 import { RefusedNames } from './refused-names.ts';
 
 const catalogue = Catalogue.parse({
-  providers: [{ name: 'p', kind: 'openai', base_url: 'http://127.0.0.1:1' }],
+  providers: [
+    { name: 'p', kind: 'openai', base_url: 'http://127.0.0.1:1' },
+    { name: 'q', kind: 'openai', base_url: 'http://127.0.0.1:2' },
+    { name: 'bedrock', kind: 'bedrock', region: 'eu-central-1', api_key_env: 'KEY' },
+  ],
   models: [
     { id: 'a', provider: 'p' },
     { id: 'b', provider: 'p' },
+    { id: 'c', provider: 'q', upstream_model: 'a' },
+    {
+      ...{ id: 'profile', provider: 'bedrock' },
+      upstream_model: 'arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc',
+    },
   ],
 });
-const [model, other] = [...catalogue.models.values()] as [Model, Model];
+const [model, other, second, profile] = [...catalogue.models.values()] as [Model, Model, Model, Model];
 
 const refusal = (message: string, status = 400): ProviderFailure =>
   new ProviderFailure('status', 'p', { status, message });
 const beta = (name: string): ProviderFailure =>
   refusal(`Unexpected value(s) \`${name}\` for the \`anthropic-beta\` header.`);
 
-function refusalsWith(refused: RefusedNames, api: RefusalsOptions['api'] = 'messages'): Refusals {
+function refusalsWith(
+  refused: RefusedNames,
+  api: RefusalsOptions['api'] = 'messages',
+  more: Pick<RefusalsOptions, 'request' | 'target' | 'forms'> = {},
+): Refusals {
   const get = (): unknown => ({ adapter: { fits: () => true } });
   const providers = { get, refused } as unknown as RefusalsOptions['providers'];
-  return new Refusals({ api, tenantId: 't', providers });
+  return new Refusals({ api, tenantId: 't', providers, ...more });
+}
+
+/** A new run of the same tenant. */
+function begun(refused: RefusedNames, api: RefusalsOptions['api'] = 'messages', of = model): Refusals {
+  const run = refusalsWith(refused, api);
+  run.begin(of);
+  return run;
 }
 
 it('an attempt lacks the names known at its begin, so each of two at the same time goes on', () => {
@@ -75,4 +95,153 @@ it('each way to fill in missing reasoning is tried once', () => {
   const counted = refusalsWith(new RefusedNames(), null);
   counted.begin(model);
   expect(counted.isNeededAfter(refusal('reasoning_content is missing'), model)).toBe(false);
+});
+
+describe('words about the field of reasoning', () => {
+  const demand = refusal('The `reasoning_content` in the thinking mode must be passed back to the API.');
+  const excess = refusal("property 'reasoning_content' is unsupported");
+
+  it('count by the last refusal, so a demand takes the refusal of the field back', () => {
+    const refused = new RefusedNames();
+    const learned = [demand, demand, excess, demand, excess].map((words) => {
+      const isMended = begun(refused).isNeededAfter(words, model);
+      return [isMended, begun(refused).reasoningFill];
+    });
+    expect(learned).toEqual([
+      [true, 'calls'],
+      [true, 'all'],
+      [true, 'none'],
+      [true, 'calls'],
+      [true, 'none'],
+    ]);
+    expect(begun(refused).isNeededAfter(excess, model)).toBe(false);
+  });
+
+  it('end where a server refuses the field and wants it, too', () => {
+    const run = refusalsWith(new RefusedNames());
+    const mended = [excess, demand, excess].map((words) => {
+      run.begin(model);
+      return [run.isNeededAfter(words, model), run.reasoningFill];
+    });
+    expect(mended).toEqual([
+      [true, undefined],
+      [true, 'none'],
+      [false, 'calls'],
+    ]);
+  });
+
+  it('count in a run by its own refusals, whatever another one finds meanwhile', () => {
+    const refused = new RefusedNames();
+    const run = begun(refused);
+    expect(run.isNeededAfter(demand, model)).toBe(true);
+    begun(refused).isNeededAfter(excess, model);
+    run.begin(model);
+    expect(run.reasoningFill).toBe('calls');
+  });
+
+  it.each([
+    "messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported",
+    'messages.1.assistant.reasoning_content: Extra inputs are not permitted',
+    "Unknown parameter: 'messages[1].reasoning_content'.",
+    'Unrecognized request argument supplied: reasoning_content',
+    "Additional properties are not allowed ('reasoning_content' was unexpected) - 'messages.1'",
+    'Invalid JSON payload received. Unknown name "reasoning_content" at \'messages[1]\': Cannot find field.',
+    'messages[1]: unknown field `reasoning_content`, expected one of `role`, `content`',
+    'The reasoning_content field is not supported by this model.',
+  ])('refuse it: %s', (words) => {
+    const refused = new RefusedNames();
+    begun(refused).isNeededAfter(refusal(words), model);
+    expect(begun(refused).reasoningFill).toBe('none');
+  });
+
+  it.each([
+    'messages[1].content[0].type: unknown variant `reasoning_content`, expected `text`',
+    "Invalid value: 'reasoning_content'. Supported values are: 'text'. Extra values are not supported.",
+    "Input tag 'reasoning_content' found using 'type' is unexpected",
+  ])('say nothing of it where they mean a part of a content: %s', (words) => {
+    const refused = new RefusedNames();
+    expect(begun(refused).isNeededAfter(refusal(words), model)).toBe(false);
+    expect(begun(refused).reasoningFill).toBeUndefined();
+  });
+
+  it.each(['reasoning_content is not allowed to be empty', 'Unknown error: reasoning_content is missing'])(
+    'want it: %s',
+    (words) => {
+      const refused = new RefusedNames();
+      begun(refused).isNeededAfter(refusal(words), model);
+      expect(begun(refused).reasoningFill).toBe('calls');
+    },
+  );
+});
+
+describe('a model without a name', () => {
+  it.each([
+    '`max_tokens` must be greater than `thinking.budget_tokens`.',
+    'messages.1.content.0: Invalid `signature` in `thinking` block',
+    'Expected `thinking` or `redacted_thinking`, but found `tool_use`.',
+  ])('stays one of the client’s vendor after an ordinary error: %s', (words) => {
+    const refused = new RefusedNames();
+    begun(refused, 'messages', profile).isNeededAfter(refusal(words), profile);
+    expect(begun(refused, 'messages', profile).isOfVendor).toBe(true);
+  });
+
+  it.each([
+    'You invoked an unsupported model or your request did not allow prompt caching.',
+    'Malformed input request: extraneous key [thinking] is not permitted',
+    'thinking: Extra inputs are not permitted',
+    'Thinking is not available for this model.',
+    "This model doesn't support extended thinking.",
+  ])('is of another vendor by refused hints: %s', (words) => {
+    const refused = new RefusedNames();
+    expect(begun(refused, 'messages', profile).isNeededAfter(refusal(words), profile)).toBe(true);
+    expect(begun(refused, 'messages', profile).isOfVendor).toBe(false);
+  });
+});
+
+it('a count lacks what calls and counts were refused, and a call nothing that a count was', () => {
+  const refused = new RefusedNames();
+  expect(begun(refused, null).isNeededAfter(beta('counted'), model)).toBe(true);
+  expect(begun(refused, null).isNeededAfter(beta('counted'), model)).toBe(false);
+  expect(begun(refused).names.has('counted')).toBe(false);
+  begun(refused).isNeededAfter(beta('called'), model);
+  expect([...begun(refused, null).names]).toEqual(['counted', 'called']);
+});
+
+describe('the own form of a fallback', () => {
+  const ofRun = {
+    request: { operation: 'chat' as const },
+    target: { chain: [model, other, second] as const },
+  };
+  const afterRefusal = (fallback: Model, words = 'role system is not supported'): boolean => {
+    const run = refusalsWith(new RefusedNames(), 'chat', ofRun);
+    run.begin(fallback);
+    return run.isNeededAfter(refusal(words), fallback);
+  };
+
+  it('is no other than the client’s at a second deployment of the first model', () => {
+    expect([model, other, second].map((each) => afterRefusal(each))).toEqual([false, true, false]);
+  });
+
+  it.each([
+    'prompt is too long: 210000 tokens > 200000 maximum',
+    "This model's maximum context length is 8192 tokens.",
+    'context_length_exceeded',
+    'The response was filtered by the content_filter',
+    'Could not process image',
+  ])('is not tried after words that hold in any form: %s', (words) => {
+    expect(afterRefusal(other, words)).toBe(false);
+  });
+
+  it('is known in later calls of a run', () => {
+    const forms = new Set<Model>();
+    const runs = [0, 1].map(() => refusalsWith(new RefusedNames(), 'chat', { ...ofRun, forms }));
+    const found = runs.map((run) => {
+      run.begin(other);
+      return [run.translates, run.isNeededAfter(refusal('one'), other)];
+    });
+    expect(found).toEqual([
+      [false, true],
+      [true, false],
+    ]);
+  });
 });

@@ -41,26 +41,34 @@ const unreadable: Readonly<Record<string, RegExp>> = {
 const mendedByClients = 'messages';
 
 /** How reasoning is filled in, from the least to the most. */
-const fills: readonly ReasoningFill[] = ['calls', 'all', 'space'];
+const fills: readonly ReasoningFill[] = ['none', 'calls', 'all', 'space'];
 const reasoningField = /\breasoning_content\b/;
-/** Words of servers that refuse the field itself, as Groq, Cerebras and Mistral do, unless they miss it. */
-const excess = /unsupported|not supported|not permitted|not allowed|unexpected|unrecognized|unknown|extra/i;
-const demand = /\bmissing\b|\bmust be (?:passed|provided|present|included)|\brequired\b/i;
+/** Words of servers that refuse the field itself, as Groq, Cerebras and Mistral do. */
+const refusedField =
+  /\breasoning_content\b[`'")]{0,2}(?: field| parameter| property)?(?::| is| was| are)? {0,2}(?:unsupported|not (?:supported|permitted|allowed)(?! to be)|unexpected|unrecognized|extra (?:inputs|fields))|\b(?:unknown|unsupported|unexpected|unrecognized|extra) (?:request |keyword |input )?(?:name|field|parameter|property|argument|key)s?(?: supplied)?:? {0,2}[`'"]?(?:[\w.[\]]{1,100}\.)?reasoning_content\b/i;
+/** Words about a part of a content by the name of the field, as of a text. */
+const namedPart = /\bunknown variant\b|\b(?:input tag|invalid value|type)\W{1,4}reasoning_content\b/i;
 
 /** Hints of the client's vendor, which a model without a name may not have. */
 const vendorName = 'vendor';
-const vendorHints = /prompt caching|extraneous key|\bthinking\b/i;
-/** The request as its client wrote it, which a model with the client's API does not take. */
-const formName = 'form';
+const vendorHints =
+  /prompt caching|extraneous key|\bthinking\b.{0,60}\b(?:unsupported|not (?:supported|permitted|allowed|available))\b|(?:\bnot|n't) support\b.{0,40}\bthinking\b/i;
+/** Words about the texts or the length of a request, which are the same in any form. */
+const sameInAnyForm =
+  /\bcontext.?(?:length|window|limit)|\b(?:input|prompt) is too long\b|\btoo many (?:input )?tokens\b|\bcontent.?(?:filter|policy)|\bcould not process image\b|\bimage exceeds\b/i;
 const fillName = (fill: ReasoningFill): string => `reasoning_content.${fill}`;
+/** The beginning of names refused of a count. A host may take in calls what it refuses there. */
+const countPrefix = 'count:';
 
 export interface RefusalsOptions {
-  /** The API of the client; null for a request of which hints and betas alone can be left out. */
+  /** The API of the client; null for a count, of which hints and betas alone can be left out. */
   api: ApiName | null;
   tenantId: string;
   providers: Pick<ProviderRegistry, 'get' | 'refused'>;
   request?: Pick<RequestHead, 'operation' | 'compaction'>;
   target?: Pick<Target, 'chain'>;
+  /** Models with the client's API that take its request in their own form alone, as calls of its run have found. */
+  forms?: Set<Model>;
 }
 
 /**
@@ -70,6 +78,7 @@ export interface RefusalsOptions {
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
+  readonly #forms: Set<Model>;
   #model: Model | null = null;
   /** Names refused by the model in this run. */
   #newNames: readonly string[] = [];
@@ -82,27 +91,38 @@ export class Refusals {
 
   constructor(options: RefusalsOptions) {
     this.#options = options;
+    this.#forms = options.forms ?? new Set();
   }
 
   /** Begins an attempt. It lacks the same until it ends, whatever other requests find meanwhile. */
   begin(model: Model): void {
-    const { providers, tenantId } = this.#options;
     if (model !== this.#model) this.#newNames = [];
     this.#model = model;
-    this.#names = new Set([...providers.refused.namesOf(model, tenantId), ...this.#newNames]);
+    const isNew = (name: string): boolean => this.#newNames.includes(name);
+    this.#names = new Set([...this.#known(model).filter((name) => !isNew(name)), ...this.#newNames]);
     this.#lastSignature = null;
     this.#leavesReasoning = false;
   }
 
-  /** Names of what the attempt leaves out. */
+  /** A count also lacks what was refused of calls. */
+  #known(model: Model): string[] {
+    const { api, providers, tenantId } = this.#options;
+    const names = [...providers.refused.namesOf(model, tenantId)];
+    if (api !== null) return names;
+    return names.map((name) => (name.startsWith(countPrefix) ? name.slice(countPrefix.length) : name));
+  }
+
+  /** Names of what the attempt leaves out, from the one refused longest ago. */
   get names(): ReadonlySet<string> {
     return this.#names;
   }
 
-  /** How the attempt fills in missing reasoning; undefined where its deployment has refused nothing. */
+  /** How the attempt fills in missing reasoning, by the last refusal; undefined without one. */
   get reasoningFill(): ReasoningFill | undefined {
-    if (this.#names.has(fillName('none'))) return 'none';
-    return fills.findLast((fill) => this.#names.has(fillName(fill)));
+    const names = [...this.#names];
+    return names
+      .map((name) => fills.find((fill) => fillName(fill) === name))
+      .findLast((fill) => fill !== undefined);
   }
 
   /** See `CountUnreadable`. Also notes the signatures that are sent. */
@@ -133,7 +153,7 @@ export class Refusals {
 
   /** Whether the attempt translates the request although the model has its client's API. */
   get translates(): boolean {
-    return this.#names.has(formName);
+    return this.#model !== null && this.#forms.has(this.#model);
   }
 
   /** An outcome for the client. Its own API's words stay where no translation has helped. */
@@ -146,29 +166,40 @@ export class Refusals {
   isNeededAfter(outcome: unknown, model: Model): boolean {
     const words = wordsOf(outcome);
     if (words === null) return false;
-    const { providers, tenantId } = this.#options;
+    const { api, providers, tenantId } = this.#options;
     const hints = providers.get(model).adapter.fits(model) ? hintsIn(words) : [];
-    const history = this.#options.api === null ? [] : historyMendsFor(words);
+    const history = api === null ? [] : historyMendsFor(words);
     const vendor = this.isOfVendor && vendorHints.test(words) ? [vendorName] : [];
-    const reasoning = [...this.#missingIn(words, model), ...this.#unreadableIn(words, model)];
-    const causes = [...hints, ...history, ...vendor, ...reasoning].filter((name) => !this.#names.has(name));
-    providers.refused.add(model, tenantId, causes);
-    const newNames = causes.length > 0 ? causes : this.#form(outcome, model);
-    this.#newNames = [...this.#newNames, ...newNames];
-    return newNames.length > 0;
+    const others = [...hints, ...history, ...vendor, ...this.#unreadableIn(words, model)];
+    const causes = [
+      ...others.filter((name) => !this.#names.has(name)),
+      // A later refusal may take back an earlier one, but not in the same run.
+      ...this.#fillsIn(words, model).filter((name) => !this.#newNames.includes(name)),
+    ];
+    const prefix = api === null ? countPrefix : '';
+    providers.refused.add(
+      model,
+      tenantId,
+      causes.map((name) => `${prefix}${name}`),
+    );
+    this.#newNames = [...this.#newNames, ...causes];
+    return causes.length > 0 || this.#needsForm(outcome, words, model);
   }
 
   /**
    * A fallback with the client's API gets the request as it was written for another model, and may lack forms that this
    * one has, such as system texts in the middle, or adaptive thinking.
    */
-  #form(outcome: unknown, model: Model): string[] {
+  #needsForm(outcome: unknown, words: string, model: Model): boolean {
     const { api, request, target } = this.#options;
-    if (request?.operation !== 'chat' || request.compaction !== undefined || model.api !== api) return [];
-    if (!(outcome instanceof ProviderFailure) || outcome.details.status !== 400) return [];
-    if (this.translates || target?.chain[0] === model) return [];
+    if (request?.operation !== 'chat' || request.compaction !== undefined || model.api !== api) return false;
+    if (!(outcome instanceof ProviderFailure) || outcome.details.status !== 400) return false;
+    const first = target?.chain[0];
+    const isFirst = first?.upstreamModel === model.upstreamModel && first.api === model.api;
+    if (isFirst || this.translates || sameInAnyForm.test(words)) return false;
     this.#asWritten = outcome;
-    return [formName];
+    this.#forms.add(model);
+    return true;
   }
 
   #lastUnreadable(signatures: readonly string[]): number {
@@ -176,11 +207,11 @@ export class Refusals {
   }
 
   /** The next way to fill in reasoning. */
-  #missingIn(words: string, model: Model): string[] {
+  #fillsIn(words: string, model: Model): string[] {
     const { api } = this.#options;
-    if (api === null || !reasoningField.test(words)) return [];
-    if (excess.test(words) && !demand.test(words)) return [fillName('none')];
-    const known = model.api !== api && factsBy(model).wantsReasoningText ? 'calls' : null;
+    if (api === null || !reasoningField.test(words) || namedPart.test(words)) return [];
+    if (refusedField.test(words)) return this.reasoningFill === 'none' ? [] : [fillName('none')];
+    const known = model.api !== api && factsBy(model).wantsReasoningText ? 'calls' : 'none';
     const sent = this.reasoningFill ?? known;
     const next = fills[fills.findIndex((fill) => fill === sent) + 1];
     return next === undefined ? [] : [fillName(next)];

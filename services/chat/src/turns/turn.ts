@@ -190,6 +190,7 @@ function chainOptionsOf(
     request: turn.request,
     source: turn.source,
     target: turn.target,
+    forms: new Set(),
     tenantId: turn.run.identity.tenantId,
     keepsText: turn.remember !== null,
     maxTokens: turn.maxTokens,
