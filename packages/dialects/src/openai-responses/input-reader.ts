@@ -1,4 +1,4 @@
-import { withItemId } from './item-ids.ts';
+import { withItemId } from '../item-ids.ts';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type {
   CallPart,

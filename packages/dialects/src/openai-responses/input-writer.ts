@@ -1,4 +1,4 @@
-import { encryptedOf } from './item-ids.ts';
+import { encryptedOf } from '../item-ids.ts';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { DeferredText } from '../wire/json-text.ts';
