@@ -1,5 +1,3 @@
-import type { Fields } from '@gatehouse/kit/fields';
-
 /**
  * The encrypted content of a reasoning item with the item's id, for which other APIs have no place. OpenAI checks the content
  * by the id where it comes with one (https://github.com/maximhq/bifrost/issues/5186), and Azure AI Foundry refuses the item
@@ -10,7 +8,7 @@ export function withItemId(id: unknown, encrypted: string): string {
 }
 
 /** The members of a reasoning item, by the same text. Those of before 0.4.0 have no id. */
-export function encryptedOf(text: string): Fields {
+export function encryptedOf(text: string): { id?: string | undefined; encrypted_content: string } {
   const [begin, id] = prefix.exec(text) ?? [];
   return begin === undefined
     ? { encrypted_content: text }

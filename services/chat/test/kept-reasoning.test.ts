@@ -262,11 +262,16 @@ describe('a client of chat completions with a model of another vendor that think
     ];
     provider.answer(whole({ id: 'resp_1', object: 'response', status: 'completed', output }));
     const said = await ask([go], { model: 'gpt' });
+    const [row] = await harness.rows('select content from chat.thoughts where call_id = $1', [id]);
+    const context = JSON.stringify(['thoughts', ann.tenantId, ann.userId, id]);
+    const plain = KeyRing.parse(harness.identity.keyRing).open(row?.['content'] as Buffer, context);
+    // Replicas of 0.3.0 send the text as it is.
+    expect(JSON.parse(plain.toString())).toMatchObject([{ seal: { text: 'sig-enc', id: 'rs_1' } }]);
     provider.answer(whole({ id: 'resp_2', object: 'response', status: 'completed', output: [] }));
     await ask([go, said, ...resultsOf(said)], { model: 'gpt' });
     expect(sent()[0]?.['input']).toMatchObject([
       { role: 'user' },
-      { type: 'reasoning', encrypted_content: 'sig-enc' },
+      { type: 'reasoning', id: 'rs_1', encrypted_content: 'sig-enc' },
       { type: 'function_call', call_id: id },
       { type: 'function_call_output', call_id: id },
     ]);

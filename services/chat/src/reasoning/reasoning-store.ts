@@ -4,6 +4,7 @@ import { textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { tenantDb } from '@gatehouse/pg/store';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { encryptedOf, withItemId } from '@gatehouse/dialects/item-ids';
 import { chatIds } from '@gatehouse/dialects/translation/call-ids';
 import type { LastingRun } from '../runs/run.ts';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-user-store.ts';
@@ -79,17 +80,27 @@ export class ReasoningStore {
   }
 }
 
-/** Signed reasoning in the member names of 0.3.0: its replicas read the same rows. */
+/**
+ * Signed reasoning in the member names of 0.3.0: its replicas read the same rows, and send the text of a seal to OpenAI as it
+ * is. The id of an item is therefore a member of its own, which they ignore.
+ */
 type StoredReasoning = Omit<SignedReasoning, 'signature'> & {
-  seal: Omit<SignedReasoning['signature'], 'origin'> & { maker: string };
+  seal: Omit<SignedReasoning['signature'], 'origin'> & { maker: string; id?: string | undefined };
 };
 
-function stored({ signature: { origin, ...signature }, ...reasoning }: SignedReasoning): StoredReasoning {
-  return { ...reasoning, seal: { maker: origin, ...signature } };
+function stored({
+  signature: { origin, text, ...signature },
+  ...reasoning
+}: SignedReasoning): StoredReasoning {
+  const { id, encrypted_content: encrypted } = encryptedOf(text);
+  return { ...reasoning, seal: { maker: origin, ...signature, text: encrypted, id } };
 }
 
-function restored({ seal: { maker, ...signature }, ...reasoning }: StoredReasoning): SignedReasoning {
-  return { ...reasoning, signature: { origin: maker, ...signature } };
+function restored({
+  seal: { maker, text, id, ...signature },
+  ...reasoning
+}: StoredReasoning): SignedReasoning {
+  return { ...reasoning, signature: { ...signature, origin: maker, text: withItemId(id, text) } };
 }
 
 /** Another tenant or user can't open it. */
