@@ -42,7 +42,9 @@ function messagesOf({ role, parts }: Turn, options: Options): Fields[] {
 }
 
 function saidMessage(parts: readonly Part[], { facts }: Options): Fields[] {
-  const calls = parts.filter((part) => part.kind === 'call');
+  const calls = parts.flatMap((part, index) =>
+    part.kind === 'call' ? [toolCall(part, parts[index - 1], facts)] : [],
+  );
   const texts = parts.filter((part) => part.kind === 'text').map(({ text }) => text);
   const refused = parts.filter((part) => part.kind === 'refusal').map(({ text }) => text);
   // Servers in need of thoughts want them beside calls, and refuse them elsewhere.
@@ -54,15 +56,17 @@ function saidMessage(parts: readonly Part[], { facts }: Options): Fields[] {
       content: texts.length === 0 ? null : texts.join(''),
       ...(refused.length > 0 && { refusal: refused.join('') }),
       ...reasoningOf(thoughts, calls.length > 0, facts),
-      ...(calls.length > 0 && {
-        tool_calls: calls.map((call) => ({
-          ...{ id: call.id, type: 'function' },
-          function: { name: call.name, arguments: call.argumentsText },
-          ...signatureBefore(call, parts, facts),
-        })),
-      }),
+      ...(calls.length > 0 && { tool_calls: calls }),
     },
   ];
+}
+
+function toolCall(call: CallPart, before: Part | undefined, facts: ModelFacts): Fields {
+  return {
+    ...{ id: call.id, type: 'function' },
+    function: { name: call.name, arguments: call.argumentsText },
+    ...extraContent(before, facts),
+  };
 }
 
 /** Kimi and DeepSeek refuse calls without reasoning, also those of other models. */
@@ -81,9 +85,8 @@ function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {
     .join('');
 }
 
-/** The content beside a call that its own server sent (`extraContentOf`). */
-function signatureBefore(call: CallPart, parts: readonly Part[], { name }: ModelFacts): Fields {
-  const before = parts[parts.indexOf(call) - 1];
+/** The content beside a call that its own server sent (`extraContentOf`). `before`: the part before the call. */
+function extraContent(before: Part | undefined, { name }: ModelFacts): Fields {
   if (before?.kind !== 'thinking' || before.signature?.origin !== chatOrigin(name)) return {};
   const { text } = before.signature;
   return text === '' ? {} : { extra_content: new RawJson(text) };
