@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { marked } from '@gatehouse/test/translation-samples';
 import { translator } from '../../test/translating.ts';
+import { markedThoughts } from '../translation/signatures.ts';
 
 describe('a conversation of a client of Gemini', () => {
   it('gives back the thought of a stream, whose pieces SDKs keep as contents', async () => {
@@ -41,6 +42,16 @@ describe('a conversation of a client of Gemini', () => {
           ],
         });
       }
+  });
+
+  it('is refused with more thoughts in its signatures than parts of any', async () => {
+    const thought = { text: '', signature: { origin: 'a', text: '', isRedacted: false } };
+    const thoughtSignature = markedThoughts(Array.from({ length: 1_000 }, () => thought));
+    const parts = (count: number) => Array.from({ length: count }, () => ({ text: 'a', thoughtSignature }));
+    const sent = (count: number) =>
+      translator('gemini', 'messages')({ contents: [{ role: 'model', parts: parts(count) }] });
+    await expect(sent(51)).rejects.toMatchObject({ code: 'invalid_value', param: 'contents' });
+    await expect(sent(2)).resolves.toBeDefined();
   });
 
   it('gives back the text of a stream as one, with pieces of white space', async () => {

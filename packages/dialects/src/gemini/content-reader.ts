@@ -2,6 +2,7 @@ import { functionCall } from '../translation/call-ids.ts';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isKeepAlive, ownSignature } from './content.ts';
 import { isNamed, memberIn } from './fields.ts';
+import { PartCount } from './part-count.ts';
 import {
   type CallPart,
   type MediaPart,
@@ -80,6 +81,7 @@ export function* readContents(fields: Fields, source: JsonSource, dropped: Dropp
   const turns: Turn[] = [];
   /** Texts of contents, without those written for parts of other kinds. */
   const pieces = new WeakSet<Part>();
+  const thoughts = new PartCount();
   const list = elementsIn(fields['contents']);
   const past = list.findLastIndex((element) => (Object(element) as Fields)['role'] === 'model');
   for (const [index, element] of list.entries()) {
@@ -91,8 +93,11 @@ export function* readContents(fields: Fields, source: JsonSource, dropped: Dropp
     for (const [place, part] of elements.entries()) {
       const at = `contents[${index}].parts[${place}]`;
       const read = partsOf(part, { at, source: from?.element(place) ?? null, dropped, calls });
-      if (isText(part)) for (const each of read) pieces.add(each);
-      parts.push(...read);
+      thoughts.addMany(read.filter(({ kind }) => kind === 'thinking').length);
+      for (const each of read) {
+        if (isText(part)) pieces.add(each);
+        parts.push(each);
+      }
       yield;
     }
     const role = roleOf(content.role, `contents[${index}].role`, dropped);

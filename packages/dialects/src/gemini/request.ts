@@ -1,5 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { Fields } from '@gatehouse/kit/fields';
 import type { CompletionRequest, Operation, RequestInPath, RequestSource } from '../dialect.ts';
 import { kindOf, missing, objectOf, wrongType, type FieldTypes } from '../request-fields.ts';
 import { checkFields, objectIn, valueOf } from './fields.ts';
@@ -11,7 +11,8 @@ import type { Member } from '../wire/json-members.ts';
 import { named } from './history-rewrite.ts';
 import { renameModel, rewriteRequest, type HistoryRewrite } from './request-rewrite.ts';
 import { Pieces } from '../wire/pieces.ts';
-import { maxElements, maxInputs } from '../bounds.ts';
+import { maxInputs } from '../bounds.ts';
+import { PartCount } from './part-count.ts';
 
 /**
  * Types of the fields of a request for content. Only types are checked; the provider checks values, and other fields pass
@@ -134,34 +135,6 @@ function checkContents(contents: unknown): void {
     if (typeof role !== 'string') throw wrongType(`${path}.role`, ['string']);
     parts.add(content as Fields, path);
   }
-}
-
-/** Counts contents with their parts, and those in results of tools: readers walk through all of them at once. */
-class PartCount {
-  #count = 0;
-
-  /** Throws for parts of another type, and for more than any conversation has. */
-  add(content: Fields, path: string): void {
-    const parts = valueOf(content, 'parts') ?? [];
-    if (typeof parts !== 'object') throw wrongType(`${path}.parts`, ['array']);
-    this.#add(1 + sizeOf(parts));
-    for (const part of listOf(parts)) {
-      const result = isFields(part) ? valueOf(part, 'functionResponse') : undefined;
-      if (isFields(result)) this.#add(sizeOf(valueOf(result, 'parts')));
-    }
-  }
-
-  #add(count: number): void {
-    this.#count += count;
-    if (this.#count > maxElements)
-      throw new AppError('invalid_value', `The contents have more than ${maxElements} parts.`, {
-        param: 'contents',
-      });
-  }
-}
-
-function sizeOf(list: unknown): number {
-  return Array.isArray(list) ? list.length : 0;
 }
 
 const wholeName = 'generateContentRequest';

@@ -102,6 +102,13 @@ describe('thoughts in one signature', () => {
     expect(readMarkedThoughts(bytes.replaceAll('+', '-').replaceAll('/', '_'))).toEqual(thoughts);
   });
 
+  it('are as many as any answer has', () => {
+    const many = (count: number) =>
+      markedThoughts(Array.from({ length: count }, () => thoughts.slice(0, 1)).flat());
+    expect(readMarkedThoughts(many(1_000))).toHaveLength(1_000);
+    expect(isRefused(many(1_001))).toBe(true);
+  });
+
   it('are no other signature', () => {
     expect(readMarkedThoughts(sent)).toBeNull();
     expect(readMarkedThoughts('EqQBCgIYAhIM1gbcDa9GJwZA2b3h')).toBeNull();

@@ -7,7 +7,7 @@ import { signatureId } from '../signatures-in.ts';
 import type { ModelFacts } from './api.ts';
 import type { Part, ReasoningSignature, Turn } from './conversation.ts';
 import type { SignedThought } from './signed-reasoning.ts';
-import { maxOriginChars, maxSignatureChars } from '../bounds.ts';
+import { maxOriginChars, maxReasoningParts, maxSignatureChars } from '../bounds.ts';
 
 /**
  * Signatures of reasoning in the dialects of clients. A translated one is marked with its origin, so it goes back to no
@@ -66,13 +66,14 @@ export function readMarkedThoughts(encoded: string): SignedThought[] | null {
   return pairs.map(([text, signature]) => ({ text, signature: signatureIn(signature) }));
 }
 
-/** Null for a text that was changed. */
+/** Null for a text that was changed: no answer has more thoughts. */
 function pairsIn(json: string): [string, string][] | null {
   try {
     const pairs: unknown = JSON.parse(json);
     const isPair = (each: unknown): each is [string, string] =>
       Array.isArray(each) && each.length === 2 && each.every((text) => typeof text === 'string');
-    return Array.isArray(pairs) && pairs.length > 0 && pairs.every(isPair) ? pairs : null;
+    const isMade = Array.isArray(pairs) && pairs.length > 0 && pairs.length <= maxReasoningParts;
+    return isMade && pairs.every(isPair) ? pairs : null;
   } catch {
     return null;
   }
