@@ -212,11 +212,13 @@ function partOf(part: unknown, at: string, dropped: DroppedFields): (TextPart | 
     }
     case 'file': {
       const { file } = dropped.members(part, '', ['type', 'file']);
-      const names = ['file_data', 'filename', 'file_id'] as const;
-      const { file_data: data, filename, file_id: id } = dropped.members(file, 'file', names);
-      if (typeof data !== 'string') return foreignFile(`${at}.file.file_id`, id, dropped);
+      const names = ['file_data', 'file_url', 'filename', 'file_id'] as const;
+      const { file_data: data, file_url: url, filename, file_id: id } = dropped.members(file, 'file', names);
       const name = textIn(filename);
-      return [mediaPart({ source: fileSource(data, name), name, at }, 'file')];
+      if (typeof data === 'string') return [mediaPart({ source: fileSource(data, name), name, at }, 'file')];
+      return typeof url === 'string'
+        ? [mediaPart({ source: sourceOf(url), name, at }, 'file')]
+        : foreignFile(`${at}.file.file_id`, id, dropped);
     }
     default: {
       const type = textOf((Object(part) as Fields)['type']);

@@ -137,6 +137,7 @@ describe('a body of responses at chat completions', () => {
 
 describe('tools of other APIs beside messages', () => {
   const flat = [{ name: 'ls', input_schema: parameters }];
+  const hint = { cache_control: { type: 'ephemeral' } };
   const sentMessages = (...messages: object[]) => sent({ tools: flat, messages }).body['messages'];
   const used = (id: string) => ({ type: 'tool_use', id, name: 'ls', input: {} });
   const called = (id: string) => ({ id, type: 'function', function: { name: 'ls', arguments: '{}' } });
@@ -151,6 +152,16 @@ describe('tools of other APIs beside messages', () => {
     expect(sentMessages(asked, { role, reasoning_content: 'Hm.', content: [used('a'), used('b')] })).toEqual([
       asked,
       { role, reasoning_content: 'Hm.', content: null, tool_calls: calls },
+    ]);
+    const thought = [{ type: 'thinking', thinking: 'Hm.', signature: 's' }];
+    expect(sentMessages(asked, { role, content: thought, tool_calls: calls })).toEqual([
+      asked,
+      { role, content: null, tool_calls: calls },
+    ]);
+    const old = { name: 'ls', arguments: '{}' };
+    expect(sentMessages(asked, { role, content: thought, function_call: old })).toEqual([
+      asked,
+      { role, content: null, function_call: old },
     ]);
     const text = [{ type: 'text', text: 'I look.' }];
     expect(sentMessages(asked, { role, content: text }, { role, content: [used('a'), used('b')] })).toEqual([
@@ -173,7 +184,7 @@ describe('tools of other APIs beside messages', () => {
     ],
     [
       { source: { type: 'url', url: 'https://files.example/a.pdf' } },
-      [{ type: 'file', file: { file_data: 'https://files.example/a.pdf' } }],
+      [{ type: 'file', file: { file_url: 'https://files.example/a.pdf' } }],
     ],
     [{ source: { type: 'file', file_id: 'file_1' } }, [{ type: 'file', file: { file_id: 'file_1' } }]],
     [
@@ -183,7 +194,26 @@ describe('tools of other APIs beside messages', () => {
         { type: 'text', text: 'words' },
       ],
     ],
+    [{ source: { type: 'text', media_type: 'text/plain' }, title: 't' }, [{ type: 'text', text: 't' }]],
     [{ source: { type: 'content', content: 'words' } }, [{ type: 'text', text: 'words' }]],
+    [
+      { source: { type: 'content', content: [{ type: 'text', text: 'a' }] }, title: 't', ...hint },
+      [
+        { type: 'text', text: 't' },
+        { type: 'text', text: 'a', ...hint },
+      ],
+    ],
+    [
+      { source: { type: 'text', media_type: 'text/plain', data: 'words' }, ...hint },
+      [{ type: 'text', text: 'words', ...hint }],
+    ],
+    [
+      { source: { type: 'file', file_id: 'file_1' }, context: 'c', ...hint },
+      [
+        { type: 'text', text: 'c' },
+        { type: 'file', file: { file_id: 'file_1' }, ...hint },
+      ],
+    ],
     [
       {
         source: {

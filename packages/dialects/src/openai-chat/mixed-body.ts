@@ -266,10 +266,12 @@ class Messages {
       else parts.push(...this.#partsOf(part));
     }
     const isFilled = parts.length > 0 || content.length === 0;
+    const chatCalls = listOf(others['tool_calls']);
+    const hasCalls = calls.length + chatCalls.length > 0 || isFields(others['function_call']);
     // A message of calls alone joins the one before it, unless it has more to it, as calls of chat.
-    if (isFilled || (calls.length > 0 && Object.keys(others).length > 1))
+    if (isFilled || (hasCalls && Object.keys(others).length > 1))
       this.list.push({ ...others, content: isFilled ? parts : null });
-    const ids = new Set(listOf(others['tool_calls']).map((call) => membersOf(call)['id']));
+    const ids = new Set(chatCalls.map((call) => membersOf(call)['id']));
     for (const { [cacheHint]: hint, ...call } of calls) {
       if (!ids.has(call['id'])) this.#addCall(call);
       this.#mark({ [cacheHint]: hint });

@@ -48,16 +48,28 @@ function urlOf({ url, media_type: mediaType, data }: Fields): unknown {
 export function documentParts(block: Fields, partsOf: (part: unknown) => unknown[]): unknown[] {
   const { title, context } = block;
   const source = membersOf(block['source']);
-  const { type, data, content, file_id: id } = source;
+  const { type, data, content, url, file_id: id } = source;
   const textsOf = (...texts: unknown[]): Fields[] =>
     texts.filter((text) => typeof text === 'string' && text !== '').map((text) => textPart(text as string));
-  if (type === 'content') return [...textsOf(title, context, content), ...listOf(content).flatMap(partsOf)];
-  if (type === 'text') return [...textsOf(title, context), { ...textPart(String(data)), ...hintOf(block) }];
+  if (type === 'content')
+    return hinted([...textsOf(title, context, content), ...listOf(content).flatMap(partsOf)], block);
+  if (type === 'text') return hinted(textsOf(title, context, data), block);
   const file = {
     ...(typeof title === 'string' && title !== '' && { filename: title }),
-    ...(id === undefined ? { file_data: urlOf(source) } : { file_id: id }),
+    // Servers read no address in place of data.
+    ...(type === 'url'
+      ? { file_url: url }
+      : id === undefined
+        ? { file_data: urlOf(source) }
+        : { file_id: id }),
   };
-  return [...textsOf(context), { type: 'file', file, ...hintOf(block) }];
+  return hinted([...textsOf(context), { type: 'file', file }], block);
+}
+
+/** The parts of a block, with its cache hint on the last one. */
+function hinted(parts: unknown[], block: Fields): unknown[] {
+  const last = parts.at(-1);
+  return isFields(last) ? [...parts.slice(0, -1), { ...last, ...hintOf(block) }] : parts;
 }
 
 export function membersOf(value: unknown): Fields {

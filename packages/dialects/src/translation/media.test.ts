@@ -68,6 +68,22 @@ describe('a file', () => {
       { fileData: { fileUri: 'https://a.example/t.csv?x=1', mimeType: 'text/csv' } },
     ],
     [
+      'a table by its address in place of data',
+      ['chat', 'gemini'],
+      inChat('HTTPS://a.example/t.csv?x=1'),
+      { fileData: { fileUri: 'HTTPS://a.example/t.csv?x=1', mimeType: 'text/csv' } },
+    ],
+    [
+      'a document of another API at chat by its address',
+      ['chat', 'messages'],
+      {
+        messages: [
+          { role: 'user', content: [{ type: 'file', file: { file_url: 'https://a.example/a.pdf' } }] },
+        ],
+      },
+      { type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } },
+    ],
+    [
       'a text with its name',
       ['chat', 'gemini'],
       inChat('data:text/plain;base64,QUJD', 'a.txt'),

@@ -37,8 +37,9 @@ export function dataSource(data: string, type: string, name: string | null = nul
   return { data: CutTexts.standardBase64(data), mediaType, ...(charset !== undefined && { charset }) };
 }
 
-/** The source of a file. Clients send its data with or without `data:` before it. */
+/** The source of a file. Clients send its data with or without `data:` before it, or its address in place of data. */
 export function fileSource(data: string, name: string | null): MediaSource {
+  if (/^https?:/i.test(data)) return { url: data };
   const address = dataAddress(data);
   return address === null
     ? dataSource(data, '', name)
