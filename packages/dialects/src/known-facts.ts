@@ -24,7 +24,7 @@ export interface KnownFacts extends ModelVersion {
   thinksByDefault: boolean;
   /** The `thinking` by which Anthropic's models don't think: `omit` is none, `never` can't be reached. */
   thinkingOff: 'disabled' | 'between_tools' | 'omit' | 'never';
-  /** The field by which chat completions switch its thinking off, with `none` among its efforts. */
+  /** The field by which chat completions switch its thinking off, with `none` among its efforts: `thinking` at some hosts. */
   offField: 'reasoning_effort' | 'thinking';
   /** Calls that the request forces: taken, taken while it does not think, or never. */
   forcedCalls: 'any' | 'offOnly' | 'never';

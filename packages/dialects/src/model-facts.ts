@@ -5,7 +5,7 @@ import { plainName, versionOf, type ModelFamily, type ModelVersion } from './mod
 import { defaults, rows } from './model-rows.ts';
 import type { LimitName } from './request-additions.ts';
 
-/** Settings of the operator over the facts known by the name. */
+/** Settings of the operator over the facts known by the name, and a fact of the host. */
 export interface FactsOverlay {
   /** The name that the rules go by, if it is not the provider's: `family` of the catalogue. */
   rulesName?: string | undefined;
@@ -13,6 +13,8 @@ export interface FactsOverlay {
   thinkingOff?: boolean | undefined;
   context1m?: boolean | undefined;
   limitField?: LimitName | undefined;
+  /** Whether the host takes `thinking` in chat completions (`takesThinkingAt`). */
+  takesThinking?: boolean | undefined;
 }
 
 /** Anthropic's beta by which thoughts behind a changed conversation are left out instead of refused. */
@@ -72,10 +74,11 @@ function fits(row: FactsRow, plain: string, { family, version }: ModelVersion): 
 }
 
 function overlaid(
-  facts: KnownFacts,
-  { sampling, thinkingOff, context1m, limitField }: FactsOverlay,
+  known: KnownFacts,
+  { sampling, thinkingOff, context1m, limitField, takesThinking }: FactsOverlay,
 ): KnownFacts {
   const context = context1m === true ? 'beta' : 'none';
+  const facts = known.offField === 'thinking' && takesThinking !== true ? withoutOff(known) : known;
   return {
     ...facts,
     ...(sampling !== undefined && { sampling: sampling ? 'all' : 'none' }),
@@ -83,6 +86,12 @@ function overlaid(
     ...(context1m !== undefined && { context1m: { anthropic: context, bedrock: context } }),
     ...(limitField !== undefined && { limitField }),
   };
+}
+
+/** The facts of a model at a host without a field to switch its thinking off. */
+function withoutOff(facts: KnownFacts): KnownFacts {
+  const { offField, thinkingSize } = defaults;
+  return { ...facts, offField, thinkingSize };
 }
 
 /** `canStop`: whether thinking can be switched off, as the operator says. */

@@ -136,6 +136,16 @@ export function limitNameAt(baseUrl: string): LimitName {
   return /(?:^|\.)(?:openai|azure)\.com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
 }
 
+/**
+ * Whether a host takes `thinking` in chat completions, as those of Moonshot and DeepSeek do. Others refuse it for the same
+ * models (https://github.com/earendil-works/pi/issues/9645) or ignore it
+ * (https://github.com/anomalyco/opencode/issues/25001).
+ */
+export function takesThinkingAt(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  return /(?:^|\.)(?:moonshot\.(?:ai|cn)|kimi\.com|deepseek\.com)$/.test(hostname);
+}
+
 /** The limit of an answer's tokens. */
 export interface TokenLimit {
   most: number;

@@ -37,7 +37,7 @@ export function factsTable(): string {
 }
 
 function line(name: string): string[] {
-  const facts = factsOf({ name });
+  const facts = factsOf({ name, takesThinking: true });
   const links = [...new Set(rowsFor(name).map(({ source }) => source))];
   const sources = links.map((source, index) => `[${index + 1}](${source})`).join(' ');
   const cells = [samplingOf(facts), sizeOf(facts), offOf(facts), forcedOf(facts), othersOf(facts)];
@@ -64,7 +64,7 @@ function offOf(facts: KnownFacts): string {
   }
   if (size.by === 'budget') return size.off === 0 ? 'budget 0' : `nothing; budget ${size.off}`;
   const [least] = size.words;
-  if (least === 'none') return facts.offField === 'thinking' ? '`thinking`' : '`none`';
+  if (least === 'none') return facts.offField === 'thinking' ? '`thinking` at hosts of its maker' : '`none`';
   return least === undefined ? 'nothing' : `nothing; \`${least}\``;
 }
 

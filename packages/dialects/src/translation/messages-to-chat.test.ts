@@ -226,10 +226,29 @@ describe('a request of messages for a model of chat completions', () => {
     ['deepseek-chat', off, undefined, ['thinking']],
     ['kimi-k2.5', {}, undefined, []],
   ])('switches thinking of %s off by %j: %j', async (name, asked, thinking, left) => {
-    const { body, ignored } = await toChat({ messages: ask, max_tokens: 1, ...asked }, { name });
+    const atMaker = { name, takesThinking: true };
+    const { body, ignored } = await toChat({ messages: ask, max_tokens: 1, ...asked }, atMaker);
     expect([body['thinking'], ignored]).toEqual([thinking, left]);
     expect(body['reasoning_effort']).toBe(asked === low ? 'low' : undefined);
   });
+
+  it.each(['kimi-k2.5', 'moonshotai/kimi-k2.6', 'deepseek-v4-flash'])(
+    'names thinking of %s that is not switched off at a host without a field for it',
+    async (name) => {
+      const request = { messages: ask, max_tokens: 1, ...off };
+      const { body, ignored } = await toChat(request, { name });
+      expect([body['thinking'], body['reasoning_effort'], ignored]).toEqual([
+        undefined,
+        undefined,
+        ['thinking'],
+      ]);
+      const responses = await translator('messages', 'responses')({ ...request, max_tokens: 16 }, { name });
+      expect([responses.body['reasoning'], responses.ignored]).toEqual([undefined, ['thinking']]);
+      // The operator says that it can be.
+      const set = await toChat(request, { name, thinkingOff: true });
+      expect([set.body['thinking'], set.body['reasoning_effort']]).toEqual([undefined, 'none']);
+    },
+  );
 
   it.each(['gpt-5', 'o4-mini', 'gpt-5.1', 'gpt-6-sol', 'grok-4.5', 'grok-code-fast-1'])(
     'refuses sequences that stop an answer for %s, which has none',

@@ -5,6 +5,7 @@ import { traitsOf } from '../catalogue/provider-schema.ts';
 import type { RequestSource } from '@gatehouse/dialects/dialect';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
+import { takesThinkingAt } from '@gatehouse/dialects/request-additions';
 import type { ModelFacts } from '@gatehouse/dialects/translation/api';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { translationBetween, type Translation } from '@gatehouse/dialects/translation/translation';
@@ -72,6 +73,7 @@ export function translationFor(
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? true,
     tokenLimit: limitFieldOf(model),
+    takesThinking: takesThinkingAt(model.provider.base_url),
     streamUsage: model.provider.stream_usage,
     reasoningFill,
     unreadable,
