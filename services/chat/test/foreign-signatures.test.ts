@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { ChatHarness } from './chat-harness.ts';
-import { answers, message, messageEvents, type Fields } from './translated-answers.ts';
+import { answers, completion, message, messageEvents, type Fields } from './translated-answers.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 
 /** Thoughts that one vendor has sealed, and clients that ask another in the same API. */
@@ -39,6 +39,8 @@ beforeAll(async () => {
         { id: 'gemini-2', provider: 'two-google' },
         { id: 'gemini-1', provider: 'one-google', fallbacks: ['gemini-2'] },
         { id: 'pooled', provider: 'pool', api: 'responses' },
+        { id: 'chat-2', provider: 'two-openai', upstream_model: 'gemini-3-pro' },
+        { id: 'chat-1', provider: 'one-openai', upstream_model: 'gemini-3-pro', fallbacks: ['chat-2'] },
       ],
       embeddings: undefined,
     },
@@ -192,6 +194,37 @@ it('a signature in a batch of messages goes to its origin alone', async () => {
   expect(first.received[1]?.body.toString()).toContain(signature);
   expect(second.received[0]?.body.toString()).toContain('custom_id');
   expect(second.received[0]?.body.toString()).not.toContain(signature);
+});
+
+it('a signature beside a call goes to no other server of a model of the same name', async () => {
+  const extra = { google: { thought_signature: 'c2ln' } };
+  const called = {
+    id: 'a',
+    type: 'function',
+    function: { name: 'f', arguments: '{}' },
+    extra_content: extra,
+  };
+  const done = completion({ content: 'y' });
+  first.answer(
+    whole(completion({ tool_calls: [called] }, 'tool_calls')),
+    whole({ error: { message: 'x' } }, 500),
+    whole(done),
+  );
+  second.answer(whole(done));
+  const headers = { 'x-gatehouse-dialect': 'messages' };
+  const ask = async (messages: Fields[]): Promise<Fields> => {
+    const body = { model: 'chat-1', max_tokens: 9, messages };
+    const response = await harness.post('/v1/messages', body, { headers, principal });
+    expect(response.status).toBe(200);
+    return (await response.json()) as Fields;
+  };
+  const { content } = await ask([question]);
+  const results = [{ type: 'tool_result', tool_use_id: 'a', content: 'r' }];
+  const messages = [question, { role: 'assistant', content }, { role: 'user', content: results }];
+  for (const _time of [1, 2]) await ask(messages);
+  const bodies = (provider: ScriptedProvider) => provider.received.map(({ body }) => body.toString());
+  expect(bodies(first).map((body) => body.includes('c2ln'))).toEqual([false, true, true]);
+  expect(bodies(second).map((body) => body.includes('c2ln'))).toEqual([false]);
 });
 
 it('goes on without the compaction of another provider, and is refused where nothing else is left', async () => {

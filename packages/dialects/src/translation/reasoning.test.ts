@@ -265,6 +265,49 @@ describe('encrypted thoughts of one account for a client of messages', () => {
   });
 });
 
+describe('a signature beside a call of one server for a client of messages', () => {
+  const extra_content = { google: { thought_signature: 'c2ln' } };
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' }, extra_content };
+  const calling = { role: 'assistant', reasoning_content: 'So', tool_calls: [{ index: 0, ...call }] };
+  const answer = (name: 'message' | 'delta') => ({
+    ...{ id: 'chatcmpl-1', object: 'chat.completion', model: 'm-1' },
+    choices: [{ index: 0, finish_reason: 'tool_calls', [name]: calling }],
+  });
+  const at = (account: string) => translationBetween('messages', 'chat', { ...facts, account });
+  const whole = async (): Promise<string> =>
+    writtenIn(await at('one').whole(Buffer.from(JSON.stringify(answer('message'))), null)).toString();
+  const stream = (): string => {
+    const translated = at('one').stream();
+    const frames = [JSON.stringify(answer('delta')), '[DONE]'].map((data) =>
+      Buffer.from(`data: ${data}\n\n`),
+    );
+    return frames.flatMap((frame) => translated.frames(frame)).join('');
+  };
+
+  it.each([
+    ['a whole answer', whole],
+    ['a stream', stream],
+  ])('goes back to it, and to no other one: %s', async (_name, answered) => {
+    const text = await answered();
+    const signatures = [...text.matchAll(/"signature": ?("gatehouse(?:[^"\\]|\\.)+")/g)];
+    const [plain, signed] = signatures.map(([, json]) => JSON.parse(json ?? '') as string);
+    const content = [
+      { type: 'thinking', thinking: 'So', signature: plain },
+      { type: 'thinking', thinking: '', signature: signed },
+      { type: 'tool_use', id: 'a', name: 'f', input: {} },
+    ];
+    const messages = [{ role: 'assistant', content }, result];
+    const sentTo = async (account: string): Promise<string> => {
+      const body = Buffer.from(JSON.stringify({ messages, max_tokens: 9 }));
+      return (await at(account).request(Pieces.from(body), { tenantId: null })).body.toString();
+    };
+    expect(await sentTo('one')).toContain(JSON.stringify({ extra_content }).slice(1, -1));
+    expect(await sentTo('two')).not.toContain('c2ln');
+    // Text without a signature is the same at each server of the model.
+    for (const account of ['one', 'two']) expect(await sentTo(account)).toContain('"reasoning_content":"So"');
+  });
+});
+
 describe('thoughts of a model of chat completions for a client of messages', () => {
   const ofServer = {
     ...{ id: 'chatcmpl-1', object: 'chat.completion', model: 'deepseek' },

@@ -127,19 +127,21 @@ export function originAt(origin: string, account: string | null): string {
   return account === null ? origin : `${origin}=${account}`;
 }
 
-/** A provider's signature, with its account. */
+/** A provider's signature, with its account. One without a text is only a name of the model, which every account reads. */
 export function signatureAt(
   signature: ReasoningSignature | null,
   account: string | null,
 ): ReasoningSignature | null {
-  return signature === null ? null : { ...signature, origin: originAt(signature.origin, account) };
+  return signature === null || signature.text === ''
+    ? signature
+    : { ...signature, origin: originAt(signature.origin, account) };
 }
 
 /** The turns for an account. Its own signatures are those of its API; others of the same API are no longer there. */
 export function turnsAt(turns: Turn[], account: string | null): Turn[] {
   if (account === null) return turns;
   const partAt = (part: Part): Part => {
-    if (part.kind !== 'thinking' || part.signature === null) return part;
+    if (part.kind !== 'thinking' || part.signature === null || part.signature.text === '') return part;
     const { origin } = part.signature;
     const suffix = `=${account}`;
     return {

@@ -38,6 +38,8 @@ const { models } = catalogueOf([
   { id: 'other', provider: 'other' },
   { id: 'cloud', provider: 'bedrock', upstream_model: 'eu.anthropic.claude-opus-5-v1:0' },
   { id: 'nova', provider: 'bedrock', upstream_model: 'amazon.nova-pro-v1:0' },
+  { id: 'chat-one', provider: 'openai', upstream_model: 'gemini-3-pro' },
+  { id: 'chat-two', provider: 'lone', upstream_model: 'gemini-3-pro' },
 ]);
 const model = (id: string): Model => models.get(id) as Model;
 const MiB = 1024 * 1024;
@@ -57,6 +59,9 @@ describe('the origins of signatures', () => {
     expect(originOf(model('other'), null)).toMatch(/^anthropic=[0-9a-f]{16}$/);
     expect(originOf(model('nova'), null)).toMatch(/^converse=/);
     expect(accountOf(model('claude'), 'env C')).toBeNull();
+    // Servers of one name of a model may be of different vendors.
+    expect(accountOf(model('chat-one'), 'env A')).toBe(accountOf(model('chat-one'), 'env B'));
+    expect(accountOf(model('chat-one'), 'env A')).not.toBe(accountOf(model('chat-two'), 'env A'));
   });
 
   it('matter for the models that may get a signature as its client has it', () => {

@@ -11,12 +11,15 @@ import { traitsOf } from '../catalogue/provider-schema.ts';
 import type { KeyRotation } from './key-pool.ts';
 
 /**
- * The only account to read the signatures of a model; null where every account of its vendor does. `key`: the name of
- * the key; null for a provider's one key.
+ * The only account to read the signatures of a model; null where every account of its vendor does. Servers of chat
+ * completions have no vendor: one name of a model may stand for different servers. `key`: the name of the key; null for a
+ * provider's one key.
  */
 export function accountOf({ api, provider }: Model, key: string | null): string | null {
-  const readers = dialectOf(api)?.signatures?.readers;
-  if (readers === undefined) return null;
+  const dialect = dialectOf(api);
+  if (dialect === null) return null;
+  if (dialect.signatures === null) return digestOf([provider.name]);
+  const { readers } = dialect.signatures;
   if (readers === 'key') return digestOf([provider.name, key]);
   const isVendors =
     traitsOf(provider.kind).sharesSignatures || readers.test(new URL(provider.base_url).hostname);
