@@ -1,6 +1,7 @@
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { argumentsObject } from '../tool-arguments.ts';
+import { earlierResult, emptyResult, noResult } from './result-words.ts';
 import type { CallPart, Part, ResultPart, TextPart, Turn } from './conversation.ts';
 
 interface WaitingCall {
@@ -62,10 +63,10 @@ function isCut({ isFreeform, argumentsText }: CallPart): boolean {
 }
 
 function missingResult({ id }: CallPart): ResultPart {
-  return { kind: 'result', callId: id, parts: [{ kind: 'text', text: 'No result.' }], isError: true };
+  return { kind: 'result', callId: id, parts: [{ kind: 'text', text: noResult }], isError: true };
 }
 
 function textsOf({ parts, isError }: ResultPart): Part[] {
-  const intro: TextPart = { kind: 'text', text: `Result of an earlier call${isError ? ' (an error)' : ''}:` };
-  return [intro, ...(parts.length === 0 ? [{ kind: 'text', text: '(nothing)' } as const] : parts)];
+  const intro: TextPart = { kind: 'text', text: earlierResult(isError) };
+  return [intro, ...(parts.length === 0 ? [{ kind: 'text', text: emptyResult } as const] : parts)];
 }
