@@ -115,6 +115,15 @@ it('ids of items are left out where they say nothing, and nothing else', () => {
   });
 });
 
+it('reasoning of one id keeps it once', () => {
+  const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAA' };
+  const other = { ...reasoning, id: 'rs_2' };
+  const { id: _id, ...unnamed } = reasoning;
+  expect(mended('responses', { input: [reasoning, other, reasoning] }, 'items.ids')).toEqual({
+    input: [reasoning, other, unnamed],
+  });
+});
+
 it('a developer becomes the system', () => {
   const messages = [
     { role: 'developer', content: 'The developer says: "role":"developer".' },

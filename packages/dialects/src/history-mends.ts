@@ -16,7 +16,8 @@ import { Pieces } from './wire/pieces.ts';
  * - `calls.results`: a result for each call, and a call for each result (`pairedEdits`);
  * - `calls.signatures`: Google's placeholder beside the first call of each message, where its own is missing
  *   (https://ai.google.dev/gemini-api/docs/thought-signatures#faqs);
- * - `items.ids`: no ids of items, which OpenAI checks by type (https://github.com/openai/codex/issues/40039);
+ * - `items.ids`: no ids of items, which OpenAI checks by type (https://github.com/openai/codex/issues/40039), and each
+ *   id of its reasoning once (https://github.com/NousResearch/hermes-agent/pull/7946);
  * - `texts.halves`: no half of a character, where the whole request was refused as JSON;
  * - `roles.developer`: `system` in place of `developer` (https://github.com/earendil-works/pi/issues/1048);
  * - `roles.after.tool`: a message of the assistant between a result and the user's next message, for Mistral's models
@@ -77,6 +78,7 @@ class MendedHistory {
   readonly #mends: ReadonlySet<string>;
   /** The rule of ids to be changed; null where none is. */
   readonly #ids: IdRule | null;
+  readonly #reasoningIds = new Set<string>();
   #roleBefore: unknown = null;
 
   constructor(text: Buffer, mends: ReadonlySet<string>, ids: IdRule) {
@@ -100,9 +102,12 @@ class MendedHistory {
     if (this.#ids !== null) yield* this.#callIds(members, this.#ids);
   }
 
-  /** OpenAI's reasoning is checked by its id, and refused without it at Azure. */
+  /** OpenAI's reasoning is checked by its id, and refused without it at Azure, and with the id of an earlier item. */
   #isOwnReasoning(members: readonly Member[], type: unknown): boolean {
-    return type === 'reasoning' && /^rs_[\w-]{1,61}$/.test(this.#textOf(members, 'id') ?? '');
+    const id = this.#textOf(members, 'id') ?? '';
+    if (type !== 'reasoning' || !/^rs_[\w-]{1,61}$/.test(id) || this.#reasoningIds.has(id)) return false;
+    this.#reasoningIds.add(id);
+    return true;
   }
 
   /** Ids in a message or an item, and in its calls or blocks. */

@@ -1,4 +1,6 @@
 import { expect, it } from '@jest/globals';
+import { atOnce } from '@gatehouse/kit/cooperative-steps';
+import type { Fields } from '@gatehouse/kit/fields';
 import type { Turn } from '../translation/conversation.ts';
 import { DroppedFields, type FieldNames } from '../translation/dropped-fields.ts';
 import { writeInput } from './input-writer.ts';
@@ -7,6 +9,11 @@ const thought = { kind: 'thinking', text: '', signature: { origin: 'openai', tex
 const text = { kind: 'text', text: 'Yes.' };
 const call = { kind: 'call', id: 'c', name: 'f', argumentsText: '{}' };
 
+function inputOf(turns: unknown): Fields[] {
+  const steps = writeInput(turns as Turn[], new DroppedFields({} as FieldNames));
+  return atOnce(steps).input;
+}
+
 it.each([
   ['a user', [thought], []],
   ['a message', [thought, text], ['reasoning', 'message']],
@@ -14,9 +21,15 @@ it.each([
   ['nothing after a message', [text, thought], ['message']],
 ])('writes reasoning before %s', (_name, parts, types) => {
   const question = { role: 'user', parts: [{ kind: 'text', text: 'Well?' }] };
-  const turns = [question, { role: 'assistant', parts }, question] as unknown as Turn[];
-  const steps = writeInput(turns, new DroppedFields({} as FieldNames));
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  expect(step.value.input.map(({ type }) => type)).toEqual(['message', ...types, 'message']);
+  const input = inputOf([question, { role: 'assistant', parts }, question]);
+  expect(input.map(({ type }) => type)).toEqual(['message', ...types, 'message']);
+});
+
+it('writes reasoning of one id once', () => {
+  const of = (text: string): unknown => ({ ...thought, signature: { origin: 'openai', text } });
+  const said = { role: 'user', parts: [{ kind: 'text', text: 'Well?' }] };
+  const turn = { role: 'assistant', parts: [of('rs_1:x'), call, of('rs_2:y'), of('z'), text] };
+  const input = inputOf([said, turn, said, turn]);
+  const reasoning = input.filter(({ type }) => type === 'reasoning');
+  expect(reasoning.map(({ id }) => id)).toEqual(['rs_1', 'rs_2', undefined, undefined]);
 });

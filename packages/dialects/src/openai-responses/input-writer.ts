@@ -24,7 +24,7 @@ export function* writeInput(
     input.push(...itemsOf(turn, dropped));
     yield;
   }
-  return { instructions: texts.join('\n\n'), input: withLedItems(input) };
+  return { instructions: texts.join('\n\n'), input: withoutRepeated(withLedItems(input)) };
 }
 
 /**
@@ -39,6 +39,20 @@ function withLedItems(input: readonly Fields[]): Fields[] {
     return true;
   });
   return led.toReversed();
+}
+
+/**
+ * Without reasoning of an earlier item's id, as in a turn sent twice: the provider refuses it (`Duplicate item found with
+ * id`, https://github.com/NousResearch/hermes-agent/pull/7946).
+ */
+function withoutRepeated(input: readonly Fields[]): Fields[] {
+  const ids = new Set<unknown>();
+  return input.filter(({ type, id }) => {
+    if (type !== 'reasoning' || id === undefined) return true;
+    const isNew = !ids.has(id);
+    ids.add(id);
+    return isNew;
+  });
 }
 
 function itemsOf({ role, parts }: Turn, dropped: DroppedFields): Fields[] {
