@@ -1,8 +1,11 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import type { Fields } from '@gatehouse/kit/fields';
+import { maxMendedBareBytes, maxMendedTexts, maxMendedValues } from './bounds.ts';
 import { dialects, type ApiName } from './dialects.ts';
 import type { Dialect } from './dialect.ts';
-import { withHistoryMends, type HistoryMend } from './history-mends.ts';
+import { historyMends, withHistoryMends, type HistoryMend } from './history-mends.ts';
+import { valueEnd } from './wire/json-members.ts';
 import { Pieces } from './wire/pieces.ts';
 
 const bytesOf = (body: unknown): Pieces => Pieces.from(Buffer.from(JSON.stringify(body)));
@@ -165,4 +168,40 @@ it('a body without a change is the same', () => {
   for (const odd of [{}, { messages: null }, { messages: [1, [], {}] }, { input: 'Hi.' }])
     for (const api of ['chat', 'responses', 'gemini'] as const)
       expect(mended(api, odd, 'calls.ids', 'roles.developer')).toEqual(odd);
+});
+
+describe('a history of many or long texts', () => {
+  const bodyOf = (content: string): Pieces =>
+    Pieces.from(Buffer.from(`{"messages":[{"role":"developer","content":${content}}]}`));
+  const stepsOf = (body: Pieces): ReturnType<typeof withHistoryMends> =>
+    withHistoryMends(body, { history: historyOf('chat'), mends: new Set(historyMends) });
+
+  it.each([
+    ['values', `[${'0,'.repeat(maxMendedValues)}0]`],
+    ['texts', `["${'","'.repeat(maxMendedTexts)}"]`],
+    ['bytes outside of texts', `[${' '.repeat(maxMendedBareBytes)}]`],
+  ])('stays with too many %s', (_name, content) => {
+    const body = bodyOf(content);
+    expect(atOnce(stepsOf(body))).toBe(body);
+  });
+
+  it('is mended in steps shorter than one search for the end of its text', () => {
+    const escapes = `"${'\\"'.repeat(8 * 1024 * 1024)}"`;
+    const unnoted = Buffer.from(escapes);
+    let since = monotonicMs();
+    valueEnd(unnoted, 0);
+    const search = monotonicMs() - since;
+    // A body with changes has several pieces.
+    const steps = stepsOf(new Pieces([...bodyOf(escapes).all, Buffer.from(' ')]));
+    let longest = 0;
+    for (;;) {
+      since = monotonicMs();
+      const step = steps.next();
+      longest = Math.max(longest, monotonicMs() - since);
+      if (step.done !== true) continue;
+      expect(step.value.all[1]?.toString()).toBe('"system"');
+      break;
+    }
+    expect(longest).toBeLessThan(search / 2);
+  });
 });

@@ -1,11 +1,13 @@
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
-import { openBrace, openBracket, quote } from '@gatehouse/kit/json-bytes';
+import { openBrace, openBracket, quote, smallBytes } from '@gatehouse/kit/json-bytes';
+import { scanPieces, type JsonLimits } from '@gatehouse/kit/json-scan';
+import { maxMendedBareBytes, maxMendedTexts, maxMendedValues } from './bounds.ts';
 import { pairedEdits } from './paired-history.ts';
 import type { HistoryPlace } from './upstream-api.ts';
 import { fittingId, type IdRule } from './translation/call-ids.ts';
 import { applyEdits, removeMembers, type Edit } from './wire/json-edits.ts';
 import { elementsOf, named, objectMembers, type Member } from './wire/json-members.ts';
-import { Pieces } from './wire/pieces.ts';
+import type { Pieces } from './wire/pieces.ts';
 
 /**
  * Changes of a history that some servers of an API refuse and others take, so they are made after a refusal:
@@ -51,24 +53,47 @@ const plainItems: ReadonlySet<unknown> = new Set([
 
 const idNames: ReadonlySet<string> = new Set(['tool_call_id', 'call_id', 'tool_use_id']);
 
-/** A request's body with changes of its history; the same body where there is nothing to change. */
+const limits: JsonLimits = {
+  values: maxMendedValues,
+  texts: maxMendedTexts,
+  escapes: Infinity,
+  bare: maxMendedBareBytes,
+  depth: Infinity,
+};
+
+/** A body as one text, with its texts' ends noted for the walks over it; null for one too long for these. */
+function* walkable(body: Pieces): Steps<Buffer | null> {
+  const { whole } = body;
+  yield;
+  for (const scan of scanPieces(whole)) {
+    if (scan.exceeds(limits) !== undefined) return null;
+    yield;
+  }
+  return whole;
+}
+
+/** A request's body with changes of its history; the same body where there is nothing to change, or too much to read. */
 export function* withHistoryMends(
   body: Pieces,
   { history: place, mends }: { history: HistoryPlace | undefined; mends: ReadonlySet<string> },
 ): Steps<Pieces> {
   if (place === undefined || !historyMends.some((mend) => mends.has(mend))) return body;
-  const whole = body.whole;
+  const whole = yield* walkable(body);
+  if (whole === null) return body;
   const [list] = named(objectMembers(whole), place.list).slice(-1);
   if (list === undefined || whole[list.valueStart] !== openBracket) return body;
   const pairs = mends.has('calls.results') ? yield* pairedEdits(whole, list.valueStart, place.pairs) : [];
-  const text = pairs.length === 0 ? whole : applyEdits(whole, pairs).whole;
+  const paired = pairs.length === 0 ? body : applyEdits(whole, pairs);
+  const text = pairs.length === 0 ? whole : yield* walkable(paired);
+  if (text === null) return paired;
+  yield;
   const history = new MendedHistory(text, mends, place.ids);
   for (const at of elementsOf(text, list.valueStart)) {
     yield* history.element(at);
     yield;
   }
   if (history.edits.length > 0) return applyEdits(text, history.edits);
-  return pairs.length === 0 ? body : Pieces.from(text);
+  return paired;
 }
 
 /** Collects the changes of one list of messages or items. */
@@ -147,10 +172,11 @@ class MendedHistory {
       this.edits.push({ at, until, text: JSON.stringify(text) });
   }
 
-  /** A member that is a text; null for any other. */
+  /** A member that is a text of an id's or a name's length; null for any other. */
   #textOf(members: readonly Member[], name: string): string | null {
     const [member] = named(members, name).slice(-1);
     if (member === undefined || this.#text[member.valueStart] !== quote) return null;
+    if (member.valueEnd - member.valueStart > smallBytes) return null;
     return JSON.parse(this.#text.toString('utf8', member.valueStart, member.valueEnd)) as string;
   }
 }
