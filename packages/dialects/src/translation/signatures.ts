@@ -161,7 +161,9 @@ export function readableTurns(turns: Turn[], unreadable: ModelFacts['unreadable'
   if (unreadable === undefined) return turns;
   const { vendor, count } = unreadable;
   const signatureOf = (part: Part): string | null =>
-    part.kind === 'thinking' && part.signature?.origin === vendor ? signatureId(part.signature.text) : null;
+    part.kind === 'thinking' && part.signature?.origin === vendor
+      ? signatureId(CutTexts.uncut(part.signature.text))
+      : null;
   const signatures = turns.flatMap(({ parts }) => parts.map(signatureOf).filter((id) => id !== null));
   let left = count(signatures);
   if (left === 0) return turns;

@@ -44,6 +44,32 @@ function begun(refused: RefusedNames, api: RefusalsOptions['api'] = 'messages', 
   return run;
 }
 
+/** A run that is answered after a refusal. Returns whether it was sent once more. */
+function answeredAfter(
+  refused: RefusedNames,
+  words: ProviderFailure,
+  api: RefusalsOptions['api'] = 'messages',
+  of = model,
+): boolean {
+  const run = begun(refused, api, of);
+  const isMended = run.isNeededAfter(words, of);
+  run.begin(of);
+  run.isNeededAfter({}, of);
+  return isMended;
+}
+
+it('later runs lack nothing by words without an answer, which may be an echo of the client’s', () => {
+  const refused = new RefusedNames();
+  const run = begun(refused);
+  for (const words of [beta('hints.vendor'), beta('b-1'), refusal('role: unknown')]) {
+    run.isNeededAfter(words, model);
+    run.begin(model);
+  }
+  expect([...begun(refused).names]).toEqual([]);
+  expect(run.isNeededAfter({}, model)).toBe(false);
+  expect([...begun(refused).names]).toEqual(['b-1']);
+});
+
 it('an attempt lacks the names known at its begin, so each of two at the same time goes on', () => {
   const refused = new RefusedNames();
   const [one, two] = [refusalsWith(refused), refusalsWith(refused)];
@@ -104,7 +130,7 @@ describe('words about the field of reasoning', () => {
   it('count by the last refusal, so a demand takes the refusal of the field back', () => {
     const refused = new RefusedNames();
     const learned = [demand, demand, excess, demand, excess].map((words) => {
-      const isMended = begun(refused).isNeededAfter(words, model);
+      const isMended = answeredAfter(refused, words);
       return [isMended, begun(refused).reasoningFill];
     });
     expect(learned).toEqual([
@@ -114,7 +140,7 @@ describe('words about the field of reasoning', () => {
       [true, 'calls'],
       [true, 'none'],
     ]);
-    expect(begun(refused).isNeededAfter(excess, model)).toBe(false);
+    expect(answeredAfter(refused, excess)).toBe(false);
   });
 
   it('end where a server refuses the field and wants it, too', () => {
@@ -134,7 +160,7 @@ describe('words about the field of reasoning', () => {
     const refused = new RefusedNames();
     const run = begun(refused);
     expect(run.isNeededAfter(demand, model)).toBe(true);
-    begun(refused).isNeededAfter(excess, model);
+    answeredAfter(refused, excess);
     run.begin(model);
     expect(run.reasoningFill).toBe('calls');
   });
@@ -150,7 +176,7 @@ describe('words about the field of reasoning', () => {
     'The reasoning_content field is not supported by this model.',
   ])('refuse it: %s', (words) => {
     const refused = new RefusedNames();
-    begun(refused).isNeededAfter(refusal(words), model);
+    answeredAfter(refused, refusal(words));
     expect(begun(refused).reasoningFill).toBe('none');
   });
 
@@ -160,7 +186,7 @@ describe('words about the field of reasoning', () => {
     "Input tag 'reasoning_content' found using 'type' is unexpected",
   ])('say nothing of it where they mean a part of a content: %s', (words) => {
     const refused = new RefusedNames();
-    expect(begun(refused).isNeededAfter(refusal(words), model)).toBe(false);
+    expect(answeredAfter(refused, refusal(words))).toBe(false);
     expect(begun(refused).reasoningFill).toBeUndefined();
   });
 
@@ -168,7 +194,7 @@ describe('words about the field of reasoning', () => {
     'want it: %s',
     (words) => {
       const refused = new RefusedNames();
-      begun(refused).isNeededAfter(refusal(words), model);
+      answeredAfter(refused, refusal(words));
       expect(begun(refused).reasoningFill).toBe('calls');
     },
   );
@@ -181,7 +207,7 @@ describe('a model without a name', () => {
     'Expected `thinking` or `redacted_thinking`, but found `tool_use`.',
   ])('stays one of the client’s vendor after an ordinary error: %s', (words) => {
     const refused = new RefusedNames();
-    begun(refused, 'messages', profile).isNeededAfter(refusal(words), profile);
+    answeredAfter(refused, refusal(words), 'messages', profile);
     expect(begun(refused, 'messages', profile).isOfVendor).toBe(true);
   });
 
@@ -193,17 +219,17 @@ describe('a model without a name', () => {
     "This model doesn't support extended thinking.",
   ])('is of another vendor by refused hints: %s', (words) => {
     const refused = new RefusedNames();
-    expect(begun(refused, 'messages', profile).isNeededAfter(refusal(words), profile)).toBe(true);
+    expect(answeredAfter(refused, refusal(words), 'messages', profile)).toBe(true);
     expect(begun(refused, 'messages', profile).isOfVendor).toBe(false);
   });
 });
 
 it('a count lacks what calls and counts were refused, and a call nothing that a count was', () => {
   const refused = new RefusedNames();
-  expect(begun(refused, null).isNeededAfter(beta('counted'), model)).toBe(true);
-  expect(begun(refused, null).isNeededAfter(beta('counted'), model)).toBe(false);
+  expect(answeredAfter(refused, beta('counted'), null)).toBe(true);
+  expect(answeredAfter(refused, beta('counted'), null)).toBe(false);
   expect(begun(refused).names.has('counted')).toBe(false);
-  begun(refused).isNeededAfter(beta('called'), model);
+  answeredAfter(refused, beta('called'));
   expect([...begun(refused, null).names]).toEqual(['counted', 'called']);
 });
 

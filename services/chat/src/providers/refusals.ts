@@ -50,7 +50,7 @@ const refusedField =
 const namedPart = /\bunknown variant\b|\b(?:input tag|invalid value|type)\W{1,4}reasoning_content\b/i;
 
 /** Hints of the client's vendor, which a model without a name may not have. */
-const vendorName = 'vendor';
+const vendorName = 'hints.vendor';
 const vendorHints =
   /prompt caching|extraneous key|\bthinking\b.{0,60}\b(?:unsupported|not (?:supported|permitted|allowed|available))\b|(?:\bnot|n't) support\b.{0,40}\bthinking\b/i;
 /** Words about the texts or the length of a request, which are the same in any form. */
@@ -74,7 +74,7 @@ export interface RefusalsOptions {
 /**
  * Refusals of one request that the same request without their cause is sent once more for, to the same model: hints and
  * betas, forms of a history, reasoning that no account of the provider reads, and missing reasoning. Later requests begin
- * without the cause.
+ * without the causes once a model has answered the request without them: words alone may be an echo of the client's.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
@@ -165,8 +165,11 @@ export class Refusals {
   /** Whether the outcome of an attempt refuses what the attempt had. The next one lacks it. */
   isNeededAfter(outcome: unknown, model: Model): boolean {
     const words = wordsOf(outcome);
-    if (words === null) return false;
-    const { api, providers, tenantId } = this.#options;
+    if (words === null) {
+      if (!(outcome instanceof Error) && outcome !== null) this.#remember(model);
+      return false;
+    }
+    const { api, providers } = this.#options;
     const hints = providers.get(model).adapter.fits(model) ? hintsIn(words) : [];
     const history = api === null ? [] : historyMendsFor(words);
     const vendor = this.isOfVendor && vendorHints.test(words) ? [vendorName] : [];
@@ -176,14 +179,19 @@ export class Refusals {
       // A later refusal may take back an earlier one, but not in the same run.
       ...this.#fillsIn(words, model).filter((name) => !this.#newNames.includes(name)),
     ];
+    this.#newNames = [...this.#newNames, ...causes];
+    return causes.length > 0 || this.#needsForm(outcome, words, model);
+  }
+
+  /** Later requests begin without the causes of this run's refusals. */
+  #remember(model: Model): void {
+    const { api, providers, tenantId } = this.#options;
     const prefix = api === null ? countPrefix : '';
     providers.refused.add(
       model,
       tenantId,
-      causes.map((name) => `${prefix}${name}`),
+      this.#newNames.map((name) => `${prefix}${name}`),
     );
-    this.#newNames = [...this.#newNames, ...causes];
-    return causes.length > 0 || this.#needsForm(outcome, words, model);
   }
 
   /**
