@@ -101,13 +101,12 @@ export class HttpAdapter {
 
   /** The body of a call as the provider takes it; an error if it can't. Every body sent must be made so. */
   fitted(call: FittedCall, body: Pieces): FittedBody | AppError {
-    const { fit } = this.#kind;
-    return fit === undefined || !this.fits(call) ? { body, dropped: [] } : fit.body(call, body);
+    return this.#kind.fit?.body(call, body) ?? { body, dropped: [] };
   }
 
-  /** Whether bodies of an API lose what the provider refuses. */
+  /** Whether bodies of an API lose hints and betas that the provider refuses. */
   fits({ api }: Pick<FittedCall, 'api'>): boolean {
-    return this.#kind.fit?.api === api;
+    return this.#kind.fit?.hintsIn === api;
   }
 
   /** The whole answer: the bytes of a JSON document. */

@@ -30,10 +30,10 @@ export interface ProviderKind {
   requestOf(call: ApiCall, body: Pieces): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
   /**
-   * Makes bodies of one API fit for providers of the kind, which refuse some fields; absent where they take all. An error
-   * for a body that means something else without such a field.
+   * Makes bodies fit for providers of the kind, which refuse some fields; absent where they take all. An error for a body
+   * that means something else without such a field. `hintsIn`: the API with hints and betas that they refuse.
    */
-  fit?: { api: UpstreamApi; body(call: FittedCall, body: Pieces): FittedBody | AppError };
+  fit?: { hintsIn: UpstreamApi; body(call: FittedCall, body: Pieces): FittedBody | AppError };
   /** The requests of a call in several; null for a call of one. `body`: as its API has it. */
   batchOf?(call: ApiCall, body: Pieces): EmbeddingBatch | null;
 }

@@ -41,7 +41,12 @@ export function bedrock(credentials: Credentials): ProviderKind {
       splitter: { contentType: 'application/vnd.amazon.eventstream', create: splitterOf(call) },
       ...(call.api === 'messages' && call.operation === 'count' && { whole: countOf }),
     }),
-    fit: { api: 'messages', body: (call, body) => messagesBody(call, body.whole) },
+    fit: {
+      hintsIn: 'messages',
+      body: (call, body) =>
+        call.api === 'messages' ? messagesBody(call, body.whole) : { body, dropped: [] },
+    },
+
     batchOf: ({ operation, model }, body) =>
       operation === 'embeddings' ? bedrockBatch(model, body.whole) : null,
   };

@@ -29,6 +29,8 @@ export interface HostedMessages {
   /** In place of the header `anthropic-version`. */
   version: string;
   betas: HostBetas;
+  /** Whether it sends none of them, as counts do; a tool that a call takes by a beta is counted without it. */
+  withoutBetas?: boolean;
   /** Members with their place in the host's path. */
   withoutNames: readonly string[];
   /** JSON text of further members, where the request has no member of their name. */
@@ -48,7 +50,7 @@ const maxBetas = 20;
 export function hostedMessages(
   body: Buffer,
   { headers, rulesName, refused }: Pick<FittedCall, 'headers' | 'rulesName' | 'refused'>,
-  { version, betas: host, withoutNames, defaults = {} }: HostedMessages,
+  { version, betas: host, withoutBetas = false, withoutNames, defaults = {} }: HostedMessages,
 ): FittedBody | AppError {
   const members = objectMembers(body);
   const claude: Claude = { name: plainName(rulesName), version: factsOf({ name: rulesName }).version };
@@ -57,19 +59,22 @@ export function hostedMessages(
     const name = refused.has(allBetas) || refused.has(beta) ? null : host.nameOf(beta, claude);
     return name === null || refused.has(name) ? null : name;
   };
-  const betas = new Set(requested.map(nameAtHost).filter((name) => name !== null));
+  const nameSent = (beta: string): string | null => (withoutBetas ? null : nameAtHost(beta));
+  const betas = new Set(requested.map(nameSent).filter((name) => name !== null));
   const fields = new HostedFields(body, members);
   /** Whether the host takes a field, by a beta that is added where it must be. */
   const takes = ({ betas: needed, general }: HostedField): boolean => {
-    const names = needed.map(nameAtHost).filter((name) => name !== null);
+    const names = needed.map(nameSent).filter((name) => name !== null);
     const isGeneral = general !== undefined && (claude.version ?? Infinity) >= general;
     if (isGeneral || names.some((name) => betas.has(name))) return true;
     const [first = ''] = needed;
-    const known = names.find((name) => name === nameAtHost(first) && host.isKnown(name, claude));
+    const known = names.find((name) => name === nameSent(first) && host.isKnown(name, claude));
     if (known !== undefined) betas.add(known);
     return known !== undefined;
   };
-  const missing = fields.decisive.find(({ field }) => !takes(field));
+  const isCounted = (field: HostedField): boolean =>
+    withoutBetas && field.betas.some((beta) => nameAtHost(beta) !== null);
+  const missing = fields.decisive.find(({ field }) => !takes(field) && !isCounted(field));
   if (missing !== undefined) return unsupported(missing);
   const cut = new Set(fields.all.filter((field) => refused.has(nameOf(field)) || !takes(field)));
   const changes: Changes = { edits: [], added: [`"anthropic_version":${JSON.stringify(version)}`] };
@@ -81,7 +86,7 @@ export function hostedMessages(
   if (betas.size > 0) changes.added.push(`"anthropic_beta":${JSON.stringify([...betas])}`);
   for (const [name, text] of Object.entries(defaults))
     if (named(members, name).length === 0) changes.added.push(`${JSON.stringify(name)}:${text}`);
-  const lost = requested.filter((beta) => nameAtHost(beta) === null).slice(0, maxBetas);
+  const lost = requested.filter((beta) => nameSent(beta) === null).slice(0, maxBetas);
   const dropped = [...lost.map((beta) => `anthropic-beta.${beta}`), ...[...cut].map(nameOf), ...cutInside];
   return { body: applyChanges(body, members, changes), dropped: [...new Set(dropped)] };
 }

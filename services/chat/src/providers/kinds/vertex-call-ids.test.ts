@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
+import { maxWalkedBytes } from '../../bounds.ts';
 import { withFittingIds } from './vertex-call-ids.ts';
 
 const fitted = (text: string, model = 'gemini-2.5-flash'): string =>
@@ -51,6 +52,18 @@ describe('ids of calls at Vertex AI', () => {
     const text = request(`${call('a', 1)},${call('b', 2)}`, `${result('b')},${bareResult('a')}`);
     const bare = request(`${bareCall(1)},${bareCall(2)}`, `${bareResult('b')},${bareResult('a')}`);
     expect(fitted(text)).toBe(bare);
+  });
+
+  it.each<[string, string, boolean]>([
+    ['a picture', 'x'.repeat(2 * maxWalkedBytes), true],
+    ['a text with escapes', '\\"'.repeat(maxWalkedBytes), false],
+    ['many texts', Array.from({ length: maxWalkedBytes / 8 }, () => 'xxxxx').join('","'), false],
+    ['white space', `x"${' '.repeat(2 * maxWalkedBytes)},"x`, false],
+  ])('are left out beside %s of many bytes if it is passed at once', (_name, data, isPassed) => {
+    const beside = `{"inlineData":{"mimeType":"image/png","data":["${data}"]}}`;
+    const text = request(`${call('a')},${beside}`, result('a'));
+    const bare = request(`${bareCall()},${beside}`, bareResult('a'));
+    expect(fitted(text) === (isPassed ? bare : text)).toBe(true);
   });
 
   it('are found in both spellings, and in a part without its list', () => {

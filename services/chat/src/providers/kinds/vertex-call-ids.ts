@@ -1,4 +1,4 @@
-import { openBrace } from '@gatehouse/kit/json-bytes';
+import { backslash, indexOrEnd, openBrace, quote, shortBytes } from '@gatehouse/kit/json-bytes';
 import { factsOf } from '@gatehouse/dialects/model-facts';
 import { applyEdits, removeMembers, type Edit } from '@gatehouse/dialects/wire/json-edits';
 import { objectMembers, valueEnd } from '@gatehouse/dialects/wire/json-members';
@@ -14,10 +14,10 @@ const ids: ReadonlySet<string> = new Set(['id']);
  * (https://github.com/anomalyco/opencode/pull/50504, read on 2026-11-30) and refuses before (`Unknown name "id"`). Models
  * without them find results by names and order, so results come in the order of their calls.
  */
-export function withFittingIds(request: Pieces, model: string): Pieces {
-  if ((factsOf({ name: model }).version ?? firstWithIds) >= firstWithIds) return request;
+export function withFittingIds(request: Pieces, rulesName: string): Pieces {
+  if ((factsOf({ name: rulesName }).version ?? firstWithIds) >= firstWithIds) return request;
   const body = request.whole;
-  if (body.length > maxWalkedBytes || !body.includes('"id"')) return request;
+  if (!body.includes('"id"') || !isWalked(body)) return request;
   const parts = partsIn(body);
   if (parts === null) return request;
   const edits: Edit[] = [];
@@ -45,6 +45,23 @@ interface PartWithId {
   until: number;
   text: Buffer;
   id: string;
+}
+
+/** Whether a body is walked over in time: it is small, or most of it are long texts, whose ends are found at once. */
+function isWalked(body: Buffer): boolean {
+  if (body.length <= maxWalkedBytes) return true;
+  // The search for the ends takes time as well.
+  let left = maxWalkedBytes / 4;
+  let isText = false;
+  for (let at = 0; at < body.length && left > 0;) {
+    const end = indexOrEnd(body, quote, at);
+    let slashes = 0;
+    while (isText && body[end - 1 - slashes] === backslash) slashes += 1;
+    left -= shortBytes + (isText ? slashes : end - at);
+    if (slashes % 2 === 0) isText = !isText;
+    at = end + 1;
+  }
+  return left > 0;
 }
 
 /** Calls and results, in order; null for more parts than are searched. */

@@ -6,7 +6,7 @@ import { applyChanges, removeMembers, type Changes } from '@gatehouse/dialects/w
 import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, FittedBody, FittedCall, ProviderKind } from '../provider-kind.ts';
-import { allBetas, hostedMessages } from './hosted-messages.ts';
+import { hostedMessages } from './hosted-messages.ts';
 import { vertexBetas } from './vertex-betas.ts';
 import { withFittingIds } from './vertex-call-ids.ts';
 import { vertexBatch } from './vertex-embeddings.ts';
@@ -28,9 +28,15 @@ export function vertex(
     requestOf: (call, body) => ({
       path: `${models}/${call.api === 'messages' ? claudePath(call) : geminiPath(call)}`,
       headers: {},
-      body: call.api === 'messages' ? body : geminiBody(call, body),
+      body,
     }),
-    fit: { api: 'messages', body: (call, body) => claudeBody(call, body.whole) },
+    fit: {
+      hintsIn: 'messages',
+      body: (call, body) =>
+        call.api === 'messages'
+          ? claudeBody(call, body.whole)
+          : { body: geminiBody(call, body), dropped: [] },
+    },
     answersOf: ({ api }) => ({ format: api === 'messages' ? claudeFormat : dialects.gemini }),
     batchOf: (call, body) => (call.operation === 'embeddings' ? vertexBatch(call, body.whole, name) : null),
   };
@@ -54,22 +60,23 @@ function inPath(model: string): string {
 
 function claudeBody(call: FittedCall, body: Buffer): FittedBody | AppError {
   const counts = call.operation === 'count';
-  // Counts take no betas (https://github.com/anthropics/claude-code/issues/11154).
-  const refused = counts ? new Set([allBetas]) : call.refused;
-  const withoutNames = counts ? [] : ['model'];
-  return hostedMessages(body, { ...call, refused }, { version, betas: vertexBetas, withoutNames });
+  return hostedMessages(body, call, {
+    ...{ version, betas: vertexBetas, withoutNames: counts ? [] : ['model'] },
+    // See https://github.com/anthropics/claude-code/issues/11154.
+    withoutBetas: counts,
+  });
 }
 
 const wholeNames = ['generateContentRequest', 'generate_content_request'];
 
 /** Counts have the request itself here, in place of one inside a member, and the model in the path alone. */
-function geminiBody({ operation, model }: ApiCall, request: Pieces): Pieces {
-  if (operation !== 'count') return withFittingIds(request, model);
+function geminiBody({ operation, rulesName }: FittedCall, request: Pieces): Pieces {
+  if (operation !== 'count') return withFittingIds(request, rulesName);
   const body = request.whole;
   const members = objectMembers(body);
   const [member] = wholeNames.flatMap((name) => named(members, name)).slice(-1);
   const inner = member === undefined ? body : body.subarray(member.valueStart, member.valueEnd);
-  return withFittingIds(withoutModel(inner), model);
+  return withFittingIds(withoutModel(inner), rulesName);
 }
 
 function withoutModel(body: Buffer): Pieces {
