@@ -133,6 +133,21 @@ describe('events of committed ends', () => {
     expect(sink.got.some((json) => json.includes(sent.events[0]?.runId ?? ''))).toBe(true);
   });
 
+  it('go to the outbox alone if the sink that hung has not got their batch yet', async () => {
+    const sink = new Sink();
+    await open(sink);
+    const before = sink.got.length;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    sink.gate = promise.then(() => undefined);
+    const rows = Array.from({ length: 1_000 }, () => rowOf());
+    for (const row of rows) publisher.push(row);
+    await eventually(() => expect(log.spilled.size).toBe(1_000));
+    resolve(undefined);
+    await untilOpen();
+    // The first batch, which the sink has had since before, and the probe.
+    expect(sink.got.length - before).toBe(501);
+  });
+
   it('wait in bounded number while the sink hangs', async () => {
     const sink = new Sink();
     await open(sink);

@@ -111,10 +111,11 @@ export class RunPublisher {
     return events.length;
   }
 
-  /** If the sink takes them after all, they are published twice: consumers count the first end of a run. */
+  /** If the sink takes a batch after all, it is published twice: consumers count the first end of a run. */
   async #send(sink: EventSink, rows: readonly PublishedRow[], events: readonly Written[]): Promise<void> {
+    const signal = AbortSignal.timeout(longestUnpublishedMs);
     try {
-      await unlessAborted(AbortSignal.timeout(longestUnpublishedMs), publishAll(sink, events));
+      await unlessAborted(signal, publishAll(sink, events, signal));
       this.#metrics.published.inc(events.length);
       for (const row of rows) row.log.published(row);
       if (this.#state === 'probing') this.#state = 'open';
@@ -148,9 +149,12 @@ export class RunPublisher {
   }
 }
 
-async function publishAll(sink: EventSink, events: readonly Written[]): Promise<void> {
-  for (const batch of inBatches(events, ({ json }) => json.length, limits))
+/** Stops before the next batch once the signal aborts. */
+async function publishAll(sink: EventSink, events: readonly Written[], signal: AbortSignal): Promise<void> {
+  for (const batch of inBatches(events, ({ json }) => json.length, limits)) {
+    signal.throwIfAborted();
     await sink.publish(byPartition(batch), { isFresh: true });
+  }
 }
 
 function sizeOf(rows: readonly PublishedRow[]): { events: number; bytes: number } {
