@@ -20,8 +20,9 @@ function usdOf(
   usage: Record<string, unknown>,
   stated: Record<string, unknown> = price,
   upstreamModel?: string,
+  family?: string,
 ): number | null {
-  const { pricing, model } = pricingOf(stated, upstreamModel);
+  const { pricing, model } = pricingOf(stated, upstreamModel, family);
   const read = readUsage(usage);
   if (read === null) throw new Error('it is no usage');
   const cost = pricing.costOf(model, read, { at, serviceTier: readServiceTier({ usage }) });
@@ -31,12 +32,13 @@ function usdOf(
 function pricingOf(
   stated: Record<string, unknown>,
   upstream_model?: string,
+  family?: string,
 ): { pricing: Pricing; model: Model } {
   const catalogue = Catalogue.parse({
     providers: [{ name: 'anthropic', kind: 'anthropic', base_url: 'https://api.anthropic.com' }],
     models: [
       {
-        ...{ id: 'claude', provider: 'anthropic', upstream_model },
+        ...{ id: 'claude', provider: 'anthropic', upstream_model, family },
         ...{ max_output_tokens: 64_000, price: stated },
       },
     ],
@@ -217,6 +219,16 @@ describe('cached tokens without a price of their own', () => {
     ['llama', 4],
   ])('of %s cost %d', (upstream_model, rate) => {
     expect(usdOf(cached, few, upstream_model)).toBe((10 * 4 + 5 * 20 + 1_000 * rate) / 1e6);
+  });
+
+  it.each([
+    ['claude-opus-5-5', 0.2],
+    ['claude-fable-5-1', 0.1],
+    ['claude-3-haiku', 0.48],
+    ['claude-sonnet-5', 0.4],
+  ])('of an ARN with the family %s cost %d', (family, rate) => {
+    const arn = 'arn:aws:bedrock:us-east-1:1:application-inference-profile/x';
+    expect(usdOf(cached, few, arn, family)).toBe((10 * 4 + 5 * 20 + 1_000 * rate) / 1e6);
   });
 });
 

@@ -4,7 +4,7 @@ import { cappedPico } from '@gatehouse/kit/money';
 import type { ModelFamily } from '@gatehouse/dialects/model-names';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
 import { regionFactors, startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-price.ts';
-import { factsBy } from './facts-by.ts';
+import { factsBy, rulesNameOf } from './facts-by.ts';
 import { knownVersion, loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
 import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
 import {
@@ -243,7 +243,8 @@ const cachedInputByName: readonly (readonly [RegExp, bigint])[] = [
 ];
 
 function cachesOf(model: Model, known: KnownList | null): CacheFactors {
-  const [, cachedInput] = cachedInputByName.find(([name]) => name.test(model.upstreamModel)) ?? [];
+  const rulesName = rulesNameOf(model);
+  const [, cachedInput] = cachedInputByName.find(([name]) => name.test(rulesName)) ?? [];
   return {
     ...cachesByFamily[factsBy(model).family],
     ...(cachedInput !== undefined && { cachedInput }),
