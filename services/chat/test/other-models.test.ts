@@ -19,8 +19,11 @@ beforeAll(async () => {
     { id: 'small', provider: 'simulator', upstream_model: 'vendor/small' },
     { id: 'codex', provider: 'simulator', api: 'responses', upstream_model: 'vendor/codex' },
     { id: 'flash', provider: 'wrongkey', upstream_model: 'gemini-3-flash' },
+    { id: 'mixed', provider: 'simulator', upstream_model: 'vendor/small', fallbacks: ['haiku'] },
+    { id: 'router/*', provider: 'simulator', upstream_model: '*' },
   ]);
-  const ids = ['haiku', 'claude-mythos-5', 'sonnet', 'small', 'codex', 'flash'];
+  const usable = ['haiku', 'claude-mythos-5', 'sonnet', 'small', 'codex', 'flash'];
+  const ids = [...usable, 'mixed', 'router/deepseek/*'];
   harness.settings.set(tenantId, { allowedModels: { ids } });
 });
 afterAll(async () => {
@@ -69,10 +72,14 @@ describe('a model that the provider would call beside the one of the request', (
   it.each<[Api, Fields, string]>([
     ['messages', { tools: [advisor('claude-opus-5')] }, 'tools'],
     ['messages', { tools: [advisor('claude-sonnet-5'), advisor('claude-fable-5-1')] }, 'tools'],
+    // The pattern is another provider's.
+    ['messages', { tools: [advisor('deepseek/deepseek-r1')] }, 'tools'],
     // An id or alias of the catalogue has another model behind it.
     ['messages', { tools: [advisor('haiku')] }, 'tools'],
     ['messages', { tools: [advisor('claude-mythos-5')] }, 'tools'],
     ['messages', defined(advisor('claude-opus-5')), 'tools'],
+    // A fallback of the operator would get the field.
+    ['messages', { model: 'mixed', fallbacks: [{ model: 'claude-opus-5' }] }, 'fallbacks'],
     ['messages', { fallbacks: [{ model: 'claude-sonnet-5' }, { model: 'claude-opus-5' }] }, 'fallbacks'],
     ['chat', { models: ['vendor/small', 'vendor/large'] }, 'models'],
     ['chat', { fallbacks: ['vendor/large'] }, 'fallbacks'],
@@ -93,6 +100,7 @@ describe('a model that the provider would call beside the one of the request', (
     expect([status, calls]).toEqual([404, 0]);
     expect(text).toContain('model_not_found');
     expect(text).toContain(`"param":"${param}"`);
+    if (fields['model'] === 'mixed') return;
     expect(await ask(api, fields, {})).toMatchObject({ status: 200, calls: 1 });
   });
 
@@ -125,6 +133,24 @@ describe('a model that the provider would call beside the one of the request', (
     expect(await ask('gemini', { generationConfig }, {})).toMatchObject({ status: 200, calls: 1 });
   });
 
+  it.each<[Api, Fields, string]>([
+    ['messages', { model: 'small', fallbacks: [{ model: 'claude-opus-5' }] }, 'gpt'],
+    ['messages', { model: 'codex', fallbacks: [{ model: 'claude-opus-5' }] }, 'gpt-responses'],
+    ['chat', { model: 'haiku', models: ['vendor/large'] }, 'claude'],
+    ['chat', { model: 'codex', models: ['vendor/large'] }, 'gpt-responses'],
+    ['responses', { model: 'small', models: ['vendor/large'], fallbacks: ['vendor/large'] }, 'gpt'],
+  ])('%s with %j is left out for a model of another API', async (api, fields, answer) => {
+    provider.answer(whole(answers[answer]));
+    const headers = { 'x-gatehouse-dialect': api };
+    const sent = { principal: { tenantId }, headers };
+    const response = await harness.post(paths[api], { ...asked[api], ...fields }, sent);
+    expect([response.status, provider.received.length]).toEqual([200, 1]);
+    expect(provider.received[0]?.body.toString()).not.toMatch(/claude-opus-5|vendor\/large/);
+    const names = Object.keys(fields).filter((name) => name !== 'model');
+    const ignored = response.headers.get('x-gateway-ignored')?.split(', ');
+    expect(ignored).toEqual(expect.arrayContaining(names));
+  });
+
   it('is refused behind 64 others', async () => {
     const tools = (length: number) => Array.from({ length }, () => advisor('claude-sonnet-5'));
     expect((await ask('messages', { tools: tools(65) })).status).toBe(404);
@@ -146,6 +172,8 @@ describe('a model that the provider would call beside the one of the request', (
     ['chat', { plugins: [{ id: 'fusion', enabled: false }] }],
     ['gemini', { generationConfig: { routingConfig: { manualMode: { modelName: 'gemini-3-flash' } } } }],
     ['gemini', { generationConfig: { routingConfig: {} } }],
+    ['chat', { models: ['deepseek/deepseek-r1'] }],
+    ['chat', { model: 'router/deepseek/deepseek-v4', models: ['vendor/small', 'deepseek/deepseek-r1'] }],
     [
       'chat',
       { tools: [{ type: 'function', function: { name: 'f', parameters: { model: 'vendor/large' } } }] },

@@ -131,7 +131,7 @@ export function batchTarget(
       param: 'model',
     });
   const refuseOthers = (models: readonly OtherModel[]): void =>
-    refuseOtherModels(catalogue, models, settings.allowedModels);
+    refuseOtherModels(catalogue, models, { allowed: settings.allowedModels, deployments: [first] });
   return { ...paid, chain: [first], refuseOthers };
 }
 

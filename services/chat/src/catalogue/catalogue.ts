@@ -7,7 +7,7 @@ import { withoutLong } from '@gatehouse/dialects/model-names';
 import { limitNames } from '@gatehouse/dialects/request-additions';
 import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import { modelPrice } from './catalogue-price.ts';
-import { isNameOrPattern, isPattern, ModelNames, upstreamBehind } from './model-names.ts';
+import { isNameOrPattern, isPattern, ModelNames, nameBehind, upstreamBehind } from './model-names.ts';
 import { factsBy, familyBehind, isKnownFamily, unknownFamily } from './facts-by.ts';
 import {
   hasEmbeddings,
@@ -238,13 +238,26 @@ export class Catalogue {
     return found === undefined || allowed === null || mayUse(allowed, found) ? found : undefined;
   }
 
-  /** Whether one of the models that a tenant may use has this name at its provider. */
-  reaches(upstreamName: string, allowed: AllowedModels): boolean {
+  /**
+   * Whether one of the models that a tenant may use has this name at its provider. Names behind a pattern are those of its
+   * own provider: each of `providers` must have one.
+   */
+  reaches(upstreamName: string, allowed: AllowedModels, providers: ReadonlySet<string>): boolean {
+    const { models } = this.#content;
+    const isThere = (entry: Model): boolean =>
+      deploymentsOf(entry).some(({ upstreamModel }) => upstreamModel === upstreamName);
     const named = this.find(upstreamName, allowed);
-    const usable = [...this.#content.models.values()].filter((entry) => mayUse(allowed, entry));
-    return [...(named === undefined ? [] : [named]), ...usable].some((entry) =>
-      deploymentsOf(entry).some(({ upstreamModel }) => upstreamModel === upstreamName),
-    );
+    if (named !== undefined && isThere(named)) return true;
+    if ([...models.values()].some((entry) => isThere(entry) && mayUse(allowed, entry))) return true;
+    const left = new Set(providers);
+    for (const { id, upstreamModel, provider } of [...models.values()].flatMap(deploymentsOf)) {
+      const name = left.has(provider.name) ? nameBehind(id, upstreamModel, upstreamName) : undefined;
+      const model = name !== undefined && allowed.has(name) ? this.find(name, allowed) : undefined;
+      const isBehind = (each: Model): boolean =>
+        each.upstreamModel === upstreamName && each.provider.name === provider.name;
+      if (model !== undefined && deploymentsOf(model).some(isBehind)) left.delete(provider.name);
+    }
+    return left.size === 0;
   }
 
   #find(requested: string): Model | undefined {

@@ -130,6 +130,56 @@ describe('a list of allowed models', () => {
     expect(upstreamOf(name, allowed) !== undefined).toBe(expected);
   });
 
+  it.each<[string, string[], boolean]>([
+    ['deepseek/deepseek-r1', ['router/*'], true],
+    ['deepseek/deepseek-r1', ['router/deepseek/*'], true],
+    ['deepseek/deepseek-r1', ['router/deepseek/deepseek-r1'], true],
+    ['deepseek/deepseek-r1:free', ['router/deepseek/deepseek-r1'], false],
+    ['deepseek/deepseek-r1', ['router/meta/*'], false],
+    ['deepseek/deepseek-r1', ['deepseek/*'], false],
+    // The longer pattern has the name.
+    ['meta/llama', ['router/*'], false],
+    // OpenRouter's and Vertex AI's own choice.
+    ['openrouter:fusion', ['router/*'], false],
+    ['autoMode', ['router/*'], false],
+    ['modelConfig', ['router/*'], false],
+    ['elsewhere/llama', ['router/*'], true],
+    ['old/claude-3-haiku', ['claude-3-*'], true],
+    ['old/claude-3-haiku', ['claude-haiku'], false],
+    ['deepseek/../keys', ['*'], false],
+    ['own-fixed', ['own-fixed'], true],
+    ['second/x', ['both/*'], true],
+    ['claude-sonnet', ['claude-sonnet'], true],
+    ['opus', ['claude-*'], false],
+    ['tunedModels/x', ['tuned/*'], false],
+  ])('reaches the name %s at a provider by %j: %s', (name, allowed, expected) => {
+    const deployments = ['first/*', 'second/*'].map((upstream_model) => ({
+      ...{ provider: 'acme', upstream_model },
+    }));
+    const models = [
+      ...entries,
+      { id: 'router/*', provider: 'acme', upstream_model: '*' },
+      { id: 'router/meta/*', provider: 'acme', upstream_model: 'elsewhere/*' },
+      { id: 'own-f*', provider: 'acme', upstream_model: 'own-fixed' },
+      { id: 'both/*', deployments },
+    ];
+    const reaching = Catalogue.parse({ providers, models });
+    expect(reaching.reaches(name, new AllowedModels(allowed), new Set(['acme']))).toBe(expected);
+  });
+
+  it('reaches names behind a pattern at each provider, or not at all', () => {
+    const deployments = [
+      { provider: 'acme', upstream_model: '*' },
+      { provider: 'google', upstream_model: 'g/*' },
+    ];
+    const reaching = Catalogue.parse({ providers, models: [{ id: 'any/*', deployments }] });
+    const reaches = (name: string, ...at: string[]): boolean =>
+      reaching.reaches(name, new AllowedModels(['any/*']), new Set(at));
+    expect([reaches('g/x', 'acme'), reaches('g/x', 'google')]).toEqual([true, true]);
+    expect([reaches('g/x', 'acme', 'google'), reaches('x', 'acme', 'google')]).toEqual([true, false]);
+    expect([reaches('x', 'acme'), reaches('x', 'google')]).toEqual([true, false]);
+  });
+
   it('counts for fallbacks, too', () => {
     const { chain } = modelTarget(catalogue, 'own-x', new AllowedModels(['own-*', 'claude-sonnet']));
     expect(chain.map(({ id }) => id)).toEqual(['own-x', 'claude-sonnet']);

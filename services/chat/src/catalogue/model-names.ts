@@ -62,6 +62,17 @@ function isPassedOn(name: string): boolean {
   );
 }
 
+/** Names in place of models that a provider chooses, as `otherModels` has them. */
+const providersChoice = /^(?:openrouter:.*|autoMode|modelConfig)$/is;
+
+/** The name behind a pattern, with this name at its provider; undefined where `upstream` leads to no such name. */
+export function nameBehind(id: string, upstream: string, upstreamName: string): string | undefined {
+  const beginning = upstream.slice(0, -1);
+  return isPattern(upstream) && upstreamName.startsWith(beginning) && !providersChoice.test(upstreamName)
+    ? id.slice(0, -1) + upstreamName.slice(beginning.length)
+    : undefined;
+}
+
 /**
  * The provider's name of a model behind a pattern: `*` at the end of `upstream` is replaced by the rest. Undefined if
  * it is too long, or would lead elsewhere as a part of a path.

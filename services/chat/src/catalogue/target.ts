@@ -61,15 +61,19 @@ export function modelNotFound(model: string, param = 'model'): AppError {
   return new AppError('model_not_found', `The model ${name} does not exist.`, { param });
 }
 
-/** Throws `model_not_found` for a model barred to the tenant that the provider may call beside the request's own. */
+/**
+ * Throws `model_not_found` for a model barred to the tenant that the provider may call beside the request's own.
+ * `deployments`: those that get their names.
+ */
 export function refuseOtherModels(
   catalogue: Catalogue,
   models: readonly OtherModel[],
-  allowed: AllowedModels | null,
+  { allowed, deployments }: { allowed: AllowedModels | null; deployments: readonly Model[] },
 ): void {
-  if (allowed === null) return;
+  if (allowed === null || deployments.length === 0) return;
+  const providers = new Set(deployments.map(({ provider }) => provider.name));
   const barred = models.find(
-    ({ name }, index) => index >= maxOtherModels || !catalogue.reaches(name, allowed),
+    ({ name }, index) => index >= maxOtherModels || !catalogue.reaches(name, allowed, providers),
   );
   if (barred !== undefined) throw modelNotFound(barred.name, barred.param);
 }

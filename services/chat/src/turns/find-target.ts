@@ -49,8 +49,11 @@ export function findTarget(dependencies: TargetDependencies, query: TargetQuery)
   const { api, request, actor, settings } = query;
   const payer = { keys: settings.ownKeys, userId: actor.userId };
   const target = targetIn(api, forOnePayer(anyPayersTarget(dependencies, query), payer), request);
-  const others = request.otherModels(target.defaults);
-  refuseOtherModels(dependencies.catalogue, others, settings.allowedModels);
+  refuseOtherModels(dependencies.catalogue, request.otherModels(target.defaults), {
+    allowed: settings.allowedModels,
+    // No translation names other models.
+    deployments: target.chain.filter((model) => model.api === api),
+  });
   return withoutLong(request.model) === request.model ? target : { ...target, asksLong: true };
 }
 
