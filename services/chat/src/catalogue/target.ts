@@ -72,9 +72,13 @@ export function refuseOtherModels(
 ): void {
   if (allowed === null || deployments.length === 0) return;
   const providers = new Set(deployments.map(({ provider }) => provider.name));
-  const barred = models.find(
-    ({ name }, index) => index >= maxOtherModels || !catalogue.reaches(name, allowed, providers),
-  );
+  const known = new Set<string>();
+  const barred = models.find(({ name }, index) => {
+    if (index >= maxOtherModels) return true;
+    if (!known.has(name) && !catalogue.reaches(name, allowed, providers)) return true;
+    known.add(name);
+    return false;
+  });
   if (barred !== undefined) throw modelNotFound(barred.name, barred.param);
 }
 

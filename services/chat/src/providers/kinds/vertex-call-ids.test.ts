@@ -56,7 +56,7 @@ describe('ids of calls at Vertex AI', () => {
 
   it.each<[string, string, boolean]>([
     ['a picture', 'x'.repeat(2 * maxWalkedBytes), true],
-    ['a text with escapes', '\\"'.repeat(maxWalkedBytes), false],
+    ['a text with escapes', '\\"'.repeat(maxWalkedBytes / 4), false],
     ['many texts', Array.from({ length: maxWalkedBytes / 8 }, () => 'xxxxx').join('","'), false],
     ['white space', `x"${' '.repeat(2 * maxWalkedBytes)},"x`, false],
   ])('are left out beside %s of many bytes if it is passed at once', (_name, data, isPassed) => {

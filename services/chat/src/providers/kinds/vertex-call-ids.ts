@@ -47,10 +47,9 @@ interface PartWithId {
   id: string;
 }
 
-/** Whether a body is walked over in time: it is small, or most of it are long texts, whose ends are found at once. */
+/** Whether a body is walked over in time: most of a large one are long texts, whose ends are found at once. */
 function isWalked(body: Buffer): boolean {
-  if (body.length <= maxWalkedBytes) return true;
-  // The search for the ends takes time as well.
+  // Each part is passed over several times, and the search for the ends takes time as well.
   let left = maxWalkedBytes / 4;
   let isText = false;
   for (let at = 0; at < body.length && left > 0;) {
