@@ -49,7 +49,7 @@ export function concernsRequest(status: number): boolean {
 
 /** Reads the body of an error in OpenAI's shape or a similar one. */
 export function parseError(body: Fields): ProviderError {
-  const { detail } = body;
+  const { detail } = isFields(body['message']) ? body['message'] : body;
   const nested = listOf(body['errors'])[0] ?? body['error'] ?? listOf(detail)[0] ?? detail;
   const error = isFields(nested) ? nested : body;
   const message = [
@@ -61,7 +61,7 @@ export function parseError(body: Fields): ProviderError {
     body['message'],
     nested,
   ].find((word) => typeof word === 'string' && word !== '');
-  const { code, param, type } = error;
+  const { code, param = placeOf(error), type } = error;
   const status = statusOf(
     [error['status'], error['status_code'], code, body['code'], body['status']],
     [code, type],
@@ -72,6 +72,12 @@ export function parseError(body: Fields): ProviderError {
     code: typeof code === 'string' ? cutText(code, 100) : undefined,
     param: typeof param === 'string' ? cutText(param, 200) : undefined,
   };
+}
+
+/** The field that a schema's check names in a list of its own (https://docs.pydantic.dev/latest/errors/errors). */
+function placeOf({ loc }: Fields): string | undefined {
+  const place = listOf(loc).slice(0, 32).join('.');
+  return place === '' ? undefined : place;
 }
 
 /**

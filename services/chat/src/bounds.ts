@@ -24,6 +24,14 @@ export const maxHintBytes = 64 * 1024;
 export const maxWalkedBytes = 8 * 1024 * 1024;
 /** The same for lists with more elements and members of them, within 20 ms. */
 export const maxWalkedParts = 20_000;
+/** Requests for Gemini before version 3 with more keep the ids of calls: so many escapes are scanned in 25 ms. */
+export const idLimits = {
+  values: 100_000,
+  texts: 40_000,
+  escapes: 500_000,
+  bare: 1024 * 1024,
+  depth: Infinity,
+};
 /** A larger request body goes to a provider in parts, which are free once sent. */
 export const smallBodyBytes = 64 * 1024;
 /** A description of a file or a batch, and an answer or embeddings for another service, fail beyond it. */

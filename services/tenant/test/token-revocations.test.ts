@@ -302,17 +302,17 @@ describe('a revocation that fails', () => {
   it('is given up after the attempts of a day, and at once beyond 10,000 of an issuer', async () => {
     const { store, pool, one } = storeOfReplica();
     await ground.tenants.rows(
-      `insert into tenant.token_revocations
-         (id, issuer, login_id, iss, sub, refresh_token, next_at, created_at, attempts)
-       select gen_random_uuid(), 'gone', gen_random_uuid(), 'i', 's' || n, '', now() + interval '1 hour',
-         now() - interval '25 hours', 14 + n % 2
+      `insert into tenant.token_revocations (id, issuer, login_id, iss, sub, refresh_token, next_at, attempts)
+       select gen_random_uuid(), 'gone', gen_random_uuid(), 'i', 's' || n, '', now() + interval '1 hour', 14 + n % 2
        from generate_series(1, 9999) n`,
     );
     expect([await store.add(one), await store.add(one)]).toEqual([true, false]);
+    const aged = `update tenant.token_revocations set created_at = created_at - $1::interval`;
+    await ground.tenants.rows(aged, ['25 hours']);
     const left = () => ground.tenants.rows(`select from tenant.token_revocations where issuer = 'gone'`);
     await deleteOldRows(pool, oldRevocations, 20_000);
     await eventually(async () => expect(await left()).toHaveLength(5_000));
-    await ground.tenants.rows(`update tenant.token_revocations set created_at = now() - interval '32 days'`);
+    await ground.tenants.rows(aged, ['32 days']);
     await deleteOldRows(pool, oldRevocations, 20_000);
     await eventually(async () => expect(await left()).toEqual([]));
     expect(await store.add(one)).toBe(true);

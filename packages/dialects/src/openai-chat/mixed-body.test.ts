@@ -184,7 +184,7 @@ describe('tools of other APIs beside messages', () => {
     ],
     [
       { source: { type: 'url', url: 'https://files.example/a.pdf' } },
-      [{ type: 'file', file: { file_url: 'https://files.example/a.pdf' } }],
+      [{ type: 'file', file: { file_data: 'https://files.example/a.pdf' } }],
     ],
     [{ source: { type: 'file', file_id: 'file_1' } }, [{ type: 'file', file: { file_id: 'file_1' } }]],
     [

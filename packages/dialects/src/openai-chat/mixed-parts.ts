@@ -48,7 +48,7 @@ function urlOf({ url, media_type: mediaType, data }: Fields): unknown {
 export function documentParts(block: Fields, partsOf: (part: unknown) => unknown[]): unknown[] {
   const { title, context } = block;
   const source = membersOf(block['source']);
-  const { type, data, content, url, file_id: id } = source;
+  const { type, data, content, file_id: id } = source;
   const textsOf = (...texts: unknown[]): Fields[] =>
     texts.filter((text) => typeof text === 'string' && text !== '').map((text) => textPart(text as string));
   if (type === 'content')
@@ -56,12 +56,8 @@ export function documentParts(block: Fields, partsOf: (part: unknown) => unknown
   if (type === 'text') return hinted(textsOf(title, context, data), block);
   const file = {
     ...(typeof title === 'string' && title !== '' && { filename: title }),
-    // Servers read no address in place of data.
-    ...(type === 'url'
-      ? { file_url: url }
-      : id === undefined
-        ? { file_data: urlOf(source) }
-        : { file_id: id }),
+    // An address, too: OpenRouter reads it there (https://openrouter.ai/docs/features/multimodal/pdfs).
+    ...(id === undefined ? { file_data: urlOf(source) } : { file_id: id }),
   };
   return hinted([...textsOf(context), { type: 'file', file }], block);
 }

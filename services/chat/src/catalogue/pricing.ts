@@ -243,8 +243,8 @@ const cachedInputByName: readonly (readonly [RegExp, bigint])[] = [
 ];
 
 function cachesOf(model: Model, known: KnownList | null): CacheFactors {
-  const rulesName = rulesNameOf(model);
-  const [, cachedInput] = cachedInputByName.find(([name]) => name.test(rulesName)) ?? [];
+  const names = [rulesNameOf(model), model.upstreamModel];
+  const [, cachedInput] = cachedInputByName.find(([rule]) => names.some((name) => rule.test(name))) ?? [];
   return {
     ...cachesByFamily[factsBy(model).family],
     ...(cachedInput !== undefined && { cachedInput }),

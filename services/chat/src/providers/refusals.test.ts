@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { parseError } from '@gatehouse/dialects/provider-errors';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { Refusals, type RefusalsOptions } from './refusals.ts';
@@ -13,14 +14,18 @@ const catalogue = Catalogue.parse({
   models: [
     { id: 'a', provider: 'p' },
     { id: 'b', provider: 'p' },
-    { id: 'c', provider: 'q', upstream_model: 'a' },
+    { id: 'c', provider: 'p', upstream_model: 'a' },
+    { id: 'd', provider: 'q', upstream_model: 'a' },
     {
       ...{ id: 'profile', provider: 'bedrock' },
       upstream_model: 'arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc',
     },
   ],
 });
-const [model, other, second, profile] = [...catalogue.models.values()] as [Model, Model, Model, Model];
+const [model, other, second, elsewhere, profile] = [...catalogue.models.values()] as [
+  ...[Model, Model, Model],
+  ...[Model, Model],
+];
 
 const refusal = (message: string, status = 400): ProviderFailure =>
   new ProviderFailure('status', 'p', { status, message });
@@ -174,9 +179,22 @@ describe('words about the field of reasoning', () => {
     'Invalid JSON payload received. Unknown name "reasoning_content" at \'messages[1]\': Cannot find field.',
     'messages[1]: unknown field `reasoning_content`, expected one of `role`, `content`',
     'The reasoning_content field is not supported by this model.',
+    "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 1, 'reasoning_content'), 'msg': 'Extra inputs are not permitted'}]",
+    "Extra inputs are not permitted, field: 'messages[1].reasoning_content'",
+    'messages.1.assistant.reasoning_content\n  Extra inputs are not permitted',
   ])('refuse it: %s', (words) => {
     const refused = new RefusedNames();
     answeredAfter(refused, refusal(words));
+    expect(begun(refused).reasoningFill).toBe('none');
+  });
+
+  it('refuse it where they name its place apart, as Mistral does', () => {
+    const refused = new RefusedNames();
+    const detail = [
+      { loc: ['body', 'messages', 1, 'reasoning_content'], msg: 'Extra inputs are not permitted' },
+    ];
+    const error = parseError({ message: { detail } });
+    answeredAfter(refused, new ProviderFailure('status', 'p', { ...error, status: 422 }));
     expect(begun(refused).reasoningFill).toBe('none');
   });
 
@@ -244,8 +262,9 @@ describe('the own form of a fallback', () => {
     return run.isNeededAfter(refusal(words), fallback);
   };
 
-  it('is no other than the client’s at a second deployment of the first model', () => {
-    expect([model, other, second].map((each) => afterRefusal(each))).toEqual([false, true, false]);
+  it('is no other than the client’s at a second deployment of the first model at its server', () => {
+    const found = [model, other, second, elsewhere].map((each) => afterRefusal(each));
+    expect(found).toEqual([false, true, false, true]);
   });
 
   it.each([
@@ -256,6 +275,11 @@ describe('the own form of a fallback', () => {
     'Could not process image',
   ])('is not tried after words that hold in any form: %s', (words) => {
     expect(afterRefusal(other, words)).toBe(false);
+  });
+
+  it('is tried where the limit of the answer is refused', () => {
+    const words = 'the maximum value for `max_tokens` is less than the `context_window` for this model';
+    expect(afterRefusal(other, words)).toBe(true);
   });
 
   it('is known in later calls of a run', () => {

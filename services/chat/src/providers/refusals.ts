@@ -46,6 +46,8 @@ const reasoningField = /\breasoning_content\b/;
 /** Words of servers that refuse the field itself, as Groq, Cerebras and Mistral do. */
 const refusedField =
   /\breasoning_content\b[`'")]{0,2}(?: field| parameter| property)?(?::| is| was| are)? {0,2}(?:unsupported|not (?:supported|permitted|allowed)(?! to be)|unexpected|unrecognized|extra (?:inputs|fields))|\b(?:unknown|unsupported|unexpected|unrecognized|extra) (?:request |keyword |input )?(?:name|field|parameter|property|argument|key)s?(?: supplied)?:? {0,2}[`'"]?(?:[\w.[\]]{1,100}\.)?reasoning_content\b/i;
+/** Words of checks of a schema, which name the field anywhere: vLLM's, Mistral's and Fireworks'. */
+const excessField = /\bextra_forbidden\b|\bextra (?:inputs|fields)\b|\bnot permitted\b/i;
 /** Words about a part of a content by the name of the field, as of a text. */
 const namedPart = /\bunknown variant\b|\b(?:input tag|invalid value|type)\W{1,4}reasoning_content\b/i;
 
@@ -56,6 +58,8 @@ const vendorHints =
 /** Words about the texts or the length of a request, which are the same in any form. */
 const sameInAnyForm =
   /\bcontext.?(?:length|window|limit)|\b(?:input|prompt) is too long\b|\btoo many (?:input )?tokens\b|\bcontent.?(?:filter|policy)|\bcould not process image\b|\bimage exceeds\b/i;
+/** The own form may have a lower limit of the answer. */
+const limitField = /\bmax_(?:completion_|output_)?tokens\b/i;
 const fillName = (fill: ReasoningFill): string => `reasoning_content.${fill}`;
 /** The beginning of names refused of a count. A host may take in calls what it refuses there. */
 const countPrefix = 'count:';
@@ -203,8 +207,9 @@ export class Refusals {
     if (request?.operation !== 'chat' || request.compaction !== undefined || model.api !== api) return false;
     if (!(outcome instanceof ProviderFailure) || outcome.details.status !== 400) return false;
     const first = target?.chain[0];
-    const isFirst = first?.upstreamModel === model.upstreamModel && first.api === model.api;
-    if (isFirst || this.translates || sameInAnyForm.test(words)) return false;
+    const isFirst = first !== undefined && isSameServer(first, model);
+    if (isFirst || this.translates) return false;
+    if (sameInAnyForm.test(words) && !limitField.test(words)) return false;
     this.#asWritten = outcome;
     this.#forms.add(model);
     return true;
@@ -218,7 +223,8 @@ export class Refusals {
   #fillsIn(words: string, model: Model): string[] {
     const { api } = this.#options;
     if (api === null || !reasoningField.test(words) || namedPart.test(words)) return [];
-    if (refusedField.test(words)) return this.reasoningFill === 'none' ? [] : [fillName('none')];
+    if (refusedField.test(words) || excessField.test(words))
+      return this.reasoningFill === 'none' ? [] : [fillName('none')];
     const known = model.api !== api && factsBy(model).wantsReasoningText ? 'calls' : 'none';
     const sent = this.reasoningFill ?? known;
     const next = fills[fills.findIndex((fill) => fill === sent) + 1];
@@ -232,6 +238,12 @@ export class Refusals {
     if (api === mendedByClients && model.api === api) return [];
     return unreadable[vendorOf(model)]?.test(words) === true ? [signatureName(this.#lastSignature)] : [];
   }
+}
+
+/** Whether one server answers for both, with the same rules. */
+function isSameServer(one: Model, other: Model): boolean {
+  const isSameModel = one.upstreamModel === other.upstreamModel && one.api === other.api;
+  return isSameModel && one.provider.base_url === other.provider.base_url;
 }
 
 /** Names of the hints and betas refused by the words of a host of Claude. */
@@ -249,6 +261,6 @@ function hintsIn(words: string): string[] {
 /** The words of a failure about the request; null for any other outcome. */
 function wordsOf(outcome: unknown): string | null {
   if (!(outcome instanceof ProviderFailure) || outcome.kind !== 'status') return null;
-  const { status = 0, code = '', message = '' } = outcome.details;
-  return concernsRequest(status) ? `${code} ${message}` : null;
+  const { status = 0, code = '', param = '', message = '' } = outcome.details;
+  return concernsRequest(status) ? `${code} ${param} ${message}` : null;
 }

@@ -31,7 +31,7 @@ export class Repeats {
 
   /** Whether a changed request is sent at once, as `isNeeded` says; no more than a few times. */
   mends(isNeeded: () => boolean): boolean {
-    if (this.#mends >= maxMends || !isNeeded()) return false;
+    if (!isNeeded() || this.#mends >= maxMends) return false;
     this.#mends += 1;
     return true;
   }

@@ -46,7 +46,6 @@ export function bedrock(credentials: Credentials): ProviderKind {
       body: (call, body) =>
         call.api === 'messages' ? messagesBody(call, body.whole) : { body, dropped: [] },
     },
-
     batchOf: ({ operation, model }, body) =>
       operation === 'embeddings' ? bedrockBatch(model, body.whole) : null,
   };

@@ -1,9 +1,10 @@
-import { backslash, indexOrEnd, openBrace, quote, shortBytes } from '@gatehouse/kit/json-bytes';
+import { openBrace } from '@gatehouse/kit/json-bytes';
+import { scanPieces } from '@gatehouse/kit/json-scan';
 import { factsOf } from '@gatehouse/dialects/model-facts';
 import { applyEdits, removeMembers, type Edit } from '@gatehouse/dialects/wire/json-edits';
 import { objectMembers, valueEnd } from '@gatehouse/dialects/wire/json-members';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
-import { maxWalkedBytes, maxWalkedParts } from '../../bounds.ts';
+import { idLimits, maxWalkedParts } from '../../bounds.ts';
 import { elementsAt, memberAt } from './vertex-embeddings.ts';
 
 const firstWithIds = 300;
@@ -47,20 +48,10 @@ interface PartWithId {
   id: string;
 }
 
-/** Whether a body is walked over in time: most of a large one are long texts, whose ends are found at once. */
+/** Whether a body is walked over in time. Notes the ends of its long texts, which are passed over at once. */
 function isWalked(body: Buffer): boolean {
-  // Each part is passed over several times, and the search for the ends takes time as well.
-  let left = maxWalkedBytes / 4;
-  let isText = false;
-  for (let at = 0; at < body.length && left > 0;) {
-    const end = indexOrEnd(body, quote, at);
-    let slashes = 0;
-    while (isText && body[end - 1 - slashes] === backslash) slashes += 1;
-    left -= shortBytes + (isText ? slashes : end - at);
-    if (slashes % 2 === 0) isText = !isText;
-    at = end + 1;
-  }
-  return left > 0;
+  for (const scan of scanPieces(body)) if (scan.exceeds(idLimits) !== undefined) return false;
+  return true;
 }
 
 /** Calls and results, in order; null for more parts than are searched. */
@@ -73,25 +64,28 @@ function partsIn(body: Buffer): PartWithId[] | null {
     for (const at of list === undefined ? [] : elementsAt(body, list.valueStart)) {
       count += 1;
       if (count > maxWalkedParts) return null;
-      const until = valueEnd(body, at);
-      const part = partWithId(body.subarray(at, until));
-      if (part !== null) found.push({ ...part, at, until });
+      const part = partWithId(body, at);
+      if (part !== null) found.push(part);
     }
   }
   return found;
 }
 
-function partWithId(part: Buffer): Pick<PartWithId, 'kind' | 'text' | 'id'> | null {
-  const call = memberAt(part, 0, 'functionCall');
-  const member = call ?? memberAt(part, 0, 'functionResponse');
-  if (member === undefined || part[member.valueStart] !== openBrace) return null;
+/** Reads in the whole body, by whose places the ends of texts are noted. */
+function partWithId(body: Buffer, at: number): PartWithId | null {
+  const call = memberAt(body, at, 'functionCall');
+  const member = call ?? memberAt(body, at, 'functionResponse');
+  if (member === undefined || body[member.valueStart] !== openBrace) return null;
+  const members = objectMembers(body, { from: member.valueStart });
   const edits: Edit[] = [];
-  removeMembers(objectMembers(part, { from: member.valueStart }), ids, edits);
-  const id = memberAt(part, member.valueStart, 'id');
+  removeMembers(members, ids, edits);
+  const until = valueEnd(body, at);
+  const inside = edits.map((edit) => ({ ...edit, at: edit.at - at, until: edit.until - at }));
+  const id = members.findLast(({ name }) => name === 'id');
   return {
-    kind: call === undefined ? 'result' : 'call',
-    text: applyEdits(part, edits).whole,
-    id: id === undefined ? '' : part.toString('utf8', id.valueStart, id.valueEnd),
+    ...{ kind: call === undefined ? 'result' : 'call', at, until },
+    text: applyEdits(body.subarray(at, until), inside).whole,
+    id: id === undefined ? '' : body.toString('utf8', id.valueStart, id.valueEnd),
   };
 }
 
