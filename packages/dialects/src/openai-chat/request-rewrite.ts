@@ -29,16 +29,15 @@ export function rewriteRequest(
       edits.push({ at, until: at, text: isEmpty ? message : `${message},` });
     }
   }
+  // The list as `JSON.parse` takes it: the last one.
+  const messages = members.findLast((entry) => entry.name === 'messages');
   if (rewrite.reference !== null) {
     const { index, content } = rewrite.reference;
     const message = JSON.stringify({ role: 'user', content });
-    // The index is of the list as `JSON.parse` takes it: the last one.
-    const list = members.findLast((entry) => entry.name === 'messages');
-    const at = elementStart(body, list?.valueStart ?? 0, index);
+    const at = elementStart(body, messages?.valueStart ?? 0, index);
     edits.push({ at, until: at, text: `${message},` });
   }
   const { reasoningFill, tools } = rewrite;
-  const messages = members.findLast((entry) => entry.name === 'messages');
   if (reasoningFill !== undefined && messages !== undefined)
     edits.push(...fillMessages(body, messages, reasoningFill));
   const choiceText = (choice: 'auto' | 'none'): string => `"${choice}"`;
