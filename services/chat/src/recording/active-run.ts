@@ -8,15 +8,15 @@ import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
 import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
-import type { FailureKind, ProviderFailure } from '../providers/provider-failure.ts';
+import type { ProviderFailure } from '../providers/provider-failure.ts';
 import { completedUsage } from './completed-usage.ts';
+import { attemptStatusOf, isFree } from './failed-attempt.ts';
 import { interruption } from './interrupted.ts';
 import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import type {
   Attempt,
   AttemptStart,
-  AttemptStatus,
   RunEnd,
   RunIdentity,
   RunStatus,
@@ -63,8 +63,8 @@ export interface ActiveRunOptions {
   log: Logger;
   /** The run's span. */
   trace: TraceContext;
-  /** The agent's additions before the client's messages, and these. */
-  prompt: TextSample;
+  /** Samples the agent's additions before the client's messages, and these. Called once, for an estimate. */
+  prompt: () => TextSample;
   previewChars: number;
   arrivedAt: number;
   /** Amounts of the tenant's limits reserved for it. */
@@ -82,7 +82,7 @@ export class ActiveRun implements AttemptRecord {
   readonly identity: RunIdentity;
   readonly #options: ActiveRunOptions;
   readonly #record: StartedRun;
-  #prompt: TextSample;
+  #prompt: TextSample | null = null;
   readonly #handle: RunHandle = {};
   readonly #attempts: Attempt[] = [];
   readonly #passedOver = new Map<Model, Attempt>();
@@ -97,7 +97,6 @@ export class ActiveRun implements AttemptRecord {
     this.#options = options;
     this.identity = options.identity;
     this.#record = startedRun(options.identity);
-    this.#prompt = options.prompt;
   }
 
   /** Provider calls made; without one there is no run. */
@@ -129,8 +128,12 @@ export class ActiveRun implements AttemptRecord {
 
   /** Adds to what the next provider call gets, for estimates. */
   addPrompt(text: string): void {
-    const { beginning, chars } = this.#prompt;
+    const { beginning, chars } = this.#promptSample();
     this.#prompt = beginning === '' ? sampleOf(text) : { beginning, chars: chars + text.length };
+  }
+
+  #promptSample(): TextSample {
+    return (this.#prompt ??= this.#options.prompt());
   }
 
   /** A call of a tool has ended. `startedAt` is by the monotonic clock. */
@@ -253,7 +256,12 @@ export class ActiveRun implements AttemptRecord {
   async #usageOf(outcome: AttemptOutcome, open: OpenAttempt): Promise<Usage> {
     try {
       const { operation, streamed } = this.identity;
-      const request = { operation, streamed, prompt: this.#prompt, bounds: this.#options.bounds };
+      const request = {
+        operation,
+        streamed,
+        prompt: () => this.#promptSample(),
+        bounds: this.#options.bounds,
+      };
       return await completedUsage(outcome, open, request);
     } catch (err) {
       this.#options.log.error(
@@ -382,18 +390,4 @@ export class ActiveRun implements AttemptRecord {
   release(): void {
     if (!this.#finished) this.#options.admission.release({ tokens: 0, costPico: 0n });
   }
-}
-
-/** Failures of calls not taken by a provider. */
-const untakenKinds: ReadonlySet<FailureKind> = new Set(['credentials', 'own_key', 'unreachable', 'status']);
-
-function isFree({ kind, details }: ProviderFailure): boolean {
-  return untakenKinds.has(kind) || details.isUnsent === true;
-}
-
-function attemptStatusOf({ kind, details }: ProviderFailure): AttemptStatus {
-  const isStopped = kind === 'aborted' || kind === 'interrupted';
-  if (isStopped && details.isUnsent === true) return 'not_sent';
-  if (kind === 'aborted') return 'cancelled';
-  return kind === 'interrupted' ? 'interrupted' : 'error';
 }

@@ -10,7 +10,7 @@ const stopped: ReadonlySet<AttemptStatus> = new Set(['cancelled', 'interrupted']
 
 /** The parts of a request by which its usage is estimated. */
 interface EstimatedRequest extends Pick<RunIdentity, 'operation' | 'streamed'> {
-  prompt: TextSample;
+  prompt: () => TextSample;
   bounds: AnswerBounds;
 }
 
@@ -36,7 +36,7 @@ export async function completedUsage(
   const isUnseen = hides && answerChars === 0 && !streamed;
   const text = hides && answer ? await estimateTokens(answer) : 0;
   return withCounted(reported, {
-    input: lacksInput ? await estimateTokens(prompt) : 0,
+    input: lacksInput ? await estimateTokens(prompt()) : 0,
     output: isUnseen ? toTokens(Math.min(generated, reservedTokens)) : text,
     reasoning: hides && !isUnseen ? hiddenTokens(model, bounds, { text, generated, reservedTokens }) : 0,
   });

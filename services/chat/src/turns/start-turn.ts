@@ -149,10 +149,8 @@ function createRun(
     telemetry,
     log,
     trace,
-    prompt: facts.promptSample([
-      ...addedTexts(target),
-      ...(tools === null ? [] : [tools.definitions.sample]),
-    ]),
+    prompt: () =>
+      facts.promptSample([...addedTexts(target), ...(tools === null ? [] : [tools.definitions.sample])]),
     previewChars,
     arrivedAt,
     admission,

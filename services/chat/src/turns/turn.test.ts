@@ -133,7 +133,7 @@ async function setUp(
     telemetry: new RunTelemetry(registry, undefined, undefined),
     log: createLogger('test', 'silent'),
     trace,
-    prompt: request.promptSample(),
+    prompt: () => request.promptSample(),
     previewChars: 0,
     arrivedAt: monotonicMs(),
     admission: new Admission(),
