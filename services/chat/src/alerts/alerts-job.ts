@@ -51,10 +51,10 @@ export class Alerts {
 
   /** Alerts about the end of a run. Write them in the transaction recording the end. */
   alertOfRun(run: StartedRun, end: RunEnd, attempts: readonly Attempt[]): NewAlert[] {
-    const unpriced = attempts
-      .filter(({ cost }) => cost === null)
-      .map(({ provider, model }) => this.#unpriced(provider, model));
-    return [this.#failed(run, end), ...unpriced].filter((alert) => alert !== null);
+    const alerts = [this.#failed(run, end)];
+    for (const { cost, provider, model } of attempts)
+      if (cost === null) alerts.push(this.#unpriced(provider, model));
+    return alerts.filter((alert) => alert !== null);
   }
 
   /** A request was refused before any provider call. */

@@ -121,10 +121,9 @@ export function lateRuns({ ends, spilled, carried, givenUp }: Group): LoggedRun[
 }
 
 export function rowOf(group: Group, log: { instanceId: string; published: number }): LogRow {
-  const { starts, ends, publishes, givenUp, carried, trimTo, refusal } = group;
-  // A run written again together with a further call has the call.
-  const calls = new Map(starts.flatMap(({ first, logged }) => (first ? [] : [[logged.id, logged.attempts]])));
-  const rows = ends.map(({ run, row }) => ({
+  const { starts, ends, publishes, givenUp, trimTo, refusal } = group;
+  // Few ends have more than a record.
+  const rows = ends.filter(hasParts).map(({ run, row }) => ({
     ...row,
     startedAt: run.startedAt,
     ...(run.forgotten && { signatures: [] }),
@@ -135,10 +134,7 @@ export function rowOf(group: Group, log: { instanceId: string; published: number
   ];
   return {
     ...{ ...log, sequence: group.sequence },
-    starts: [
-      ...starts.map(({ logged }) => logged),
-      ...carried.map(({ start }) => ({ ...start, attempts: calls.get(start.id) ?? start.attempts })),
-    ],
+    starts: [...starts.map(({ logged }) => logged), ...carriedStarts(group)],
     ends: [...ends.map(({ run }) => run.end(publishes)), ...givenUp.map((run) => run.end(false))],
     late: lateRuns(group).flatMap(({ late }) => late),
     parts: [
@@ -152,6 +148,17 @@ export function rowOf(group: Group, log: { instanceId: string; published: number
       ...(trimTo === null ? [] : [trimmingTo(trimTo)]),
     ],
   };
+}
+
+/** A run written again together with a further call has the call. */
+function carriedStarts({ starts, carried }: Group): LoggedStart[] {
+  if (carried.length === 0) return [];
+  const calls = new Map(starts.flatMap(({ first, logged }) => (first ? [] : [[logged.id, logged.attempts]])));
+  return carried.map(({ start }) => ({ ...start, attempts: calls.get(start.id) ?? start.attempts }));
+}
+
+function hasParts({ row: { answer, keeps, alerts = [], signatures = [] } }: End): boolean {
+  return answer !== undefined || keeps === true || alerts.length + signatures.length > 0;
 }
 
 /** Anew, since users may have been forgotten since they were made. */
