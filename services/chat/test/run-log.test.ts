@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -197,6 +198,36 @@ describe('an end that finds 20,000 others waiting', () => {
     await eventually(async () => expect(await orphans()).toEqual([rows.at(-1)?.run.run_id]));
     expect(log.openRuns).toEqual([]);
     expect(pushed.flatMap(({ runs }) => runs)).toHaveLength(20_000);
+  });
+});
+
+describe('an end that waits for a database that hangs', () => {
+  it('is held for ten seconds, whether it is queued, under way or before its start, and committed later', async () => {
+    const hang = Promise.withResolvers<undefined>();
+    let hangs = false;
+    const connect = async (): Promise<unknown> => {
+      if (hangs) await hang.promise;
+      return pool.connect();
+    };
+    const log = await makeLog({ connect, query: pool.query.bind(pool) } as unknown as Pool);
+    const [sent, queued, early] = [start(), start(), start()];
+    for (const row of [sent, queued]) await log.start(row);
+    hangs = true;
+    const begun = log.start(early);
+    const resolved: string[] = [];
+    const note = (name: string, end: Promise<void>): Promise<number> => end.then(() => resolved.push(name));
+    const ends = [note('sent', log.end(ended(sent, 1n))), note('early', log.end(ended(early, 1n)))];
+    await sleep(20);
+    ends.push(note('queued', log.end(ended(queued, 1n))));
+    await log.tick(monotonicMs() + 9_000, -Infinity);
+    await sleep(20);
+    expect(resolved).toEqual([]);
+    await log.tick(monotonicMs() + 9_600, -Infinity);
+    await Promise.all(ends);
+    expect(pushed).toEqual([]);
+    hang.resolve(undefined);
+    await begun;
+    await eventually(() => expect(pushed.flatMap(({ runs }) => runs)).toHaveLength(3));
   });
 });
 

@@ -10,6 +10,7 @@ import {
 } from '../runs/run-record.ts';
 import type { EndRow, RunKeeper, StartRow } from './run-rows.ts';
 import { pgJson } from '../shared/pg-json.ts';
+import { announceMs, longestHoldMs } from '../bounds.ts';
 
 /** Runs as the rows of a log hold them. */
 
@@ -41,11 +42,18 @@ export interface WrittenLate {
   startedAt: string;
 }
 
-/** The end of a run, and the one who waits for its commit. */
+/** The end of a run, and the client that waits for its commit. */
 export interface AwaitedEnd {
   row: EndRow;
+  /** By the monotonic clock. */
+  since: number;
   resolve: () => void;
   reject: (error: unknown) => void;
+}
+
+/** Releases clients that have waited too long for a commit; their ends stay queued. Called each `announceMs`. */
+export function releaseHeld(ends: Iterable<AwaitedEnd>, now: number): void {
+  for (const { since, resolve } of ends) if (now - since > longestHoldMs - announceMs) resolve();
 }
 
 /** JSON of a start. */

@@ -19,7 +19,7 @@ import {
   type Start,
 } from './log-group-store.ts';
 import { LogSpace } from './log-space.ts';
-import { LoggedRun, type AwaitedEnd, callsText, endingText, startTexts } from './logged-run.ts';
+import { LoggedRun, type AwaitedEnd, callsText, endingText, releaseHeld, startTexts } from './logged-run.ts';
 import { appendRow, closeLog, NothingWrittenError, type Appended } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
 import { announceStarts } from './start-events-job.ts';
@@ -58,6 +58,8 @@ export class RunLog {
   /** Starts maybe written already. */
   #inDoubt: readonly Start[] = [];
   #busy: Promise<void> | null = null;
+  /** The group under way, as it was at first. */
+  #committing: Group | null = null;
   /** `dead`: takes no starts. `taken`: another instance has it. `over`: the process stops without the database. */
   #state: 'living' | 'dead' | 'taken' | 'over' = 'living';
   #rests = false;
@@ -109,7 +111,7 @@ export class RunLog {
   end(row: EndRow): Promise<void> {
     const run = row.handle?.logged;
     return new Promise((resolve, reject) => {
-      const end = { row, resolve, reject };
+      const end = { row, resolve, reject, since: monotonicMs() };
       // The first end counts.
       if (!(run instanceof LoggedRun)) resolve();
       else if (run.state === 'open' && !run.hasEnd) this.#queueEnd(run, end);
@@ -118,8 +120,14 @@ export class RunLog {
     });
   }
 
-  /** Publishes the starts of runs begun until then, by the monotonic clock, and deletes rows of no use. */
+  /**
+   * Publishes the starts of runs begun until then, by the monotonic clock, and deletes rows of no use. Releases clients
+   * whose ends have waited too long.
+   */
   async tick(now: number, announceUntil: number): Promise<void> {
+    const starts = [...this.#starts, ...(this.#committing?.starts ?? [])];
+    const early = starts.flatMap(({ run }) => run.earlyEnd ?? []);
+    releaseHeld([...this.#ends, ...(this.#committing?.ends ?? []), ...early], now);
     if (this.#state === 'taken' || this.#state === 'over') return;
     this.#retryRefused();
     if (this.#state !== 'living') return;
@@ -186,7 +194,8 @@ export class RunLog {
   async #run(): Promise<void> {
     // One turn of the event loop, so requests arriving together go together.
     await new Promise(setImmediate);
-    while (this.#hasWork) await this.#commit(this.#nextGroup());
+    while (this.#hasWork) await this.#commit((this.#committing = this.#nextGroup()));
+    this.#committing = null;
     this.#busy = null;
   }
 
@@ -335,8 +344,10 @@ export class RunLog {
       ends.map(({ row }) => row),
       !publishes || spilled.length > 0,
     );
+    const settle = (): void => [...starts, ...ends].forEach(({ resolve }) => resolve());
     // After the next group is sent, so the database works while the requests of this one go on.
-    setImmediate(() => [...starts, ...ends].forEach(({ resolve }) => resolve()));
+    if (this.#hasWork) setImmediate(settle);
+    else settle();
     return null;
   }
 

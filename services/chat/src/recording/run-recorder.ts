@@ -10,13 +10,13 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { RunWriter } from './active-run.ts';
 import type { Instance } from './instance-job.ts';
-import type { AwaitedEnd } from './logged-run.ts';
+import { releaseHeld, type AwaitedEnd } from './logged-run.ts';
 import { correctEnds } from './run-end-system-store.ts';
 import { RunLog } from './run-log.ts';
 import { NothingWrittenError } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
 import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
-import { announceMs, groupSize, lateEndRetryMs, longestHoldMs, recorderStopMs } from '../bounds.ts';
+import { announceMs, groupSize, lateEndRetryMs, recorderStopMs } from '../bounds.ts';
 
 /** An end after another instance has taken over its log. */
 interface Correction extends AwaitedEnd {
@@ -96,45 +96,33 @@ export class RunRecorder implements RunWriter {
   }
 
   /** Commits a provider call before it is made. Throws `database_unavailable`, since an unrecorded call can't be billed. */
-  async startAttempt(row: StartRow): Promise<void> {
+  startAttempt(row: StartRow): Promise<void> {
     if (row.attempt.number > 1) {
       const { logged } = row.handle;
-      await (logged?.log.start(row) ?? Promise.reject(new InstanceDeadError())).catch(refuse);
-      return;
+      return (logged?.log.start(row) ?? Promise.reject(new InstanceDeadError())).catch(refuse);
     }
-    const { instance } = this.#options;
     const log = this.#current();
-    try {
-      await log.start(row);
-    } catch (error) {
-      if (!(error instanceof InstanceDeadError)) throw error;
-      await instance.renew(log.instanceId).catch((cause: unknown) => {
-        throw isDatabaseOutage(cause) ? new NothingWrittenError(cause) : cause;
-      });
-      await this.#current().start(row).catch(refuse);
-    }
+    return log.start(row).catch((error: unknown) => this.#startAgain(log, row, error));
+  }
+
+  async #startAgain({ instanceId }: RunLog, row: StartRow, error: unknown): Promise<void> {
+    if (!(error instanceof InstanceDeadError)) throw error;
+    await this.#options.instance.renew(instanceId).catch((cause: unknown) => {
+      throw isDatabaseOutage(cause) ? new NothingWrittenError(cause) : cause;
+    });
+    await this.#current().start(row).catch(refuse);
   }
 
   /**
    * Commits the end of a run. Resolves once it is committed, at the latest after ten seconds: the end stays queued
    * then and is committed when the database is back.
    */
-  async endRun(row: EndRow): Promise<void> {
+  endRun(row: EndRow): Promise<void> {
     const logged = row.handle?.logged;
     // No start was written.
-    if (logged === undefined) return;
+    if (logged === undefined) return Promise.resolve();
     const alerts = this.#options.alerts.alertOfRun(row.run, row.end, row.attempts);
-    await new Promise<void>((resolve) => {
-      const heldLongEnough = setTimeout(resolve, longestHoldMs);
-      const settle = (): void => {
-        clearTimeout(heldLongEnough);
-        resolve();
-      };
-      logged.log.end({ ...row, alerts }).then(settle, (error: unknown) => {
-        this.#lost(row, error);
-        settle();
-      });
-    });
+    return logged.log.end({ ...row, alerts }).catch((error: unknown) => this.#lost(row, error));
   }
 
   /** The log of the instance under its present name. */
@@ -161,6 +149,7 @@ export class RunRecorder implements RunWriter {
   #tick(): void {
     const now = monotonicMs();
     for (const log of this.#logs) void log.tick(now, now - announceMs);
+    releaseHeld(this.#corrections.values(), now);
     this.#logs = this.#logs.filter((log, index) => index === this.#logs.length - 1 || !log.isDone);
     this.#correct();
   }
