@@ -310,12 +310,19 @@ function isRead({ method, access }: Route): boolean {
   return method === 'GET' || (access.kind === 'scope' && access.scope.endsWith('.read'));
 }
 
-/** Aborts when the client leaves before it has its response. */
-export function leaving(response: ServerResponse): AbortSignal {
+/**
+ * Aborts with `reasonOf()` when the client leaves before it has its response. `isCut`: whether the server closed the
+ * response; then it aborts even after all bytes of the response.
+ */
+export function leaving(
+  response: ServerResponse,
+  reasonOf: () => Error = clientLeft,
+  isCut: () => boolean = () => false,
+): AbortSignal {
   const left = new AbortController();
-  if (response.destroyed) left.abort(clientLeft());
+  if (response.destroyed) left.abort(reasonOf());
   response.once('close', () => {
-    if (!response.writableFinished) left.abort(clientLeft());
+    if (!response.writableFinished || isCut()) left.abort(reasonOf());
   });
   return left.signal;
 }

@@ -1,4 +1,5 @@
-import { request } from 'node:http';
+import { EventEmitter } from 'node:events';
+import { request, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
 import { newId } from '@gatehouse/kit/ids';
@@ -7,7 +8,7 @@ import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity } from '@gatehouse/test/identity';
 import { appParts } from '../test/app-parts.ts';
-import { createApp, type Handler } from './app.ts';
+import { createApp, leaving, type Handler } from './app.ts';
 import { HttpServer } from './server.ts';
 
 /** Stands for the connections of a pool. */
@@ -66,4 +67,22 @@ it('reads of clients that left are not begun; writes, and reads that others shar
   await busy;
   expect(await sharing).toBe('value');
   expect(begun).toEqual(['write', 'shared']);
+});
+
+it('a response cut by its server aborts its work, also with all of it written', () => {
+  const stopped = new Error('the process stops');
+  const outcomeOf = (state: { destroyed?: boolean; writableFinished?: boolean }, isCut: boolean): unknown => {
+    const response = Object.assign(new EventEmitter(), state) as unknown as ServerResponse;
+    const signal = leaving(
+      response,
+      () => stopped,
+      () => isCut,
+    );
+    response.emit('close');
+    return signal.reason;
+  };
+  expect(outcomeOf({ writableFinished: true }, false)).toBeUndefined();
+  expect(outcomeOf({ writableFinished: true }, true)).toBe(stopped);
+  expect(outcomeOf({ writableFinished: false }, false)).toBe(stopped);
+  expect(outcomeOf({ destroyed: true }, false)).toBe(stopped);
 });
