@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '@gatehouse/kit/log';
 import { type Counter, counter, type Registry } from '@gatehouse/kit/metrics';
+import type { EventObject } from './sink.ts';
 
 /** An event as received. */
 export interface Received {
@@ -9,6 +10,24 @@ export interface Received {
   payload: Buffer;
   /** Whether the code of this process has just written it, by the shapes of its reader. */
   isChecked?: boolean;
+  /** The event itself, if its publisher runs in this process and has passed it. Not to be written to. */
+  object?: EventObject;
+}
+
+/** An event passed as an object: its payload is made when it is read, for a dead letter. */
+export class ReceivedObject implements Received {
+  readonly origin: string;
+  readonly object: EventObject;
+  readonly isChecked = true;
+
+  constructor(origin: string, object: EventObject) {
+    this.origin = origin;
+    this.object = object;
+  }
+
+  get payload(): Buffer {
+    return Buffer.from(this.object.json);
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { dialectNames } from '@gatehouse/contract/dialects';
 import { z } from 'zod';
 import { withData } from './cloud-event.ts';
 import { cutText } from './cut-text.ts';
+import type { EventObject } from './sink.ts';
 
 /** Events about runs (`gatehouse.usage.v1`): chat publishes them and analytics counts them. */
 
@@ -219,4 +220,28 @@ export function writeRunEvent(
     },
     `{"started_at":"${startedAt}"${ended},${data.slice(1)}`,
   );
+}
+
+/** The end of a run as an object. `data` has the same members as the fields' data, and the times. */
+export class RunEndObject implements EventObject {
+  readonly type = runEnded;
+  readonly key: string;
+  readonly source: string;
+  readonly data: RunEnded;
+  readonly #fields: RunEventFields;
+
+  constructor(source: string, fields: RunEventFields, data: RunEnded) {
+    this.key = fields.tenantId;
+    this.source = source;
+    this.#fields = fields;
+    this.data = data;
+  }
+
+  get bytes(): number {
+    return this.#fields.data.length;
+  }
+
+  get json(): string {
+    return writeRunEvent(this.source, this.#fields);
+  }
 }

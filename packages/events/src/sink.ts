@@ -1,7 +1,22 @@
-/** Events of one partition in order, each as CloudEvents JSON. */
+/** An event as CloudEvents JSON. Events with the same key keep their order. */
+export interface EventText {
+  readonly key: string;
+  readonly json: string;
+}
+
+/** An event for a consumer of the same process, which gets it as it is and never writes to it. JSON is made at need. */
+export interface EventObject extends EventText {
+  readonly type: string;
+  readonly source: string;
+  readonly data: unknown;
+  /** The size of its data as JSON. */
+  readonly bytes: number;
+}
+
+/** Events of one partition in order. */
 export interface PartitionBatch {
   partition: number;
-  events: readonly { key: string; json: string }[];
+  events: readonly (EventText | EventObject)[];
 }
 
 /**
@@ -20,6 +35,8 @@ export class RejectedBatchError extends Error {
 
 /** The destination of an outbox relay. */
 export interface EventSink {
+  /** Whether it passes objects on, so their JSON is not made. */
+  readonly takesObjects?: boolean;
   /**
    * Resolves when all events are stored durably. Throws `RejectedBatchError` when some were rejected. Events may have
    * been stored even if it throws. Without events, it resolves if the sink can be reached. `isFresh`: whether this

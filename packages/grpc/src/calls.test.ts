@@ -75,8 +75,9 @@ beforeEach(() => {
 function makePeer(
   addresses: readonly string[] | LocalServer,
   signer: Signer,
+  options: { passesObjects?: boolean } = {},
 ): RpcClient<TenantServiceClient> {
-  const made = new RpcClient({ peer: 'tenant', addresses, stub: TenantServiceClient, signer });
+  const made = new RpcClient({ peer: 'tenant', addresses, stub: TenantServiceClient, signer, ...options });
   peers.push(made);
   return made;
 }
@@ -266,6 +267,22 @@ describe('a service in the same process', () => {
     // For another process the same object becomes a token.
     await ask(makePeer([`127.0.0.1:${remote.port}`], await identity.signer('chat')), { assertion });
     expect(seen[1]?.context).toMatchObject({ principal, assertion: expect.stringMatching(/^ey/) });
+  });
+
+  it('gets a request as an object from a client that passes objects, and checks its caller all the same', async () => {
+    const passing = async (caller: string) =>
+      makePeer(local, await identity.signer(caller), { passesObjects: true });
+    const request = { tenantId: 't1', parts: [new Map()] };
+    const from = await passing('chat');
+    expect(await from.call('getTenantSettings', request, { deadlineMs: 2_000 })).toEqual(settings);
+    expect(seen[0]?.request).toBe(request);
+    await expect(ask(await passing('memory'))).rejects.toMatchObject({ code: 'caller_not_allowed' });
+    answer = async ({ signal }) => {
+      await sleep(10_000, signal);
+      return settings;
+    };
+    await expect(ask(from, { deadlineMs: 200 })).rejects.toMatchObject({ code: 'service_timeout' });
+    expect(seen).toHaveLength(2);
   });
 
   it('takes no such object of another service', async () => {

@@ -40,6 +40,8 @@ export interface RpcOptions<Stub extends Client> {
   /** A list of `host:port`, or one `dns:///name:port`; or the peer's RPCs in this process. */
   addresses: readonly string[] | LocalServer;
   stub: StubClass<Stub>;
+  /** Whether a peer in this process gets requests as objects, which neither side writes to. Default: false, as copies. */
+  passesObjects?: boolean | undefined;
   signer: Signer;
   tracer?: Tracer | undefined;
   /** The histogram of `rpcDuration` in `@gatehouse/kit/metrics`. */
@@ -70,14 +72,17 @@ export class RpcClient<Stub extends Client> {
   readonly #duration: RpcOptions<Stub>['duration'];
   readonly #methods: ServiceDefinition;
 
-  constructor({ peer, addresses, stub, signer, tracer, duration }: RpcOptions<Stub>) {
+  constructor({ peer, addresses, stub, signer, tracer, duration, passesObjects }: RpcOptions<Stub>) {
     this.#peer = peer;
     this.#tracer = tracer;
     this.#duration = duration;
     this.#methods = stub.service;
     this.#channel = isList(addresses)
       ? new GrpcChannel({ peer, addresses, stub, signer })
-      : new LocalChannel({ peer, server: addresses, definition: stub.service, caller: signer.service });
+      : new LocalChannel({
+          ...{ peer, server: addresses, definition: stub.service, caller: signer.service },
+          passesObjects,
+        });
   }
 
   /** Makes one unary call: `peer.call('resolveAgent', request, { deadlineMs: 2_000 })`. */

@@ -13,10 +13,10 @@ export interface LocalServerOptions extends RpcRunnerOptions {
   drainTimeoutMs: number;
 }
 
-/** A call by a service of the same process. Its request is serialized, so the two share no object. */
+/** A call by a service of the same process. A serialized request shares no object with its caller. */
 export interface LocalCall extends CallFields {
   caller: string;
-  request: Buffer;
+  request: Buffer | object;
   signal: AbortSignal | undefined;
 }
 
@@ -29,7 +29,7 @@ interface Served extends NamedRpc {
 
 /**
  * The RPCs of a service for the other services of its process. Like a gRPC server it checks callers, deadlines and
- * sizes, and what it hands over are copies. It exists before its service, and answers from `start` to `stop`.
+ * sizes, and hands over copies, but for requests that their caller passes as objects. It exists before its service, and answers from `start` to `stop`.
  */
 export class LocalServer {
   readonly #served = new Map<string, Served>();
@@ -88,7 +88,7 @@ export class LocalServer {
     const served = this.#served.get(path);
     if (!this.#isServing || served === undefined)
       return failed(status.UNAVAILABLE, 'the service does not run');
-    if (call.request.length > maxRequestBytes)
+    if (Buffer.isBuffer(call.request) && call.request.length > maxRequestBytes)
       return failed(status.RESOURCE_EXHAUSTED, 'the request is too large');
     const { signal, deadline } = call;
     const cancelled = new AbortController();
@@ -125,7 +125,7 @@ export class LocalServer {
         ...call,
         caller: () => call.caller,
         isLocal: true,
-        request: requestDeserialize(call.request) as unknown,
+        request: Buffer.isBuffer(call.request) ? (requestDeserialize(call.request) as unknown) : call.request,
       });
       if ('failed' in outcome) return outcome;
       const response = responseSerialize(outcome.response);

@@ -55,7 +55,10 @@ export function eventSender(shell: Shell, target: Parameters<typeof eventSink>[1
     sink.publish([{ partition: partitionOf(tenantId), events: [{ key: tenantId, json }] }]);
 }
 
-/** The receiver of events of a topic; null without one. Close it in the end. */
+/**
+ * The receiver of events of a topic; null without one. Close it in the end. `passesObjects`: whether a consumer in this
+ * process gets events as objects where they have one.
+ */
 export function eventSink(
   shell: Shell,
   {
@@ -65,15 +68,19 @@ export function eventSink(
     consumer,
     consumerName = services.find(({ consumes }) => consumes?.includes(topic))?.name,
   }: Pick<OutboxPublisherOptions, 'config' | 'topic' | 'source' | 'consumer' | 'consumerName'>,
+  { passesObjects = false } = {},
 ): EventSink | null {
   const { name, log } = shell;
   const kafka = kafkaPlace(config, topic);
   if (kafka !== null) return new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log });
   if (consumer === undefined || consumerName === undefined) return null;
-  const peer = shell.peer(consumerName, consumer, EventsServiceClient);
+  const takesObjects = passesObjects && shell.neighbours?.find(consumerName) !== undefined;
+  const peer = shell.peer(consumerName, consumer, EventsServiceClient, { passesObjects: takesObjects });
   return new DirectSink({
+    // Objects reach `consumeTopic` of this process alone, which knows them.
     send: (events, { deadlineMs, isFresh: fresh }) =>
-      peer.call('take', { topic, source, events, fresh }, { deadlineMs }),
+      peer.call('take', { topic, source, events: events as string[], fresh }, { deadlineMs }),
     isTooLarge: isMessageTooLarge,
+    takesObjects,
   });
 }

@@ -129,6 +129,7 @@ export class Shell implements ServiceBase {
     peer: ServiceName,
     addresses: readonly string[],
     stub: RpcOptions<Stub>['stub'],
+    { passesObjects }: Pick<RpcOptions<Stub>, 'passesObjects'> = {},
   ): RpcClient<Stub> {
     this.#rpcDuration ??= rpcDuration(this.registry);
     const { signer, tracer } = this;
@@ -140,6 +141,7 @@ export class Shell implements ServiceBase {
       signer,
       tracer,
       duration: this.#rpcDuration,
+      passesObjects,
     });
     this.add({ stop: () => made.close() });
     return made;

@@ -1,7 +1,8 @@
 import { publishersOf, sendersTo, type ServiceName, type Topic } from '@gatehouse/contract/services';
-import type { TakeEvents } from '@gatehouse/events/dead-letters';
+import { ReceivedObject, type TakeEvents } from '@gatehouse/events/dead-letters';
 import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { kafkaPlace } from '@gatehouse/events/settings';
+import type { EventObject } from '@gatehouse/events/sink';
 import { rpcService, type Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { EventsServiceService, type TakeRequest, type TakeResponse } from '@gatehouse/proto/events/v1/events';
@@ -38,12 +39,14 @@ function takeEvents(
       if (take === undefined)
         throw new AppError('invalid_value', 'This service takes other events.', { param: 'topic' });
       if (!publishers.includes(caller)) throw callerNotAllowed(caller);
+      // As `eventSink` sends them; a message over a connection has texts alone.
+      const sent = events as readonly (string | EventObject)[];
       await take(
-        events.map((text) => ({
-          origin: source,
-          payload: Buffer.from(text),
-          isChecked: fresh && isLocal,
-        })),
+        sent.map((event) =>
+          typeof event === 'string'
+            ? { origin: source, payload: Buffer.from(event), isChecked: fresh && isLocal }
+            : new ReceivedObject(source, event),
+        ),
         caller,
       );
       return {};

@@ -1,7 +1,7 @@
-import type { Received } from '@gatehouse/events/dead-letters';
+import { ReceivedObject, type Received } from '@gatehouse/events/dead-letters';
 import type { RunEnded, RunStarted, Span } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
-import { eventOf } from '@gatehouse/test/run-event';
+import { eventObjectOf, eventOf } from '@gatehouse/test/run-event';
 
 /** The start of a run as chat publishes it. */
 export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {
@@ -84,6 +84,11 @@ export function makeCall(fields: Partial<Span> = {}): Span {
 /** The event about a run, as analytics receives it. */
 export function received(run: RunStarted | RunEnded, origin = 'test'): Received {
   return { origin, payload: Buffer.from(eventOf('gatehouse/chat', run)) };
+}
+
+/** The event about the end of a run, as analytics receives it from chat in the same process. */
+export function receivedObject(run: RunEnded, origin = 'test'): Received {
+  return new ReceivedObject(origin, eventObjectOf('gatehouse/chat', run));
 }
 
 /** The event about the exact end of a run whose end was estimated. */

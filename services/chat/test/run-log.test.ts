@@ -358,6 +358,8 @@ describe('a run whose user is forgotten', () => {
       const data = isOpen
         ? pushed.map(({ events }) => JSON.parse(events[0]?.data ?? '') as unknown)
         : await endsOf(pool, run);
+      // An object would still have the texts.
+      expect(pushed.map(({ runs }) => runs[0]?.ended('', ''))).toEqual(isOpen ? [null] : []);
       expect(data).toMatchObject([
         { status: 'ok', cost_pico: '7', user_id: null, input_preview: null, output_preview: null },
       ]);

@@ -1,24 +1,31 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { EventSink, PartitionBatch } from '@gatehouse/events/sink';
+import { writeRunEvent } from '@gatehouse/events/run-event';
+import type { EventObject, EventSink, EventText, PartitionBatch } from '@gatehouse/events/sink';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { eventually } from '@gatehouse/test/eventually';
 import type { PublishedRow } from '../src/recording/log-group-store.ts';
+import type { LoggedRun } from '../src/recording/logged-run.ts';
 import { RunPublisher } from '../src/recording/run-publisher-job.ts';
 
 /** A sink that can be away, and notes what it gets. */
 class Sink implements EventSink {
   away = false;
+  takesObjects = false;
   readonly got: string[] = [];
+  readonly events: (EventText | EventObject)[] = [];
   /** Resolves publications that wait. */
   gate: Promise<void> = Promise.resolve();
 
   async publish(batches: readonly PartitionBatch[]): Promise<void> {
     await this.gate;
     if (this.away) throw new Error('away');
-    for (const { events } of batches) this.got.push(...events.map(({ json }) => json));
+    for (const { events } of batches) {
+      this.got.push(...events.map(({ json }) => json));
+      this.events.push(...events);
+    }
   }
 
   close(): Promise<void> {
@@ -61,6 +68,44 @@ async function untilOpen(): Promise<void> {
   await eventually(() => expect(log.published.delete(probe)).toBe(true));
 }
 afterEach(() => publisher.stop());
+
+describe('events of committed ends in the process of their consumer', () => {
+  const at = '2026-11-27T10:00:00.000Z';
+
+  /** A row with the end of a run, which has an object or not, and its start. */
+  function rowWith(ended: unknown): PublishedRow {
+    const [event] = rowOf().events;
+    if (event === undefined) throw new Error('no event');
+    const run = { ended: () => ended } as unknown as LoggedRun;
+    return { ...rowOf(), runs: [run, run], events: [event, { ...event, endedAt: null }] };
+  }
+
+  it('are published as objects, but for starts and for runs that have JSON alone', async () => {
+    const sink = new Sink();
+    sink.takesObjects = true;
+    await open(sink);
+    const data = { run_id: 'r1', ended_at: at };
+    const rows = [rowWith(data), rowWith(null)];
+    for (const row of rows) publisher.push(row);
+    await eventually(() => expect([...log.published]).toEqual(rows));
+    expect(sink.events.slice(1).map((event) => ('data' in event ? event.data : null))).toEqual([
+      data,
+      ...[null, null, null],
+    ]);
+    // As JSON they are the same event.
+    expect(sink.got[1]).toEqual(
+      writeRunEvent('gatehouse/chat', { ...rows[0]?.events[0], corrects: false } as never),
+    );
+  });
+
+  it('are published as JSON to a sink that takes no objects', async () => {
+    const sink = new Sink();
+    await open(sink);
+    publisher.push(rowWith({ run_id: 'r1' }));
+    await eventually(() => expect(sink.events).toHaveLength(3));
+    expect(sink.events.some((event) => 'data' in event)).toBe(false);
+  });
+});
 
 describe('events of committed ends', () => {
   it('are published from memory', async () => {

@@ -33,8 +33,7 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
   const rejected: ReadEvents['rejected'] = [];
   for (const received of batch) {
     try {
-      const text = received.payload.toString('utf8');
-      const event = received.isChecked === true ? (JSON.parse(text) as CloudEvent) : readEvent(text);
+      const event = received.object ?? eventIn(received);
       const shapeOf = received.isChecked === true ? asWritten : parseShape;
       if (event.type === runEnded) {
         const run = shapeOf(runEndedData, event.data, 'not the end of a run');
@@ -61,6 +60,11 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
     watermarks: [...watermarks.values()],
     rejected,
   };
+}
+
+function eventIn({ payload, isChecked }: Received): Pick<CloudEvent, 'type' | 'source' | 'data'> {
+  const text = payload.toString('utf8');
+  return isChecked === true ? (JSON.parse(text) as CloudEvent) : readEvent(text);
 }
 
 /** In place of `parseShape`, for events written in this process: these checks take as long as all else of an event. */

@@ -15,6 +15,8 @@ import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 /** The limits of a batch for one statement. */
 const storedAtOnce = { items: 1_000, bytes: 2_000_000 };
 
+const bytesOf = (event: Received): number => event.object?.bytes ?? event.payload.length;
+
 /** Stores events from Kafka and from RPCs, each exactly once even when it is delivered again. */
 export class UsageConsumer {
   readonly #pool: Pool;
@@ -42,8 +44,7 @@ export class UsageConsumer {
   /** Resolves once all events are durable. Unreadable events become dead letters. Throws during a database outage. */
   async take(events: readonly Received[]): Promise<void> {
     // In order: a watermark covers the events before it.
-    for (const batch of inBatches(events, ({ payload }) => payload.length, storedAtOnce))
-      await this.#takeBatch(batch);
+    for (const batch of inBatches(events, bytesOf, storedAtOnce)) await this.#takeBatch(batch);
   }
 
   async #takeBatch(batch: readonly Received[]): Promise<void> {

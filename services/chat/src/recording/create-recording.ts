@@ -45,7 +45,8 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   const runOutbox = new RunOutbox();
   const target = { source: eventSource, config, topic: topics.usage, consumer: config.ANALYTICS_GRPC };
   publishOutbox(shell, { ...target, outbox: runOutbox, watermarks: true });
-  const publisher = new RunPublisher({ sink: eventSink(shell, target), log, registry });
+  const sink = eventSink(shell, target, { passesObjects: true });
+  const publisher = new RunPublisher({ sink, log, registry });
   const onWaiting = (): void => runOutbox.committed();
   const onAlerts = options.committed;
   const recorder = new RunRecorder({ pool, instance, alerts, publisher, log, registry, onWaiting, onAlerts });

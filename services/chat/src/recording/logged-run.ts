@@ -1,3 +1,4 @@
+import type { RunEnded } from '@gatehouse/events/run-event';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import {
@@ -6,10 +7,11 @@ import {
   type StartedRun,
   storedAttempt,
   runEnding,
+  type RunEnding,
   type StoredAttempts,
 } from '../runs/run-record.ts';
 import type { EndRow, RunKeeper, StartRow } from './run-rows.ts';
-import { pgJson } from '../shared/pg-json.ts';
+import { pgJson, withPgJson } from '../shared/pg-json.ts';
 import { announceMs, longestHoldMs } from '../bounds.ts';
 
 /** Runs as the rows of a log hold them. */
@@ -56,11 +58,18 @@ export function releaseHeld(ends: Iterable<AwaitedEnd>, now: number): void {
   for (const { since, resolve } of ends) if (now - since > longestHoldMs - announceMs) resolve();
 }
 
-/** JSON of a start. */
+/** JSON of a start, and the record that `run` is the JSON of. */
 export interface StartTexts {
   charges: string | null;
   run: string;
+  record: StartedRun;
   attempts: string;
+}
+
+/** Members an end adds to the run's record: as JSON with a comma in place of its first brace, and as an object. */
+export interface EndTexts {
+  text: string;
+  ending: RunEnding;
 }
 
 /** A run in the log of this process, until its end is published. */
@@ -91,6 +100,9 @@ export class LoggedRun {
   #attempts: string;
   /** The end's part of its event; null while it is under way. */
   #ending: string | null = null;
+  /** The same as objects; null once they differ from the texts. */
+  #record: StartedRun | null;
+  #end: RunEnding | null = null;
   readonly #user: string | null;
   #forgotten = false;
   #digest: Buffer | null = null;
@@ -101,6 +113,7 @@ export class LoggedRun {
     this.tenantId = run.tenant_id;
     this.charges = texts.charges;
     this.#run = texts.run;
+    this.#record = texts.record;
     this.#attempts = texts.attempts;
     this.#user = run.user_id;
     this.bytes = texts.run.length + texts.attempts.length;
@@ -109,6 +122,12 @@ export class LoggedRun {
   /** The data of its end event, or of its start event. */
   data(ends: boolean): string {
     return ends && this.#ending !== null ? `${this.#run.slice(0, -1)}${this.#ending}` : this.#run;
+  }
+
+  /** The data of its end event as an object that is not to be written to; null if there is only JSON. */
+  ended(startedAt: string, endedAt: string): RunEnded | null {
+    if (this.#record === null || this.#end === null) return null;
+    return { ...this.#record, started_at: startedAt, ended_at: endedAt, ...this.#end };
   }
 
   /** Its start as a row holds it: for the first time, or again. */
@@ -137,9 +156,9 @@ export class LoggedRun {
     return this.#ending !== null;
   }
 
-  /** `ending`: JSON, as in {@link LoggedEnd}. */
-  noteEnd(ending: string): void {
-    this.#ending = this.#forgotten ? anonymousEnding(ending) : ending;
+  noteEnd({ text, ending }: EndTexts): void {
+    this.#ending = this.#forgotten ? anonymousEnding(text) : text;
+    this.#end = ending;
   }
 
   /** Its end; with `publish` false one with an event written elsewhere. */
@@ -158,6 +177,7 @@ export class LoggedRun {
   forget(): void {
     this.#forgotten = true;
     this.#run = anonymous(this.#run);
+    this.#record = null;
     if (this.#ending !== null) this.#ending = anonymousEnding(this.#ending);
   }
 
@@ -170,7 +190,8 @@ export class LoggedRun {
 
 export function startTexts(row: StartRow): StartTexts {
   const charges = row.charges === null ? null : pgJson(row.charges);
-  return { charges, run: pgJson(row.run), attempts: callsText(row) };
+  const { text: run, value: record } = withPgJson(row.run);
+  return { charges, run, record, attempts: callsText(row) };
 }
 
 /** The calls of a run so far, with one about to be made. */
@@ -179,7 +200,7 @@ export function callsText({ attempt, ended }: StartRow): string {
   return pgJson(attempts);
 }
 
-/** Members an end adds to the run's record, behind a comma. */
-export function endingText({ run, end, attempts }: EndRow): string {
-  return `,${pgJson(runEnding(run, end, attempts)).slice(1)}`;
+export function endTexts({ run, end, attempts }: EndRow): EndTexts {
+  const { text, value: ending } = withPgJson(runEnding(run, end, attempts));
+  return { text: `,${text.slice(1)}`, ending };
 }

@@ -10,7 +10,7 @@ import {
   withParts,
   type ExtraPart,
 } from './end-parts-system-store.ts';
-import { endingText } from './logged-run.ts';
+import { endTexts } from './logged-run.ts';
 import type { EndRow } from './run-rows.ts';
 import { pgJson } from '../shared/pg-json.ts';
 import { maxInterrupted } from '../bounds.ts';
@@ -63,7 +63,7 @@ export async function insertInterruptedEnds(pool: Pool, rows: readonly EndRow[])
   const values: unknown[] = [
     plainArray(ends.map(({ run }) => run.run_id)),
     ends.map(({ end }) => chargeOf(end)),
-    textArray(ends.map(endingText)),
+    textArray(ends.map((end) => endTexts(end).text)),
   ];
   return endWith(pool, { name: 'insert_ends', text: endingRuns, values, extra: raisingAlerts(ends) });
 }

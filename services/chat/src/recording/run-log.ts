@@ -19,7 +19,7 @@ import {
   type Start,
 } from './log-group-store.ts';
 import { LogSpace } from './log-space.ts';
-import { LoggedRun, type AwaitedEnd, callsText, endingText, releaseHeld, startTexts } from './logged-run.ts';
+import { LoggedRun, type AwaitedEnd, callsText, endTexts, releaseHeld, startTexts } from './logged-run.ts';
 import { appendRow, closeLog, NothingWrittenError, type Appended } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
 import { announceStarts } from './start-events-job.ts';
@@ -162,7 +162,7 @@ export class RunLog {
     try {
       if (this.#state === 'over' || this.#ends.length >= maxWaitingEnds)
         throw new Error(`${this.#ends.length} ends wait for the database already`);
-      run.noteEnd(endingText(end.row));
+      run.noteEnd(endTexts(end.row));
     } catch (error) {
       end.reject(error);
       this.#giveUp(run);

@@ -3,13 +3,14 @@ import { inBatches } from '@gatehouse/events/batches';
 import { maxEventBytes } from '@gatehouse/events/cloud-event';
 import { partitionOf } from '@gatehouse/events/partitions';
 import { relayMetrics } from '@gatehouse/events/relay-metrics';
-import { writeRunEvent } from '@gatehouse/events/run-event';
-import type { EventSink, PartitionBatch } from '@gatehouse/events/sink';
+import { RunEndObject, writeRunEvent } from '@gatehouse/events/run-event';
+import type { EventObject, EventSink, EventText, PartitionBatch } from '@gatehouse/events/sink';
 import { monotonicMs, sleep, unlessAborted } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
 import type { WaitingEvent } from './end-parts-system-store.ts';
 import type { PublishedRow } from './log-group-store.ts';
+import type { LoggedRun } from './logged-run.ts';
 import { eventSource } from './outbox-system-store.ts';
 import { longestUnpublishedMs, shortRetryMs, writtenAtOnce } from '../bounds.ts';
 
@@ -22,9 +23,8 @@ const most = { events: 5_000, bytes: 8_000_000 };
 const longestData = maxEventBytes / 4;
 
 interface Written {
-  partition: number;
-  key: string;
-  json: string;
+  event: EventText | EventObject;
+  bytes: number;
 }
 
 /**
@@ -104,7 +104,10 @@ export class RunPublisher {
   /** The oldest of what waits. Returns the number of events. */
   async #publish(sink: EventSink): Promise<number> {
     const rows = this.#takeRows();
-    const events = rows.flatMap((row) => row.events.map(written));
+    const near = sink.takesObjects === true;
+    const events = rows.flatMap((row) =>
+      row.events.map((event, index) => written(event, near ? row.runs[index] : undefined)),
+    );
     if (events.length > 0) await this.#send(sink, rows, events);
     // Everything taken has gone, to the sink or to the outbox.
     this.#size = sizeOf(this.#queue);
@@ -151,7 +154,7 @@ export class RunPublisher {
 
 /** Stops before the next batch once the signal aborts. */
 async function publishAll(sink: EventSink, events: readonly Written[], signal: AbortSignal): Promise<void> {
-  for (const batch of inBatches(events, ({ json }) => json.length, limits)) {
+  for (const batch of inBatches(events, ({ bytes }) => bytes, limits)) {
     signal.throwIfAborted();
     await sink.publish(byPartition(batch), { isFresh: true });
   }
@@ -170,16 +173,21 @@ function bytesOf({ events }: PublishedRow): number {
   return events.reduce((sum, { data }) => sum + data.length, 0);
 }
 
-function written({ runId, tenantId, startedAt, endedAt, data }: WaitingEvent): Written {
+/** `run`: of an event that may pass as an object. */
+function written({ runId, tenantId, startedAt, endedAt, data }: WaitingEvent, run?: LoggedRun): Written {
   const fields = { runId, tenantId, startedAt, endedAt, corrects: false, data };
-  return { partition: partitionOf(tenantId), key: tenantId, json: writeRunEvent(eventSource, fields) };
+  const ended = endedAt === null ? null : (run?.ended(startedAt, endedAt) ?? null);
+  if (ended !== null) return { event: new RunEndObject(eventSource, fields, ended), bytes: data.length };
+  const json = writeRunEvent(eventSource, fields);
+  return { event: { key: tenantId, json }, bytes: json.length };
 }
 
 function byPartition(events: readonly Written[]): PartitionBatch[] {
-  const batches = new Map<number, Written[]>();
-  for (const event of events) {
-    const batch = batches.get(event.partition);
-    if (batch === undefined) batches.set(event.partition, [event]);
+  const batches = new Map<number, (EventText | EventObject)[]>();
+  for (const { event } of events) {
+    const partition = partitionOf(event.key);
+    const batch = batches.get(partition);
+    if (batch === undefined) batches.set(partition, [event]);
     else batch.push(event);
   }
   return [...batches].map(([partition, batch]) => ({ partition, events: batch }));
