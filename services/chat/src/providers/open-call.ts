@@ -49,13 +49,14 @@ export interface AttemptRecord {
   noteAccepted(): void;
   /** The first piece of the answer arrived. */
   noteFirstToken(): void;
-  endAttempt(outcome: AttemptOutcome): Promise<void>;
+  /** Ends the call under way; a promise only if something must be waited for. */
+  endAttempt(outcome: AttemptOutcome): void | Promise<void>;
   /** Ends the call under way with a failure. `answer`: as much as came of it, if it has begun. */
   failAttempt(
     failure: ProviderFailure,
     answer: Omit<MeteredAnswer, 'responseModel'> | null,
     generated: number,
-  ): Promise<void>;
+  ): void | Promise<void>;
 }
 
 /** A call to be made, with the keys and the request for it. */
@@ -111,7 +112,7 @@ export class OpenCall {
     this.#options.record.noteFirstToken();
   }
 
-  succeeded({ responseModel, usage, serviceTier, answer }: MeteredAnswer): Promise<void> {
+  succeeded({ responseModel, usage, serviceTier, answer }: MeteredAnswer): void | Promise<void> {
     const generated = this.#generated;
     this.#options.breaker.succeeded(this.#call);
     this.#ended({ error: null, isCancelled: false, outputTokens: usage?.outputTokens ?? null });
