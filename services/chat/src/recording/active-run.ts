@@ -225,13 +225,20 @@ export class ActiveRun implements AttemptRecord {
     if (this.#open !== null) this.#open.firstTokenAt ??= now;
   }
 
-  async endAttempt(outcome: AttemptOutcome): Promise<void> {
+  endAttempt(outcome: AttemptOutcome): void | Promise<void> {
     const open = this.#open;
-    if (open === null) return;
+    if (open === null) return undefined;
     this.#open = null;
     this.#answer = outcome.answer ?? this.#answer;
     const endedAt = monotonicMs();
-    const usage = await this.#usageOf(outcome, open);
+    const usage = this.#usageOf(outcome, open);
+    if (usage instanceof Promise)
+      return usage.then((counted) => this.#noteEnd(open, outcome, counted, endedAt));
+    this.#noteEnd(open, outcome, usage, endedAt);
+    return undefined;
+  }
+
+  #noteEnd(open: OpenAttempt, outcome: AttemptOutcome, usage: Usage, endedAt: number): void {
     const { start } = open;
     const attempt: Attempt = {
       ...start,
@@ -253,26 +260,20 @@ export class ActiveRun implements AttemptRecord {
   }
 
   /** The usage of an attempt. If it can't be estimated, the size of the request counts: the attempt is recorded in any case. */
-  async #usageOf(outcome: AttemptOutcome, open: OpenAttempt): Promise<Usage> {
-    try {
-      const { operation, streamed } = this.identity;
-      const request = {
-        operation,
-        streamed,
-        prompt: () => this.#promptSample(),
-        bounds: this.#options.bounds,
-      };
-      return await completedUsage(outcome, open, request);
-    } catch (err) {
-      this.#options.log.error(
-        { err, run_id: this.identity.id },
-        'failed to estimate the tokens of a provider call',
-      );
+  #usageOf(outcome: AttemptOutcome, open: OpenAttempt): Usage | Promise<Usage> {
+    const { operation, streamed } = this.identity;
+    const prompt = (): TextSample => this.#promptSample();
+    const request = { operation, streamed, prompt, bounds: this.#options.bounds };
+    const usage = completedUsage(outcome, open, request);
+    if (!(usage instanceof Promise)) return usage;
+    return usage.catch((err: unknown) => {
+      const fields = { err, run_id: this.identity.id };
+      this.#options.log.error(fields, 'failed to estimate the tokens of a provider call');
       return withCounted(outcome.usage ?? noUsage, {
         input: open.start.inputTokensGuess,
         output: guessTokens(outcome.answer?.chars ?? 0),
       });
-    }
+    });
   }
 
   /** Without a price, or where it can't be computed, at least the reservation is charged. */
@@ -310,13 +311,13 @@ export class ActiveRun implements AttemptRecord {
   }
 
   /** Ends the call under way with a failure. Errors, unsent and unanswered calls cost nothing; cut and abandoned ones do. */
-  async failAttempt(
+  failAttempt(
     failure: ProviderFailure,
     answer: Omit<MeteredAnswer, 'responseModel'> | null,
     generated: number,
-  ): Promise<void> {
+  ): void | Promise<void> {
     const free = isFree(failure) || (failure.kind === 'connection' && this.#open?.accepted !== true);
-    await this.endAttempt({
+    return this.endAttempt({
       status: attemptStatusOf(failure),
       httpStatus: failure.details.status ?? null,
       errorCode: failure.kind === 'interrupted' ? interruption.errorType : failure.toAppError().code,

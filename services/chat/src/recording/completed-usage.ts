@@ -16,13 +16,14 @@ interface EstimatedRequest extends Pick<RunIdentity, 'operation' | 'streamed'> {
 
 /**
  * Usage as reported by the provider. The gateway counts what is missing, and zeros where something was answered,
- * estimates the thoughts behind it, and marks the usage as estimated. `reservedTokens`: tokens for the answer.
+ * estimates the thoughts behind it, and marks the usage as estimated; only then it is a promise. `reservedTokens`: tokens
+ * for the answer.
  */
-export async function completedUsage(
+export function completedUsage(
   { usage, status, answer, generated = 0 }: AttemptOutcome,
   { model, reservedTokens }: { model: Model; reservedTokens: number },
   { operation, streamed, prompt, bounds }: EstimatedRequest,
-): Promise<Usage> {
+): Usage | Promise<Usage> {
   const answerChars = answer?.chars ?? 0;
   const reported = usage ?? noUsage;
   const isAnswered = answerChars > 0 || (status === 'ok' && operation === 'embeddings');
@@ -34,10 +35,13 @@ export async function completedUsage(
   if (usage !== null && !lacksInput && !hides) return usage;
   // A whole answer comes at its end, so nothing of one shows how much was made.
   const isUnseen = hides && answerChars === 0 && !streamed;
-  const text = hides && answer ? await estimateTokens(answer) : 0;
-  return withCounted(reported, {
-    input: lacksInput ? await estimateTokens(prompt()) : 0,
-    output: isUnseen ? toTokens(Math.min(generated, reservedTokens)) : text,
-    reasoning: hides && !isUnseen ? hiddenTokens(model, bounds, { text, generated, reservedTokens }) : 0,
-  });
+  const counted = async (): Promise<Usage> => {
+    const text = hides && answer ? await estimateTokens(answer) : 0;
+    return withCounted(reported, {
+      input: lacksInput ? await estimateTokens(prompt()) : 0,
+      output: isUnseen ? toTokens(Math.min(generated, reservedTokens)) : text,
+      reasoning: hides && !isUnseen ? hiddenTokens(model, bounds, { text, generated, reservedTokens }) : 0,
+    });
+  };
+  return counted();
 }
