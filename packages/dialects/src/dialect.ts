@@ -222,7 +222,7 @@ export interface AnswerFormat {
   /** Parses the body of an error response. */
   parseError(body: Fields, status: number): ProviderError;
   /** Reads a whole answer, in turns of its tenant at the event loop if it is large. Throws `NoAnswer`. */
-  readWhole(bytes: Buffer, options: ReadOptions): Promise<WholeAnswer>;
+  readWhole(bytes: Buffer, options: ReadOptions): WholeAnswer | Promise<WholeAnswer>;
   /** Converts a unary response to the frames of a stream. Throws if it is no answer. */
   streamFrames(answer: Buffer): Buffer[];
   /** Converts a stream to a unary response. */

@@ -78,11 +78,13 @@ export class ResultTally implements ReadResults {
     const { customId, answer: body } = await resultIn(bytes, tenantId);
     if (customId === null || this.lines >= requests || !this.#ids.add(customId) || body === null) return;
     this.answers += 1;
-    const answer = await format.readWhole(body, { tenantId }).catch((error: unknown) => {
-      if (error instanceof NoAnswer) return null;
+    let answer: WholeAnswer;
+    try {
+      answer = await format.readWhole(body, { tenantId });
+    } catch (error) {
+      if (error instanceof NoAnswer) return;
       throw error;
-    });
-    if (answer === null) return;
+    }
     const usage = await this.#usageOf(answer);
     this.#count(usage, uncountedTools(this.#options.fees, usage, { brokeOff: false }));
     this.responseModel ??= answer.responseModel;
