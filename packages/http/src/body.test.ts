@@ -72,10 +72,25 @@ describe('a request body', () => {
     const request = await arrived;
     const ended = once(request, 'end');
     const reading = readBody(request, limit);
-    expect([request.complete, request.listenerCount('data')]).toEqual([true, 0]);
     expect(String(await reading)).toBe('whole');
+    expect([request.complete, request.listenerCount('data')]).toEqual([true, 0]);
     await ended;
     expect(socket.destroyed).toBe(false);
+    socket.destroy();
+  });
+
+  it('that came with its headers is there for a caller within their event', async () => {
+    const read = new Promise<{ body: Buffer; listeners: number }>((resolve, reject) => {
+      incoming = (request) => {
+        let listeners = 0;
+        request.on('newListener', (name) => (listeners += name === 'data' ? 1 : 0));
+        readBody(request, limit).then((body) => resolve({ body, listeners }), reject);
+      };
+    });
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nwhole`);
+    const { body, listeners } = await read;
+    expect([String(body), listeners]).toEqual(['whole', 0]);
     socket.destroy();
   });
 
