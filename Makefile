@@ -18,10 +18,10 @@ help: ## List the targets
 install: node_modules/.package-lock.json ## Install packages, if they are not
 
 up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHOUSE_STATE, GATEHOUSE_REPLICAS, OPENAI_API_KEY, KAFKA=1, …
-	@$(WITH_TOOLS) exec node deploy/local/up.ts
+	@$(WITH_TOOLS) exec node --max-semi-space-size=2 deploy/local/up.ts
 
 dev: node_modules/.package-lock.json ## As `make up`; a service restarts when its code changes. INSPECT=chat opens it to a debugger
-	@DRAIN_TIMEOUT_MS=$${DRAIN_TIMEOUT_MS:-500} DRAIN_DELAY_MS=$${DRAIN_DELAY_MS:-0} $(WITH_TOOLS) exec node deploy/local/up.ts --watch
+	@DRAIN_TIMEOUT_MS=$${DRAIN_TIMEOUT_MS:-500} DRAIN_DELAY_MS=$${DRAIN_DELAY_MS:-0} $(WITH_TOOLS) exec node --max-semi-space-size=2 deploy/local/up.ts --watch
 
 test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"
 	@$(WITH_TOOLS) $(JEST) $(ARGS)

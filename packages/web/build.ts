@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { build } from 'esbuild';
+import { build, stop } from 'esbuild';
 
 const here = import.meta.dirname;
 const dist = path.join(here, 'dist');
@@ -25,7 +25,8 @@ export async function buildPages(): Promise<void> {
     legalComments: 'eof',
     logLevel: 'warning',
     write: false,
-  });
+    // Its service is a child process with memory of its own, which would live as long as `make up`.
+  }).finally(() => void stop());
   await mkdir(assets, { recursive: true });
   for (const { path: file, contents } of outputFiles) await replace(file, contents);
   const names = outputFiles.map(({ path: file }) => path.basename(file));

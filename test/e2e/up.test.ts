@@ -146,6 +146,13 @@ describe('make up', () => {
     expect((await get(`${first.url}/v1/whoami`, first.user_key)).status).toBe(200);
   });
 
+  it('has no process beside those that it lists', async () => {
+    const pids = system.processes().map(({ pid }) => pid ?? 0);
+    const parent = (await run('ps', ['-o', 'ppid=', '-p', String(pids[0])])).stdout.trim();
+    const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', parent]);
+    expect(stdout.trim().split(/\s+/).map(Number).toSorted()).toEqual(pids.toSorted());
+  });
+
   it('stops everything on SIGTERM and ends without an error', async () => {
     const processes = system.processes();
     expect(processes.map(({ name }) => name)).toEqual(['postgres', 'simulator', 'gatehouse-1']);
