@@ -1,4 +1,5 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
+import { atMost } from '@gatehouse/kit/recent-map';
 import { SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { algorithm, importPrivateKey, type SigningKey } from './keys.ts';
@@ -28,7 +29,7 @@ interface Cached {
 /** Signs service tokens; at the edge, principal assertions; in chat, memory and webhook, delegations. */
 export class Signer {
   readonly #key: SigningKey;
-  readonly #cache = new LRUCache<string, Cached>({ max: 20_000 });
+  readonly #cache = new LRUCache<string, Cached>(atMost(20_000));
   /** Cache keys of principals without a request-specific acting user: the edge asserts the same objects repeatedly. */
   readonly #names = new WeakMap<Principal, string>();
 

@@ -1,3 +1,4 @@
+import { atMost } from '@gatehouse/kit/recent-map';
 import { decodeJwt, jwtVerify, type CryptoKey, type JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { algorithm, importPublicKeys, serviceOf } from './keys.ts';
@@ -35,7 +36,7 @@ export class Verifier {
    * Keyed by the last characters of the token, part of its signature: hashing the whole token for each request would
    * cost more.
    */
-  readonly #verified = new LRUCache<string, VerifiedToken>({ max: 20_000 });
+  readonly #verified = new LRUCache<string, VerifiedToken>(atMost(20_000));
 
   private constructor(keys: Map<string, CryptoKey>) {
     this.#keys = keys;

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { BackgroundLoop } from './background-loop.ts';
 import { monotonicMs } from './clock.ts';
+import { atMost } from './recent-map.ts';
 
 /** The changes a source has had since a position. */
 export interface ListedChanges {
@@ -36,7 +37,7 @@ export class ChangeWatch {
   readonly #loop: BackgroundLoop;
   /** The time of the last known change, by the name of the thing, in this order. */
   readonly #changedAt = new LRUCache<string, number>({
-    max: maxChanges,
+    ...atMost(maxChanges),
     dispose: (changedAt, _subject, reason) => {
       if (reason === 'evict') this.#incompleteUntil = Math.max(this.#incompleteUntil, changedAt);
     },

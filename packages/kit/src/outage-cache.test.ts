@@ -227,6 +227,13 @@ describe('a cache with a bound in bytes', () => {
     expect(cache.peek('large')).toBeUndefined();
     expect(cache.peek('c')).toBeDefined();
   });
+
+  it('has no more entries than without such a bound', async () => {
+    const cache = makeCache({ max: 3, size: { maxBytes: 10_000, bytesOf: () => 1 } });
+    for (const key of ['a', 'b', 'c', 'd']) await cache.get(key, new Source().load);
+    const known = ['a', 'b', 'c', 'd'].filter((key) => cache.knows(key));
+    expect(known).toEqual(['b', 'c', 'd']);
+  });
 });
 
 describe('with a watch of changes', () => {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { ChangeWatch } from './change-watch.ts';
 import { monotonicMs } from './clock.ts';
 import { AppError } from './errors.ts';
+import { atMost } from './recent-map.ts';
 import { SharedCalls } from './shared-calls.ts';
 
 export interface OutageCacheOptions<Value> {
@@ -152,10 +153,11 @@ function isRefusal(error: unknown): boolean {
 const entryBytes = 200;
 
 function createEntries<Value>({ max, size }: OutageCacheOptions<Value>): LRUCache<string, Entry<Value>> {
-  if (size === undefined) return new LRUCache({ max });
+  if (size === undefined) return new LRUCache(atMost(max));
   return new LRUCache({
-    max,
     maxSize: size.maxBytes,
-    sizeCalculation: ({ value }, key) => entryBytes + 2 * key.length + size.bytesOf(value),
+    // With the least that an entry counts for, `max` entries fill the bytes.
+    sizeCalculation: ({ value }, key) =>
+      Math.max(entryBytes + 2 * key.length + size.bytesOf(value), Math.floor(size.maxBytes / max)),
   });
 }
