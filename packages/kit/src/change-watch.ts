@@ -21,8 +21,11 @@ export interface ChangeWatchOptions {
 }
 
 const defaultEveryMs = 500;
-/** A value is not taken for current when the source was silent for longer. */
-const longestSilenceMs = 2_000;
+/**
+ * A value is not taken for current when the source was silent for longer. An answer that is a second late must not send
+ * all of them to the source at once; 1.5 s are left to look up a value that has changed, of the 5 s of ADR 9.
+ */
+const longestSilenceMs = 3_500;
 /** Without use for longer, the source is not called. */
 const idleMs = 10_000;
 /** The newest changes are remembered. Nothing is known of values older than the others. */

@@ -245,12 +245,17 @@ describe('with a watch of changes', () => {
     return { stateOf, cache: makeCache({ watch: { changes, longestMs: 300_000, subjectsOf } }) };
   };
 
-  it('keeps a value as long as it is known to be current, up to the longest time', async () => {
+  it.each([
+    [0, 300_000],
+    [0.5, 270_000],
+    [1, 240_000],
+  ])('keeps a current value for a time by chance (%d): %d ms', async (chance, longestMs) => {
+    jest.spyOn(Math, 'random').mockReturnValue(chance);
     const { cache, stateOf } = watched();
     const source = new Source();
     const loadedAt = now;
     await cache.get('k', source.load);
-    now += 299_999;
+    now += longestMs - 1;
     expect(cache.peek('k')).toBe('v1');
     expect(stateOf).toHaveBeenLastCalledWith(['v1'], loadedAt);
     now += 1;

@@ -27,7 +27,10 @@ export interface OutageCacheOptions<Value> {
 
 export interface WatchOptions<Value> {
   changes: ChangeWatch;
-  /** How long a value is used, without a change, before the source is asked again. */
+  /**
+   * How long a value is used at most, without a change, before the source is asked again. Each is used for a random time
+   * from four fifths of it on, so that values loaded together, after a start, end apart.
+   */
   longestMs: number;
   /** The things a value depends on, by their names in the watch; null for a value outside the watch. */
   subjectsOf: (value: Value, key: string) => readonly string[] | null;
@@ -41,6 +44,8 @@ interface Entry<Value> {
   currentAt: number;
   /** Null if no watch covers it. */
   subjects: readonly string[] | null;
+  /** Its part of the watch's `longestMs`. */
+  longestMs: number;
   /** Until this time the old value is returned without another refresh, after a refresh failed. */
   graceUntil: number;
 }
@@ -81,7 +86,7 @@ export class OutageCache<Value> {
     const age = now - entry.loadedAt;
     if (watch === undefined || state === 'unknown') return age < freshMs;
     entry.currentAt = Math.max(entry.currentAt, watch.changes.heardAt);
-    return age < watch.longestMs;
+    return age < entry.longestMs;
   }
 
   #stateOf({ subjects, loadedAt }: Entry<Value>): 'changed' | 'current' | 'unknown' {
@@ -127,9 +132,11 @@ export class OutageCache<Value> {
     const startedAt = monotonicMs();
     try {
       const value = await load();
+      const { watch } = this.#options;
       this.#keep(key, {
         ...{ value, loadedAt: startedAt, currentAt: startedAt, graceUntil: 0 },
-        subjects: this.#options.watch?.subjectsOf(value, key) ?? null,
+        subjects: watch?.subjectsOf(value, key) ?? null,
+        longestMs: (watch?.longestMs ?? 0) * (1 - Math.random() / 5),
       });
       return value;
     } catch (error) {
