@@ -6,9 +6,9 @@ import { algorithm, importPrivateKey, type SigningKey } from './keys.ts';
 import { LocalAssertion } from './local-assertion.ts';
 import type { Delegation, Principal } from './principal.ts';
 
-/** Lifetime of a token in seconds. Cached tokens are reused for the first third of it. */
+/** Lifetime of a token in seconds. Cached tokens are reused for the first two thirds: verifiers allow a minute more. */
 export const tokenLifetimeS = 60;
-const reuseMs = (tokenLifetimeS * 1_000) / 3;
+const reuseMs = (tokenLifetimeS * 2_000) / 3;
 
 /** The audience of a principal assertion: any service, because it is passed on with the request. */
 export const assertionAudience = 'gatehouse';
