@@ -78,7 +78,8 @@ function overlaid(
   { sampling, thinkingOff, context1m, limitField, takesThinking }: FactsOverlay,
 ): KnownFacts {
   const context = context1m === true ? 'beta' : 'none';
-  const facts = known.offField === 'thinking' && takesThinking !== true ? withoutOff(known) : known;
+  const lacksField = takesThinking !== true && thinkingOff !== true;
+  const facts = known.offField === 'thinking' && lacksField ? withoutOff(known) : known;
   return {
     ...facts,
     ...(sampling !== undefined && { sampling: sampling ? 'all' : 'none' }),

@@ -244,9 +244,12 @@ describe('a request of messages for a model of chat completions', () => {
       ]);
       const responses = await translator('messages', 'responses')({ ...request, max_tokens: 16 }, { name });
       expect([responses.body['reasoning'], responses.ignored]).toEqual([undefined, ['thinking']]);
-      // The operator says that it can be.
+      // The operator's proxy passes the field on.
       const set = await toChat(request, { name, thinkingOff: true });
-      expect([set.body['thinking'], set.body['reasoning_effort']]).toEqual([undefined, 'none']);
+      expect([set.body['thinking'], set.body['reasoning_effort'], set.ignored]).toEqual([
+        ...[{ type: 'disabled' }, undefined],
+        [],
+      ]);
     },
   );
 
