@@ -27,23 +27,34 @@ function isWithSdks(seed: number, number: number): boolean {
   return number === 0 || (full && (seed <= 2 || chosen !== undefined));
 }
 
-function conversationsOf(seed: number): Conversation[] {
-  return walksOf(seed)
-    .flatMap((walk, number) =>
-      [...rawKinds, ...(isWithSdks(seed, number) ? sdkKinds : [])].flatMap((client) =>
-        [false, true].map((stream) => ({ seed, number, walk, client, stream })),
-      ),
-    )
-    .concat(strangeConversations(seed))
-    .filter(({ number }) => chosenWalk === undefined || number === chosenWalk);
+/** Those by `fetch` and those by SDKs apart: the simulator remembers the requests of either, but not of both. */
+function partsOf(seed: number): { seed: number; clients: string; conversations: Conversation[] }[] {
+  const raw = walksOf(seed).flatMap((walk, number) => byClients(rawKinds, { seed, number, walk }));
+  const sdks = walksOf(seed)
+    .map((walk, number) => ({ seed, number, walk }))
+    .filter(({ number }) => isWithSdks(seed, number))
+    .flatMap((each) => byClients(sdkKinds, each));
+  return [
+    { seed, clients: 'fetch', conversations: [...raw, ...strangeConversations(seed)].filter(isChosen) },
+    { seed, clients: 'SDKs', conversations: sdks.filter(isChosen) },
+  ].filter(({ conversations }) => conversations.length > 0);
+}
+
+function isChosen({ number }: Conversation): boolean {
+  return chosenWalk === undefined || number === chosenWalk;
+}
+
+function byClients(
+  clients: readonly Conversation['client'][],
+  played: Pick<Conversation, 'seed' | 'number' | 'walk'>,
+): Conversation[] {
+  return clients.flatMap((client) => [false, true].map((stream) => ({ ...played, client, stream })));
 }
 
 /** Histories that are strange, by clients without an SDK. */
 function strangeConversations(seed: number): Conversation[] {
   return walksOf(seed).flatMap((walk, index) =>
-    rawKinds.flatMap((client) =>
-      [false, true].map((stream) => ({ seed, number: firstStrange + index, walk, client, stream })),
-    ),
+    byClients(rawKinds, { seed, number: firstStrange + index, walk }),
   );
 }
 
@@ -59,25 +70,25 @@ it('moves between all ordered pairs of APIs', () => {
   for (const seed of seeds) expect(pairsIn(walksOf(seed)).size).toBe(apis.length * (apis.length - 1));
 });
 
-describe.each(seeds)('conversations by the seed %i', (seed) => {
-  let stage: Stage;
-  beforeAll(async () => {
-    const { gateway, simulator } = theatre;
-    simulator.reset();
-    stage = { url: gateway.url, key: (await gateway.makeTenant()).userKey, simulator };
-  });
-
-  it.each(conversationsOf(seed).map((each) => ({ ...each, name: nameOf(each) })))(
-    '$name',
-    async (conversation) => {
-      expect(await play(stage, conversation)).toBeNull();
-    },
-  );
-
-  it('cost what the provider charges, by model and to the last digit', async () => {
-    const charged = chargedByProvider(theatre.simulator.requests);
-    await eventually(async () => {
-      expect(await chargedByGateway(theatre.gateway, stage.key)).toEqual(charged);
+describe.each(seeds.flatMap(partsOf))(
+  'conversations by the seed $seed with $clients',
+  ({ conversations }) => {
+    let stage: Stage;
+    beforeAll(async () => {
+      const { gateway, simulator } = theatre;
+      simulator.reset();
+      stage = { url: gateway.url, key: (await gateway.makeTenant()).userKey, simulator };
     });
-  });
-});
+
+    it.each(conversations.map((each) => ({ ...each, name: nameOf(each) })))('$name', async (conversation) => {
+      expect(await play(stage, conversation)).toBeNull();
+    });
+
+    it('cost what the provider charges, by model and to the last digit', async () => {
+      const charged = chargedByProvider(theatre.simulator.requests);
+      await eventually(async () => {
+        expect(await chargedByGateway(theatre.gateway, stage.key)).toEqual(charged);
+      });
+    });
+  },
+);
