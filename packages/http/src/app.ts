@@ -66,8 +66,8 @@ export type RawHandler = (
 export type RawCall<Query = unknown> = RequestContext &
   Pick<Call<unknown, Query>, 'dialect' | 'route' | 'params' | 'principal' | 'assertion' | 'query'>;
 
-/** A call with a query still to be read. */
-type CheckedCall = Omit<RawCall, 'query'>;
+/** A call whose query may still have to be read. */
+type CheckedCall = RawCall;
 
 export interface AppOptions {
   service: ServiceName;
@@ -172,7 +172,10 @@ class RouteServer {
         exchange === undefined
           ? await checkPrincipal(request, route, this.#options.verifier)
           : checkExchange(exchange);
-      await this.#serve(request, response, { ...context, ...identity, dialect, route, params });
+      const { requestId, trace } = context;
+      const { principal, assertion } = identity;
+      const call = { requestId, trace, principal, assertion, dialect, route, params, query: undefined };
+      await this.#serve(request, response, call);
     } catch (error) {
       this.#fail(response, error, { ...context, dialect });
     } finally {
@@ -185,10 +188,14 @@ class RouteServer {
     }
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, call: CheckedCall): Promise<void> {
+  #serve(request: IncomingMessage, response: ServerResponse, call: CheckedCall): Promise<void> {
     const rawHandler = this.#raw[call.route.id];
-    if (rawHandler !== undefined)
-      return rawHandler(request, response, { ...call, query: readQuery(request, call.route) });
+    if (rawHandler === undefined) return this.#handle(request, response, call);
+    call.query = readQuery(request, call.route);
+    return rawHandler(request, response, call);
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse, call: CheckedCall): Promise<void> {
     const bytes = await this.#readJson(request, response, call);
     const answer = (): Promise<Answered> => this.#answered(request, bytes, call);
     const { status, ...written } = await (isRead(call.route) ? this.#read(response, call, answer) : answer());
