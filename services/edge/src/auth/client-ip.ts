@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import proxyaddr from 'proxy-addr';
 
 /** Whether an address belongs to a proxy in front of the edge. */
@@ -11,6 +11,19 @@ export type IsTrustedProxy = (address: string, hop: number) => boolean;
  * theirs and are not reached. Null when the entry is not an address.
  */
 export function clientIp(request: IncomingMessage, isTrusted: IsTrustedProxy): string | null {
+  if (request.headers['x-forwarded-for'] !== undefined) return addressOf(request, isTrusted);
+  const { socket } = request;
+  const known = peers.get(socket);
+  if (known !== undefined) return known;
+  const address = addressOf(request, isTrusted);
+  peers.set(socket, address);
+  return address;
+}
+
+/** The addresses of connections whose requests have no `X-Forwarded-For`. */
+const peers = new WeakMap<Socket, string | null>();
+
+function addressOf(request: IncomingMessage, isTrusted: IsTrustedProxy): string | null {
   const peer = request.socket.remoteAddress ?? '';
   // The header counts only when a proxy sent it.
   const address = unmapped(isTrusted(peer, 0) ? proxyaddr(withoutPorts(request), isTrusted) : peer);

@@ -14,8 +14,9 @@ interface CarriedKey {
 
 /** Finds the key of a request where the clients of a dialect put it. Throws 400 for different keys. */
 export function carriedKey(dialect: DialectName, { url, valuesOf }: Carrier): CarriedKey {
-  const [authorization, another] = new Set(valuesOf('authorization'));
-  if (another !== undefined) throw conflictingKeys();
+  const sent = valuesOf('authorization') ?? [];
+  const [authorization] = sent;
+  if (sent.length > 1 && sent.some((value) => value !== authorization)) throw conflictingKeys();
   const names = keyHeadersAt(url, [dialect]);
   if (names.length === 0) return { authorization, url };
   const { keyInQuery } = clientDialects[dialect];

@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import { dialectNames } from '@gatehouse/contract/dialects';
 import { routes } from '@gatehouse/contract/routes';
+import { clientSurfaces as surfaces } from '@gatehouse/dialects/client-surfaces';
+import type { ClientSurface } from '@gatehouse/dialects/client-surface';
 import { clientDialect, dialectOfUnknown, hidesMethods } from './client-dialect.ts';
 
+const clientSurfaces: Record<string, ClientSurface> = surfaces;
 const anthropic = { 'anthropic-version': '2023-06-01' };
 const google = { 'x-goog-api-client': 'google-genai-sdk/3.3.0' };
 
@@ -33,6 +37,23 @@ describe('the dialect of a request', () => {
     ['DELETE', '/v1/models/agent:m', {}, 'chat'],
   ])('%s %s %j is %s', (method, url, headers, dialect) => {
     expect(clientDialect({ method, url, headers })).toBe(dialect);
+  });
+
+  it('is decided by the path alone at routes of completions without parameters', () => {
+    const literal = routes.filter(({ passThrough, path }) => passThrough && !path.includes('{'));
+    expect(literal.length).toBeGreaterThan(3);
+    const signs = { ...anthropic, ...google, 'x-goog-api-key': 'k', 'x-api-key': 'k' };
+    for (const { path, dialects = ['chat'] } of literal)
+      for (const method of ['POST', 'GET', 'OPTIONS'])
+        for (const query of ['', '?key=k', '?'])
+          for (const headers of [{}, signs]) {
+            const seen = { method, url: path + query, path, headers };
+            const recognised = dialectNames.filter((name) => clientSurfaces[name]?.recognises?.(seen));
+            expect([recognised.at(-1) ?? 'chat', dialects]).toEqual([
+              clientDialect(seen),
+              [clientDialect(seen)],
+            ]);
+          }
   });
 
   it('is the one that the route table has', () => {

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse, RequestListener } from 'node:http';
 import { relayId } from '@gatehouse/contract/console';
 import type { DialectName } from '@gatehouse/contract/dialects';
-import { RouteMatcher } from '@gatehouse/contract/match';
-import { type Route, routes } from '@gatehouse/contract/routes';
+import { RouteMatcher, type Match } from '@gatehouse/contract/match';
+import type { Route } from '@gatehouse/contract/routes';
 import { isSignatureHeader } from '@gatehouse/contract/signature-headers';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
 import { checkAccess } from '@gatehouse/http/principal-check';
@@ -31,7 +31,7 @@ import {
 } from '../dialects/client-dialect.ts';
 import { BrowserRelay } from '../relay/browser-relay.ts';
 import {
-  matchRoute,
+  matchedRoute,
   pathOf,
   queryOf,
   targetOf,
@@ -79,13 +79,22 @@ export class Gateway {
     this.#draining = true;
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** The route of a request, by method and path. */
+  match({ method = '', url = '' }: IncomingMessage): Match {
+    return this.#matcher.match(method, pathOf(url));
+  }
+
+  async handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    match = this.match(request),
+  ): Promise<void> {
     const entry = this.#options.accessLog.open(request, response);
     this.#options.untrustedProxies.check(request);
     const clientRequest = clientRequestOf(request);
     entry.dialect = clientDialect(clientRequest);
     try {
-      await this.#serve(request, response, entry);
+      await this.#serve(request, response, { entry, match });
     } catch (error) {
       const known = inDialect(toAppError(error), entry, clientRequest);
       if (known.code === 'internal')
@@ -94,7 +103,11 @@ export class Gateway {
     }
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, entry: AccessEntry): Promise<void> {
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { entry, match }: { entry: AccessEntry; match: Match },
+  ): Promise<void> {
     const { cors, forwarder } = this.#options;
     refuseUpgrade(request);
     const preflight = cors === null ? null : findPreflight(request, cors, this.#matcher);
@@ -103,7 +116,7 @@ export class Gateway {
       answerPreflight(response, preflight, entry);
       return;
     }
-    const target = this.#route(request, entry);
+    const target = this.#route(request, entry, match);
     const { route, params, headers } = target;
     if (cors !== null && !entry.relayed && isOpenToBrowsers(route))
       response.setHeaders(new Headers(cors.responseHeaders(request.headers.origin)));
@@ -156,13 +169,13 @@ export class Gateway {
   }
 
   /** Finds what a request asks for, itself or through the relay. */
-  #route(request: IncomingMessage, entry: AccessEntry): RequestTarget {
+  #route(request: IncomingMessage, entry: AccessEntry, match: Match): RequestTarget {
     const { method = '', url = '' } = request;
-    const match = matchRoute(this.#matcher, method, pathOf(url));
-    entry.route = match.route;
-    if (match.route.id !== relayId) return targetOf(request, match);
+    const matched = matchedRoute(match, method);
+    entry.route = matched.route;
+    if (matched.route.id !== relayId) return targetOf(request, matched);
     entry.relayed = true;
-    const rest = match.params['target'] ?? '';
+    const rest = matched.params['target'] ?? '';
     // The relay passes on no header with a sign of a dialect.
     entry.dialect = clientDialect({ method, url: `/${rest}${queryOf(url)}`, headers: {} });
     const target = this.#relay.targetOf(request, rest);
@@ -262,12 +275,12 @@ export function createEdgeApp(gateway: Gateway): RequestListener {
   const app = express();
   app.disable('x-powered-by').disable('etag');
   app.use((request, response) => gateway.handle(request, response));
-  const direct = new RouteMatcher(routes.filter((route) => route.passThrough));
   return (request, response) => {
-    const { method = '', url = '' } = request;
-    const isDirect = direct.match(method, pathOf(url)).kind === 'route';
+    const { url = '' } = request;
+    const match = gateway.match(request);
+    const isDirect = match.kind === 'route' && match.route.passThrough;
     // Express answers some targets other than paths (`http://[`) itself, without our error shape.
-    if (isDirect || !url.startsWith('/')) void gateway.handle(request, response);
+    if (isDirect || !url.startsWith('/')) void gateway.handle(request, response, match);
     else app(request, response);
   };
 }

@@ -29,6 +29,8 @@ export interface AnswerSource {
   abort(reason: Error): void;
   /** The client has the whole answer. */
   finish?(): void;
+  /** The client's response is closed. */
+  leave?(): void;
 }
 
 export interface AnswerOptions {
@@ -70,6 +72,7 @@ export class ProxiedResponse {
     response.on('close', () => {
       if (response.writableFinished) this.#source?.finish?.();
       else this.#source?.abort(clientLeft());
+      this.#source?.leave?.();
       settle(null);
     });
     response.on('drain', () => this.#source?.resume());
@@ -95,8 +98,8 @@ export class ProxiedResponse {
       // All at once: headers set one by one before cost each of these twice what it takes.
       const gatewayHeaders = doorHeaders(requestId, dialect);
       // The headers written here replace the one set by CORS.
-      const vary = [response.getHeader('vary'), headers['vary']].filter((value) => value !== undefined);
-      if (vary.length > 1) gatewayHeaders['vary'] = vary.join(', ');
+      const varies = headers['vary'] === undefined ? undefined : response.getHeader('vary');
+      if (varies !== undefined) gatewayHeaders['vary'] = [varies, headers['vary']].join(', ');
       const { 'cache-control': caching } = headers;
       if (caching !== undefined) gatewayHeaders['cache-control'] = String(caching);
       response.writeHead(status, responseHeaders(headers, gatewayHeaders));

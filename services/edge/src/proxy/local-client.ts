@@ -22,9 +22,9 @@ export class LocalClient implements ServiceSender<LocalAttempt> {
   readonly #open = new OpenList<LocalExchange>();
 
   send({ forwarded, handler }: LocalAttempt, answer: ProxiedResponse): void {
-    const { request, response: client, url, headers } = forwarded;
+    const { request, url, headers } = forwarded;
     const exchange = new LocalExchange(forwarded, answer);
-    client.once('close', this.#open.add(exchange));
+    exchange.leave = this.#open.add(exchange);
     // `headers` leaves it out, because it is of one connection.
     const { 'transfer-encoding': encoding } = request.headers;
     request.headers = headerObject(headers);
@@ -46,6 +46,8 @@ class LocalExchange implements AnswerSource {
   readonly #forwarded: ForwardedRequest;
   readonly #answer: ProxiedResponse;
   readonly #response: LocalResponse;
+  /** Removes it from the list of open ones. */
+  leave: () => void = () => undefined;
 
   constructor(forwarded: ForwardedRequest, answer: ProxiedResponse) {
     this.#forwarded = forwarded;

@@ -2,7 +2,7 @@ import type { IncomingMessage, IncomingHttpHeaders } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { pagesFolder } from '@gatehouse/contract/pages';
-import { matchRoute, queryOf, unknownPath, valuesIn, type RequestTarget } from '../shared/target.ts';
+import { matchedRoute, queryOf, unknownPath, valuesIn, type RequestTarget } from '../shared/target.ts';
 import { checkRelayPath, relayForbidden } from './relay-path.ts';
 
 /** The console and the pages are no part of the API. */
@@ -25,7 +25,7 @@ export class BrowserRelay {
     const path = `/${rest}`;
     checkRelayPath(method, path);
     if (path === '/' || closedAreas.some((area) => isAtOrUnder(path, area))) throw unknownPath();
-    const { route, params } = matchRoute(this.#matcher, method, path);
+    const { route, params } = matchedRoute(this.#matcher.match(method, path), method);
     // Checked again by the matched route, whatever the path looked like.
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
     const relayed = relayedHeaders(headers);

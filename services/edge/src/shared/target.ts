@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Match, RouteMatcher } from '@gatehouse/contract/match';
+import type { Match } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 import type { AppError } from '@gatehouse/kit/errors';
@@ -36,7 +36,10 @@ export function targetOf(
  * headers, drops the later values of others, like `Authorization`, and splits all headers for the distinct ones.
  */
 export function valuesIn(rawHeaders: readonly string[], header: string): string[] {
-  return rawHeaders.filter((_value, index) => index % 2 === 1 && isNamed(rawHeaders[index - 1], header));
+  const values: string[] = [];
+  for (let at = 1; at < rawHeaders.length; at += 2)
+    if (isNamed(rawHeaders[at - 1], header)) values.push(rawHeaders[at] ?? '');
+  return values;
 }
 
 function isNamed(name: string | undefined, header: string): boolean {
@@ -44,8 +47,7 @@ function isNamed(name: string | undefined, header: string): boolean {
 }
 
 /** Throws a 404 or 405 if the route table has no matching route. */
-export function matchRoute(matcher: RouteMatcher, method: string, path: string): Match & { kind: 'route' } {
-  const match = matcher.match(method, path);
+export function matchedRoute(match: Match, method: string): Match & { kind: 'route' } {
   if (match.kind !== 'route') throw noRoute(match, method);
   return match;
 }
@@ -57,7 +59,8 @@ export function unknownPath(): AppError {
 
 /** The path of a URL, without its query. */
 export function pathOf(url: string): string {
-  return url.split('?', 1)[0] ?? '';
+  const end = url.indexOf('?');
+  return end < 0 ? url : url.slice(0, end);
 }
 
 /** Query of a URL with its question mark; empty without one. */
