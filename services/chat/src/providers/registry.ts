@@ -254,6 +254,7 @@ export class ProviderRegistry {
 
   /** The deployments of a model in the order in which a session goes to them. */
   deploymentOrder(model: Model, affinity: string | null): readonly Model[] {
+    if (model.others.length === 0) return [model];
     const members = deploymentsOf(model).map((deployment) => ({
       ...{ deployment, name: deploymentName(deployment), weight: deployment.weight },
     }));

@@ -49,11 +49,13 @@ export function findTarget(dependencies: TargetDependencies, query: TargetQuery)
   const { api, request, actor, settings } = query;
   const payer = { keys: settings.ownKeys, userId: actor.userId };
   const target = targetIn(api, forOnePayer(anyPayersTarget(dependencies, query), payer), request);
-  refuseOtherModels(dependencies.catalogue, request.otherModels(target.defaults), {
-    allowed: settings.allowedModels,
-    // No translation names other models.
-    deployments: target.chain.filter((model) => model.api === api),
-  });
+  const { allowedModels: allowed } = settings;
+  if (allowed !== null)
+    refuseOtherModels(dependencies.catalogue, request.otherModels(target.defaults), {
+      allowed,
+      // No translation names other models.
+      deployments: target.chain.filter((model) => model.api === api),
+    });
   return withoutLong(request.model) === request.model ? target : { ...target, asksLong: true };
 }
 
