@@ -15,7 +15,7 @@ export interface Actor extends RequestContext {
 /** An actor with a proof of its identity for services. It therefore sees its user's agents and memory. */
 export interface ProvenActor extends Actor {
   /** Callers with the same see the same agents. */
-  sees: string;
+  readonly sees: string;
   /** Proves it to a service. */
   proofFor: (service: 'agent' | 'memory') => Promise<Assertion>;
 }
@@ -28,8 +28,13 @@ export function requestActor({
   trace,
 }: RequestContext & { principal: TenantPrincipal; assertion: Assertion }): ProvenActor {
   const { tenantId, keyId: apiKeyId, userId } = principal;
-  const sees = visibilityKey(principal);
-  return { requestId, trace, tenantId, apiKeyId, userId, sees, proofFor: () => Promise.resolve(assertion) };
+  return {
+    ...{ requestId, trace, tenantId, apiKeyId, userId },
+    get sees() {
+      return visibilityKey(principal);
+    },
+    proofFor: () => Promise.resolve(assertion),
+  };
 }
 
 /** The actor of a call delegated by another service: for its one agent, also if private. */

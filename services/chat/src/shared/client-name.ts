@@ -1,3 +1,5 @@
+import { RecentMap } from '@gatehouse/kit/recent-map';
+
 /**
  * Programs in reports of runs, with the products in their `User-Agent` (RFC 9110 §10.1.5). Programs stand before the
  * frameworks they are made with, and these before SDKs, because a value may name all three. A product matches as a
@@ -29,9 +31,17 @@ export type ClientName = keyof typeof products | 'other';
 const named = Object.entries(products) as [ClientName, readonly string[]][];
 export const clientNames: readonly ClientName[] = [...named.map(([name]) => name), 'other'];
 
+const recent = new RecentMap<{ name: ClientName }>(256);
+
 /** The program named in the value of `User-Agent`. Any client can claim to be another: for reports, not for rights. */
 export function clientNamed(userAgent: string | undefined): ClientName {
-  const programs = productsOf(userAgent ?? '');
+  if (userAgent === undefined) return 'other';
+  const value = userAgent.slice(0, 512);
+  return recent.getOrMake(value, () => ({ name: nameIn(value) })).name;
+}
+
+function nameIn(userAgent: string): ClientName {
+  const programs = productsOf(userAgent);
   const isNamed = (product: string): boolean =>
     product.endsWith('*')
       ? programs.some((one) => one.startsWith(product.slice(0, -1)))
@@ -42,7 +52,6 @@ export function clientNamed(userAgent: string | undefined): ClientName {
 /** The products of a value in lower case, without versions and comments. */
 function productsOf(userAgent: string): string[] {
   return userAgent
-    .slice(0, 512)
     .toLowerCase()
     .replace(/\([^()]*\)/g, ' ')
     .split(/\s+/)
