@@ -6,12 +6,12 @@ import { sessionNamed } from '@gatehouse/dialects/request-fields';
 
 /** A client's headers for providers of its dialect's API. */
 export function passedHeaders({ headers }: IncomingMessage, { name }: Dialect): Record<string, string> {
-  return Object.fromEntries(
-    clientDialects[name].passedHeaders.flatMap((header) => {
-      const value = headers[header];
-      return typeof value === 'string' ? [[header, value]] : [];
-    }),
-  );
+  const passed: Record<string, string> = {};
+  for (const header of clientDialects[name].passedHeaders) {
+    const value = headers[header];
+    if (typeof value === 'string') passed[header] = value;
+  }
+  return passed;
 }
 
 /** Model ids come from the operator's file and may hold characters not allowed in a header. */

@@ -1,6 +1,7 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { AppError } from '@gatehouse/kit/errors';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
+import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Dialect } from '@gatehouse/dialects/dialect';
@@ -17,8 +18,8 @@ export interface HttpSinkOptions {
   tenantId: string;
   runId: string;
   traceId: string;
-  /** Sent with every answer: the id of the request, and the headers about limits. */
-  headers: Record<string, string>;
+  /** Sent with every answer. */
+  limitHeaders: Readonly<Record<string, string>>;
   /** Whether the connection was closed because the service stops. */
   wasCut: () => boolean;
   answers: AnswerBudget;
@@ -43,8 +44,9 @@ export class HttpSink implements AnswerSink, AnswerClient {
   constructor(options: HttpSinkOptions) {
     this.#options = options;
     const { response, dialect, asArray, streams, silenceMs = keepAliveMs } = options;
-    const headers = this.#runHeaders();
-    this.#stream = streams ? new ClientStream(response, { dialect, headers, silenceMs, asArray }) : null;
+    this.#stream = streams
+      ? new ClientStream(response, { dialect, headers: this.#headers(true), silenceMs, asArray })
+      : null;
     const leave = (): void => {
       this.#room?.close();
       const wasCut = this.#options.wasCut();
@@ -84,11 +86,10 @@ export class HttpSink implements AnswerSink, AnswerClient {
 
   sendObject({ model, bytes }: ObjectAnswer): void {
     const { response } = this.#options;
-    response.writeHead(200, {
-      ...this.#answerHeaders(model),
-      'content-type': 'application/json',
-      'content-length': bytes.length,
-    });
+    const headers: OutgoingHttpHeaders = this.#answerHeaders(model);
+    headers['content-type'] = 'application/json';
+    headers['content-length'] = bytes.length;
+    response.writeHead(200, headers);
     this.#room?.waitForClient(true);
     response.end(bytes);
   }
@@ -104,12 +105,12 @@ export class HttpSink implements AnswerSink, AnswerClient {
   }
 
   fail(error: AppError, { cause, hasRun }: TurnFailure): void {
-    const { requestId, runId, headers, log } = this.#options;
+    const { requestId, runId, log } = this.#options;
     if (this.#stream?.headSent === true) {
       logFailure(log, { request_id: requestId, run_id: runId }, cause);
       this.#stream.fail(error, requestId);
     } else if (!this.#gone.signal.aborted) {
-      throw withHeaders(error, hasRun ? this.#runHeaders() : headers);
+      throw withHeaders(error, this.#headers(hasRun));
     }
   }
 
@@ -129,21 +130,21 @@ export class HttpSink implements AnswerSink, AnswerClient {
   }
 
   #answerHeaders(model: Model): Record<string, string> {
-    return {
-      ...this.#runHeaders(),
-      'x-gateway-provider': model.provider.name,
-      'x-gateway-model': headerText(model.id),
-      ...(this.#ignored.length > 0 && { 'x-gateway-ignored': headerText(this.#ignored.join(', ')) }),
-    };
+    const headers = this.#headers(true);
+    headers['x-gateway-provider'] = model.provider.name;
+    headers['x-gateway-model'] = headerText(model.id);
+    if (this.#ignored.length > 0) headers['x-gateway-ignored'] = headerText(this.#ignored.join(', '));
+    return headers;
   }
 
-  #runHeaders(): Record<string, string> {
-    const { headers, runId, traceId } = this.#options;
-    return {
-      ...headers,
-      'x-run-id': runId,
-      'x-trace-id': traceId,
-    };
+  #headers(hasRun: boolean): Record<string, string> {
+    const { limitHeaders, requestId, runId, traceId } = this.#options;
+    const headers: Record<string, string> = { ...limitHeaders };
+    headers[requestIdHeader] = requestId;
+    if (!hasRun) return headers;
+    headers['x-run-id'] = runId;
+    headers['x-trace-id'] = traceId;
+    return headers;
   }
 }
 

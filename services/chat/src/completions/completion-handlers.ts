@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
-import { requestIdHeader } from '@gatehouse/http/request-context';
 import { wasCutByStop } from '@gatehouse/http/server';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { HttpSink } from './client-sink-handlers.ts';
@@ -103,7 +102,7 @@ async function complete(
       tenantId,
       runId,
       traceId,
-      headers: { ...limitHeaders, [requestIdHeader]: requestId },
+      limitHeaders,
       wasCut: () => wasCutByStop(response),
       answers,
       log,
