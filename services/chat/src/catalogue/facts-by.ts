@@ -34,9 +34,13 @@ export function overlayOf(model: SetFacts): { name: string } & FactsOverlay {
   };
 }
 
-/** The facts of a model of the catalogue. */
+const composed = new WeakMap<SetFacts, KnownFacts>();
+
+/** The facts of a model of the catalogue, which never changes. */
 export function factsBy(model: SetFacts): KnownFacts {
-  return factsOf(overlayOf(model));
+  let facts = composed.get(model);
+  if (facts === undefined) composed.set(model, (facts = factsOf(overlayOf(model))));
+  return facts;
 }
 
 /** The name that the rules for a model go by. */

@@ -73,6 +73,8 @@ export interface CallPrice {
   regions: RegionFactors;
 }
 
+const tokenClasses = [...inputClasses, ...outputClasses];
+
 /** The cost at any price of a call without tokens and without calls of tools. */
 const free: Cost = { costPico: 0n, source: null, version: null };
 
@@ -82,7 +84,7 @@ export function costBy(price: CallPrice | null, usage: Usage): Cost | null {
   const factor = price === null ? null : factorOf(price.regions, usage);
   if (price === null || factor === null) return null;
   const tokenCost = costAt(price.list, usage, factor);
-  const toolsCost = toolCost(price.tools, usage.toolCalls ?? {});
+  const toolsCost = usage.toolCalls === undefined ? 0n : toolCost(price.tools, usage.toolCalls);
   if (tokenCost === null || toolsCost === null) return null;
   return { costPico: capped(tokenCost + toolsCost), source: price.source, version: price.version };
 }
@@ -92,8 +94,9 @@ function factorOf(regions: RegionFactors, { region }: Usage): bigint | null {
   return Object.hasOwn(regions, region) ? (regions[region] ?? null) : null;
 }
 
-export function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): boolean {
-  return inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
+export function isFree({ inputTokens, outputTokens, toolCalls }: Usage): boolean {
+  if (inputTokens + outputTokens !== 0) return false;
+  return toolCalls === undefined || Object.keys(toolCalls).length === 0;
 }
 
 /**
@@ -113,7 +116,7 @@ export function chargeAt(lists: readonly PriceList[], tools: ToolPrices, usage: 
 }
 
 function highestRate(rates: Rates): bigint {
-  return highest([...inputClasses, ...outputClasses].map((name) => rates[name]));
+  return highest(tokenClasses.map((name) => rates[name]));
 }
 
 /** The cost of calls of the provider's tools; null where one has no price. */
@@ -224,7 +227,7 @@ export function costAt(list: PriceList, usage: Usage, factor = wholeFactor): big
 function tokensAt(rates: Rates, usage: Usage): bigint | null {
   const parts = partsOf(usage);
   let sum = 0n;
-  for (const name of [...inputClasses, ...outputClasses]) {
+  for (const name of tokenClasses) {
     const tokens = toTokens(parts[name]);
     if (tokens === 0) continue;
     const rate = rates[name];
@@ -246,7 +249,7 @@ export function mostCostAt(list: PriceList, most: CostBounds): bigint | null {
 }
 
 function mostAt(rates: Rates, most: CostBounds): bigint | null {
-  const known = [...inputClasses, ...outputClasses].some((name) => rates[name] !== undefined);
+  const known = tokenClasses.some((name) => rates[name] !== undefined);
   if (!known && most.input + most.output > 0) return null;
   const needed = new Set<TokenClass>(most.classes);
   const rateOf = (classes: readonly TokenClass[], text: TokenClass): bigint =>

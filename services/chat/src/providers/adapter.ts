@@ -25,8 +25,8 @@ export interface ProviderCall {
   copied?: ((bytes: number) => void) | undefined;
   /** In place of those of the provider. */
   credentials?: Credentials | undefined;
-  /** The secrets of its proof. The adapter sets them once it is sent. */
-  secrets?: readonly string[] | undefined;
+  /** The headers with the key. The adapter sets them once it is sent. */
+  proof?: Readonly<Record<string, string>> | undefined;
   /** The time of `monotonicMs` at which it was sent. The adapter sets it. */
   sentAt?: number;
   trace: TraceContext;

@@ -89,8 +89,9 @@ export class Breaker {
 
   #openCircuitOf({ operation, tenantId }: Call): Circuit | null {
     const findings = this.#operations.get(operation);
-    const circuits = [findings?.shared, findings?.findingOf(tenantId)];
-    return circuits.find((circuit) => circuit?.isOpen === true) ?? null;
+    if (findings?.shared?.isOpen === true) return findings.shared;
+    const circuit = findings?.findingOf(tenantId) ?? null;
+    return circuit?.isOpen === true ? circuit : null;
   }
 
   #countShared(findings: Findings<Circuit>, hasFailed: boolean): void {

@@ -13,6 +13,7 @@ import { isUnknownName } from './missing-deployments.ts';
 import { methodScope, saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { FittedCall } from './provider-kind.ts';
+import { secretsIn } from './repeated-secrets.ts';
 import { Refusals } from './refusals.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
@@ -147,7 +148,7 @@ async function attempt(
     return answer === null ? new ProviderFailure('invalid', name) : { model, bytes: answer };
   } catch (error) {
     if (error instanceof AppError) return null;
-    if (error instanceof ProviderFailure) return request.failed(error).without(sent.call?.secrets ?? []);
+    if (error instanceof ProviderFailure) return request.failed(error).without(secretsIn(sent.call?.proof));
     throw error;
   }
 }

@@ -123,7 +123,7 @@ export class HttpAdapter {
         try {
           return await this.#complete(part);
         } finally {
-          call.secrets = part.secrets;
+          call.proof = part.proof;
         }
       },
     );
@@ -249,7 +249,7 @@ export class HttpAdapter {
     proof: Record<string, string>,
     handler: ResponseHandler,
   ): void {
-    sent.secrets = secretsIn(proof);
+    sent.proof = proof;
     sent.sentAt = monotonicMs();
     const headers: Record<string, string> = {
       'content-type': 'application/json',

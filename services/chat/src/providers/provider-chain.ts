@@ -27,13 +27,13 @@ import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { OpenCall, type AttemptRecord, type Calling } from './open-call.ts';
 import { isUnknownName } from './missing-deployments.ts';
 import { OwnSummaries } from './missing-methods.ts';
-import { accountOf, originBy, vendorOf } from './signature-origins.ts';
+import { accountOf, originBy, vendorOf, type SignatureOrigins } from './signature-origins.ts';
 import { CallBetas } from './model-betas.ts';
 import { ProviderFailure, sooner } from './provider-failure.ts';
+import { secretsIn } from './repeated-secrets.ts';
 import { Refusals, type RefusalsOptions } from './refusals.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
-import type { SignatureOrigins } from './signature-origins.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-handler.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
@@ -157,15 +157,16 @@ export class ProviderChain {
 
   #translationFor(model: Model, rotation: KeyRotation | null): Translation | null {
     const { api, request, providers, tenantId, record } = this.#options;
-    if (request.operation !== 'chat') return null;
-    const [{ sealSummary }, macs] = [request, providers.signatureMacs(tenantId)];
-    const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
-    const { reasoningFill, countUnreadable: count, translates, names, isOfVendor } = this.#refusals;
-    const translatesOwn = translates || this.#summaries.has(model);
-    const reasoning = { reasoningFill, unreadable: { vendor: vendorOf(model), count } };
-    const betas = this.#betas.of(model, true, names);
-    const options = { macs, sealSummary, translatesOwn, isOfVendor, account, record, ...reasoning, betas };
-    return translationFor(api, model, options);
+    const translatesOwn = this.#refusals.translates || this.#summaries.has(model);
+    if (request.operation !== 'chat' || (model.api === api && !translatesOwn)) return null;
+    const { reasoningFill, countUnreadable: count, names, isOfVendor } = this.#refusals;
+    return translationFor(api, model, {
+      macs: providers.signatureMacs(tenantId),
+      account: () => accountOf(model, rotation?.key?.id ?? null),
+      ...{ sealSummary: request.sealSummary, translatesOwn, isOfVendor, record, reasoningFill },
+      unreadable: { vendor: vendorOf(model), count },
+      betas: this.#betas.of(model, true, names),
+    });
   }
 
   #isNative(model: Model): boolean {
@@ -174,22 +175,22 @@ export class ProviderChain {
 
   /** The operation of a model's call. */
   #operationAt(model: Model): ProviderCall['operation'] {
-    const { request } = this.#options;
-    const isNative = this.#isNative(model);
-    return request.compaction === 'path' && isNative ? 'compact' : request.operation;
+    const { compaction, operation } = this.#options.request;
+    return compaction === 'path' && this.#isNative(model) ? 'compact' : operation;
   }
 
   /** Skips the model at `index` if its breaker is open and a later model's is closed. */
   #isWorthACall(index: number): boolean {
     const { target, tenantId, providers } = this.#options;
-    const [first = target.chain[0], ...later] = target.chain.slice(index);
     const callOf = (model: Model) => ({ operation: this.#operationAt(model), tenantId });
-    if (providers.get(first).breaker.admits(callOf(first))) return true;
-    return later.every((model) => providers.get(model).breaker.isOpenFor(callOf(model)));
+    const model = target.chain[index] ?? target.chain[0];
+    if (providers.get(model).breaker.admits(callOf(model))) return true;
+    const later = target.chain.slice(index + 1);
+    return later.every((other) => providers.get(other).breaker.isOpenFor(callOf(other)));
   }
 
   async #attempt(model: Model): Promise<Answer | ProviderFailure | AppError> {
-    const { api, request, target, record, receiver, tenantId, providers } = this.#options;
+    const { api, request, target, record, receiver, tenantId, providers, maxTokens } = this.#options;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     this.#refusals.begin(model);
@@ -204,11 +205,10 @@ export class ProviderChain {
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
-    const { leftOut } = this.#options;
     const without = [...lost, ...this.#refusals.ignored, ...unpriced, ...this.#betas.ignored(model)];
-    receiver.ignored?.([...new Set([...leftOut, ...prepared.ignored, ...without])]);
-    const bodyBytes = prepared.body.length;
-    const trace = await record.startAttempt(model, { bodyBytes, maxTokens: this.#options.maxTokens });
+    const ignored = [...this.#options.leftOut, ...prepared.ignored, ...without];
+    receiver.ignored?.(ignored.length > 1 ? [...new Set(ignored)] : ignored);
+    const trace = await record.startAttempt(model, { bodyBytes: prepared.body.length, maxTokens });
     if (this.#isAborted()) {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
       return ProviderFailure.aborted(model.provider.name, receiver.signal);
@@ -392,7 +392,7 @@ export class ProviderChain {
     const call = { operation: calling.operation, tenantId, choices: request.choices };
     const { breaker, calls } = providers.get(model);
     return new OpenCall(call, {
-      ...{ breaker, calls, record, secrets: () => calling.sent?.secrets ?? [] },
+      ...{ breaker, calls, record, secrets: () => secretsIn(calling.sent?.proof) },
       namedBy: model.pattern === null ? 'catalogue' : 'client',
       hasOwnKey: target.ownKeys?.has(model) === true,
     });

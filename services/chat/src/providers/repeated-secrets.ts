@@ -7,7 +7,7 @@ const shortestSecret = 8;
 const mark = '[key]';
 
 /** The secrets in the headers of a call's proof: their values, without the name of a scheme. */
-export function secretsIn(proof: Readonly<Record<string, string>>): string[] {
+export function secretsIn(proof: Readonly<Record<string, string>> = {}): string[] {
   return Object.entries(proof)
     .filter(([name]) => secretHeaders.includes(name.toLowerCase()))
     .map(([, value]) => value.replace(/^Bearer +/i, ''))

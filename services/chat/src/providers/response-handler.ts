@@ -7,7 +7,7 @@ import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { keyStatus } from './key-status.ts';
 import { absenceIn } from './missing-deployments.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { bytesWithoutSecrets } from './repeated-secrets.ts';
+import { bytesWithoutSecrets, secretsIn } from './repeated-secrets.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { CallRoom, ProviderCall } from './adapter.ts';
 import type { AnswerOrigin, CallFormat, ResponseHeaders } from './provider-kind.ts';
@@ -31,7 +31,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   protected readonly provider: string;
   protected readonly format: CallFormat;
   protected controller: Dispatcher.DispatchController | null = null;
-  readonly #call: Pick<ProviderCall, 'secrets' | 'copied' | 'model'>;
+  readonly #call: Pick<ProviderCall, 'proof' | 'copied' | 'model'>;
   readonly #room: CallRoom;
   #hasRoom = true;
   #workedMs = 0;
@@ -216,7 +216,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     const { headers } = response;
     const responseBody = response.chunks.concat();
     // Before anything is cut off it, so no part of a secret is left.
-    const bytes = bytesWithoutSecrets(responseBody, this.#call.secrets ?? []);
+    const bytes = bytesWithoutSecrets(responseBody, secretsIn(this.#call.proof));
     const reportedStatus = this.format.statusOf?.(response.status, headers) ?? response.status;
     const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), reportedStatus, headers);
     const status = keyStatus(reportedStatus, body, headers);
