@@ -49,8 +49,8 @@ const stuckAfterMs = 60_000;
 const pulseMs = 1_000;
 const restartMs = 1_000;
 const longestStopMs = 1_000;
-/** A heap the client of the database and a few rows never fill. */
-const maxHeapMiB = 64;
+/** A heap the client of the database and a few rows never fill. The young part by itself would grow to 48 MiB. */
+const heap = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 };
 const file = path.join(import.meta.dirname, `heartbeat-thread${path.extname(import.meta.filename)}`);
 
 /**
@@ -103,7 +103,7 @@ export class Heartbeat<Row> {
         ...{ url, role, service, everyMs, retryMs, level: log.level, pulse: this.#pulse },
         stuckAfterMs: this.#options.stuckAfterMs ?? stuckAfterMs,
       } satisfies ThreadData,
-      resourceLimits: { maxOldGenerationSizeMb: maxHeapMiB },
+      resourceLimits: heap,
     });
     this.#thread = thread;
     thread.on('message', (message: FromThread) => this.#take(message));
