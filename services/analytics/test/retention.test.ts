@@ -59,6 +59,13 @@ describe('a sweep', () => {
     expect(await texts()).toEqual([3, 3]);
   });
 
+  it('reaches all tenants, however many', async () => {
+    const tenants = Array.from({ length: 101 }, newId);
+    for (const id of tenants) await analytics.makeOldRuns(id, 1.1);
+    expect(await retention.sweep()).toBe(true);
+    expect(analytics.settingsRead).toEqual(expect.arrayContaining(tenants));
+  });
+
   it('reads no settings of a tenant whose traces are younger than any retention', async () => {
     const other = newId();
     analytics.retentionDays.set(other, 60);

@@ -10,7 +10,8 @@ import {
   deleteDeadLetters,
   deleteTraces,
   dropExpiredPartition,
-  nextTenant,
+  nextTenants,
+  type TenantTraces,
 } from './retention-system-store.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { deadLetterDays, leastRetentionDays, traceAges } from './trace-ages.ts';
@@ -38,6 +39,8 @@ export interface RetentionOptions {
 const defaultTimes: RetentionTimes = { firstMs: minuteMs, everyMs: dayMs, retryMs: 10 * minuteMs };
 /** Measured with 122 partitions and `fsync`: 18 ms to delete a batch, 23 ms to remove its texts; 38 ms at most. */
 const defaultBatchSize = 1_000;
+/** Tenants found by one statement. Each is a look into the index of every partition: 70 ms together with 120 of them. */
+const tenantsPerPage = 100;
 /** Pause between two batches, to leave the disk to other writers. */
 const pauseMs = 20;
 
@@ -98,26 +101,38 @@ export class Retention {
    * the next sweep if its retention can't be read or applied for any other reason.
    */
   async #sweepTenants(signal?: AbortSignal): Promise<boolean> {
-    const { pool, tenants, log } = this.#options;
     let complete = true;
     for (;;) {
-      const next = await nextTenant(pool, this.#lastTenant);
-      if (next === null) {
+      const page = await nextTenants(this.#options.pool, this.#lastTenant, tenantsPerPage);
+      for (const next of page) {
+        const outcome = await this.#sweepIfOld(next, signal);
+        if (outcome === 'outage') return false;
+        if (outcome === 'failed') complete = false;
+        this.#lastTenant = next.tenantId;
+      }
+      if (page.length < tenantsPerPage) {
         this.#lastTenant = beforeFirst;
         return complete;
       }
-      const { tenantId, oldestDays } = next;
-      try {
-        // Most tenants have nothing to delete: then a sweep costs two statements, or one, for each.
-        const days = oldestDays < leastRetentionDays ? Infinity : await tenants.daysOf(tenantId);
-        if (days === null) return false;
-        if (oldestDays >= days) await this.#sweepTenant(tenantId, days, signal);
-      } catch (error) {
-        if (signal?.aborted === true) throw error;
-        log.warn({ err: error, tenant_id: tenantId }, 'failed to delete old traces of a tenant');
-        complete = false;
-      }
-      this.#lastTenant = tenantId;
+      await sleep(pauseMs, signal);
+    }
+  }
+
+  /** Most tenants have nothing to delete: then a sweep costs no statement for each, or that of their retention. */
+  async #sweepIfOld(
+    { tenantId, oldestDays }: TenantTraces,
+    signal?: AbortSignal,
+  ): Promise<'done' | 'failed' | 'outage'> {
+    const { tenants, log } = this.#options;
+    try {
+      const days = oldestDays < leastRetentionDays ? Infinity : await tenants.daysOf(tenantId);
+      if (days === null) return 'outage';
+      if (oldestDays >= days) await this.#sweepTenant(tenantId, days, signal);
+      return 'done';
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      log.warn({ err: error, tenant_id: tenantId }, 'failed to delete old traces of a tenant');
+      return 'failed';
     }
   }
 

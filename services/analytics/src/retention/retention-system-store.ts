@@ -7,17 +7,24 @@ export interface TenantTraces {
   oldestDays: number;
 }
 
-/** The next tenant with traces after this one; null after the last. */
-export async function nextTenant(pool: Pool, after: string): Promise<TenantTraces | null> {
-  const first = await pool.first<{ tenant_id: string; id: string; now: number }>({
-    name: 'find_next_tenant_of_traces',
-    text: `select tenant_id, id, extract(epoch from now())::float8 * 1000 as now from analytics.traces
-           where tenant_id > $1 order by tenant_id, id limit 1`,
-    values: [after],
+/** The next tenants with traces after this one, `limit` at most; empty after the last. */
+export async function nextTenants(pool: Pool, after: string, limit: number): Promise<TenantTraces[]> {
+  const oldestAfter = (tenantId: string): string =>
+    `(select tenant_id, id from analytics.traces where tenant_id > ${tenantId} order by tenant_id, id limit 1)`;
+  const rows = await pool.all<{ tenant_id: string; id: string; now: number }>({
+    name: 'find_next_tenants_of_traces',
+    text: `with recursive oldest as (
+             ${oldestAfter('$1')}
+             union all
+             select next.tenant_id, next.id from oldest cross join lateral ${oldestAfter('oldest.tenant_id')} as next
+           )
+           select tenant_id, id, extract(epoch from now())::float8 * 1000 as now from oldest limit $2`,
+    values: [after, limit],
   });
-  if (first === null) return null;
-  const startedAt = parseInt(first.id.replaceAll('-', '').slice(0, 12), 16);
-  return { tenantId: first.tenant_id, oldestDays: (first.now - startedAt) / dayMs };
+  return rows.map(({ tenant_id: tenantId, id, now }) => {
+    const startedAt = parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+    return { tenantId, oldestDays: (now - startedAt) / dayMs };
+  });
 }
 
 export interface Batch {
