@@ -3,9 +3,8 @@ import type { Route } from '@gatehouse/contract/routes';
 import { formData, jsonLines, urlEncoded } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
-import { smallBytes } from '@gatehouse/kit/json-bytes';
+import { openBrace, openBracket, smallBytes } from '@gatehouse/kit/json-bytes';
 import { parsedAtOnce, scanPieces, type JsonScan } from '@gatehouse/kit/json-scan';
-import { isLarger } from '@gatehouse/kit/json-size';
 import { scanCooperatively } from '@gatehouse/kit/cooperative-scan';
 import { parsedByTexts } from '@gatehouse/kit/json-long-texts';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
@@ -163,10 +162,19 @@ export async function parseBody(
 }
 
 function parsedSoon(body: Buffer, named: NamedJson): unknown {
-  // A short one can only be too deep, which is seen faster.
-  if (body.length > smallBytes || isLarger(body, { values: Infinity, depth: maxJsonDepth }))
+  // A short one can only be too deep.
+  if (body.length > smallBytes || opensMoreThan(body, maxJsonDepth))
     for (const scan of scanPieces(body)) assertWithin(scan, named);
   return parsed(textOf(body, named), named);
+}
+
+/** Whether JSON has more opening brackets than `most`, those in texts included; with fewer it can't be nested deeper. */
+function opensMoreThan(json: Buffer, most: number): boolean {
+  let left = most;
+  for (const byte of [openBracket, openBrace])
+    for (let at = json.indexOf(byte); at >= 0; at = json.indexOf(byte, at + 1))
+      if ((left -= 1) < 0) return true;
+  return false;
 }
 
 function textOf(body: Buffer, { what, param }: NamedJson): string {
