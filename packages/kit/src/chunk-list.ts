@@ -6,6 +6,7 @@ const largeBytes = 4 * 1024;
  */
 const minChunks = 16;
 const slabBytes = 64 * 1024;
+const empty: Buffer = Buffer.alloc(0);
 
 /** Bodies of this size or more get their memory at once, if their size is announced. */
 const announcedBytes = 256 * 1024;
@@ -17,7 +18,7 @@ const announcedBytes = 256 * 1024;
  */
 export class ChunkList {
   readonly #parts: Buffer[] = [];
-  #slab: Buffer = Buffer.alloc(0);
+  #slab = empty;
   readonly #expected: number;
   #filled = 0;
   #size = 0;

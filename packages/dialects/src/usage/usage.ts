@@ -106,9 +106,8 @@ export function toUsage(report: UsageReport): Usage {
     reasoningTokens: parts.reasoning,
     estimated: false,
   };
-  const plain = partsOf(usage);
-  const isPlain = [...inputClasses, ...outputClasses].every((name) => parts[name] === plain[name]);
-  return isPlain ? usage : { ...usage, parts };
+  // All parts are in the totals, so without a further class they are those of `partsOf`.
+  return furtherClasses.every((name) => parts[name] === 0) ? usage : { ...usage, parts };
 }
 
 /** The classes of a usage; their sum is input and output. */
@@ -125,9 +124,13 @@ export function partsOf(usage: Usage): UsageParts {
   );
 }
 
-const noParts = Object.fromEntries(
-  [...inputClasses, ...outputClasses].map((name) => [name, 0]),
-) as UsageParts;
+const classes = [...inputClasses, ...outputClasses];
+const noParts = Object.fromEntries(classes.map((name) => [name, 0])) as UsageParts;
+/** Those which the totals of a usage don't tell. */
+const totalled: ReadonlySet<TokenClass> = new Set([
+  ...(['input', 'cachedInput', 'cacheWrite', 'output', 'reasoning'] as const),
+]);
+const furtherClasses = classes.filter((name) => !totalled.has(name));
 
 /** Tokens of a usage other than text. Those of the input include the cached ones. */
 export function mediaOf(usage: Usage): Record<'input' | 'cached' | 'output', Media> {

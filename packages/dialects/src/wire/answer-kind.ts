@@ -1,4 +1,4 @@
-import { byteOrderMark } from '@gatehouse/kit/json-bytes';
+import { byteOrderMark, openBrace } from '@gatehouse/kit/json-bytes';
 
 /** How an answer is written, whatever its content type says: one JSON document, or server-sent events. */
 export type AnswerKind = 'object' | 'events' | 'other';
@@ -9,6 +9,7 @@ const fieldNames = ['data:', 'event:', 'retry:', 'id:', ':'];
 
 /** By its first bytes, after white space and a byte order mark; null as long as too few are there. */
 export function answerKind(bytes: Buffer): AnswerKind | null {
+  if (bytes[0] === openBrace) return 'object';
   if (byteOrderMark.subarray(0, bytes.length).equals(bytes)) return null;
   const start = withoutMark(bytes)
     .toString('latin1', 0, maxBlanks + enough)
@@ -28,6 +29,7 @@ function couldGoOn(start: string): boolean {
 
 /** Without the byte order mark with which some servers and clients begin. */
 export function withoutMark(bytes: Buffer): Buffer {
+  if (bytes[0] !== byteOrderMark[0]) return bytes;
   const isMarked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
   return isMarked ? bytes.subarray(byteOrderMark.length) : bytes;
 }
