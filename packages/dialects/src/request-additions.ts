@@ -3,10 +3,14 @@ import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { appendTo, type Changes, type Edit } from './wire/json-edits.ts';
 import { named, type Member } from './wire/json-members.ts';
 
-/** Parsers differ in which of two equal names they take, so every one of them is replaced. */
-export function replaceModel(members: readonly Member[], model: string, edits: Edit[]): void {
-  for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
-    edits.push({ at, until, text: JSON.stringify(model) });
+/**
+ * Parsers differ in which of two equal names they take, so every one of them is replaced. A body with the name already is
+ * not copied.
+ */
+export function replaceModel(body: Buffer, members: readonly Member[], model: string, edits: Edit[]): void {
+  const text = JSON.stringify(model);
+  for (const { name, valueStart: at, valueEnd: until } of members)
+    if (name === 'model' && body.toString('latin1', at, until) !== text) edits.push({ at, until, text });
 }
 
 /** Puts the agent's prompt before the system text of the client: a text, or a list, which gets `element`. */

@@ -28,7 +28,7 @@ export function rewriteRequest(
 ): Pieces {
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
-  replaceModel(members, rewrite.model, edits);
+  replaceModel(body, members, rewrite.model, edits);
   removeForeign(body, members, rewrite, edits);
   const { systemPrompt: prompt } = rewrite;
   if (prompt !== null)

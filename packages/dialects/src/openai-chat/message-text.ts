@@ -10,12 +10,14 @@ export function spokenText(content: unknown): string {
 
 /** The text of a message or a delta with a cost in tokens: content, reasoning and tool calls. */
 export function messageText(message: Fields): string {
-  const thoughts = thoughtsIn.map((name) => textOf(message[name])).find((text) => text !== '') ?? '';
+  let text = '';
+  for (const name of thoughtsIn) if ((text = textOf(message[name])) !== '') break;
   const { transcript } = fieldsOf(message['audio']);
-  const calls = listOf(message['tool_calls']).map((call) => callText(fieldsOf(call)['function'] ?? call));
   // Added up, which copies no text.
-  const texts = thoughts + textOf(message['content']) + textOf(message['refusal']) + textOf(transcript);
-  return calls.reduce((text, call) => text + call, texts + callText(message['function_call']));
+  text += textOf(message['content']) + textOf(message['refusal']) + textOf(transcript);
+  text += callText(message['function_call']);
+  for (const call of listOf(message['tool_calls'])) text += callText(fieldsOf(call)['function'] ?? call);
+  return text;
 }
 
 /** The number of tokens in an array of tokens; 0 for any other value. */

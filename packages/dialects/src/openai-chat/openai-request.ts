@@ -31,7 +31,10 @@ export class OpenAiRequest extends ReadRequest {
   }
 
   get callIds(): readonly string[] {
-    return this.messages.flatMap((message) => listOf(message['tool_calls']).filter(isFields).map(idOf));
+    const ids: string[] = [];
+    for (const message of this.messages)
+      for (const call of listOf(message['tool_calls'])) if (isFields(call)) ids.push(idOf(call));
+    return ids;
   }
 
   /** Only the newest message of the user counts, also one without text. */

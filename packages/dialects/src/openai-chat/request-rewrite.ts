@@ -17,7 +17,7 @@ export function rewriteRequest(
 ): Pieces {
   const edits: Edit[] = [];
   const added: Text[] = [];
-  replaceModel(members, rewrite.model, edits);
+  replaceModel(body, members, rewrite.model, edits);
   if (rewrite.includeUsage) askForUsage(body, members, edits, added);
   if (rewrite.systemPrompt !== null) {
     const message = JSON.stringify({ role: 'system', content: rewrite.systemPrompt });

@@ -9,32 +9,36 @@ import { mostChoices } from '../bounds.ts';
 
 /** Members of requests, by provider, for the number of an answer's tokens available to thoughts. */
 const thinkingPaths = [
-  ['thinking', 'budget_tokens'],
-  ['thinking_budget'],
-  ['reasoning', 'max_tokens'],
-  ['thinking_config', 'thinking_budget'],
-  ['extra_body', 'google', 'thinking_config', 'thinking_budget'],
+  { first: 'thinking', others: ['budget_tokens'] },
+  { first: 'thinking_budget', others: [] },
+  { first: 'reasoning', others: ['max_tokens'] },
+  { first: 'thinking_config', others: ['thinking_budget'] },
+  { first: 'extra_body', others: ['google', 'thinking_config', 'thinking_budget'] },
 ];
 
 /** Members of content parts for attachments, and the member of theirs with a text not read as text. */
-const dataOfAttachments = {
+const dataOfAttachments = Object.entries({
   image_url: 'url',
   video_url: 'url',
   audio_url: 'url',
   input_audio: 'data',
   file: 'file_data',
-};
+});
+
+/** Members with tools for a fee. */
+const feeNames = ['tools', 'web_search_options', 'search_parameters', 'plugins'];
 
 export function requestedAmounts(fields: Fields, defaults: Fields): RequestedAmounts {
   const attachments = attachmentsIn(fields);
   const tier = requestValue(fields, defaults, 'service_tier');
+  const hasTools = feeNames.some((name) => name in fields || name in defaults);
   return {
     choices: choicesIn(fields, defaults),
     maxTokens: maxTokensIn(fields, defaults),
     serviceTier: typeof tier === 'string' ? tier : null,
     classes: classesIn(requestValue(fields, defaults, 'modalities'), attachments.audio),
     attachments: { count: attachments.count, bytes: attachments.bytes },
-    feeTools: feeToolsIn(toolsIn(fields, defaults), { counted: 'never' }),
+    feeTools: hasTools ? feeToolsIn(toolsIn(fields, defaults), { counted: 'never' }) : [],
   };
 }
 
@@ -62,14 +66,13 @@ export function thinkingIn(fields: Fields, defaults: Fields): Thinking {
 }
 
 function budgetsIn(fields: Fields, defaults: Fields): number[] {
-  return thinkingPaths
-    .map(([first = '', ...others]) =>
-      others.reduce<unknown>(
-        (value, name) => (Object(value) as Fields)[name],
-        requestValue(fields, defaults, first),
-      ),
-    )
-    .filter((tokens) => typeof tokens === 'number');
+  const budgets: number[] = [];
+  for (const { first, others } of thinkingPaths) {
+    let value = requestValue(fields, defaults, first);
+    for (const name of others) value = isObject(value) ? value[name] : undefined;
+    if (typeof value === 'number') budgets.push(value);
+  }
+  return budgets;
 }
 
 /** A member of the client's, even with null, replaces the default. */
@@ -87,12 +90,11 @@ function maxTokensIn(fields: Fields, defaults: Fields): number | null {
 }
 
 function classesIn(modalities: unknown, hasAudio: boolean): TokenClass[] {
-  const includes = (name: string): boolean => Array.isArray(modalities) && modalities.includes(name);
-  return [
-    ...(hasAudio ? (['inputAudio'] as const) : []),
-    ...(includes('audio') ? (['outputAudio'] as const) : []),
-    ...(includes('image') ? (['outputImage'] as const) : []),
-  ];
+  const classes: TokenClass[] = hasAudio ? ['inputAudio'] : [];
+  if (!Array.isArray(modalities)) return classes;
+  if (modalities.includes('audio')) classes.push('outputAudio');
+  if (modalities.includes('image')) classes.push('outputImage');
+  return classes;
 }
 
 interface Attachments {
@@ -104,12 +106,14 @@ interface Attachments {
 
 function attachmentsIn({ messages }: Fields): Attachments {
   const attachments: Attachments = { count: 0, bytes: 0, audio: false };
-  for (const { content, audio } of listOf(messages).filter(isFields)) {
+  for (const message of listOf(messages)) {
+    if (!isFields(message)) continue;
+    const { content, audio } = message;
     // An earlier answer in audio, by its id.
     if (isObject(audio)) add(attachments, 'input_audio', audio['data']);
     if (!Array.isArray(content)) continue;
     for (const part of content as (Fields | null)[]) {
-      for (const [name, member] of Object.entries(dataOfAttachments)) {
+      for (const [name, member] of dataOfAttachments) {
         const value = part?.[name];
         if (isObject(value) && !isTextFile(value['file_data'], value['filename']))
           add(attachments, name, value[member]);

@@ -44,12 +44,23 @@ const memberNames = [
 const choiceNames = ['finish_reason', 'error', 'usage'];
 
 /** Throws `NoAnswer`, so a broken provider does not count as a success. */
-export async function readWhole(
+export function readWhole(
   bytes: Buffer,
   { tenantId, keepsText = false }: ReadOptions,
-): Promise<WholeAnswer> {
-  const whole = await AnswerJson.whole(bytes, tenantId);
-  const read = whole.isParsed ? parsedAnswer(whole) : await answerIn(whole);
+): WholeAnswer | Promise<WholeAnswer> {
+  const whole = AnswerJson.whole(bytes, tenantId);
+  return whole instanceof Promise
+    ? whole.then(answerIn).then((read) => metered(read, keepsText))
+    : metered(parsedAnswer(whole), keepsText);
+}
+
+interface ReadAnswer {
+  answer: Fields;
+  /** Of messages, beyond their text as read. */
+  unreadChars: number;
+}
+
+function metered(read: ReadAnswer | null, keepsText: boolean): WholeAnswer {
   if (read === null) throw new NoAnswer(null);
   const { answer, unreadChars } = read;
   const error = errorIn(answer);
@@ -72,13 +83,14 @@ export async function readWhole(
   };
 }
 
-function parsedAnswer(whole: AnswerJson): { answer: Fields; unreadChars: number } | null {
+function parsedAnswer(whole: AnswerJson): ReadAnswer | null {
   const answer = whole.value();
   return isFields(answer) ? { answer, unreadChars: 0 } : null;
 }
 
-/** The relevant members, with the messages of the choices. `unreadChars`: of messages, beyond their text as read. */
-async function answerIn(whole: AnswerJson): Promise<{ answer: Fields; unreadChars: number } | null> {
+/** The relevant members, with the messages of the choices. */
+async function answerIn(whole: AnswerJson): Promise<ReadAnswer | null> {
+  if (whole.isParsed) return parsedAnswer(whole);
   const answer = await whole.fields(memberNames);
   if (answer === null) return null;
   // One too large for parsing is an error, too.

@@ -68,7 +68,7 @@ export function rewriteRequest(
 ): Pieces {
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
-  replaceModel(members, rewrite.model, edits);
+  replaceModel(body, members, rewrite.model, edits);
   // Nothing of a count or a summary is kept, and providers refuse these fields there.
   const isBare = rewrite.counts === true || (rewrite.isCompaction && rewrite.isTranslated !== true);
   if (!isBare) keepNothing(body, members, rewrite, changes);

@@ -76,6 +76,7 @@ function addedBehind({ valueEnd }: Member, text: Text): Edit {
 
 /** Edits must not overlap; those at one place come in their order. Nothing else is copied. */
 export function applyEdits(body: Buffer, edits: Edit[]): Pieces {
+  if (edits.length === 0) return Pieces.from(body);
   const parts: Buffer[] = [];
   let from = 0;
   for (const edit of edits.sort((a, b) => a.at - b.at)) {
