@@ -56,7 +56,7 @@ export function readWhole(
 
 interface ReadAnswer {
   answer: Fields;
-  /** Of messages, beyond their text as read. */
+  /** Characters of messages beyond their text as read. */
   unreadChars: number;
 }
 

@@ -126,7 +126,7 @@ export function partsOf(usage: Usage): UsageParts {
 
 const classes = [...inputClasses, ...outputClasses];
 const noParts = Object.fromEntries(classes.map((name) => [name, 0])) as UsageParts;
-/** Those which the totals of a usage don't tell. */
+/** Classes with totals of their own. */
 const totalled: ReadonlySet<TokenClass> = new Set([
   ...(['input', 'cachedInput', 'cacheWrite', 'output', 'reasoning'] as const),
 ]);
