@@ -11,14 +11,14 @@ import {
   changeCuts,
   findCut,
   findOpenDay,
-  hasSettledDays,
   leaveDay,
   nextDueDay,
-  nextTenant,
+  nextTenants,
   noteDays,
   settlePart,
   type SettledSizes,
   type TenantDay,
+  type TenantRollUps,
 } from './daily-rollup-system-store.ts';
 
 export interface SettlingOptions {
@@ -35,6 +35,8 @@ const everyMs = minuteMs;
 /** The same after an outage of the database. */
 const retryMs = 10 * minuteMs;
 const defaultSizes: SettledSizes = { least: 500, most: 50_000 };
+/** Tenants found by one statement. */
+const tenantsPerPage = 100;
 /** Pause between two parts, to leave the disk to other writers. */
 const pauseMs = 20;
 
@@ -84,14 +86,17 @@ export class DailyRollupJob {
     const { pool } = this.#options;
     const until = await findOpenDay(pool);
     if (until <= this.#notedUntil) return;
-    for (let tenantId = await nextTenant(pool, beforeFirst); tenantId !== null;) {
-      for (let from: Date | null = this.#notedUntil; from !== null;)
-        from = await noteDays(pool, { tenantId, from, until });
-      // Most tenants have no settled day: their zones are not read.
-      const zone = (await hasSettledDays(pool, tenantId)) ? await this.#zoneOf(tenantId) : null;
-      if (zone !== null) await changeCuts(pool, tenantId, zone);
-      tenantId = await nextTenant(pool, tenantId);
-      await sleep(pauseMs, signal);
+    for (let after: string | undefined = beforeFirst; after !== undefined;) {
+      const page: TenantRollUps[] = await nextTenants(pool, after, tenantsPerPage);
+      for (const { tenantId, hasSettledDays } of page) {
+        for (let from: Date | null = this.#notedUntil; from !== null;)
+          from = await noteDays(pool, { tenantId, from, until });
+        // Most tenants have no settled day: their zones are not read.
+        const zone = hasSettledDays ? await this.#zoneOf(tenantId) : null;
+        if (zone !== null) await changeCuts(pool, tenantId, zone);
+        await sleep(pauseMs, signal);
+      }
+      after = page.at(-1)?.tenantId;
     }
     this.#notedUntil = until;
   }

@@ -34,13 +34,30 @@ export async function findOpenDay(pool: Pool): Promise<Date> {
   return day;
 }
 
-/** The next tenant with roll-ups after this one; null after the last. */
-export async function nextTenant(pool: Pool, after: string): Promise<string | null> {
-  const row = await pool.first<{ tenant_id: string }>(
-    'select tenant_id from analytics.usage_totals where tenant_id > $1 order by tenant_id limit 1',
-    [after],
+export interface TenantRollUps {
+  tenantId: string;
+  /** Whether it has days with rows that may end at midnights of its time zone. */
+  hasSettledDays: boolean;
+}
+
+/** The next tenants with roll-ups after this one, `limit` at most; empty after the last. */
+export async function nextTenants(pool: Pool, after: string, limit: number): Promise<TenantRollUps[]> {
+  const firstAfter = (tenantId: string): string =>
+    `(select tenant_id from analytics.usage_totals where tenant_id > ${tenantId} order by tenant_id limit 1)`;
+  const rows = await pool.all<{ tenant_id: string; settled: boolean }>(
+    `with recursive tenants as (
+       ${firstAfter('$1')}
+       union all
+       select next.tenant_id from tenants cross join lateral ${firstAfter('tenants.tenant_id')} as next
+     )
+     select tenant_id, (
+       select true from analytics.settled_days as days
+       where days.tenant_id = tenants.tenant_id and state = 'settled' limit 1
+     ) is true as settled
+     from tenants limit $2`,
+    [after, limit],
   );
-  return row?.tenant_id ?? null;
+  return rows.map(({ tenant_id: tenantId, settled }) => ({ tenantId, hasSettledDays: settled }));
 }
 
 /** Notes the days from `from` to `until` on which a tenant has roll-ups, and returns where to go on; null at the end. */
@@ -82,14 +99,6 @@ export async function findCut(pool: Pool, { day }: TenantDay, timezone: string):
   const text = `select ${midnightWithin('$1::timestamptz', '$2')} as cut`;
   const [row] = await pool.all<{ cut: Date | null }>(text, [day, timezone]).catch(passUnknownTimezone);
   return row?.cut ?? null;
-}
-
-/** Whether a tenant has days with rows that may end at midnights of its time zone. */
-export function hasSettledDays(pool: Pool, tenantId: string): Promise<boolean> {
-  return pool.exists(
-    `select from analytics.settled_days where tenant_id = $1 and state = 'settled' limit 1`,
-    [tenantId],
-  );
 }
 
 /**
