@@ -1,7 +1,108 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  Counter as PromCounter,
+  Gauge,
+  Histogram as PromHistogram,
+  Registry,
+  type CounterConfiguration,
+  type HistogramConfiguration,
+  type LabelValues,
+} from 'prom-client';
+import { LabelRows } from './label-rows.ts';
 import { version } from './version.ts';
 
-export { Counter, Gauge, Histogram, Registry } from 'prom-client';
+export { Gauge, Registry } from 'prom-client';
+
+/** One combination of labels as prom-client holds it. */
+interface CounterRow {
+  labels: LabelValues<string>;
+  value: number;
+}
+
+interface HistogramRow {
+  labels: LabelValues<string>;
+  bucketValues: Record<string, number>;
+  sum: number;
+  count: number;
+}
+
+/** The members of prom-client's classes that its types leave out. */
+interface Hidden<Row> {
+  hashMap: Record<string, Row>;
+  incWithoutExemplar(labels: unknown, value: unknown): void;
+  observeWithoutExemplar(labels: unknown, value: unknown): void;
+}
+
+const promCounter = PromCounter.prototype as unknown as Hidden<CounterRow>;
+const promHistogram = PromHistogram.prototype as unknown as Hidden<HistogramRow>;
+
+/**
+ * Counter of prom-client. It finds the rows of known labels by their values: prom-client checks each label, and makes a
+ * text of all of them, for each request again.
+ */
+export class Counter<Label extends string = string> extends PromCounter<Label> {
+  readonly #rows: LabelRows<CounterRow>;
+
+  constructor(options: CounterConfiguration<Label>) {
+    super(options);
+    this.#rows = new LabelRows(options.labelNames ?? []);
+  }
+
+  /** prom-client's constructor makes it `inc`. */
+  incWithoutExemplar(labels?: LabelValues<Label> | number | null, value = 1): void {
+    const { hashMap } = this as unknown as Hidden<CounterRow>;
+    const row = typeof labels === 'object' && value >= 0 ? this.#rows.find(labels, hashMap) : undefined;
+    if (row !== undefined && value < Infinity) row.value += value;
+    else promCounter.incWithoutExemplar.call(this as unknown as Hidden<CounterRow>, labels, value);
+  }
+
+  override remove(...labels: never[]): void {
+    super.remove(...labels);
+    this.#rows.clear();
+  }
+}
+
+/** Histogram of prom-client, with rows as those of {@link Counter}. */
+export class Histogram<Label extends string = string> extends PromHistogram<Label> {
+  readonly #rows: LabelRows<HistogramRow>;
+  readonly #bounds: readonly number[];
+  readonly #names: readonly string[];
+
+  constructor(options: HistogramConfiguration<Label>) {
+    super(options);
+    this.#rows = new LabelRows(options.labelNames ?? []);
+    this.#bounds = (this as unknown as { upperBounds: readonly number[] }).upperBounds;
+    this.#names = this.#bounds.map(String);
+  }
+
+  /** prom-client's constructor makes it `observe`. */
+  observeWithoutExemplar(labels: LabelValues<Label> | number, value?: number): void {
+    const { hashMap } = this as unknown as Hidden<HistogramRow>;
+    const row =
+      typeof labels === 'object' && Number.isFinite(value) ? this.#rows.find(labels, hashMap) : undefined;
+    if (row === undefined || value === undefined) {
+      promHistogram.observeWithoutExemplar.call(this as unknown as Hidden<HistogramRow>, labels, value);
+      return;
+    }
+    row.sum += value;
+    row.count += 1;
+    const bounds = this.#bounds;
+    let at = 0;
+    while (at < bounds.length && value > (bounds[at] ?? 0)) at += 1;
+    const name = this.#names[at];
+    if (name !== undefined) row.bucketValues[name] = (row.bucketValues[name] ?? 0) + 1;
+  }
+
+  override remove(...labels: never[]): void {
+    super.remove(...labels);
+    this.#rows.clear();
+  }
+
+  override zero(labels: LabelValues<Label>): void {
+    super.zero(labels);
+    this.#rows.clear();
+  }
+}
 
 /**
  * The loop's delay is sampled so often, and no shorter one is shown. prom-client's default of 10 ms wakes an idle process
