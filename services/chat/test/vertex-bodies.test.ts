@@ -72,6 +72,26 @@ it.each([
 });
 
 it.each([
+  ['web_search_20250305', 200],
+  ['custom', 400],
+])('a count that Vertex AI refuses with a tool of the type %s: %s', async (type, status) => {
+  const message = 'tools.0: the type is not supported here';
+  provider.answer(
+    whole({ type: 'error', error: { type: 'invalid_request_error', message } }, 400),
+    whole({ input_tokens: 7_777 }),
+  );
+  const body = { model: 'claude', messages, tools: [{ type, name: 'web_search' }] };
+  const counted = await ask('messages', '/v1/messages/count_tokens', body);
+  expect([counted.status, counted.headers.get('x-gateway-estimated')]).toEqual([
+    status,
+    status === 200 ? 'true' : null,
+  ]);
+  // Counts without the tool stay the provider's.
+  const plain = await ask('messages', '/v1/messages/count_tokens', { model: 'claude', messages });
+  if (status === 200) expect(await plain.json()).toEqual({ input_tokens: 7_777 });
+});
+
+it.each([
   ['generateContent', gemini],
   ['countTokens', { totalTokens: 5 }],
 ])('ids of calls are left out by the family of a tuned Gemini before 3: %s', async (method, answer) => {

@@ -75,13 +75,15 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
     const repeats = new Repeats(model.provider.max_retries);
     for (;;) {
       refusals.begin(model);
-      const outcome = await attempt(providers, model, { ...call, refused: refusals.names });
+      const sent: SentCount = {};
+      const outcome = await attempt(providers, model, { ...call, refused: refusals.names, sent });
       if (repeats.mends(() => refusals.isNeededAfter(outcome, model))) continue;
       if (outcome === null) break;
       if (!(outcome instanceof ProviderFailure)) {
         missing.accepted(scope);
         return outcome;
       }
+      if (sent.isUnsure === true && outcome.details.status === 400) break;
       if (saysUncounted(model, outcome)) {
         missing.refused(scope, 'refused');
         break;
@@ -98,6 +100,13 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
   return null;
 }
 
+/** The last call of an attempt. */
+interface SentCount {
+  call?: ProviderCall;
+  /** See `FittedBody`. */
+  isUnsure?: boolean;
+}
+
 async function attempt(
   providers: ProviderRegistry,
   model: Model,
@@ -110,7 +119,8 @@ async function attempt(
     affinity,
     ownKeys,
     refused,
-  }: CountCall & Pick<FittedCall, 'refused'>,
+    sent,
+  }: CountCall & Pick<FittedCall, 'refused'> & { sent: SentCount },
 ): Promise<Count | ProviderFailure | null> {
   const { name } = model.provider;
   const { adapter } = providers.get(model);
@@ -123,7 +133,6 @@ async function attempt(
   let request = asked;
   if (signal.aborted) return ProviderFailure.aborted(name, signal);
   const call = { ...called, api: model.api, stream: false, trace, signal, room, onHeaders: () => undefined };
-  const sent: { call?: ProviderCall } = {};
   const withKey = async (key: PoolKey | null): Promise<Buffer> => {
     if (key !== firstKey) request = (await requestFor(model, rotation)) ?? asked;
     const { headers, copied } = request;
@@ -137,7 +146,8 @@ async function attempt(
     };
     const fitted = await fittedBody(adapter, request.body, fittedCall);
     if (fitted instanceof AppError) throw fitted;
-    const { body } = fitted;
+    const { body, isUnsure = false } = fitted;
+    sent.isUnsure = isUnsure;
     if (body !== request.body) copied?.(body.length);
     sent.call = { ...call, headers, body, copied, credentials: key?.credentials };
     return adapter.complete(sent.call);

@@ -21,6 +21,8 @@ export interface FittedBody {
   body: Pieces;
   /** Names of hints left out of headers and body. */
   dropped: readonly string[];
+  /** Whether a count has a tool without the beta that other calls send with it: the host may refuse the tool there. */
+  isUnsure?: boolean;
 }
 
 /** How providers of a kind are called, and how their answers are read. */

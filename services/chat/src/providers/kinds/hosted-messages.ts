@@ -74,7 +74,8 @@ export function hostedMessages(
   };
   const isCounted = (field: HostedField): boolean =>
     withoutBetas && field.betas.some((beta) => nameAtHost(beta) !== null);
-  const missing = fields.decisive.find(({ field }) => !takes(field) && !isCounted(field));
+  const absent = fields.decisive.filter(({ field }) => !takes(field));
+  const missing = absent.find(({ field }) => !isCounted(field));
   if (missing !== undefined) return unsupported(missing);
   const cut = new Set(fields.all.filter((field) => refused.has(nameOf(field)) || !takes(field)));
   const changes: Changes = { edits: [], added: [`"anthropic_version":${JSON.stringify(version)}`] };
@@ -88,7 +89,11 @@ export function hostedMessages(
     if (named(members, name).length === 0) changes.added.push(`${JSON.stringify(name)}:${text}`);
   const lost = requested.filter((beta) => nameSent(beta) === null).slice(0, maxBetas);
   const dropped = [...lost.map((beta) => `anthropic-beta.${beta}`), ...[...cut].map(nameOf), ...cutInside];
-  return { body: applyChanges(body, members, changes), dropped: [...new Set(dropped)] };
+  return {
+    body: applyChanges(body, members, changes),
+    dropped: [...new Set(dropped)],
+    ...(absent.length > 0 && { isUnsure: true }),
+  };
 }
 
 /** The error for a field without which a response would mean something else. */
