@@ -162,6 +162,21 @@ describe('a tool of the provider that a request is for', () => {
     expect(response.status).toBe(200);
   });
 
+  it.each<[string, string, Fields, string, string]>([
+    ...['web', 'fusion'].flatMap((id): [string, string, Fields, string, string][] => {
+      const plugins = [{ id }];
+      return [
+        ['messages', '/v1/messages', { model: 'chat', max_tokens: 9, messages, plugins }, 'gpt', id],
+        ['chat', '/v1/chat/completions', { model: 'claude-priced', messages, plugins }, 'claude', id],
+      ];
+    }),
+  ])('costs no budget where translation leaves it out: %s %s', async (dialect, path, body, answer) => {
+    provider.answer(whole(answers[answer]));
+    const response = await ask(path, body, dialect);
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+    expect(sent()).not.toHaveProperty('plugins');
+  });
+
   it.each<[string, string, Fields]>([
     ['responses', '/v1/responses', { ...asked, input: 'x' }],
     ['messages', '/v1/messages', { model: 'claude', max_tokens: 9, messages }],

@@ -56,7 +56,10 @@ export class AnthropicRequest extends ReadRequest {
         count: attachments.reduce((sum, { count }) => sum + count, 0),
         bytes: attachments.reduce((sum, { bytes }) => sum + bytes, 0),
       },
-      feeTools: [...feeToolsIn(this.tools, { counted: 'at its end' }), ...this.feePlugins(defaults)],
+      feeTools: [
+        ...feeToolsIn(this.tools, { counted: 'at its end' }),
+        ...this.feePlugins('messages', defaults),
+      ],
     };
   }
 

@@ -60,10 +60,13 @@ export class GeminiRequest extends ReadRequest {
       serviceTier: typeof tier === 'string' ? tier : null,
       classes: [...(attachments.hasAudio ? (['inputAudio'] as const) : []), ...this.#answerClasses],
       attachments: { count: attachments.count, bytes: attachments.bytes },
-      feeTools: feeToolsIn(
-        [...toolTypesIn(this.fields), ...routedModels(this.#config).map(({ param }) => ({ type: param }))],
-        { counted: 'at its end' },
-      ),
+      feeTools: [
+        ...feeToolsIn(toolTypesIn(this.fields), { counted: 'at its end' }),
+        ...feeToolsIn(
+          routedModels(this.#config).map(({ param }) => ({ type: param })),
+          { counted: 'at its end', onlyIn: 'gemini' },
+        ),
+      ],
     };
   }
 

@@ -1,5 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { feeToolsIn, pluginTools } from '../usage/fee-tools.ts';
+import { feeToolsIn, pluginTools, type FeeTool } from '../usage/fee-tools.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import type { RequestedAmounts } from '../dialect.ts';
 import { isTextFile } from '../file-types.ts';
@@ -38,18 +38,26 @@ export function requestedAmounts(fields: Fields, defaults: Fields): RequestedAmo
     serviceTier: typeof tier === 'string' ? tier : null,
     classes: classesIn(requestValue(fields, defaults, 'modalities'), attachments.audio),
     attachments: { count: attachments.count, bytes: attachments.bytes },
-    feeTools: hasTools ? feeToolsIn(toolsIn(fields, defaults), { counted: 'never' }) : [],
+    feeTools: hasTools ? feeToolsOf(fields, defaults) : [],
   };
 }
 
-/** Tools, and searches by members of their own: of OpenAI's models for search, of xAI, and OpenRouter's plugins. */
+/** Plugins are left out by translation, so they cost nothing at models of other APIs. */
+function feeToolsOf(fields: Fields, defaults: Fields): FeeTool[] {
+  const plugins = pluginTools(requestValue(fields, defaults, 'plugins'));
+  return [
+    ...feeToolsIn(toolsIn(fields, defaults), { counted: 'never' }),
+    ...feeToolsIn(plugins, { counted: 'never', onlyIn: 'chat' }),
+  ];
+}
+
+/** Tools, and searches by members of their own: of OpenAI's models for search and of xAI. */
 function* toolsIn(fields: Fields, defaults: Fields): Generator {
   yield* listOf(fields['tools']);
   const search = { type: 'web_search', max_uses: choicesIn(fields, defaults) };
   if (isObject(requestValue(fields, defaults, 'web_search_options'))) yield search;
   const parameters = requestValue(fields, defaults, 'search_parameters');
   if (isObject(parameters) && parameters['mode'] !== 'off') yield { type: 'web_search' };
-  yield* pluginTools(requestValue(fields, defaults, 'plugins'));
 }
 
 export function choicesIn(fields: Fields, defaults: Fields): number {

@@ -75,7 +75,7 @@ export class ResponsesRequest extends ReadRequest {
       serviceTier: typeof tier === 'string' ? tier : null,
       classes: audio ? ['inputAudio'] : [],
       attachments: { count, bytes },
-      feeTools: [...this.#feeTools, ...this.feePlugins(defaults)],
+      feeTools: [...this.#feeTools, ...this.feePlugins('responses', defaults)],
     };
   }
 

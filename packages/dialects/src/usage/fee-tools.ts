@@ -1,5 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { BilledTool, ToolCalls, Usage } from './usage.ts';
+import type { UpstreamApi } from '../upstream-api.ts';
 import { mostToolCalls, usualToolCalls } from '../bounds.ts';
 
 /** A tool of a request, run by the provider itself for a fee. */
@@ -14,6 +15,8 @@ export interface FeeTool {
   counted: 'in its items' | 'at its end' | 'never';
   /** Whether its client offers it with each request, so it may be left out. */
   isHint: boolean;
+  /** The only API whose models get it: translation leaves it out. Absent where all may. */
+  onlyIn?: UpstreamApi;
 }
 
 const billedTypes: readonly (readonly [RegExp, BilledTool])[] = [
@@ -36,7 +39,8 @@ export function feeToolsIn(
   {
     counted,
     isHint = () => false,
-  }: Pick<FeeTool, 'counted'> & { isHint?: (type: string, tool: unknown) => boolean },
+    ...only
+  }: Pick<FeeTool, 'counted' | 'onlyIn'> & { isHint?: (type: string, tool: unknown) => boolean },
 ): FeeTool[] {
   const byName = new Map<string, FeeTool>();
   for (const tool of tools) {
@@ -50,6 +54,7 @@ export function feeToolsIn(
       counted,
       most: boundIn(tool),
       isHint: isHint(type, tool),
+      ...only,
     };
     const key = `${billed} ${made.isHint}`;
     const same = byName.get(key);

@@ -167,13 +167,15 @@ export class Pricing {
   /** The cost of the calls reserved for tools of the provider; those without a price count 0. */
   toolsCost(model: Model, tools: readonly FeeTool[], at: Date): bigint {
     const prices = this.#pricesOf(model, at)?.tools ?? {};
-    return toolCost(prices, reservedCalls(tools.filter((tool) => isPriced(tool, prices)))) ?? 0n;
+    return (
+      toolCost(prices, reservedCalls(toolsAt(model, tools).filter((tool) => isPriced(tool, prices)))) ?? 0n
+    );
   }
 
   /** Tools of the provider among these without a price. */
   unpricedTools(model: Model, tools: readonly FeeTool[], at: Date): FeeTool[] {
     const prices = this.#pricesOf(model, at)?.tools ?? {};
-    return tools.filter((tool) => !isPriced(tool, prices));
+    return toolsAt(model, tools).filter((tool) => !isPriced(tool, prices));
   }
 
   #pricesOf(model: Model, at: Date): Prices | null {
@@ -205,6 +207,11 @@ function mostOfTokens({ lists, batch }: Prices, most: MostAsked): bigint | null 
 function inAnyRegion(cost: bigint, regions: RegionFactors): bigint {
   const factor = Object.values(regions).reduce((most, next) => (next > most ? next : most), wholeFactor);
   return factor === wholeFactor ? cost : (cost * factor) / wholeFactor + 1n;
+}
+
+/** The tools that a model gets: translation leaves some out. */
+function toolsAt({ api }: Model, tools: readonly FeeTool[]): readonly FeeTool[] {
+  return tools.filter(({ onlyIn = api }) => onlyIn === api);
 }
 
 function isPriced({ billed }: FeeTool, prices: ToolPrices): boolean {
