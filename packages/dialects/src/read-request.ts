@@ -9,7 +9,7 @@ import type {
 } from './dialect.ts';
 import { modelsOfPlugins, modelsOfTools, namesOfModels } from './other-models.ts';
 import type { OtherModel, Thinking } from './request-fields.ts';
-import type { UpstreamApi } from './upstream-api.ts';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { feeToolsIn, pluginTools, type FeeTool } from './usage/fee-tools.ts';
 import { SampleBuilder, type TextSample } from './usage/token-estimate.ts';
 import { jsonPieces } from './wire/json-pieces.ts';
@@ -114,7 +114,7 @@ export abstract class ReadRequest implements CompletionRequest {
   protected abstract spokenText(message: Fields): string;
 
   /** OpenRouter's plugins with a fee. No answer counts their calls. */
-  protected feePlugins(onlyIn: UpstreamApi, defaults: Fields): FeeTool[] {
+  protected feePlugins(onlyIn: DialectName, defaults: Fields): FeeTool[] {
     const { plugins } = { ...defaults, ...this.fields };
     return feeToolsIn(pluginTools(plugins), { counted: 'never', onlyIn });
   }

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { BilledTool, ToolCalls, Usage } from './usage.ts';
-import type { UpstreamApi } from '../upstream-api.ts';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { mostToolCalls, usualToolCalls } from '../bounds.ts';
 
 /** A tool of a request, run by the provider itself for a fee. */
@@ -16,7 +16,7 @@ export interface FeeTool {
   /** Whether its client offers it with each request, so it may be left out. */
   isHint: boolean;
   /** The only API whose models get it: translation leaves it out. Absent where all may. */
-  onlyIn?: UpstreamApi;
+  onlyIn?: DialectName;
 }
 
 const billedTypes: readonly (readonly [RegExp, BilledTool])[] = [
