@@ -33,6 +33,8 @@ describe('a request', () => {
     [{ ...usual, model: 1 }, 'invalid_type', 'model'],
     [{ ...usual, input: undefined }, 'missing_required_parameter', 'input'],
     [{ ...usual, input: null }, 'missing_required_parameter', 'input'],
+    [{ model: 'm', messages: [{ role: 'user', content: 'x' }] }, 'unsupported_parameter', 'messages'],
+    [{ model: 'm', messages: 'x' }, 'missing_required_parameter', 'input'],
     [{ ...usual, input: [] }, 'invalid_value', 'input'],
     [{ ...usual, input: {} }, 'invalid_type', 'input'],
     [{ ...usual, input: ['hi'] }, 'invalid_type', 'input[0]'],

@@ -58,6 +58,7 @@ export function readRequest(_operation: Operation, body: Buffer, parsed: unknown
   const model = modelOf(fields);
   checkTypes(fields, fieldTypes, decisive);
   refuseState(fields);
+  refuseMessages(fields);
   checkInput(fields['input']);
   const compaction = inputItems(fields['input']).some(({ type }) => type === triggerType)
     ? 'item'
@@ -81,6 +82,14 @@ function refuseState(fields: Fields): void {
   const named = stateNames.find((name) => fields[name] !== undefined && fields[name] !== null);
   if (named !== undefined) throw unsupported(named);
   if (fields['background'] === true) throw unsupported('background');
+}
+
+/** A body of chat completions at this path, in the words of OpenAI's own servers for it. */
+function refuseMessages({ input = null, messages }: Fields): void {
+  if (input !== null || !Array.isArray(messages)) return;
+  const message =
+    'Unsupported parameter: messages. Responses have it as input. Send input, or the request to POST /v1/chat/completions.';
+  throw new AppError('unsupported_parameter', message, { param: 'messages' });
 }
 
 function checkInput(input: unknown): void {
