@@ -34,6 +34,18 @@ const openRouterPlugins = new Map<string, readonly string[]>([
   ].map((id) => [id, []] as const),
 ]);
 
+/** Members of Vertex AI's configuration by which it chooses a model: each stands for these models by its name. */
+export const choosingMembers = { routing: 'autoMode', preference: 'modelConfig' } as const;
+
+const choosingNames: ReadonlySet<string> = new Set(
+  Object.values(choosingMembers).map((name) => name.toLowerCase()),
+);
+
+/** Whether a name of `otherModels` stands for models that a provider chooses. */
+export function isProvidersChoice(name: string): boolean {
+  return /^openrouter:/i.test(name) || choosingNames.has(name.toLowerCase());
+}
+
 /** The names in an entry of `models` or `fallbacks`, or in a tool or plugin. */
 export function namesOfModels(entry: unknown): string[] {
   const { model, models, analysis_models: panel } = Object(entry) as Fields;

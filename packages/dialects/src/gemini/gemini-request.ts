@@ -4,6 +4,7 @@ import { toolTypesIn } from './grounding.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import { RequestText, type RewriteText, type Share } from '../wire/request-text.ts';
 import type { RequestedAmounts, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
+import { choosingMembers } from '../other-models.ts';
 import { parametersIn } from '../request-additions.ts';
 import { ReadRequest } from '../read-request.ts';
 import { effortIn, noThinking, type OtherModel, type Thinking } from '../request-fields.ts';
@@ -129,10 +130,10 @@ export class GeminiRequest extends ReadRequest {
 function routedModels(config: Fields): OtherModel[] {
   const routing = objectIn(config, 'routingConfig');
   const byName = textOf(valueOf(objectIn(routing, 'manualMode'), 'modelName'));
-  const isAutomatic = isFields(valueOf(routing, 'autoMode'));
+  const { routing: auto, preference } = choosingMembers;
   return [
     ...(byName === '' ? [] : [{ name: byName, param: 'routingConfig' }]),
-    ...(isAutomatic ? [{ name: 'autoMode', param: 'routingConfig' }] : []),
-    ...(isFields(valueOf(config, 'modelConfig')) ? [{ name: 'modelConfig', param: 'modelConfig' }] : []),
+    ...(isFields(valueOf(routing, auto)) ? [{ name: auto, param: 'routingConfig' }] : []),
+    ...(isFields(valueOf(config, preference)) ? [{ name: preference, param: preference }] : []),
   ];
 }

@@ -1,3 +1,4 @@
+import { isProvidersChoice } from '@gatehouse/dialects/other-models';
 import { maxNameLength } from '../bounds.ts';
 
 /** Names of models: ids and aliases. An id with `*` at its end is a pattern. */
@@ -62,13 +63,10 @@ function isPassedOn(name: string): boolean {
   );
 }
 
-/** Names in place of models that a provider chooses, as `otherModels` has them. */
-const providersChoice = /^(?:openrouter:.*|autoMode|modelConfig)$/is;
-
 /** The name behind a pattern, with this name at its provider; undefined where `upstream` leads to no such name. */
 export function nameBehind(id: string, upstream: string, upstreamName: string): string | undefined {
   const beginning = upstream.slice(0, -1);
-  return isPattern(upstream) && upstreamName.startsWith(beginning) && !providersChoice.test(upstreamName)
+  return isPattern(upstream) && upstreamName.startsWith(beginning) && !isProvidersChoice(upstreamName)
     ? id.slice(0, -1) + upstreamName.slice(beginning.length)
     : undefined;
 }
