@@ -60,7 +60,7 @@ const share = new LoopShare();
 
 /** The party reading an answer on a connection. */
 interface ReadingParty {
-  party: string;
+  tenantId: string;
 }
 
 interface Connection {
@@ -77,12 +77,16 @@ let current: Connection | null = null;
 export function readFor(tenantId: string): () => void {
   const connection = current;
   if (connection === null) return nothing;
-  const reader = { party: JSON.stringify(['tenant', tenantId]) };
+  const reader = { tenantId };
   connection.reader = reader;
   return () => {
     // Another answer may have begun.
     if (connection.reader === reader) connection.reader = null;
   };
+}
+
+function partyOf({ tenantId }: ReadingParty): string {
+  return JSON.stringify(['tenant', tenantId]);
 }
 
 function nothing(): void {
@@ -129,7 +133,7 @@ function paceReads(socket: Socket, host: string): void {
     if (socket.destroyed || waits) return null;
     if (!share.isLeft) {
       waits = true;
-      void share.wait(connection.reader?.party ?? host, resume);
+      void share.wait(connection.reader === null ? host : partyOf(connection.reader), resume);
       return null;
     }
     const piece = read(size ?? (socket.readableLength > pieceBytes ? pieceBytes : undefined));
