@@ -6,7 +6,6 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Dialect } from '@gatehouse/dialects/dialect';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
-import { Interruption } from '../providers/provider-failure.ts';
 import type { AnswerSink, TurnFailure } from '../turns/turn.ts';
 import { headerText } from './client-headers.ts';
 import { ClientStream, keepAliveMs } from './client-stream-handlers.ts';
@@ -20,8 +19,8 @@ export interface HttpSinkOptions {
   traceId: string;
   /** Sent with every answer. */
   limitHeaders: Readonly<Record<string, string>>;
-  /** Whether the connection was closed because the service stops. */
-  wasCut: () => boolean;
+  /** Aborts when the client leaves, or the process stops, before the client has its answer. */
+  signal: AbortSignal;
   answers: AnswerBudget;
   log: Logger;
   /** Whether the client gets a stream as a JSON array. */
@@ -32,10 +31,9 @@ export interface HttpSinkOptions {
   silenceMs?: number | undefined;
 }
 
-/** Writes the answer of a turn to an HTTP client, and notices when the client leaves. */
+/** Writes the answer of a turn to an HTTP client. */
 export class HttpSink implements AnswerSink, AnswerClient {
   readonly #options: HttpSinkOptions;
-  readonly #gone = new AbortController();
   readonly #stream: ClientStream | null;
   #ignored: readonly string[] = [];
   /** Memory for the answer to the newest call. */
@@ -47,19 +45,11 @@ export class HttpSink implements AnswerSink, AnswerClient {
     this.#stream = streams
       ? new ClientStream(response, { dialect, headers: this.#headers(true), silenceMs, asArray })
       : null;
-    const leave = (): void => {
-      this.#room?.close();
-      const wasCut = this.#options.wasCut();
-      if (response.writableFinished && !wasCut) return;
-      this.#gone.abort(wasCut ? new Interruption() : new Error('the client left'));
-    };
-    // The event is past if the client left while its body was read.
-    if (response.destroyed) leave();
-    else response.on('close', leave);
+    response.on('close', () => this.#room?.close());
   }
 
   get signal(): AbortSignal {
-    return this.#gone.signal;
+    return this.#options.signal;
   }
 
   get begun(): boolean {
@@ -109,7 +99,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
     if (this.#stream?.headSent === true) {
       logFailure(log, { request_id: requestId, run_id: runId }, cause);
       this.#stream.fail(error, requestId);
-    } else if (!this.#gone.signal.aborted) {
+    } else if (!this.signal.aborted) {
       throw withHeaders(error, this.#headers(hasRun));
     }
   }

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
-import { wasCutByStop } from '@gatehouse/http/server';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { HttpSink } from './client-sink-handlers.ts';
 import type { Dialect, Operation } from '@gatehouse/dialects/dialect';
@@ -87,7 +86,8 @@ async function complete(
   const principal = tenantOf(call);
   const { tenantId, keyId: apiKeyId } = principal;
   checkBodyHeaders(incoming, call.route);
-  const settings = await dependencies.settings.getForKey(principal, call);
+  const { settings: store } = dependencies;
+  const settings = store.peekForKey(principal) ?? (await store.getForKey(principal, call));
   const turn = await arrive(dependencies, { tenantId, apiKeyId, settings }, (admission) =>
     accept(dependencies, { incoming, response, call, admission, arrivedAt }, settings),
   );
@@ -103,7 +103,7 @@ async function complete(
       runId,
       traceId,
       limitHeaders,
-      wasCut: () => wasCutByStop(response),
+      signal: turn.signal,
       answers,
       log,
       asArray: stream && new URLSearchParams((incoming.url ?? '').split('?', 2)[1]).get('alt') !== 'sse',

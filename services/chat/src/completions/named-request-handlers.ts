@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type RawCall } from '@gatehouse/http/app';
-import { parseBody, parseJson, readBody, readPart } from '@gatehouse/http/body';
+import { clientLeft, parseBody, parseJson, readBody, readPart } from '@gatehouse/http/body';
 import { openShare } from '@gatehouse/http/body-share';
+import { wasCutByStop } from '@gatehouse/http/server';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
 import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { AppError } from '@gatehouse/kit/errors';
@@ -18,6 +19,7 @@ import {
   type StoredResponses,
 } from '../stored-responses/stored-response-store.ts';
 import type { Admission } from '../limits/admission.ts';
+import { Interruption } from '../providers/provider-failure.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { LargeWork } from '../shared/large-work.ts';
@@ -67,12 +69,15 @@ export async function readTurn(
   const sessionId = sessionOf(incoming);
   const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
   const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
-  const settings = await reading.settings();
+  const current = reading.settings();
+  const settings = current instanceof Promise ? await current : current;
   const actor = requestActor({ ...call, principal });
-  const signal = leaving(response);
+  const isCut = (): boolean => wasCutByStop(response);
+  const signal = leaving(response, () => (isCut() ? new Interruption() : clientLeft()), isCut);
   const { parse, isAnswered } = reading;
   const input = { dialect, body, share, parse, actor, settings, sessionId, isAnswered, signal };
-  const request = await readNamed(dependencies, input);
+  const named = readNamed(dependencies, input);
+  const request = named instanceof Promise ? await named : named;
   const { facts, text } = request;
   const turn = turnContext(
     {
@@ -146,13 +151,30 @@ interface Names {
  * it is read, and no longer. Names are looked up outside of this turn, and a large body is read again afterwards, so no
  * other request waits for another service or for the database of its tenant.
  */
-export async function readNamed(dependencies: ReaderDependencies, input: RequestBody): Promise<NamedRequest> {
+export function readNamed(
+  dependencies: ReaderDependencies,
+  input: RequestBody,
+): NamedRequest | Promise<NamedRequest> {
+  const { body, parse } = input;
+  if (body.length > smallBytes) return readAround(dependencies, input, null);
+  const request = parse(body, parseJson(body));
+  return namesIn(request) === null
+    ? complete(dependencies, input, { request, known: nothing })
+    : readAround(dependencies, input, request);
+}
+
+/** Reads a request around the look-up of its names. `small`: the request, if its body is small. */
+async function readAround(
+  dependencies: ReaderDependencies,
+  input: RequestBody,
+  small: CompletionRequest | null,
+): Promise<NamedRequest> {
   const { dialect, body, actor, settings, sessionId, signal } = input;
   const { tenantId } = actor;
   const large = { tenantId, bytes: body.length, signal };
   const isLarge = body.length > largeBytes;
   const read = async () => {
-    const request = await parsed(input, body);
+    const request = small ?? (await parsed(input, body));
     const names = namesIn(request);
     if (names === null) return await complete(dependencies, input, { request, known: nothing });
     // An unknown model is refused before any look-up.

@@ -56,14 +56,14 @@ export class Limiter {
    * The first step, before the body is read: takes a slot of each limit of concurrency, and counts the request, which
    * costs time even if its body is refused. Throws 429 `rate_limit_exceeded`, and 503 while nothing can be leased.
    */
-  async arrive(payer: Payer): Promise<Admission> {
+  arrive(payer: Payer): Admission | Promise<Admission> {
     const admission = new Admission();
     const limits = limitsOf(payer).filter(countsOnArrival);
-    if (limits.length > 0)
-      await this.#take(payer, (tenant) =>
-        tenant.admit(admission, { needs: needsOf(tenant, limits, () => 1n) }),
-      );
-    return admission;
+    if (limits.length === 0) return admission;
+    return this.#take(payer, async (tenant) => {
+      await tenant.admit(admission, { needs: needsOf(tenant, limits, () => 1n) });
+      return admission;
+    });
   }
 
   /**
@@ -72,7 +72,7 @@ export class Limiter {
    * `rate_limit_exceeded` or `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the
    * reason of `signal`.
    */
-  async admit(admission: Admission, payer: Payer, call: CallAmounts): Promise<number | null> {
+  admit(admission: Admission, payer: Payer, call: CallAmounts): number | null | Promise<number | null> {
     const limits = limitsOf(payer).filter(({ resource }) => isSpent(resource));
     if (limits.length === 0) return null;
     return this.#take(payer, async (tenant) => {

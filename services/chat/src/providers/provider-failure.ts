@@ -81,9 +81,9 @@ const ownStatuses: Readonly<Record<number, ErrorText>> = {
 const cutLimits: Readonly<Record<number, ErrorText>> = { 429: limits, [overloaded]: overload };
 
 /** The reason of an abort signal when the client is there, but the process stops. */
-export class Interruption extends Error {
+export class Interruption extends AppError {
   constructor() {
-    super('the process stops');
+    super('client_closed_request', 'the process stops');
     this.name = 'Interruption';
   }
 }

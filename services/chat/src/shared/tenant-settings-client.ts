@@ -15,7 +15,8 @@ import type { KeySettings, TenantProviderKey, TenantSettings } from './tenant-se
 import type { Resource, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
 interface Known {
-  settings: TenantSettings;
+  /** The settings without the limits of a key. */
+  settings: KeySettings;
   /** Whether some key of the tenant has limits of its own. */
   hasKeyLimits: boolean;
 }
@@ -43,7 +44,13 @@ export class TenantSettingsClient {
 
   /** For work not begun by a key. */
   async getForTenant(tenantId: string, caller: SettingsCaller = {}): Promise<KeySettings> {
-    return { ...(await this.#tenants.get(tenantId, caller)).settings, keyLimited: [] };
+    return (await this.#tenants.get(tenantId, caller)).settings;
+  }
+
+  /** The same at once, if fresh settings are known and no key of the tenant has limits. Throws as `getForKey` does. */
+  peekForKey({ tenantId }: { tenantId: string }): KeySettings | undefined {
+    const known = this.#tenants.peek(tenantId);
+    return known?.hasKeyLimits === false ? known.settings : undefined;
   }
 
   /** `caller`: the asking request, for its trace. */
@@ -54,7 +61,7 @@ export class TenantSettingsClient {
     const { tenantId, keyId } = key;
     const { settings, hasKeyLimits } =
       this.#tenants.peek(tenantId) ?? (await this.#tenants.get(tenantId, caller));
-    if (!hasKeyLimits) return { ...settings, keyLimited: [] };
+    if (!hasKeyLimits) return settings;
     const keyLimited = await this.#keys.get(cacheKey(tenantId, keyId), () => this.#loadKey(key, caller));
     return { ...settings, keyLimited };
   }
@@ -76,6 +83,7 @@ export class TenantSettingsClient {
       previewChars: previewsEnabled ? previewMaxChars : 0,
       retentionDays,
       limited,
+      keyLimited: [],
       unleasedRequests: response.unleasedRequests,
       ownKeys: response.providerKeys.map(({ userId, models, ...key }) => ({
         ...{ ...key, userId: userId ?? null },

@@ -29,7 +29,8 @@ export async function arrive(
   payer: Payer,
   accept: (admission: Admission) => Promise<Turn>,
 ): Promise<Turn> {
-  const admission = await limiter.arrive(payer);
+  const arriving = limiter.arrive(payer);
+  const admission = arriving instanceof Promise ? await arriving : arriving;
   try {
     return await accept(admission);
   } catch (error) {
@@ -38,14 +39,14 @@ export async function arrive(
   }
 }
 
-/** Lets every stage look up what it adds to a request. */
-export async function prepareTurn(
+/** Lets every stage look up what it adds to a request; undefined where no stage does. */
+export function prepareTurn(
   stages: readonly TurnStage[],
   turn: TurnContext,
   input: TurnInput,
-): Promise<void> {
+): Promise<unknown> | undefined {
   const pending = stages.map((stage) => stage.prepare?.(turn, input)).filter((work) => work !== undefined);
-  if (pending.length > 0) await Promise.all(pending);
+  return pending.length === 0 ? undefined : Promise.all(pending);
 }
 
 /**
@@ -58,7 +59,8 @@ export async function startTurn(
   turn: TurnContext,
   input: TurnInput,
 ): Promise<Turn> {
-  await prepareTurn(dependencies.stages, turn, input);
+  const prepared = prepareTurn(dependencies.stages, turn, input);
+  if (prepared !== undefined) await prepared;
   const { limiter, pricing } = dependencies;
   const { actor, settings, target, admission, headers, tools, signal } = turn;
   const { tenantId, apiKeyId } = actor;
@@ -72,7 +74,8 @@ export async function startTurn(
     settings: target.ownKeys === null ? settings : withoutLimits(settings, [Resource.BUDGET]),
   };
   const callAmounts = { amounts, leastTokens: leastTokens(facts, target), signal };
-  const maxTokens = await limiter.admit(admission, payer, callAmounts);
+  const admitted = limiter.admit(admission, payer, callAmounts);
+  const maxTokens = admitted instanceof Promise ? await admitted : admitted;
   const { feeTools = [] } = facts.requestedAmounts(target.defaults);
   const started: StartedTurn = {
     ...turn,
@@ -98,7 +101,7 @@ function furtherCalls(
   limiter: Limiter,
   { admission, payer, call }: { admission: Admission; payer: Payer; call: CallAmounts },
 ): StartedTurn['admitMore'] {
-  return (addedBytes) =>
+  return async (addedBytes) =>
     limiter.admit(admission, payer, { ...call, amounts: call.amounts.grown(addedBytes) });
 }
 

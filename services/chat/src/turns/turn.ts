@@ -69,6 +69,11 @@ export class Turn {
     return this.#turn.request.stream;
   }
 
+  /** Aborts when the answer is no longer wanted. */
+  get signal(): AbortSignal {
+    return this.#turn.signal;
+  }
+
   get limitHeaders(): Record<string, string> {
     return this.#turn.limitHeaders;
   }
