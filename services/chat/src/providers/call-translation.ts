@@ -124,29 +124,34 @@ export interface PreparedBody {
 }
 
 /** A request in the API of a model; a 400 if this API can't express it. */
-export function translatedRequest(
+export async function translatedRequest(
   translation: Translation,
   { source, write, signal }: WrittenRequest,
   options: Parameters<Translation['request']>[1],
 ): Promise<PreparedBody | AppError> {
   const { tenantId } = options;
-  return orRefusal(async () => {
+  try {
     const { body, copied, ignored } = await LargeWork.during({ tenantId, bytes: source.bytes, signal }, () =>
       translation.request(write(), options),
     );
     source.copied(copied);
     return { body, ignored };
-  });
+  } catch (error) {
+    return refusalIn(error);
+  }
 }
 
 /** A request; a 400 if its provider can't read it. */
-export async function orRefusal<Written>(
-  write: () => Written | Promise<Written>,
-): Promise<Written | AppError> {
+export function orRefusal<Written>(write: () => Written): Written | AppError {
   try {
-    return await write();
+    return write();
   } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
+    return refusalIn(error);
   }
+}
+
+/** Rethrows an error other than a refusal. */
+function refusalIn(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  throw error;
 }

@@ -143,12 +143,12 @@ async function attempt(
       rulesName: rulesNameOf(model),
       refused,
       tenantId,
+      copied,
     };
-    const fitted = await fittedBody(adapter, request.body, fittedCall);
+    const fitted = await fittedBody(adapter, { body: request.body, ignored: [] }, fittedCall);
     if (fitted instanceof AppError) throw fitted;
     const { body, isUnsure = false } = fitted;
     sent.isUnsure = isUnsure;
-    if (body !== request.body) copied?.(body.length);
     sent.call = { ...call, headers, body, copied, credentials: key?.credentials };
     return adapter.complete(sent.call);
   };

@@ -8,7 +8,8 @@ import { modelTarget } from '../catalogue/target.ts';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { AttemptRecord } from './open-call.ts';
-import { ProviderChain, type AnswerReceiver } from './provider-chain.ts';
+import type { AnswerReceiver } from './answer-receiver.ts';
+import { ProviderChain } from './provider-chain.ts';
 import { ProviderRegistry } from './registry.ts';
 
 let fixture: ProviderFixture;

@@ -12,7 +12,7 @@ import { dialectOf, dialects, type ApiName } from '@gatehouse/dialects/dialects'
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { ProviderCall } from './adapter.ts';
-import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
+import type { AnswerReceiver } from './answer-receiver.ts';
 import { FramePipe } from './frame-pipe.ts';
 import {
   toClientFailure,
@@ -21,9 +21,8 @@ import {
   translatedRequest,
   type PreparedBody,
 } from './call-translation.ts';
-import type { Credentials } from './credentials.ts';
 import { fittedBody } from './fitted-body.ts';
-import type { KeyRotation, PoolKey } from './key-pool.ts';
+import type { KeyRotation } from './key-pool.ts';
 import { OpenCall, type AttemptRecord, type Calling } from './open-call.ts';
 import { isUnknownName } from './missing-deployments.ts';
 import { OwnSummaries } from './missing-methods.ts';
@@ -37,20 +36,6 @@ import { Repeats } from './retry-delay.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-handler.ts';
 import type { Pieces } from '@gatehouse/dialects/wire/pieces';
-
-/** The receiver of a chain's answer. */
-export interface AnswerReceiver {
-  /** Aborted when the answer is no longer wanted: the call under way ends, and no other follows. */
-  readonly signal: AbortSignal;
-  /** Whether the receiver has passed on a piece of an answer, after which no other provider call can replace a failed one. */
-  readonly begun: boolean;
-  /** The memory for the answer to the next call. Releases what the call before it held. */
-  openRoom(): AnswerRoom;
-  /** Hints of the request to be left out of the next call, since its API has no place for them. */
-  ignored?(names: readonly string[]): void;
-  /** The provider of `model` sent the headers of a stream; its first chunk may take long. */
-  streamAccepted(model: Model): void;
-}
 
 export interface ProviderChainOptions extends Pick<RefusalsOptions, 'forms'> {
   /** The API of the client. Calls of models with another are translated. */
@@ -81,6 +66,7 @@ export interface ProviderChainOptions extends Pick<RefusalsOptions, 'forms'> {
   unpricedTools: (model: Model) => readonly FeeTool[];
 }
 
+type Prepared = PreparedBody | AppError;
 type CallRoute = Pick<Calling, 'translation' | 'rotation'>;
 export type Answer = ObjectAnswer | StreamAnswer;
 
@@ -201,7 +187,8 @@ export class ProviderChain {
     const rotation = keys?.selectKey(call) ?? null;
     if (rotation?.key === null) return rotation.exhausted;
     const translation = this.#translationFor(model, rotation);
-    const prepared = await this.#prepared(model, { translation, rotation });
+    const preparing = this.#prepared(model, { translation, rotation });
+    const prepared = preparing instanceof Promise ? await preparing : preparing;
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
@@ -218,22 +205,25 @@ export class ProviderChain {
   }
 
   /** The request for a model as its provider takes it, and a key of it; the 400 if its API can't express the request. */
-  async #prepared(model: Model, call: CallRoute): Promise<PreparedBody | AppError> {
-    const { providers, tenantId, source } = this.#options;
-    const written = await this.#written(model, call);
-    if (written instanceof AppError) return written;
-    const fitted = await fittedBody(providers.get(model).adapter, written.body, {
-      ...{ api: model.api, operation: this.#operationAt(model), rulesName: rulesNameOf(model), tenantId },
-      headers: this.#betas.headers(model, call.translation !== null),
-      ...{ refused: this.#refusals.names, isTranslated: call.translation !== null },
-    });
-    if (fitted instanceof AppError) return fitted;
-    const { body, dropped } = fitted;
-    if (body !== written.body) source.copied(body.length);
-    return { body, ignored: [...(source.droppedFields?.(model) ?? []), ...written.ignored, ...dropped] };
+  #prepared(model: Model, call: CallRoute): Prepared | Promise<Prepared> {
+    const written = this.#written(model, call);
+    if (written instanceof Promise) return written.then((body) => this.#fitted(model, call, body));
+    return this.#fitted(model, call, written);
   }
 
-  async #written(model: Model, { translation, rotation }: CallRoute): Promise<PreparedBody | AppError> {
+  #fitted(model: Model, { translation }: CallRoute, written: Prepared): Prepared | Promise<Prepared> {
+    if (written instanceof AppError) return written;
+    const { providers, tenantId, source } = this.#options;
+    const isTranslated = translation !== null;
+    const whole = { ...written, ignored: [...(source.droppedFields?.(model) ?? []), ...written.ignored] };
+    return fittedBody(providers.get(model).adapter, whole, {
+      ...{ api: model.api, operation: this.#operationAt(model), rulesName: rulesNameOf(model), tenantId },
+      headers: this.#betas.headers(model, isTranslated),
+      ...{ refused: this.#refusals.names, isTranslated, copied: (bytes) => source.copied(bytes) },
+    });
+  }
+
+  #written(model: Model, { translation, rotation }: CallRoute): Prepared | Promise<Prepared> {
     const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
     const { unpricedTools } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
@@ -263,39 +253,49 @@ export class ProviderChain {
       return translatedRequest(translation, written, { tenantId, isStream: request.stream, thoughts });
     }
     source.copied(0);
-    const body = await orRefusal(write);
+    const body = orRefusal(write);
     return body instanceof AppError ? body : { body, ignored: [...left, ...(taken?.ignored ?? [])] };
   }
 
   /** Makes the call, with one key after the other where the provider has several. */
   #sent<Given>(model: Model, calling: Calling, send: (call: ProviderCall) => Promise<Given>): Promise<Given> {
-    const withKey = async (key: PoolKey | null): Promise<Given> => {
-      calling.sent = await this.#call(model, calling, key?.credentials);
-      return send(calling.sent);
-    };
-    return calling.rotation?.sent(withKey) ?? withKey(null);
+    const { rotation } = calling;
+    if (rotation === null) return send(this.#callOf(model, calling, { body: calling.body }));
+    return rotation.sent(async (key) => {
+      // Nothing keeps a sent request: for another key it is written again.
+      const body = calling.body ?? (await this.#rewritten(model, calling));
+      return send(this.#callOf(model, calling, { body, credentials: key?.credentials }));
+    });
   }
 
-  async #call(model: Model, calling: Calling, credentials: Credentials | undefined): Promise<ProviderCall> {
-    const { request, source, receiver } = this.#options;
-    const { operation, translation, trace } = calling;
-    if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal).asUnsent;
-    // Nothing keeps a sent request: for another key it is written again.
-    const prepared = calling.body === null ? await this.#prepared(model, calling) : { body: calling.body };
-    calling.body = null;
+  async #rewritten(model: Model, calling: Calling): Promise<Pieces> {
+    this.#assertWanted(model);
+    const prepared = await this.#prepared(model, calling);
     if (prepared instanceof AppError) throw prepared;
-    return {
+    return prepared.body;
+  }
+
+  #callOf(model: Model, calling: Calling, rest: Pick<ProviderCall, 'body' | 'credentials'>): ProviderCall {
+    const { request, source, receiver } = this.#options;
+    this.#assertWanted(model);
+    calling.body = null;
+    calling.sent = {
       room: receiver.openRoom(),
       api: model.api,
-      operation,
       model: model.upstreamModel,
       ...{ isBatch: request.isBatch, stream: request.stream },
-      headers: this.#betas.headers(model, translation !== null),
-      body: prepared.body,
+      headers: this.#betas.headers(model, calling.translation !== null),
+      ...rest,
       copied: (bytes) => source.copied(bytes),
-      ...{ credentials, trace, signal: receiver.signal },
+      ...{ operation: calling.operation, trace: calling.trace, signal: receiver.signal },
       onHeaders: () => this.#accepted(model),
     };
+    return calling.sent;
+  }
+
+  #assertWanted({ provider }: Model): void {
+    const { signal } = this.#options.receiver;
+    if (signal.aborted) throw ProviderFailure.aborted(provider.name, signal).asUnsent;
   }
 
   /** A method, since its result changes between two awaits. */

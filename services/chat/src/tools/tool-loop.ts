@@ -19,12 +19,8 @@ import type {
   ToolStream,
 } from '@gatehouse/dialects/dialect';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
-import {
-  ProviderChain,
-  type AnswerReceiver,
-  type ObjectAnswer,
-  type ProviderChainOptions,
-} from '../providers/provider-chain.ts';
+import type { AnswerReceiver } from '../providers/answer-receiver.ts';
+import { ProviderChain, type ObjectAnswer, type ProviderChainOptions } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import { withRelease } from '../providers/request-source.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';

@@ -1,11 +1,7 @@
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
-import {
-  ProviderChain,
-  type AnswerReceiver,
-  type ObjectAnswer,
-  type ProviderChainOptions,
-} from '../providers/provider-chain.ts';
+import type { AnswerReceiver } from '../providers/answer-receiver.ts';
+import { ProviderChain, type ObjectAnswer, type ProviderChainOptions } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
