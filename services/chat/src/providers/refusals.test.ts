@@ -75,6 +75,21 @@ it('later runs lack nothing by words without an answer, which may be an echo of 
   expect([...begun(refused).names]).toEqual(['b-1']);
 });
 
+it.each([
+  [429, ['b-1']],
+  [503, ['b-1']],
+  [400, []],
+  [404, []],
+])('later runs lack the causes of a run that ended with %i as %j', (status, names) => {
+  const refused = new RefusedNames();
+  const run = begun(refused);
+  run.isNeededAfter(beta('b-1'), model);
+  run.begin(model);
+  expect(run.isNeededAfter(refusal('Try again later.', status), model)).toBe(false);
+  run.begin(other);
+  expect([...begun(refused).names]).toEqual(names);
+});
+
 it('an attempt lacks the names known at its begin, so each of two at the same time goes on', () => {
   const refused = new RefusedNames();
   const [one, two] = [refusalsWith(refused), refusalsWith(refused)];

@@ -78,7 +78,8 @@ export interface RefusalsOptions {
 /**
  * Refusals of one request that the same request without their cause is sent once more for, to the same model: hints and
  * betas, forms of a history, reasoning that no account of the provider reads, and missing reasoning. Later requests begin
- * without the causes once a model has answered the request without them: words alone may be an echo of the client's.
+ * without the causes once a call without them ended with an answer, a limit or an error of the server: words alone may be
+ * an echo of the client's.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
@@ -170,7 +171,7 @@ export class Refusals {
   isNeededAfter(outcome: unknown, model: Model): boolean {
     const words = wordsOf(outcome);
     if (words === null) {
-      if (!(outcome instanceof Error) && outcome !== null) this.#remember(model);
+      if (namesNoCause(outcome)) this.#remember(model);
       return false;
     }
     const { api, providers } = this.#options;
@@ -256,6 +257,13 @@ function hintsIn(words: string): string[] {
     ...places.flatMap(fieldsAt).map(nameOf),
     ...(invalidFlag.test(words) ? [allBetas] : []),
   ];
+}
+
+/** Whether an attempt ended with an answer, or with a status that does not depend on the request's form. */
+function namesNoCause(outcome: unknown): boolean {
+  if (!(outcome instanceof ProviderFailure)) return !(outcome instanceof Error) && outcome !== null;
+  const { status = 0 } = outcome.details;
+  return outcome.kind === 'status' && (status === 429 || status >= 500);
 }
 
 /** The words of a failure about the request; null for any other outcome. */
