@@ -35,10 +35,13 @@ export class Children {
 export async function lineOf(child: ChildProcess, pattern: RegExp): Promise<void> {
   let seen = '';
   return new Promise((resolve, reject) => {
+    let isReady = false;
     // Stays attached, so that the process can go on writing.
     child.stdout?.on('data', (chunk) => {
+      if (isReady) return;
       seen += String(chunk).slice(0, 10_000);
-      if (pattern.test(seen)) resolve();
+      isReady = pattern.test(seen);
+      if (isReady) resolve();
     });
     child.once('exit', () => reject(new Error(`a process ended before it was ready:\n${seen}`)));
   });
