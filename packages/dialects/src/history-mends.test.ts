@@ -137,6 +137,36 @@ it('a developer becomes the system', () => {
   expect(mended('responses', { input: messages }, 'roles.developer')).toEqual({ input: want });
 });
 
+describe('roles of servers that want them to alternate', () => {
+  const user = (content: unknown): Fields => ({ role: 'user', content });
+  const assistant = { role: 'assistant', content: 'Hm.' };
+
+  it('join messages of the user in a row', () => {
+    const image = { type: 'image_url', image_url: { url: 'data:,' } };
+    const messages = [
+      ...[{ role: 'system', content: 'S' }, user('a'), { ...user('b "c"'), name: 'n' }, user('c')],
+      ...[assistant, user('d'), assistant, user('e'), user([image]), assistant, user([]), user('f')],
+    ];
+    expect(mended('chat', { messages, model: 'm' }, 'roles.alternate')).toEqual({
+      messages: [
+        ...[{ role: 'system', content: 'S' }, user('a\n\nb "c"\n\nc'), assistant, user('d'), assistant],
+        ...[user([{ type: 'text', text: 'e' }, image]), assistant, user([]), user('f')],
+      ],
+      model: 'm',
+    });
+  });
+
+  it('make the system a user, who then speaks with the next', () => {
+    const messages = [{ role: 'system', content: 'S' }, { role: 'developer', content: 'D' }, user('a')];
+    expect(mended('chat', { messages }, 'roles.system')).toEqual({
+      messages: [user('S'), user('D'), user('a')],
+    });
+    expect(mended('chat', { messages }, 'roles.system', 'roles.developer', 'roles.alternate')).toEqual({
+      messages: [user('S\n\nD\n\na')],
+    });
+  });
+});
+
 it('the assistant speaks between results and the next message', () => {
   const roles = (body: Fields): unknown[] => (body['messages'] as Fields[]).map(({ role }) => role);
   const given = [
@@ -173,8 +203,11 @@ it('a body without a change is the same', () => {
 describe('a history of many or long texts', () => {
   const bodyOf = (content: string): Pieces =>
     Pieces.from(Buffer.from(`{"messages":[{"role":"developer","content":${content}}]}`));
+  const allMends = new Set<string>(historyMends);
+  // It changes the same member.
+  allMends.delete('roles.system');
   const stepsOf = (body: Pieces): ReturnType<typeof withHistoryMends> =>
-    withHistoryMends(body, { history: historyOf('chat'), mends: new Set(historyMends) });
+    withHistoryMends(body, { history: historyOf('chat'), mends: allMends });
 
   it.each([
     ['values', `[${'0,'.repeat(maxMendedValues)}0]`],

@@ -2,6 +2,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { openBrace, openBracket, quote, smallBytes } from '@gatehouse/kit/json-bytes';
 import { scanPieces, type JsonLimits } from '@gatehouse/kit/json-scan';
 import { maxMendedBareBytes, maxMendedTexts, maxMendedValues } from './bounds.ts';
+import { alternatingEdits } from './alternating-history.ts';
 import { pairedEdits } from './paired-history.ts';
 import type { HistoryPlace } from './upstream-api.ts';
 import { fittingId, type IdRule } from './translation/call-ids.ts';
@@ -22,21 +23,23 @@ import type { Pieces } from './wire/pieces.ts';
  *   id of its reasoning once (https://github.com/NousResearch/hermes-agent/pull/7946);
  * - `texts.halves`: no half of a character, where the whole request was refused as JSON;
  * - `roles.developer`: `system` in place of `developer` (https://github.com/earendil-works/pi/issues/1048);
+ * - `roles.system`: `user` in place of `system` and `developer` (https://github.com/vllm-project/vllm/pull/2964);
+ * - `roles.alternate`: messages of the user in a row as one (`alternatingEdits`);
  * - `roles.after.tool`: a message of the assistant between a result and the user's next message, for Mistral's models
  *   (https://github.com/NousResearch/hermes-agent/issues/20154).
  */
 export const historyMends = [
-  ...([
-    'calls.ids',
-    'calls.ids.nine',
-    'calls.results',
-    'calls.signatures',
-    'items.ids',
-    'texts.halves',
-    'roles.developer',
-    'roles.after.tool',
-  ] as const),
-];
+  'calls.ids',
+  'calls.ids.nine',
+  'calls.results',
+  'calls.signatures',
+  'items.ids',
+  'texts.halves',
+  'roles.developer',
+  'roles.system',
+  'roles.alternate',
+  'roles.after.tool',
+] as const;
 export type HistoryMend = (typeof historyMends)[number];
 
 const nineIds: IdRule = { fits: (id) => /^[a-zA-Z0-9]{9}$/.test(id), prefix: '', digits: 9 };
@@ -92,8 +95,14 @@ export function* withHistoryMends(
     yield* history.element(at);
     yield;
   }
-  if (history.edits.length > 0) return applyEdits(text, history.edits);
-  return paired;
+  const changed = history.edits.length > 0 ? applyEdits(text, history.edits) : paired;
+  return mends.has('roles.alternate') ? yield* alternating(changed, list.valueStart) : changed;
+}
+
+function* alternating(body: Pieces, listStart: number): Steps<Pieces> {
+  const text = yield* walkable(body);
+  const edits = text === null ? [] : yield* alternatingEdits(text, listStart);
+  return text === null || edits.length === 0 ? body : applyEdits(text, edits);
 }
 
 /** Collects the changes of one list of messages or items. */
@@ -119,7 +128,10 @@ class MendedHistory {
     if (this.#mends.has('roles.after.tool') && this.#roleBefore === 'tool' && isNext(role))
       this.edits.push({ at, until: at, text: between });
     this.#roleBefore = role;
-    if (this.#mends.has('roles.developer') && role === 'developer') this.#replace(members, 'role', 'system');
+    if (this.#mends.has('roles.developer') && !this.#mends.has('roles.system') && role === 'developer')
+      this.#replace(members, 'role', 'system');
+    if (this.#mends.has('roles.system') && (role === 'system' || role === 'developer'))
+      this.#replace(members, 'role', 'user');
     const type = this.#textOf(members, 'type') ?? (role === null ? null : 'message');
     if (this.#mends.has('items.ids') && plainItems.has(type) && !this.#isOwnReasoning(members, type))
       removeMembers(members, new Set(['id']), this.edits);

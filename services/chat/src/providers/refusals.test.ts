@@ -233,6 +233,30 @@ describe('words about the field of reasoning', () => {
   );
 });
 
+it.each([
+  ['System role not supported', ['roles.system']],
+  [
+    'Conversation roles must alternate user/assistant/user/assistant/...',
+    ['roles.system', 'roles.alternate'],
+  ],
+  [
+    'After the optional system message, conversation roles must alternate user/assistant/user/assistant/...',
+    ['roles.alternate'],
+  ],
+  [
+    'After the (optional) system message(s), user and assistant roles should be alternating.',
+    ['roles.alternate'],
+  ],
+  [
+    'After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s).',
+    ['roles.alternate'],
+  ],
+])('roles change after: %s', (words, names) => {
+  const refused = new RefusedNames();
+  expect(answeredAfter(refused, refusal(words), 'chat')).toBe(true);
+  expect([...begun(refused, 'chat').names]).toEqual(names);
+});
+
 describe('a model without a name', () => {
   it.each([
     '`max_tokens` must be greater than `thinking.budget_tokens`.',

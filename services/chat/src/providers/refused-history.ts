@@ -19,6 +19,13 @@ const refusals: readonly (readonly [mend: HistoryMend, words: RegExp])[] = [
     'roles.developer',
     /\bunknown variant .?developer\b|\bdeveloper is not one of\b|\brole.{0,60}['"`]developer['"`]|['"`]developer['"`].{0,60}\brole\b|\brole: developer\b|\bshould be 'system', 'user'/is,
   ],
+  // Templates without a word of the system's count its message (https://github.com/vllm-project/vllm/issues/2080).
+  ['roles.system', /\bsystem role not supported\b|^(?!.*\boptional\b).*\broles must alternate\b/is],
+  // Perplexity's words are the second (https://github.com/perplexityai/api-discussion/issues/265).
+  [
+    'roles.alternate',
+    /\broles must alternate\b|\b(?:should be alternating|should alternate with assistant)\b/i,
+  ],
   ['roles.after.tool', /\bunexpected role '?(?:user|system)'? after role '?tool\b/i],
 ];
 
