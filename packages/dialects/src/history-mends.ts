@@ -2,6 +2,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { openBrace, openBracket, quote, smallBytes } from '@gatehouse/kit/json-bytes';
 import { scanPieces, type JsonLimits } from '@gatehouse/kit/json-scan';
 import { maxMendedBareBytes, maxMendedTexts, maxMendedValues } from './bounds.ts';
+import { standIn } from './gemini/content.ts';
 import { alternatingEdits } from './alternating-history.ts';
 import { pairedEdits } from './paired-history.ts';
 import type { HistoryPlace } from './upstream-api.ts';
@@ -45,7 +46,7 @@ export type HistoryMend = (typeof historyMends)[number];
 const nineIds: IdRule = { fits: (id) => /^[a-zA-Z0-9]{9}$/.test(id), prefix: '', digits: 9 };
 
 /** With Google's placeholder for a signature. */
-const unsigned = ',"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}';
+const unsigned = `,"extra_content":{"google":{"thought_signature":"${standIn}"}}`;
 const between = '{"role":"assistant","content":"The results have arrived."},';
 
 /** Items with an id that says nothing about the conversation. */
