@@ -2,7 +2,7 @@ import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { openBrace, openBracket, quote, smallBytes } from '@gatehouse/kit/json-bytes';
 import { scanPieces, type JsonLimits } from '@gatehouse/kit/json-scan';
 import { maxMendedBareBytes, maxMendedTexts, maxMendedValues } from './bounds.ts';
-import { standIn } from './gemini/content.ts';
+import { standIn } from './marked-signatures.ts';
 import { alternatingEdits } from './alternating-history.ts';
 import { pairedEdits } from './paired-history.ts';
 import type { HistoryPlace } from './upstream-api.ts';

@@ -24,6 +24,12 @@ export interface ReasoningFilter {
  */
 export const signatureMark = 'gatehouse.';
 
+/**
+ * Google's documented stand-in for the signature of another model's thought
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures).
+ */
+export const standIn = 'skip_thought_signature_validator';
+
 /** Beginning of the encrypted summaries, which the gateway opens itself. */
 export const summaryMark = `${signatureMark}summary.`;
 

@@ -8,7 +8,7 @@ import { deferredInput } from '../anthropic-messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { beginning, goOn } from '../translation/framed-turns.ts';
 import { withResultsBehindCalls, firstMessage } from '../translation/ordered-turns.ts';
-import { standIn } from './content.ts';
+import { standIn } from '../marked-signatures.ts';
 
 interface ContentOptions {
   /** Gemini 3 refuses calls of a turn without a signature on the first one. */

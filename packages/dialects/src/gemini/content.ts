@@ -1,5 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isText } from '../file-types.ts';
+import { standIn } from '../marked-signatures.ts';
 import { objectIn, objectsIn, valueOf } from './fields.ts';
 import { textOf } from '../translation/fields.ts';
 import type { ReasoningSignature } from '../translation/conversation.ts';
@@ -53,12 +54,6 @@ export function callIn(part: Fields): Fields | null {
 export function calledName(part: Fields): string {
   return textOf(callIn(part)?.['name']);
 }
-
-/**
- * Google's documented stand-in for the signature of another model's thought
- * (https://ai.google.dev/gemini-api/docs/thought-signatures).
- */
-export const standIn = 'skip_thought_signature_validator';
 
 /** Stand-ins that clients send. */
 const standIns = new Set([standIn, 'context_engineering_is_the_way_to_go']);

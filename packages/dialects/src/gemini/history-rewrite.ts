@@ -1,10 +1,9 @@
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import type { Rewrite } from '../dialect.ts';
 import { factsOf } from '../model-facts.ts';
-import { signatureFilter, type ReasoningFilter } from '../marked-signatures.ts';
+import { signatureFilter, standIn, type ReasoningFilter } from '../marked-signatures.ts';
 import { applyEdits, removeFrom, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, objectMembers, type Member } from '../wire/json-members.ts';
-import { standIn } from './content.ts';
 import { isNamed } from './fields.ts';
 import { historyOf, type HistoryPart, type PartPlace } from './history.ts';
 
