@@ -117,7 +117,7 @@ export class CompletionServer {
         ...{ holderId: () => 'here', onRefused: () => undefined, registry },
       }),
       agents: { resolve: (_actor: unknown, key: string) => Promise.resolve(this.agents.get(key) ?? null) },
-      settings: { getForKey: () => Promise.resolve(open) },
+      settings: { getForKey: () => Promise.resolve(open), peekForKey: () => open },
       stages: this.#stages(telemetry),
       answers: new AnswerBudget(budget),
       bodyBudget: new BodyBudget(budget),
