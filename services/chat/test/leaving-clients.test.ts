@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
@@ -84,8 +86,25 @@ async function opened(dialect: string, model: string, options: object, fields?: 
   );
 }
 
-/** Leaves once the text has come, and resolves with the id of the run. */
+const requestStart = 'http.server.request.start';
+
+/** Resolves once the service, in this process, has seen the client of its next request leave. */
+function clientLeft(): Promise<void> {
+  return new Promise((resolve) => {
+    const onRequest = (message: unknown): void => {
+      const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+      // Requests to the provider have no dialect.
+      if (request.headers['x-gatehouse-dialect'] === undefined) return;
+      unsubscribe(requestStart, onRequest);
+      response.once('close', resolve);
+    };
+    subscribe(requestStart, onRequest);
+  });
+}
+
+/** Leaves once the text has come, and resolves with the id of the run once the service has seen it. */
 async function leave(dialect: string, model: string, fields?: Fields): Promise<string> {
+  const left = clientLeft();
   const leaving = new AbortController();
   const response = await opened(dialect, model, { signal: leaving.signal }, fields);
   let read = '';
@@ -94,6 +113,7 @@ async function leave(dialect: string, model: string, fields?: Fields): Promise<s
     if (read.includes('portcullis')) break;
   }
   leaving.abort();
+  await left;
   return response.headers.get('x-run-id') ?? '';
 }
 
@@ -143,7 +163,6 @@ describe('a client that leaves after the last text', () => {
     let report: () => void = () => undefined;
     provider.answer(ending(model, new Promise<void>((resolve) => (report = resolve))));
     const id = await leave(dialect, model);
-    await sleep(100);
     report();
     await closed();
     expect(await harness.endedRun(id)).toMatchObject({
