@@ -38,7 +38,8 @@ describe('the name of a client', () => {
     ['Mozilla/5.0 (compatible; codex/1.0)', 'other'],
     ['', 'other'],
     [undefined, 'other'],
-  ])('in %j is %s', (userAgent, name) => {
+  ])('in %j is %s, and from memory', (userAgent, name) => {
+    expect(clientNamed(userAgent)).toBe(name);
     expect(clientNamed(userAgent)).toBe(name);
   });
 

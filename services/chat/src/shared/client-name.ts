@@ -31,13 +31,15 @@ export type ClientName = keyof typeof products | 'other';
 const named = Object.entries(products) as [ClientName, readonly string[]][];
 export const clientNames: readonly ClientName[] = [...named.map(([name]) => name), 'other'];
 
+/** A longer value is read up to here, and not remembered: a part of it would hold the whole in memory. */
+const maxValueChars = 512;
 const recent = new RecentMap<{ name: ClientName }>(256);
 
 /** The program named in the value of `User-Agent`. Any client can claim to be another: for reports, not for rights. */
 export function clientNamed(userAgent: string | undefined): ClientName {
   if (userAgent === undefined) return 'other';
-  const value = userAgent.slice(0, 512);
-  return recent.getOrMake(value, () => ({ name: nameIn(value) })).name;
+  if (userAgent.length > maxValueChars) return nameIn(userAgent.slice(0, maxValueChars));
+  return recent.getOrMake(userAgent, () => ({ name: nameIn(userAgent) })).name;
 }
 
 function nameIn(userAgent: string): ClientName {
