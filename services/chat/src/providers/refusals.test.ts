@@ -235,10 +235,7 @@ describe('words about the field of reasoning', () => {
 
 it.each([
   ['System role not supported', ['roles.system']],
-  [
-    'Conversation roles must alternate user/assistant/user/assistant/...',
-    ['roles.system', 'roles.alternate'],
-  ],
+  ['Conversation roles must alternate user/assistant/user/assistant/...', ['roles.alternate']],
   [
     'After the optional system message, conversation roles must alternate user/assistant/user/assistant/...',
     ['roles.alternate'],
@@ -255,6 +252,31 @@ it.each([
   const refused = new RefusedNames();
   expect(answeredAfter(refused, refusal(words), 'chat')).toBe(true);
   expect([...begun(refused, 'chat').names]).toEqual(names);
+});
+
+it.each([
+  ['Conversation roles must alternate user/assistant/user/assistant/...', true],
+  ['After the optional system message, conversation roles must alternate user/assistant/...', false],
+])('the system’s role goes too where alternating ones are refused again: %s %s', (words, goes) => {
+  const run = begun(new RefusedNames(), 'chat');
+  run.isNeededAfter(refusal(words), model);
+  run.begin(model);
+  expect(run.names.has('roles.system')).toBe(false);
+  expect(run.isNeededAfter(refusal(words), model)).toBe(goes);
+  run.begin(model);
+  expect(run.names.has('roles.system')).toBe(goes);
+});
+
+it('later runs keep the meaning of requests, which a limit doesn’t prove refused', () => {
+  const refused = new RefusedNames();
+  const run = begun(refused, 'chat');
+  run.isNeededAfter(refusal('System role not supported'), model);
+  run.begin(model);
+  run.isNeededAfter(refusal('Try again later.', 429), model);
+  expect([...begun(refused, 'chat').names]).toEqual([]);
+  run.begin(model);
+  run.isNeededAfter({}, model);
+  expect([...begun(refused, 'chat').names]).toEqual(['roles.system']);
 });
 
 describe('a model without a name', () => {

@@ -78,8 +78,8 @@ export interface RefusalsOptions {
 /**
  * Refusals of one request that the same request without their cause is sent once more for, to the same model: hints and
  * betas, forms of a history, reasoning that no account of the provider reads, and missing reasoning. Later requests begin
- * without the causes once a call without them ended with an answer, a limit or an error of the server: words alone may be
- * an echo of the client's.
+ * without the causes once a call without them ended with an answer, as words alone may be an echo of the client's; without
+ * hints also once it ended with a limit or an error of the server.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
@@ -87,6 +87,8 @@ export class Refusals {
   #model: Model | null = null;
   /** Names refused by the model in this run. */
   #newNames: readonly string[] = [];
+  /** Those of them which change no meaning of the request. */
+  #newHints: readonly string[] = [];
   #names: ReadonlySet<string> = new Set();
   /** The refusal of the request as its client wrote it. */
   #asWritten: ProviderFailure | null = null;
@@ -101,7 +103,10 @@ export class Refusals {
 
   /** Begins an attempt. It lacks the same until it ends, whatever other requests find meanwhile. */
   begin(model: Model): void {
-    if (model !== this.#model) this.#newNames = [];
+    if (model !== this.#model) {
+      this.#newNames = [];
+      this.#newHints = [];
+    }
     this.#model = model;
     const isNew = (name: string): boolean => this.#newNames.includes(name);
     this.#names = new Set([...this.#known(model).filter((name) => !isNew(name)), ...this.#newNames]);
@@ -171,12 +176,13 @@ export class Refusals {
   isNeededAfter(outcome: unknown, model: Model): boolean {
     const words = wordsOf(outcome);
     if (words === null) {
-      if (namesNoCause(outcome)) this.#remember(model);
+      if (isAnswer(outcome)) this.#remember(model, this.#newNames);
+      else if (isLimitOrOutage(outcome)) this.#remember(model, this.#newHints);
       return false;
     }
     const { api, providers } = this.#options;
     const hints = providers.get(model).adapter.fits(model) ? hintsIn(words) : [];
-    const history = api === null ? [] : historyMendsFor(words);
+    const history = api === null ? [] : historyMendsFor(words, this.#names);
     const vendor = this.isOfVendor && vendorHints.test(words) ? [vendorName] : [];
     const others = [...hints, ...history, ...vendor, ...this.#unreadableIn(words, model)];
     const causes = [
@@ -185,17 +191,18 @@ export class Refusals {
       ...this.#fillsIn(words, model).filter((name) => !this.#newNames.includes(name)),
     ];
     this.#newNames = [...this.#newNames, ...causes];
+    this.#newHints = [...this.#newHints, ...causes.filter((name) => hints.includes(name))];
     return causes.length > 0 || this.#needsForm(outcome, words, model);
   }
 
   /** Later requests begin without the causes of this run's refusals. */
-  #remember(model: Model): void {
+  #remember(model: Model, causes: readonly string[]): void {
     const { api, providers, tenantId } = this.#options;
     const prefix = api === null ? countPrefix : '';
     providers.refused.add(
       model,
       tenantId,
-      this.#newNames.map((name) => `${prefix}${name}`),
+      causes.map((name) => `${prefix}${name}`),
     );
   }
 
@@ -259,11 +266,15 @@ function hintsIn(words: string): string[] {
   ];
 }
 
-/** Whether an attempt ended with an answer, or with a status that does not depend on the request's form. */
-function namesNoCause(outcome: unknown): boolean {
-  if (!(outcome instanceof ProviderFailure)) return !(outcome instanceof Error) && outcome !== null;
+function isAnswer(outcome: unknown): boolean {
+  return !(outcome instanceof Error) && outcome !== null;
+}
+
+/** Failures that may come before the server has read the request, so they prove little. */
+function isLimitOrOutage(outcome: unknown): boolean {
+  if (!(outcome instanceof ProviderFailure) || outcome.kind !== 'status') return false;
   const { status = 0 } = outcome.details;
-  return outcome.kind === 'status' && (status === 429 || status >= 500);
+  return status === 429 || status >= 500;
 }
 
 /** The words of a failure about the request; null for any other outcome. */

@@ -19,8 +19,7 @@ const refusals: readonly (readonly [mend: HistoryMend, words: RegExp])[] = [
     'roles.developer',
     /\bunknown variant .?developer\b|\bdeveloper is not one of\b|\brole.{0,60}['"`]developer['"`]|['"`]developer['"`].{0,60}\brole\b|\brole: developer\b|\bshould be 'system', 'user'/is,
   ],
-  // Templates without a word of the system's count its message (https://github.com/vllm-project/vllm/issues/2080).
-  ['roles.system', /\bsystem role not supported\b|^(?!.*\boptional\b).*\broles must alternate\b/is],
+  ['roles.system', /\bsystem role not supported\b/i],
   // Perplexity's words are the second (https://github.com/perplexityai/api-discussion/issues/265).
   [
     'roles.alternate',
@@ -29,7 +28,12 @@ const refusals: readonly (readonly [mend: HistoryMend, words: RegExp])[] = [
   ['roles.after.tool', /\bunexpected role '?(?:user|system)'? after role '?tool\b/i],
 ];
 
-/** The changes of a history that a server takes, by its words. */
-export function historyMendsFor(words: string): HistoryMend[] {
-  return refusals.filter(([, refusal]) => refusal.test(words)).map(([mend]) => mend);
+/** Templates without a word of the system's count its message (https://github.com/vllm-project/vllm/issues/2080). */
+const countsSystem = /^(?!.*\boptional\b).*\broles must alternate\b/is;
+
+/** The changes of a history that a server takes, by its words. `names`: of what the refused request had changed. */
+export function historyMendsFor(words: string, names: ReadonlySet<string>): HistoryMend[] {
+  const mends = refusals.filter(([, refusal]) => refusal.test(words)).map(([mend]) => mend);
+  const stillRefused = names.has('roles.alternate' satisfies HistoryMend) && countsSystem.test(words);
+  return stillRefused ? [...mends, 'roles.system'] : mends;
 }

@@ -21,7 +21,7 @@ const catalogueOf = (models: readonly Record<string, unknown>[]): Catalogue =>
         ...{ name: 'openai', kind: 'openai', base_url: 'https://api.openai.com/v1' },
         keys: [{ env: 'A' }, { env: 'B' }],
       },
-      { name: 'twin', kind: 'openai', base_url: 'https://lone.test/v2', api_key_env: 'B' },
+      { name: 'twin', kind: 'openai', base_url: 'https://lone.test/v1', api_key_env: 'B' },
       { name: 'lone', kind: 'openai', base_url: 'https://lone.test/v1', api_key_env: 'A' },
       {
         ...{ name: 'anthropic', kind: 'anthropic', base_url: 'https://api.anthropic.com' },
