@@ -5,6 +5,7 @@ import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { openBrace, openBracket, smallBytes } from '@gatehouse/kit/json-bytes';
 import { parsedAtOnce, scanPieces, type JsonScan } from '@gatehouse/kit/json-scan';
+import { isLarger } from '@gatehouse/kit/json-size';
 import { scanCooperatively } from '@gatehouse/kit/cooperative-scan';
 import { parsedByTexts } from '@gatehouse/kit/json-long-texts';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
@@ -163,7 +164,8 @@ export async function parseBody(
 
 function parsedSoon(body: Buffer, named: NamedJson): unknown {
   // A short one can only be too deep.
-  if (body.length > smallBytes || opensMoreThan(body, maxJsonDepth))
+  const depth = maxJsonDepth;
+  if (body.length > smallBytes || (opensMoreThan(body, depth) && isLarger(body, { values: Infinity, depth })))
     for (const scan of scanPieces(body)) assertWithin(scan, named);
   return parsed(textOf(body, named), named);
 }

@@ -137,6 +137,8 @@ export async function translatedRequest(
     source.copied(copied);
     return { body, ignored };
   } catch (error) {
+    // A client's leave is an error of the program's own kind, but says nothing of the model's API.
+    if (signal?.aborted === true) throw error;
     return refusalIn(error);
   }
 }

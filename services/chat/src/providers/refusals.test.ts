@@ -267,6 +267,15 @@ it.each([
   expect(run.names.has('roles.system')).toBe(goes);
 });
 
+it('later runs learn nothing of keys that rest, for which no call is made', () => {
+  const refused = new RefusedNames();
+  const run = begun(refused);
+  run.isNeededAfter(beta('b-1'), model);
+  run.begin(model);
+  run.isNeededAfter(new ProviderFailure('status', 'p', { status: 429, isResting: true }), model);
+  expect([...begun(refused).names]).toEqual([]);
+});
+
 it('later runs keep the meaning of requests, which a limit doesn’t prove refused', () => {
   const refused = new RefusedNames();
   const run = begun(refused, 'chat');

@@ -273,8 +273,8 @@ function isAnswer(outcome: unknown): boolean {
 /** Failures that may come before the server has read the request, so they prove little. */
 function isLimitOrOutage(outcome: unknown): boolean {
   if (!(outcome instanceof ProviderFailure) || outcome.kind !== 'status') return false;
-  const { status = 0 } = outcome.details;
-  return status === 429 || status >= 500;
+  const { status = 0, isResting } = outcome.details;
+  return isResting !== true && (status === 429 || status >= 500);
 }
 
 /** The words of a failure about the request; null for any other outcome. */

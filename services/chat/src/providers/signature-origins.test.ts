@@ -21,7 +21,6 @@ const catalogueOf = (models: readonly Record<string, unknown>[]): Catalogue =>
         ...{ name: 'openai', kind: 'openai', base_url: 'https://api.openai.com/v1' },
         keys: [{ env: 'A' }, { env: 'B' }],
       },
-      { name: 'twin', kind: 'openai', base_url: 'https://lone.test/v1', api_key_env: 'B' },
       { name: 'lone', kind: 'openai', base_url: 'https://lone.test/v1', api_key_env: 'A' },
       {
         ...{ name: 'anthropic', kind: 'anthropic', base_url: 'https://api.anthropic.com' },
@@ -41,7 +40,6 @@ const { models } = catalogueOf([
   { id: 'nova', provider: 'bedrock', upstream_model: 'amazon.nova-pro-v1:0' },
   { id: 'chat-one', provider: 'openai', upstream_model: 'gemini-3-pro' },
   { id: 'chat-two', provider: 'lone', upstream_model: 'gemini-3-pro' },
-  { id: 'chat-twin', provider: 'twin', upstream_model: 'gemini-3-pro' },
 ]);
 const model = (id: string): Model => models.get(id) as Model;
 const MiB = 1024 * 1024;
@@ -64,7 +62,6 @@ describe('the origins of signatures', () => {
     // Servers of one name of a model may be of different vendors.
     expect(accountOf(model('chat-one'), 'env A')).toBe(accountOf(model('chat-one'), 'env B'));
     expect(accountOf(model('chat-one'), 'env A')).not.toBe(accountOf(model('chat-two'), 'env A'));
-    expect(accountOf(model('chat-twin'), 'env B')).toBe(accountOf(model('chat-two'), 'env A'));
   });
 
   it('matter for the models that may get a signature as its client has it', () => {

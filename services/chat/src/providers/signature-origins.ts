@@ -12,13 +12,13 @@ import type { KeyRotation } from './key-pool.ts';
 
 /**
  * The only account to read the signatures of a model; null where every account of its vendor does. Servers of chat
- * completions have no vendor: one name of a model may stand for different servers, and providers of one address share it.
- * `key`: the name of the key; null for a provider's one key.
+ * completions have no vendor: one name of a model may stand for different servers. `key`: the name of the key; null for a
+ * provider's one key.
  */
 export function accountOf({ api, provider }: Model, key: string | null): string | null {
   const dialect = dialectOf(api);
   if (dialect === null) return null;
-  if (dialect.signatures === null) return digestOf([provider.base_url]);
+  if (dialect.signatures === null) return digestOf([provider.name]);
   const { readers } = dialect.signatures;
   if (readers === 'key') return digestOf([provider.name, key]);
   const isVendors =
