@@ -90,17 +90,20 @@ async function loadedTokenizer(): Promise<CountTokens> {
   return tokenizer;
 }
 
-/** Tokens of a text as OpenAI's current models count them (o200k_base). */
-export async function estimateTokens(sample: TextSample): Promise<number> {
-  if (sample.beginning === '') return 0;
+/** Tokens of a text as OpenAI's current models count them (o200k_base). A function makes its sample once its turn has come. */
+export async function estimateTokens(sample: TextSample | (() => TextSample)): Promise<number> {
   // One at a time: several would each block other requests for a turn.
   const counted = counting.then(() => countSample(sample));
   counting = counted.catch(() => undefined);
   return counted;
 }
 
-async function countSample({ beginning, chars }: TextSample): Promise<number> {
+async function countSample(sample: TextSample | (() => TextSample)): Promise<number> {
   const countTokens = tokenizer ?? (await loadedTokenizer());
+  // A thousand clients may leave at once.
+  await setImmediate();
+  const { beginning, chars } = typeof sample === 'function' ? sample() : sample;
+  if (beginning === '') return 0;
   let tokens = 0;
   for (let at = 0; at < beginning.length; at += pieceChars) {
     if (at > 0 && at % turnChars === 0) await setImmediate();

@@ -38,7 +38,7 @@ export function completedUsage(
   const counted = async (): Promise<Usage> => {
     const text = hides && answer ? await estimateTokens(answer) : 0;
     return withCounted(reported, {
-      input: lacksInput ? await estimateTokens(prompt()) : 0,
+      input: lacksInput ? await estimateTokens(prompt) : 0,
       output: isUnseen ? toTokens(Math.min(generated, reservedTokens)) : text,
       reasoning: hides && !isUnseen ? hiddenTokens(model, bounds, { text, generated, reservedTokens }) : 0,
     });
