@@ -32,6 +32,11 @@ export const idLimits = {
   bare: 1024 * 1024,
   depth: Infinity,
 };
+/**
+ * The text of a request up to this size stays until its run ends, where an estimate of its tokens reads it again; no
+ * budget counts it. A larger one leaves a sample of 50,000 characters.
+ */
+export const rereadBytes = 64 * 1024;
 /** A larger request body goes to a provider in parts, which are free once sent. */
 export const smallBodyBytes = 64 * 1024;
 /** A description of a file or a batch, and an answer or embeddings for another service, fail beyond it. */

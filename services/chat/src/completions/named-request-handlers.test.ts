@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it } from '@jest/globals';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { AppError } from '@gatehouse/kit/errors';
@@ -7,6 +9,9 @@ import { weightedOrder } from '../providers/choice.ts';
 import { LargeWork } from '../shared/large-work.ts';
 import { StoredResponses } from '../stored-responses/stored-response-store.ts';
 import { readNamed, type ReaderDependencies, type RequestBody } from './named-request-handlers.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 const large = 2 * 1024 * 1024;
 const regions = ['north', 'east', 'south', 'west'];
@@ -44,12 +49,13 @@ function readWith(
   responses: object,
   fields: object,
   grow: (bytes: number) => void = () => undefined,
+  parse: RequestBody['parse'] = (text, parsed) => dialects.responses.readRequest('chat', text, parsed),
 ): ReturnType<typeof readNamed> {
   const dependencies = { catalogue, responses, providers };
   const input: RequestBody = {
     ...{ dialect: dialects.responses, body: Buffer.from(JSON.stringify(fields)), actor, sessionId: null },
     share: { release: () => undefined, grow },
-    parse: (text, parsed) => dialects.responses.readRequest('chat', text, parsed),
+    parse,
     ...{ settings, isAnswered: true, signal: new AbortController().signal },
   };
   return readNamed(dependencies as unknown as ReaderDependencies, input);
@@ -144,4 +150,23 @@ it('orders deployments by the whole of a continued conversation, from the provid
     const fields = { previous_response_id: 'resp_1', input: `question ${n}` };
     expect(await orderOf(responses, fields)).toEqual([provider, ...whole.slice(0, -1)]);
   }
+});
+
+it.each([1, 100_000])('keeps no values of a request of %d characters, but its prompt', async (chars) => {
+  const requests: WeakRef<object>[] = [];
+  const parse: RequestBody['parse'] = (text, value) => {
+    const request = dialects.responses.readRequest('chat', text, value);
+    requests.push(new WeakRef(request), new WeakRef(value as object));
+    return request;
+  };
+  const { facts } = await readWith(
+    {},
+    { model: 'm', input: 'x'.repeat(chars), store: false },
+    undefined,
+    parse,
+  );
+  await new Promise(setImmediate);
+  collect();
+  expect(requests.map((request) => request.deref())).toEqual([undefined, undefined]);
+  expect(facts.promptSample()).toMatchObject({ chars });
 });

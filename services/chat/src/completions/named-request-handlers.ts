@@ -33,8 +33,9 @@ import {
 import { turnContext, type StoredState, type TurnContext, type TurnInput } from '../turns/turn-stage.ts';
 import { passedHeaders, sessionOf } from './client-headers.ts';
 import { requestFacts } from './request-facts.ts';
+import type { TextSample } from '@gatehouse/dialects/usage/token-estimate';
 import type { Share } from '@gatehouse/dialects/wire/request-text';
-import { maxIdChars, maxReferences } from '../bounds.ts';
+import { maxIdChars, maxReferences, rereadBytes } from '../bounds.ts';
 import {
   continuedText,
   idsBut,
@@ -274,7 +275,7 @@ async function continued(
 
 /** Everything a turn needs of a request, without its values. */
 function reduced(
-  { share, actor, settings, isAnswered }: RequestBody,
+  { share, parse, actor, settings, isAnswered }: RequestBody,
   {
     request,
     target: fullTarget,
@@ -293,6 +294,7 @@ function reduced(
   // Stored answers and summaries repeat parts of the text.
   const isHeld = (stored?.store ?? null) !== null || request.compaction === 'path';
   const previewChars = isAnswered ? settings.previewChars : 0;
+  const sampleOf = text.length > rereadBytes ? undefined : rereading(parse, text);
   return readPart(text, actor.tenantId, () => {
     const source = request.source(isHeld ? heldShare(share) : share);
     return {
@@ -301,9 +303,14 @@ function reduced(
       stored,
       target,
       source,
-      facts: requestFacts(request, { target, previewChars }),
+      facts: requestFacts(request, { target, previewChars, sampleOf }),
     };
   });
+}
+
+/** Reads a text again for an estimate. A function of its own, so nothing keeps the values of the request. */
+function rereading(parse: RequestBody['parse'], text: Buffer): () => TextSample {
+  return () => parse(text, parseJson(text)).promptSample();
 }
 
 /** For a request with an answer to store: its text counts until the response closes and releases the share itself. */

@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { AppError } from '@gatehouse/kit/errors';
+import type { TextSample } from '@gatehouse/dialects/usage/token-estimate';
 import fc from 'fast-check';
 import { requestFacts } from './request-facts.ts';
 
@@ -46,6 +47,18 @@ it('have no text that the turn does not need', () => {
   const facts = requestFacts(request, { target: { defaults: {}, memory: null }, previewChars: 0 });
   expect(facts.inputPreview(10)).toBe('');
   expect(facts.lastUserText()).toBeNull();
+});
+
+it('sample the prompt again once an estimate needs it, and equally', () => {
+  const fields = requests.chat;
+  const body = Buffer.from(JSON.stringify(fields));
+  const read = (): CompletionRequest => dialects.chat.readRequest('chat', body, fields);
+  let reads = 0;
+  const sampleOf = (): TextSample => ((reads += 1), read().promptSample());
+  const facts = requestFacts(read(), { target: { defaults: {}, memory: null }, previewChars: 0, sampleOf });
+  expect(reads).toBe(0);
+  expect(facts.promptSample(['added'])).toEqual(read().promptSample(['added']));
+  expect(reads).toBe(1);
 });
 
 const said = [{ role: 'user', content: 'Hi' }];

@@ -2,9 +2,16 @@ import { maxMemoryChars } from '@gatehouse/dialects/bounds';
 import { cutText } from '@gatehouse/events/cut-text';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
-import { SampleBuilder } from '@gatehouse/dialects/usage/token-estimate';
+import { SampleBuilder, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
 import type { Target } from '../catalogue/target.ts';
 import { maxIdChars } from '../bounds.ts';
+
+interface FactsOptions {
+  target: Pick<Target, 'defaults' | 'memory'>;
+  previewChars: number;
+  /** Reads the prompt once an estimate needs it; by default it is sampled now. */
+  sampleOf?: (() => TextSample) | undefined;
+}
 
 /**
  * Everything a turn needs of a request beside its bytes, so nothing keeps its values: these take up to twice its bytes
@@ -12,7 +19,7 @@ import { maxIdChars } from '../bounds.ts';
  */
 export function requestFacts(
   request: CompletionRequest,
-  { target, previewChars }: { target: Pick<Target, 'defaults' | 'memory'>; previewChars: number },
+  { target, previewChars, sampleOf = samplerOf(request.promptSample()) }: FactsOptions,
 ): AcceptedRequest {
   const { operation, model, stream, wantsUsage, choices, isBatch, compaction, bytes, session } = request;
   const { viewWith, keptView, toolNames, callIds } = request;
@@ -20,7 +27,6 @@ export function requestFacts(
   const preview = previewChars === 0 ? '' : request.inputPreview(previewChars);
   const last = memory === null ? null : request.lastUserText();
   const userText = last && { index: last.index, text: cutText(last.text, maxMemoryChars) };
-  const sample = request.promptSample();
   const allChoices = request.choicesWith(defaults);
   const thinking = request.thinking(defaults);
   const amounts = request.requestedAmounts(defaults);
@@ -46,13 +52,18 @@ export function requestFacts(
         if (typeof text === 'string') built.add(text);
         else built.addSample(text);
       }
-      built.addSample(sample);
+      built.addSample(sampleOf());
       return built.built;
     },
     choicesWith: () => allChoices,
     thinking: () => thinking,
     requestedAmounts: () => amounts,
   };
+}
+
+/** A function of its own: a closure of `requestFacts` could keep the request. */
+function samplerOf(sample: TextSample): () => TextSample {
+  return () => sample;
 }
 
 function isName(name: unknown): name is string {
