@@ -19,7 +19,11 @@ describe('the end of a run as an object', () => {
     'equals its JSON (%.20s)',
     async (text) => {
       const pushed: PublishedRow[] = [];
-      const publisher = { isOpen: true, push: (row: PublishedRow) => void pushed.push(row) };
+      const publisher = {
+        isOpen: true,
+        takesObjects: true,
+        push: (row: PublishedRow) => void pushed.push(row),
+      };
       const log = await makeLog(database.pool, { publisher });
       const row = start({ ...someRun(text), user_id: text.slice(0, 200) });
       await log.start(row);

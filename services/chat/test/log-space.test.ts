@@ -21,7 +21,7 @@ afterAll(async () => database.drop());
 
 /** Rows that wait for publication. */
 let pushed: PublishedRow[];
-const publisher = { isOpen: true, push: (row: PublishedRow) => pushed.push(row) };
+const publisher = { isOpen: true, takesObjects: false, push: (row: PublishedRow) => pushed.push(row) };
 beforeEach(async () => {
   pushed = [];
   await pool.query('delete from chat.run_log');

@@ -10,12 +10,17 @@ import { takeOverLog } from '../src/recording/run-log-system-store.ts';
 import type { EndRow, StartRow } from '../src/recording/run-rows.ts';
 
 /** A publisher that takes nothing, so that ends go to the outbox. */
-export const noPublisher = { isOpen: false, push: () => undefined, stop: () => Promise.resolve() };
+export const noPublisher = {
+  ...{ isOpen: false, takesObjects: false },
+  push: () => undefined,
+  stop: () => Promise.resolve(),
+};
 
 interface LogOptions {
   publisher?: RunLogOptions['publisher'];
   onDeadLetters?: (events: number) => void;
   onTaken?: (ends: number) => void;
+  onLost?: (runId: string) => void;
 }
 
 /** The log of an instance. Its ends go to the outbox, unless there is a publisher. */
@@ -25,6 +30,7 @@ export function logOf(pool: Pool, instanceId: string, options: LogOptions = {}):
     publisher: options.publisher ?? noPublisher,
     deadLetters: { inc: (events) => options.onDeadLetters?.(events) },
     onCommitted: () => undefined,
+    onLost: ({ run }) => options.onLost?.(run.run_id),
     onTaken: (ends) => {
       options.onTaken?.(ends.length);
       for (const { resolve } of ends) resolve();

@@ -36,7 +36,7 @@ const accept = (table: string) =>
 
 let pushed: PublishedRow[];
 let deadLetters: number;
-const publisher = { isOpen: true, push: (row: PublishedRow) => pushed.push(row) };
+const publisher = { isOpen: true, takesObjects: false, push: (row: PublishedRow) => pushed.push(row) };
 beforeEach(async () => {
   [pushed, deadLetters, publisher.isOpen] = [[], 0, true];
   await pool.query('delete from chat.outbox_dead_letters');

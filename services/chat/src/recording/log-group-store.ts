@@ -104,6 +104,13 @@ export function settleUnstarted(starts: readonly Start[]): void {
   }
 }
 
+/** Settles a group and what waits for it. The group's starts may be written already: ends of their runs are lost. */
+export function abandon(group: Group, waiting: Pick<Group, 'starts' | 'ends'>, error: unknown): void {
+  const early = group.starts.flatMap(({ run }) => run.earlyEnd ?? []);
+  for (const { reject } of [...group.ends, ...early, ...waiting.ends, ...waiting.starts]) reject(error);
+  settleUnstarted([...group.starts, ...waiting.starts]);
+}
+
 /** The rest of a group with unwritten starts. */
 export function unwritten(group: Group): Group {
   settleUnstarted(group.starts);

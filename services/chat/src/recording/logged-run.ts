@@ -50,7 +50,21 @@ export interface AwaitedEnd {
   /** By the monotonic clock. */
   since: number;
   resolve: () => void;
+  /** Reports the end as lost, also after `resolve`. */
   reject: (error: unknown) => void;
+}
+
+/** `resolve` releases the client; `onLost` reports an end that can't be committed. */
+export function awaitedEnd(
+  row: EndRow,
+  resolve: () => void,
+  onLost: (row: EndRow, error: unknown) => void,
+): AwaitedEnd {
+  const reject = (error: unknown): void => {
+    onLost(row, error);
+    resolve();
+  };
+  return { row, since: monotonicMs(), resolve, reject };
 }
 
 /** Releases clients that have waited too long for a commit; their ends stay queued. Called each `announceMs`. */
@@ -58,11 +72,11 @@ export function releaseHeld(ends: Iterable<AwaitedEnd>, now: number): void {
   for (const { since, resolve } of ends) if (now - since > longestHoldMs - announceMs) resolve();
 }
 
-/** JSON of a start, and the record that `run` is the JSON of. */
+/** JSON of a start, and the record that `run` is the JSON of; null if it takes no objects. */
 export interface StartTexts {
   charges: string | null;
   run: string;
-  record: StartedRun;
+  record: StartedRun | null;
   attempts: string;
 }
 
@@ -100,9 +114,8 @@ export class LoggedRun {
   #attempts: string;
   /** The end's part of its event; null while it is under way. */
   #ending: string | null = null;
-  /** The same as objects; null once they differ from the texts. */
-  #record: StartedRun | null;
-  #end: RunEnding | null = null;
+  /** The same as objects; null if its event passes as none, and once they differ from the texts. */
+  #objects: { record: StartedRun; ending: RunEnding | null } | null;
   readonly #user: string | null;
   #forgotten = false;
   #digest: Buffer | null = null;
@@ -113,7 +126,7 @@ export class LoggedRun {
     this.tenantId = run.tenant_id;
     this.charges = texts.charges;
     this.#run = texts.run;
-    this.#record = texts.record;
+    this.#objects = texts.record && { record: texts.record, ending: null };
     this.#attempts = texts.attempts;
     this.#user = run.user_id;
     this.bytes = texts.run.length + texts.attempts.length;
@@ -126,8 +139,9 @@ export class LoggedRun {
 
   /** The data of its end event as an object that is not to be written to; null if there is only JSON. */
   ended(startedAt: string, endedAt: string): RunEnded | null {
-    if (this.#record === null || this.#end === null) return null;
-    return { ...this.#record, started_at: startedAt, ended_at: endedAt, ...this.#end };
+    const { record, ending } = this.#objects ?? { record: null, ending: null };
+    if (record === null || ending === null) return null;
+    return { ...record, started_at: startedAt, ended_at: endedAt, ...ending };
   }
 
   /** Its start as a row holds it: for the first time, or again. */
@@ -142,9 +156,10 @@ export class LoggedRun {
     };
   }
 
-  /** A further call of it. `attempts`: JSON. */
-  call(attempts: string): LoggedStart {
-    return { id: this.id, tenantId: this.tenantId, startedAt: null, charges: null, run: null, attempts };
+  /** A further call of it. */
+  call(row: StartRow): LoggedStart {
+    const { id, tenantId } = this;
+    return { id, tenantId, startedAt: null, charges: null, run: null, attempts: callsText(row) };
   }
 
   noteCall({ attempts }: LoggedStart): void {
@@ -156,9 +171,10 @@ export class LoggedRun {
     return this.#ending !== null;
   }
 
-  noteEnd({ text, ending }: EndTexts): void {
+  noteEnd(row: EndRow): void {
+    const { text, ending } = endTexts(row);
     this.#ending = this.#forgotten ? anonymousEnding(text) : text;
-    this.#end = ending;
+    if (this.#objects !== null) this.#objects.ending = ending;
   }
 
   /** Its end; with `publish` false one with an event written elsewhere. */
@@ -177,7 +193,7 @@ export class LoggedRun {
   forget(): void {
     this.#forgotten = true;
     this.#run = anonymous(this.#run);
-    this.#record = null;
+    this.#objects = null;
     if (this.#ending !== null) this.#ending = anonymousEnding(this.#ending);
   }
 
@@ -188,14 +204,14 @@ export class LoggedRun {
 
 /** Texts of a run held by a log. */
 
-export function startTexts(row: StartRow): StartTexts {
+export function startTexts(row: StartRow, { takesObjects }: { takesObjects: boolean }): StartTexts {
   const charges = row.charges === null ? null : pgJson(row.charges);
   const { text: run, value: record } = withPgJson(row.run);
-  return { charges, run, record, attempts: callsText(row) };
+  return { charges, run, record: takesObjects ? record : null, attempts: callsText(row) };
 }
 
 /** The calls of a run so far, with one about to be made. */
-export function callsText({ attempt, ended }: StartRow): string {
+function callsText({ attempt, ended }: StartRow): string {
   const attempts: StoredAttempts = { ended: ended.map(storedAttempt), open: attempt };
   return pgJson(attempts);
 }

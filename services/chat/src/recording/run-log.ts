@@ -3,6 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage, isRolledBack } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import {
+  abandon,
   deadLettersOf,
   eventOf,
   hasMore,
@@ -19,7 +20,7 @@ import {
   type Start,
 } from './log-group-store.ts';
 import { LogSpace } from './log-space.ts';
-import { LoggedRun, type AwaitedEnd, callsText, endTexts, releaseHeld, startTexts } from './logged-run.ts';
+import { awaitedEnd, LoggedRun, type AwaitedEnd, releaseHeld, startTexts } from './logged-run.ts';
 import { appendRow, closeLog, NothingWrittenError, type Appended } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
 import { announceStarts } from './start-events-job.ts';
@@ -29,12 +30,14 @@ import { deadlockRetryMs, groupSize, logIdleMs, logRetryMs, maxSpilled, maxWaiti
 export interface RunLogOptions {
   pool: Pool;
   instanceId: string;
-  publisher: Pick<RunPublisher, 'isOpen' | 'push'>;
+  publisher: Pick<RunPublisher, 'isOpen' | 'takesObjects' | 'push'>;
   log: Logger;
   /** Counts events refused by the outbox. */
   deadLetters: { inc: (events: number) => void };
   /** Called when ends were committed; `waiting` if events were written to the outbox. */
   onCommitted: (ends: readonly EndRow[], waiting: boolean) => void;
+  /** Called with an end that can't be committed, also after its client was released. */
+  onLost: (row: EndRow, error: unknown) => void;
   /** Called with ends coming after the takeover of the log by another instance; resolves them. */
   onTaken: (ends: readonly AwaitedEnd[]) => void;
 }
@@ -91,27 +94,24 @@ export class RunLog {
    */
   start(row: StartRow): Promise<void> {
     const first = row.attempt.number === 1;
-    const run = first ? new LoggedRun(row.run, startTexts(row), this) : row.handle.logged;
+    const run = first
+      ? new LoggedRun(row.run, startTexts(row, this.#options.publisher), this)
+      : row.handle.logged;
     if (this.#state !== 'living' || !(run instanceof LoggedRun) || (!first && run.state !== 'open'))
       return Promise.reject(new InstanceDeadError());
     row.handle.logged = run;
+    const logged = first ? run.start : run.call(row);
     return new Promise((resolve, reject) => {
-      this.#starts.push({
-        run,
-        first,
-        logged: first ? run.start : run.call(callsText(row)),
-        resolve,
-        reject,
-      });
+      this.#starts.push({ run, first, logged, resolve, reject });
       this.#work();
     });
   }
 
-  /** Resolves when the end of a run of this log is committed, or known to have no start. Rejects when it can't be. */
+  /** Resolves when the end of a run of this log is committed, lost, or known to have no start, or was held too long. */
   end(row: EndRow): Promise<void> {
     const run = row.handle?.logged;
-    return new Promise((resolve, reject) => {
-      const end = { row, resolve, reject, since: monotonicMs() };
+    return new Promise((resolve) => {
+      const end = awaitedEnd(row, resolve, this.#options.onLost);
       // The first end counts.
       if (!(run instanceof LoggedRun)) resolve();
       else if (run.state === 'open' && !run.hasEnd) this.#queueEnd(run, end);
@@ -162,7 +162,7 @@ export class RunLog {
     try {
       if (this.#state === 'over' || this.#ends.length >= maxWaitingEnds)
         throw new Error(`${this.#ends.length} ends wait for the database already`);
-      run.noteEnd(endTexts(end.row));
+      run.noteEnd(end.row);
     } catch (error) {
       end.reject(error);
       this.#giveUp(run);
@@ -284,8 +284,7 @@ export class RunLog {
     await sleep(logRetryMs, this.#stopping.signal).catch(() => undefined);
     if (!this.#stopping.signal.aborted) return group;
     this.#state = 'over';
-    for (const { reject } of [...group.ends, ...this.#ends.splice(0), ...this.#starts.splice(0)])
-      reject(error);
+    abandon(group, { starts: this.#starts.splice(0), ends: this.#ends.splice(0) }, error);
     return null;
   }
 

@@ -55,8 +55,15 @@ export class RunPublisher {
     return this.#state === 'open' || (this.#state === 'probing' && this.#size.events === 0);
   }
 
+  /** Whether events may pass as objects, which are in memory beside their texts until then. */
+  get takesObjects(): boolean {
+    return this.#sink?.takesObjects === true;
+  }
+
   push(row: PublishedRow): void {
-    const isFull = this.#size.events > most.events || this.#size.bytes > most.bytes;
+    // An object takes about as much as its text.
+    const mostBytes = this.takesObjects ? most.bytes / 2 : most.bytes;
+    const isFull = this.#size.events > most.events || this.#size.bytes > mostBytes;
     if (!this.isOpen || isFull || row.events.some(({ data }) => data.length > longestData)) {
       row.log.spill(row);
       return;
@@ -104,7 +111,7 @@ export class RunPublisher {
   /** The oldest of what waits. Returns the number of events. */
   async #publish(sink: EventSink): Promise<number> {
     const rows = this.#takeRows();
-    const near = sink.takesObjects === true;
+    const near = this.takesObjects;
     const events = rows.flatMap((row) =>
       row.events.map((event, index) => written(event, near ? row.runs[index] : undefined)),
     );

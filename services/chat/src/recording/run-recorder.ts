@@ -28,7 +28,7 @@ export interface RunRecorderOptions {
   pool: Pool;
   instance: Instance;
   alerts: Pick<Alerts, 'alertOfRun'>;
-  publisher: Pick<RunPublisher, 'isOpen' | 'push' | 'stop'>;
+  publisher: Pick<RunPublisher, 'isOpen' | 'takesObjects' | 'push' | 'stop'>;
   log: Logger;
   registry: Registry;
   /** Called when events of runs were written to the outbox. */
@@ -78,6 +78,7 @@ export class RunRecorder implements RunWriter {
     await this.#options.publisher.stop();
     await Promise.all(this.#logs.map((log) => log.stop()));
     await this.#correcting;
+    releaseHeld(this.#corrections.values(), Infinity);
     if (left.length > 0)
       this.#options.log.error(
         { runs: left },
@@ -122,7 +123,7 @@ export class RunRecorder implements RunWriter {
     // No start was written.
     if (logged === undefined) return Promise.resolve();
     const alerts = this.#options.alerts.alertOfRun(row.run, row.end, row.attempts);
-    return logged.log.end({ ...row, alerts }).catch((error: unknown) => this.#lost(row, error));
+    return logged.log.end({ ...row, alerts });
   }
 
   /** The log of the instance under its present name. */
@@ -134,6 +135,7 @@ export class RunRecorder implements RunWriter {
       ...{ pool, publisher, log, instanceId: instance.id },
       deadLetters: relayMetrics(registry, 'run_log').deadLetters,
       onCommitted: (ends, waiting) => this.#committed(ends, waiting),
+      onLost: (row, error) => this.#lost(row, error),
       onTaken: (ends) => this.#queueCorrections(ends),
     });
     this.#logs.push(made);
