@@ -124,7 +124,9 @@ export class UsageConsumer {
     return events.map((event) => {
       if (!forgotten.has(event.run.run_id)) return event;
       const run = { ...withoutTexts(event.run), user_id: null, session_id: null };
-      return { run, received: { ...event.received, payload: Buffer.from(JSON.stringify(run)) } };
+      // Without an object of the event, which has the texts.
+      const { origin } = event.received;
+      return { run, received: { origin, payload: Buffer.from(JSON.stringify(run)) } };
     });
   }
 
@@ -143,7 +145,7 @@ export class UsageConsumer {
     for (const { received, run } of events.filter(({ run: { run_id: id } }) => lost.includes(id))) {
       const payload = Buffer.from(JSON.stringify(withoutTexts(run)));
       await this.#deadLetters.add(
-        { ...received, payload },
+        { origin: received.origin, payload },
         `too late: the run is older than ${lateAfterDays} days`,
       );
     }
