@@ -23,7 +23,8 @@ export interface ChangeWatchOptions {
 const defaultEveryMs = 500;
 /**
  * A value is not taken for current when the source was silent for longer. An answer that is a second late must not send
- * all of them to the source at once; 1.5 s are left to look up a value that has changed, of the 5 s of ADR 9.
+ * all of them to the source at once. A changed value is used for so long at most after the change: silence is counted
+ * from the start of the last successful call, and a look-up that takes its time afterwards returns the new value.
  */
 const longestSilenceMs = 3_500;
 /** Without use for longer, the source is not called. */

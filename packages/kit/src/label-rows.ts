@@ -10,12 +10,15 @@ type Level = Map<unknown, unknown>;
  */
 export class LabelRows<Row extends { labels: Labels }> {
   readonly #names: readonly string[];
+  /** In the order of prom-client's texts. */
+  readonly #sorted: readonly string[];
   #root: Level = new Map();
   /** The rows by their texts, as prom-client holds them. A reset replaces them. */
   #rows: Record<string, Row> | null = null;
 
   constructor(names: readonly string[]) {
     this.#names = names;
+    this.#sorted = names.toSorted();
   }
 
   /** Undefined while prom-client has none for these labels, as before their first use. */
@@ -41,9 +44,8 @@ export class LabelRows<Row extends { labels: Labels }> {
   #add(labels: Labels, rows: Record<string, Row>): Row | undefined {
     const names = this.#names;
     if (Object.keys(labels).some((name) => !names.includes(name))) return undefined;
-    const row = Object.values(rows).find((each) =>
-      names.every((name) => textOf(each.labels[name]) === textOf(labels[name])),
-    );
+    const text = this.#sorted.map((name) => textOf(name, labels[name])).join('');
+    const row = Object.hasOwn(rows, text) ? rows[text] : undefined;
     if (row === undefined) return undefined;
     let level = this.#root;
     for (const name of names.slice(0, -1)) {
@@ -56,7 +58,7 @@ export class LabelRows<Row extends { labels: Labels }> {
   }
 }
 
-/** A missing value is another one than its text. */
-function textOf(value: string | number | undefined): string | undefined {
-  return value === undefined ? undefined : String(value);
+/** A label in prom-client's text of all of them (`hashObject` of its `lib/util.js`), which leaves out missing values. */
+function textOf(name: string, value: string | number | undefined): string {
+  return value === undefined ? '' : `${name}:${value},`;
 }
