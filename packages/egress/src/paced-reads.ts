@@ -17,23 +17,23 @@ class LoopShare {
   #usedMs = 0;
   #isTurn = false;
 
-  /** Whether more may be read at once. */
-  get isLeft(): boolean {
+  /** Whether more may be read at this time. */
+  isLeftAt(now: number): boolean {
     if (!this.#isTurn && this.#turns.size > 0) return false;
     if (this.#endsAt === undefined) {
       this.#usedMs = 0;
-      this.#endsAt = performance.now() + longestTurnMs;
+      this.#endsAt = now + longestTurnMs;
       // Without a promise: this is done for each piece of a short answer.
       setImmediate(() => {
         this.#endsAt = undefined;
       });
     }
-    return this.#usedMs < turnMs && performance.now() < this.#endsAt;
+    return this.#usedMs < turnMs && now < this.#endsAt;
   }
 
-  /** Counts the parser's time for a piece read at a time. */
-  use(since: number): void {
-    this.#usedMs += Math.min(turnMs, performance.now() - since);
+  /** Counts the parser's time for a piece. */
+  use(ms: number): void {
+    this.#usedMs += Math.min(turnMs, ms);
   }
 
   /** Calls `read` when the turn of the party has come. */
@@ -126,19 +126,20 @@ function paceReads(socket: Socket, host: string): void {
   };
   const paced = (size?: number): unknown => {
     if (size === 0) return read(0);
-    if (readAt !== undefined) share.use(readAt);
+    const now = performance.now();
+    if (readAt !== undefined) share.use(now - readAt);
     readAt = undefined;
     current = null;
     // The parser goes on where it has closed the connection.
     if (socket.destroyed || waits) return null;
-    if (!share.isLeft) {
+    if (!share.isLeftAt(now)) {
       waits = true;
       void share.wait(connection.reader === null ? host : partyOf(connection.reader), resume);
       return null;
     }
     const piece = read(size ?? (socket.readableLength > pieceBytes ? pieceBytes : undefined));
     if (piece !== null) {
-      readAt = performance.now();
+      readAt = now;
       current = connection;
     }
     return piece;
