@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from './examples.ts';
-import { clientDialects, keyHeadersAt } from '../src/dialects.ts';
+import { clientDialects, defaultDialect, keyHeadersAt } from '../src/dialects.ts';
 import { formData, jsonLines, MiB, urlEncoded } from '../src/route.ts';
 import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
@@ -101,11 +101,11 @@ function operation(route: Route, schemas: Schemas): JsonObject {
 }
 
 /** The places of a key, where they are not those of the whole document. */
-function securityOf({ access, path, dialects = [] }: Route): JsonObject {
+function securityOf({ access, path, dialects = [defaultDialect] }: Route): JsonObject {
   const needsNone = access.kind === 'ticket' && access.scope === undefined;
   if (access.kind === 'public' || access.kind === 'signed' || needsNone) return { security: [] };
   if (access.kind === 'session') return { security: [{ session: [] }] };
-  const headers = keyHeadersAt(path, dialects);
+  const headers = dialects.flatMap((name) => keyHeadersAt(path, name));
   if (headers.length === 0) return {};
   const query = dialects.flatMap((name) => clientDialects[name].keyInQuery ?? []);
   return { security: [bearer, ...[...headers, ...query].map((name) => ({ [name]: [] }))] };

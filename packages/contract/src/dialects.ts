@@ -44,11 +44,9 @@ export const dialectNames = Object.keys(clientDialects) as [DialectName, ...Dial
 /** The dialect of requests without a sign of another one. */
 export const defaultDialect: DialectName = 'chat';
 
-/** The headers in which the clients of these dialects send their key at a path, besides `Authorization`. */
-export function keyHeadersAt(path: string, dialects: readonly DialectName[]): readonly string[] {
-  return path.startsWith('/openai/')
-    ? ['api-key']
-    : dialects.flatMap((name): readonly string[] => clientDialects[name].keyHeaders);
+/** The headers in which the clients of a dialect send their key at a path, besides `Authorization`. */
+export function keyHeadersAt(path: string, dialect: DialectName): readonly string[] {
+  return path.startsWith('/openai/') ? ['api-key'] : clientDialects[dialect].keyHeaders;
 }
 
 /** The headers that name the session of a request: the gateway's own, then those of clients, in order of precedence. */

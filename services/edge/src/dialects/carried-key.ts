@@ -17,7 +17,7 @@ export function carriedKey(dialect: DialectName, { url, valuesOf }: Carrier): Ca
   const sent = valuesOf('authorization') ?? [];
   const [authorization] = sent;
   if (sent.length > 1 && sent.some((value) => value !== authorization)) throw conflictingKeys();
-  const names = keyHeadersAt(url, [dialect]);
+  const names = keyHeadersAt(url, dialect);
   if (names.length === 0) return { authorization, url };
   const { keyInQuery } = clientDialects[dialect];
   const query = keyInQuery === null ? { keys: [], rest: url } : keysInQuery(url, keyInQuery);
