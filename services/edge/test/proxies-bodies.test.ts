@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { IncomingMessage, request } from 'node:http';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import { sleep } from '@gatehouse/kit/clock';
@@ -29,6 +30,27 @@ const oneMebibyte = Buffer.alloc(mebibyte, 'x');
 const chunk = Buffer.concat([Buffer.from('100000\r\n'), oneMebibyte, Buffer.from('\r\n')]);
 
 describe.each(ways)('$way', ({ path, bodyLimit, bodySizes }) => {
+  it('a body in the packet of its headers is read without listeners once its key is known', async () => {
+    const edge = await startEdge();
+    await ask(edge, path);
+    const on = jest.spyOn(IncomingMessage.prototype, 'on');
+    const headers = { authorization: `Bearer ${edge.key}`, 'content-type': 'application/json' };
+    const [answer] = (await once(
+      request(edge.url + path, { method: 'POST', headers: { ...headers, 'content-length': 7 } }).end(
+        '{"b":2}',
+      ),
+      'response',
+    )) as [IncomingMessage];
+    // The edge's request has the key, and its service's has none.
+    const read = on.mock.contexts.filter((_each, at) => String(on.mock.calls[at]?.[0]) === 'data');
+    const atEdge = read.filter((each) =>
+      (each as IncomingMessage).rawHeaders.includes(headers.authorization),
+    );
+    on.mockRestore();
+    expect([answer.resume().statusCode, edge.arrivals.at(-1)?.body]).toEqual([200, '{"b":2}']);
+    expect([read.length > 0, atEdge.length]).toEqual([true, 0]);
+  });
+
   describe('a slow upload', () => {
     it('reaches its service with an assertion that was signed when it had arrived', async () => {
       const edge = await startEdge();

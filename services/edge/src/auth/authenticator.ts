@@ -75,18 +75,21 @@ export class Authenticator {
     return this.#source.reachable || this.#cache.coversOutage;
   }
 
-  /** The principal behind an `Authorization` header. Throws `invalid_api_key`, `tenant_suspended`, 429 or a 503. */
-  async authenticate(
+  /**
+   * The principal behind an `Authorization` header; a promise only for a look-up. Throws `invalid_api_key`,
+   * `tenant_suspended`, 429 or a 503.
+   */
+  authenticate(
     authorization: string | undefined,
     request: IncomingMessage,
     ids: RequestIds,
-  ): Promise<Principal> {
+  ): Principal | Promise<Principal> {
     const key = this.#keys.read(authorization, request.socket);
     if (key === null) throw invalidKey();
-    const checked =
-      this.#cache.peek(key.fingerprint) ??
-      (await this.#lookUp(key.fingerprint, request, (known) => this.#source.checkKey(key, known, ids)));
-    return principalOf(checked, invalidKey);
+    const checked = this.#cache.peek(key.fingerprint);
+    if (checked !== undefined) return principalOf(checked, invalidKey);
+    const check = (known: boolean): Promise<Checked> => this.#source.checkKey(key, known, ids);
+    return this.#lookUp(key.fingerprint, request, check).then((result) => principalOf(result, invalidKey));
   }
 
   /** The principal behind a session. Throws `invalid_session`, `tenant_suspended`, 429 or a 503. */

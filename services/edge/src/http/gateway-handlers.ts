@@ -84,40 +84,45 @@ export class Gateway {
     return this.#matcher.match(method, pathOf(url));
   }
 
-  async handle(
+  /** Returns a promise only if it has to wait: for an unknown key, or a service of another process. */
+  handle(
     request: IncomingMessage,
     response: ServerResponse,
     match = this.match(request),
-  ): Promise<void> {
+  ): Promise<void> | undefined {
     const entry = this.#options.accessLog.open(request, response);
     this.#options.untrustedProxies.check(request);
     const clientRequest = clientRequestOf(request);
     entry.dialect = clientDialect(clientRequest);
-    try {
-      await this.#serve(request, response, { entry, match });
-    } catch (error) {
+    const fail = (error: unknown): void => {
       const known = inDialect(toAppError(error), entry, clientRequest);
       if (known.code === 'internal')
         this.#options.log.error({ err: error, request_id: entry.requestId }, 'request failed');
       sendError(response, known, entry.requestId, entry.dialect);
+    };
+    try {
+      return this.#serve(request, response, { entry, match })?.catch(fail);
+    } catch (error) {
+      fail(error);
+      return undefined;
     }
   }
 
-  async #serve(
+  #serve(
     request: IncomingMessage,
     response: ServerResponse,
     { entry, match }: { entry: AccessEntry; match: Match },
-  ): Promise<void> {
-    const { cors, forwarder } = this.#options;
+  ): Promise<void> | undefined {
+    const { cors } = this.#options;
     refuseUpgrade(request);
     const preflight = cors === null ? null : findPreflight(request, cors, this.#matcher);
     if (preflight !== null) {
       entry.route = preflight.route;
       answerPreflight(response, preflight, entry);
-      return;
+      return undefined;
     }
     const target = this.#route(request, entry, match);
-    const { route, params, headers } = target;
+    const { route, headers } = target;
     if (cors !== null && !entry.relayed && isOpenToBrowsers(route))
       response.setHeaders(new Headers(cors.responseHeaders(request.headers.origin)));
     const document = this.#documents.get(route.id);
@@ -125,21 +130,31 @@ export class Gateway {
       response.setHeaders(new Headers(doorHeaders(entry.requestId)));
       request.headers = headers;
       document(request, response);
-      return;
+      return undefined;
     }
-    const isAnonymous = needsNoKey(target);
-    let { url } = target;
-    if (!isAnonymous) {
-      const { authorization, url: rest } = carriedKey(entry.dialect, target);
-      url = rest;
-      entry.principal = await this.#authenticate(request, target, { authorization, entry });
-      checkAccess(entry.principal, route.access);
-      entry.principal = withActingUser(entry.principal, route, target.valuesOf);
-    }
+    if (needsNoKey(target)) return this.#forward(request, response, { entry, target });
+    const { authorization, url } = carriedKey(entry.dialect, target);
+    target.url = url;
+    const admit = (principal: Principal): Promise<void> | undefined => {
+      entry.principal = principal;
+      checkAccess(principal, route.access);
+      entry.principal = withActingUser(principal, route, target.valuesOf);
+      return this.#forward(request, response, { entry, target });
+    };
+    const known = this.#authenticate(request, target, { authorization, entry });
+    return known instanceof Promise ? known.then(admit) : admit(known);
+  }
+
+  #forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { entry, target }: { entry: AccessEntry; target: RequestTarget },
+  ): Promise<void> | undefined {
     const { principal } = entry;
+    const { route, params, url } = target;
     checkRequest(request, target);
     const address = clientIp(request, this.#options.isTrustedProxy);
-    return forwarder.forward({
+    return this.#options.forwarder.forward({
       request,
       response,
       route,
@@ -148,7 +163,7 @@ export class Gateway {
       headers: headersFor(target, principal, address),
       assertion: this.#assertionOf(principal, route),
       tenantId: principal?.tenantId ?? null,
-      anonymousAddress: isAnonymous ? (address ?? '') : undefined,
+      anonymousAddress: principal === null ? (address ?? '') : undefined,
       requestId: entry.requestId,
       trace: entry.trace,
       dialect: entry.dialect,
@@ -160,7 +175,7 @@ export class Gateway {
     request: IncomingMessage,
     target: RequestTarget,
     { authorization, entry }: { authorization: string | undefined; entry: AccessEntry },
-  ): Promise<Principal> {
+  ): Principal | Promise<Principal> {
     const { authenticator, sessions } = this.#options;
     const session = sessions.read(target, authorization !== undefined);
     if (session !== null) return authenticator.authenticateSession(session, request, entry);

@@ -103,7 +103,7 @@ describe.each(senders)('$name', ({ route, create }) => {
       };
       forwarder
         .forward({ ...forwarded, headers, assertion })
-        .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
+        ?.catch((error: unknown) => sendError(response, toAppError(error), 'r'));
     });
     return `http://127.0.0.1:${port}`;
   }

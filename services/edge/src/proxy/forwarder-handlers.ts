@@ -42,17 +42,19 @@ export class Forwarder {
   }
 
   /**
-   * Sends the request to its service if it runs in this process, and resolves. Otherwise sends it to a replica, once
-   * more to another one if the first refuses the connection, and resolves when the response is closed. Throws when no
-   * replica can be reached, and for too large or too slow a body.
+   * Sends the request to its service if it runs in this process. Otherwise sends it to a replica, once more to another
+   * one if the first refuses the connection, and resolves when the response is closed. Throws when no replica can be
+   * reached, and for too large or too slow a body.
    */
-  async forward(forwarded: ForwardedRequest): Promise<void> {
+  forward(forwarded: ForwardedRequest): Promise<void> | undefined {
+    const neighbour = this.#options.neighbours?.find(forwarded.route.service);
+    if (neighbour === undefined) return this.#sendOutside(forwarded);
+    this.#sendInside(forwarded, neighbour);
+    return undefined;
+  }
+
+  async #sendOutside(forwarded: ForwardedRequest): Promise<void> {
     const { service } = forwarded.route;
-    const neighbour = this.#options.neighbours?.find(service);
-    if (neighbour !== undefined) {
-      this.#sendInside(forwarded, neighbour);
-      return;
-    }
     const addresses = this.#options.addresses.get(service);
     const sender = this.#senderFor(forwarded.route);
     const limit = bodyLimitOf(forwarded.route);

@@ -67,16 +67,18 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
       headers,
       assertion,
     };
-    forwarder
-      .forward({
+    try {
+      void forwarder.forward({
         ...forwarded,
         tenantId: 't',
         requestId: 'r',
         trace: continueTrace(undefined),
         params: {},
         dialect: 'chat' as const,
-      })
-      .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
+      });
+    } catch (error) {
+      sendError(response, toAppError(error), 'r');
+    }
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   closers.push(() => server.close().closeAllConnections());

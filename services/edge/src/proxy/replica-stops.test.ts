@@ -84,7 +84,7 @@ describe.each([
       };
       forwarder
         .forward({ ...forwarded, route: forwarded.route as NonNullable<typeof route>, headers, assertion })
-        .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
+        ?.catch((error: unknown) => sendError(response, toAppError(error), 'r'));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     running.push(
