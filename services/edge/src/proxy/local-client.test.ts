@@ -34,6 +34,7 @@ afterEach(() => closers.splice(0).forEach((close) => close()));
 
 const assertion = new LocalAssertion('edge', { anonymousRoute: 'x' }, () => Promise.resolve('token'));
 const [completions] = routes.filter(({ id }) => id === 'chat.completions');
+const [other] = routes.filter(({ service, passThrough }) => service === 'chat' && !passThrough);
 
 interface Door {
   url: string;
@@ -43,7 +44,11 @@ interface Door {
   client: () => ServerResponse | undefined;
 }
 
-async function door(handler: RequestListener | null, headers: string[] = []): Promise<Door> {
+async function door(
+  handler: RequestListener | null,
+  headers: string[] = [],
+  route = completions,
+): Promise<Door> {
   const neighbours = new Neighbours(['chat'], { listen: false });
   const neighbour = neighbours.find('chat') as Neighbour;
   neighbour.handler = handler;
@@ -62,7 +67,7 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
     const forwarded = {
       request: incoming,
       response,
-      route: completions as Route,
+      route: route as Route,
       url: '/inner?y',
       headers,
       assertion,
@@ -70,10 +75,8 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
     try {
       void forwarder.forward({
         ...forwarded,
-        tenantId: 't',
-        requestId: 'r',
+        ...{ tenantId: 't', requestId: 'r', params: {} },
         trace: continueTrace(undefined),
-        params: {},
         dialect: 'chat' as const,
       });
     } catch (error) {
@@ -87,25 +90,32 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
 }
 
 describe('a request to a neighbour', () => {
-  it('has the headers that the edge passes on, its assertion, and nothing else of the client’s', async () => {
-    let seen: IncomingMessage | undefined;
-    const { url } = await door(
-      (incoming, response) => {
-        seen = incoming;
-        incoming.resume().on('end', () => response.end());
-      },
-      ['accept', 'text/plain', 'x-own', 'a', 'x-own', 'b'],
-    );
-    await fetch(`${url}/outer`, {
-      method: 'POST',
-      body: 'body',
-      headers: { 'x-gatehouse-assertion': 'forged', 'x-gatehouse-client-ip': '1.2.3.4', cookie: 'c=1' },
-    });
-    expect(seen?.url).toBe('/inner?y');
-    expect(seen?.headers).toEqual({ accept: 'text/plain', 'x-own': ['a', 'b'] });
-    expect(seen?.headersDistinct).toEqual({ accept: ['text/plain'], 'x-own': ['a', 'b'] });
-    expect(seen === undefined ? null : handedOver(seen)?.assertion).toBe(assertion);
-  });
+  it.each([
+    [completions, {}],
+    [other, { accept: ['text/plain'], 'x-own': ['a', 'b'] }],
+  ])(
+    'has the headers passed on, its assertion, and nothing else of the client’s: $id',
+    async (route, all) => {
+      let seen: IncomingMessage | undefined;
+      const { url } = await door(
+        (incoming, response) => {
+          seen = incoming;
+          incoming.resume().on('end', () => response.end());
+        },
+        ['accept', 'text/plain', 'x-own', 'a', 'x-own', 'b'],
+        route,
+      );
+      await fetch(`${url}/outer`, {
+        method: 'POST',
+        body: 'body',
+        headers: { 'x-gatehouse-assertion': 'forged', 'x-gatehouse-client-ip': '1.2.3.4', cookie: 'c=1' },
+      });
+      expect(seen?.url).toBe('/inner?y');
+      expect(seen?.headers).toEqual({ accept: 'text/plain', 'x-own': ['a', 'b'] });
+      expect(seen?.headersDistinct).toEqual(all);
+      expect(seen === undefined ? null : handedOver(seen)?.assertion).toBe(assertion);
+    },
+  );
 
   it('brings its body, also one without a length', async () => {
     const { url } = await door((incoming, response) => {

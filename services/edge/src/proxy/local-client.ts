@@ -14,6 +14,9 @@ export interface LocalAttempt {
   handler: RequestListener;
 }
 
+/** In place of the distinct headers that pass-through routes don't read: Node would make them of the client's own. */
+const noHeaders = Object.freeze({});
+
 /**
  * Sender for services of this process. A service gets the client's request, with the headers passed on by the edge and
  * an assertion no header can hold, and a response of its own. It reads the body itself.
@@ -29,7 +32,7 @@ export class LocalClient implements ServiceSender<LocalAttempt> {
     const { 'transfer-encoding': encoding } = request.headers;
     request.headers = headerObject(headers);
     if (encoding !== undefined) request.headers['transfer-encoding'] = encoding;
-    request.headersDistinct = distinctHeaders(headers);
+    request.headersDistinct = forwarded.route.passThrough ? noHeaders : distinctHeaders(headers);
     request.url = url;
     handOver(request, forwarded);
     answer.start(exchange);
