@@ -72,7 +72,8 @@ export const maxDelayMs = 7 * 86_400_000;
 /** A list of messages with more bytes, or objects and members, keeps missing reasoning: so many are walked over in 30 ms. */
 export const maxFilledBytes = 4 * 1024 * 1024;
 export const maxFilledParts = 20_000;
-/** A history with more values, texts or bytes outside of texts stays as refused: one message of as many takes 40 ms. */
+/** A history with more elements or changes stays as refused, and so does an element with more values, texts or bytes outside of texts: as many take 40 ms. */
+export const maxMendedElements = 20_000;
 export const maxMendedValues = 200_000;
 export const maxMendedTexts = 30_000;
 export const maxMendedBareBytes = 2 * 1024 * 1024;

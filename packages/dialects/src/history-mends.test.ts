@@ -1,7 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import type { Fields } from '@gatehouse/kit/fields';
-import { maxMendedBareBytes, maxMendedTexts, maxMendedValues } from './bounds.ts';
+import { maxMendedBareBytes, maxMendedElements, maxMendedTexts, maxMendedValues } from './bounds.ts';
 import { dialects, type ApiName } from './dialects.ts';
 import type { Dialect } from './dialect.ts';
 import { historyMends, withHistoryMends, type HistoryMend } from './history-mends.ts';
@@ -156,6 +156,34 @@ describe('roles of servers that want them to alternate', () => {
     });
   });
 
+  it('join texts of the assistant, but none with calls or reasoning', () => {
+    const said = (content: string): Fields => ({ role: 'assistant', content, refusal: null, tool_calls: [] });
+    const called = { ...said('c'), tool_calls: [{ id: 'c1', type: 'function' }] };
+    const reasoned = { ...said('r'), reasoning_content: 'Hm.' };
+    const messages = [user('u'), said('a'), said('b'), called, said('d'), reasoned, said('e'), said('f')];
+    expect(mended('chat', { messages }, 'roles.alternate')).toEqual({
+      messages: [user('u'), said('a\n\nb'), called, said('d'), reasoned, said('e\n\nf')],
+    });
+  });
+
+  it('have the user first', () => {
+    const system = { role: 'system', content: 'S' };
+    const first = user('(The conversation begins here.)');
+    const mend = (...messages: Fields[]): unknown =>
+      mended('chat', { messages }, 'roles.alternate')['messages'];
+    expect(mend(system, assistant, assistant)).toEqual([
+      ...[system, first, { ...assistant, content: 'Hm.\n\nHm.' }],
+    ]);
+    expect(mend(system, user('a'), assistant)).toEqual([system, user('a'), assistant]);
+  });
+
+  it('join texts and parts of an item by its API', () => {
+    const part = { type: 'input_image', image_url: 'data:,' };
+    expect(mended('responses', { input: [user('a'), user([part])] }, 'roles.alternate')).toEqual({
+      input: [user([{ type: 'input_text', text: 'a' }, part])],
+    });
+  });
+
   it('make the system a user, who then speaks with the next', () => {
     const messages = [{ role: 'system', content: 'S' }, { role: 'developer', content: 'D' }, user('a')];
     expect(mended('chat', { messages }, 'roles.system')).toEqual({
@@ -201,6 +229,7 @@ it('a body without a change is the same', () => {
 });
 
 describe('a history of many or long texts', () => {
+  const developer = '{"role":"developer","content":"D"}';
   const bodyOf = (content: string): Pieces =>
     Pieces.from(Buffer.from(`{"messages":[{"role":"developer","content":${content}}]}`));
   const allMends = new Set<string>(historyMends);
@@ -208,14 +237,45 @@ describe('a history of many or long texts', () => {
   allMends.delete('roles.system');
   const stepsOf = (body: Pieces): ReturnType<typeof withHistoryMends> =>
     withHistoryMends(body, { history: historyOf('chat'), mends: allMends });
-
-  it.each([
+  const longContents: readonly (readonly [name: string, content: string])[] = [
     ['values', `[${'0,'.repeat(maxMendedValues)}0]`],
     ['texts', `["${'","'.repeat(maxMendedTexts)}"]`],
     ['bytes outside of texts', `[${' '.repeat(maxMendedBareBytes)}]`],
-  ])('stays with too many %s', (_name, content) => {
-    const body = bodyOf(content);
+  ];
+
+  it.each(longContents)('has a message with too many %s as it was, and others mended', (_name, content) => {
+    const long = `{"role":"developer","content":${content}}`;
+    const body = Buffer.from(`{"messages":[${long},${developer}, ${long}]}`);
+    const system = developer.replace('developer', 'system');
+    const { whole } = atOnce(stepsOf(Pieces.from(body)));
+    expect(whole.equals(Buffer.from(`{"messages":[${long},${system}, ${long}]}`))).toBe(true);
+  });
+
+  it('is mended where all its messages together are long', () => {
+    const messages = Array.from({ length: maxMendedTexts / 3 }, () => developer).join(',');
+    const { whole } = atOnce(stepsOf(Pieces.from(Buffer.from(`{"messages":[${messages}]}`))));
+    expect(whole.toString()).not.toContain('"developer"');
+  });
+
+  it('stays with too many messages', () => {
+    const body = bodyOf(`"x"}${`,${developer}`.repeat(maxMendedElements)},{"x":0`);
     expect(atOnce(stepsOf(body))).toBe(body);
+  });
+
+  it('of 20 MiB is mended in many steps', () => {
+    const half = (part: string): string => part.repeat(Math.ceil((10 * 1024 * 1024) / part.length));
+    const calls = `{"role":"assistant","tool_calls":[${'{"id":"c"},'.repeat(4_000)}0]},`;
+    const body = bodyOf(`["x"${half(',"x"')}]},${half(calls)}{"x":0`);
+    const steps = stepsOf(body);
+    let [longest, whole, count] = [0, 0, 0];
+    for (let isDone = false; !isDone; count += 1) {
+      const since = monotonicMs();
+      isDone = steps.next().done === true;
+      const took = monotonicMs() - since;
+      [longest, whole] = [Math.max(longest, took), whole + took];
+    }
+    expect(count).toBeGreaterThan(150);
+    expect(longest).toBeLessThan(whole / 4);
   });
 
   it('is mended in steps shorter than one search for the end of its text', () => {

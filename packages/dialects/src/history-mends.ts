@@ -1,7 +1,7 @@
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import { openBrace, openBracket, quote, smallBytes } from '@gatehouse/kit/json-bytes';
-import { scanPieces, type JsonLimits } from '@gatehouse/kit/json-scan';
-import { maxMendedBareBytes, maxMendedTexts, maxMendedValues } from './bounds.ts';
+import { scanPieces } from '@gatehouse/kit/json-scan';
+import { maxMendedElements } from './bounds.ts';
 import { standIn } from './marked-signatures.ts';
 import { alternatingEdits } from './alternating-history.ts';
 import { pairedEdits } from './paired-history.ts';
@@ -10,6 +10,7 @@ import { fittingId, type IdRule } from './translation/call-ids.ts';
 import { applyEdits, removeMembers, type Edit } from './wire/json-edits.ts';
 import { elementsOf, named, objectMembers, type Member } from './wire/json-members.ts';
 import type { Pieces } from './wire/pieces.ts';
+import { walkedElements, type WalkedElement } from './wire/walked-elements.ts';
 
 /**
  * Changes of a history that some servers of an API refuse and others take, so they are made after a refusal:
@@ -25,7 +26,8 @@ import type { Pieces } from './wire/pieces.ts';
  * - `texts.halves`: no half of a character, where the whole request was refused as JSON;
  * - `roles.developer`: `system` in place of `developer` (https://github.com/earendil-works/pi/issues/1048);
  * - `roles.system`: `user` in place of `system` and `developer` (https://github.com/vllm-project/vllm/pull/2964);
- * - `roles.alternate`: messages of the user in a row as one (`alternatingEdits`);
+ * - `roles.alternate`: messages of the user in a row as one, and texts of the assistant, behind one of the user
+ *   (`alternatingEdits`);
  * - `roles.after.tool`: a message of the assistant between a result and the user's next message, for Mistral's models
  *   (https://github.com/NousResearch/hermes-agent/issues/20154).
  */
@@ -57,58 +59,44 @@ const plainItems: ReadonlySet<unknown> = new Set([
 
 const idNames: ReadonlySet<string> = new Set(['tool_call_id', 'call_id', 'tool_use_id']);
 
-const limits: JsonLimits = {
-  values: maxMendedValues,
-  texts: maxMendedTexts,
-  escapes: Infinity,
-  bare: maxMendedBareBytes,
-  depth: Infinity,
-};
-
-/** A body as one text, with its texts' ends noted for the walks over it; null for one too long for these. */
-function* walkable(body: Pieces): Steps<Buffer | null> {
-  const { whole } = body;
-  yield;
-  for (const scan of scanPieces(whole)) {
-    if (scan.exceeds(limits) !== undefined) return null;
-    yield;
-  }
-  return whole;
-}
-
 /** A request's body with changes of its history; the same body where there is nothing to change, or too much to read. */
 export function* withHistoryMends(
   body: Pieces,
   { history: place, mends }: { history: HistoryPlace | undefined; mends: ReadonlySet<string> },
 ): Steps<Pieces> {
   if (place === undefined || !historyMends.some((mend) => mends.has(mend))) return body;
-  const whole = yield* walkable(body);
-  if (whole === null) return body;
-  const [list] = named(objectMembers(whole), place.list).slice(-1);
-  if (list === undefined || whole[list.valueStart] !== openBracket) return body;
-  const pairs = mends.has('calls.results') ? yield* pairedEdits(whole, list.valueStart, place.pairs) : [];
-  const paired = pairs.length === 0 ? body : applyEdits(whole, pairs);
-  const text = pairs.length === 0 ? whole : yield* walkable(paired);
-  if (text === null) return paired;
-  yield;
-  const history = new MendedHistory(text, mends, place.ids);
-  for (const at of elementsOf(text, list.valueStart)) {
-    yield* history.element(at);
-    yield;
-  }
-  const changed = history.edits.length > 0 ? applyEdits(text, history.edits) : paired;
-  return mends.has('roles.alternate') ? yield* alternating(changed, list.valueStart) : changed;
+  const { list, ids, pairs, textType } = place;
+  let changed = body;
+  if (mends.has('calls.results'))
+    changed = yield* edited(changed, list, (text, elements) => {
+      // Its calls and results are unknown.
+      const isUnknown = elements.some(({ isLong }) => isLong);
+      return pairedEdits(text, isUnknown ? [] : elements.map(({ at }) => at), pairs);
+    });
+  changed = yield* edited(changed, list, (text, elements) =>
+    new MendedHistory(text, mends, ids).editsOf(elements),
+  );
+  if (!mends.has('roles.alternate')) return changed;
+  return yield* edited(changed, list, (text, elements) => alternatingEdits(text, elements, textType));
 }
 
-function* alternating(body: Pieces, listStart: number): Steps<Pieces> {
-  const text = yield* walkable(body);
-  const edits = text === null ? [] : yield* alternatingEdits(text, listStart);
-  return text === null || edits.length === 0 ? body : applyEdits(text, edits);
+/** A body with edits of its list of messages or items. The ends of its texts are noted for the walks over it. */
+function* edited(
+  body: Pieces,
+  list: string,
+  editsOf: (text: Buffer, elements: readonly WalkedElement[]) => Steps<Edit[]>,
+): Steps<Pieces> {
+  const { whole } = body;
+  yield* scanPieces(whole);
+  const elements = yield* walkedElements(whole, list);
+  const edits = elements === null ? [] : yield* editsOf(whole, elements);
+  yield;
+  return edits.length === 0 || edits.length > maxMendedElements ? body : applyEdits(whole, edits);
 }
 
 /** Collects the changes of one list of messages or items. */
 class MendedHistory {
-  readonly edits: Edit[] = [];
+  readonly #edits: Edit[] = [];
   readonly #text: Buffer;
   readonly #mends: ReadonlySet<string>;
   /** The rule of ids to be changed; null where none is. */
@@ -122,12 +110,20 @@ class MendedHistory {
     this.#ids = mends.has('calls.ids.nine') ? nineIds : mends.has('calls.ids') ? ids : null;
   }
 
-  *element(at: number): Steps<void> {
-    if (this.#text[at] !== openBrace) return;
+  *editsOf(elements: readonly WalkedElement[]): Steps<Edit[]> {
+    for (const { at, isLong } of elements) {
+      yield;
+      if (isLong || this.#text[at] !== openBrace) this.#roleBefore = null;
+      else if (this.#edits.length <= maxMendedElements) yield* this.#element(at);
+    }
+    return this.#edits;
+  }
+
+  *#element(at: number): Steps<void> {
     const members = objectMembers(this.#text, { from: at });
     const role = this.#textOf(members, 'role');
     if (this.#mends.has('roles.after.tool') && this.#roleBefore === 'tool' && isNext(role))
-      this.edits.push({ at, until: at, text: between });
+      this.#edits.push({ at, until: at, text: between });
     this.#roleBefore = role;
     if (this.#mends.has('roles.developer') && !this.#mends.has('roles.system') && role === 'developer')
       this.#replace(members, 'role', 'system');
@@ -135,7 +131,7 @@ class MendedHistory {
       this.#replace(members, 'role', 'user');
     const type = this.#textOf(members, 'type') ?? (role === null ? null : 'message');
     if (this.#mends.has('items.ids') && plainItems.has(type) && !this.#isOwnReasoning(members, type))
-      removeMembers(members, new Set(['id']), this.edits);
+      removeMembers(members, new Set(['id']), this.#edits);
     if (this.#mends.has('calls.signatures')) this.#sign(members);
     if (this.#ids !== null) yield* this.#callIds(members, this.#ids);
   }
@@ -172,7 +168,7 @@ class MendedHistory {
     const call = objectMembers(this.#text, { from: first });
     const at = call.at(-1)?.valueEnd;
     if (at === undefined || named(call, 'extra_content').length > 0) return;
-    this.edits.push({ at, until: at, text: unsigned });
+    this.#edits.push({ at, until: at, text: unsigned });
   }
 
   #fit(members: readonly Member[], name: string, rule: IdRule): void {
@@ -182,7 +178,7 @@ class MendedHistory {
 
   #replace(members: readonly Member[], name: string, text: string): void {
     for (const { valueStart: at, valueEnd: until } of named(members, name))
-      this.edits.push({ at, until, text: JSON.stringify(text) });
+      this.#edits.push({ at, until, text: JSON.stringify(text) });
   }
 
   /** A member that is a text of an id's or a name's length; null for any other. */

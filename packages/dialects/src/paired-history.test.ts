@@ -2,10 +2,13 @@ import { atOnce } from '@gatehouse/kit/cooperative-steps';
 import type { Fields } from '@gatehouse/kit/fields';
 import { blockPairs, chatPairs, itemPairs, pairedEdits, type PairForm } from './paired-history.ts';
 import { applyEdits } from './wire/json-edits.ts';
+import { elementsOf } from './wire/json-members.ts';
 
 function paired(list: readonly Fields[], form: PairForm): Fields[] {
   const text = Buffer.from(JSON.stringify(list, null, 1));
-  return JSON.parse(applyEdits(text, atOnce(pairedEdits(text, 0, form))).toString()) as Fields[];
+  return JSON.parse(
+    applyEdits(text, atOnce(pairedEdits(text, elementsOf(text, 0), form))).toString(),
+  ) as Fields[];
 }
 
 const user = { role: 'user', content: 'Go on.' };

@@ -1,9 +1,9 @@
 import type { Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Fields } from '@gatehouse/kit/fields';
 import { quote } from '@gatehouse/kit/json-bytes';
+import { maxMendedElements } from './bounds.ts';
 import { earlierResult, emptyResult, noResult } from './translation/result-words.ts';
 import type { Edit } from './wire/json-edits.ts';
-import { elementsOf } from './wire/json-members.ts';
 import { ObjectText } from './wire/object-text.ts';
 
 /** JSON in parts. */
@@ -129,17 +129,18 @@ function joined(all: readonly Parts[]): Parts {
  * Edits by which each call of a history has one result, and each result its call: clients lose one of the two when a
  * person interrupts a tool, or when they shorten the history (https://github.com/openclaw/openclaw/issues/10900).
  */
-export function* pairedEdits(text: Buffer, listStart: number, form: PairForm): Steps<Edit[]> {
+export function* pairedEdits(text: Buffer, elements: Iterable<number>, form: PairForm): Steps<Edit[]> {
   const pairs = new PairedElements(form);
   let first = 0;
   let end = 0;
-  for (const at of elementsOf(text, listStart)) {
+  for (const at of elements) {
     yield;
     const element = new ObjectText(text, at);
     if (end === 0) first = at;
     end = at + element.bytes.length;
     yield;
     yield* pairs.add(element);
+    if (pairs.isTooLarge) return [];
   }
   const whole = pairs.end();
   yield;
@@ -164,9 +165,15 @@ class PairedElements {
   /** Results without a call, as words of the user: they wait for the end of the results around them. */
   #freed: Parts[] = [];
   #isChanged = false;
+  /** Calls, results and blocks, each of which may become a part of an edit. */
+  #parts = 0;
 
   constructor(form: PairForm) {
     this.#form = form;
+  }
+
+  get isTooLarge(): boolean {
+    return this.#parts > maxMendedElements;
   }
 
   *add(element: ObjectText): Steps<void> {
@@ -189,7 +196,9 @@ class PairedElements {
       yield;
     }
     if (hasMore || place === 'anywhere') this.#addFreed();
-    for (const id of this.#form.calls(element)) this.#openCall(id, element);
+    const calls = this.#form.calls(element);
+    this.#parts += ids.length + blocks + calls.length;
+    for (const id of calls) this.#openCall(id, element);
   }
 
   /** The whole list; null where nothing is missing. */

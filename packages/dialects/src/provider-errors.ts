@@ -114,7 +114,7 @@ const statusesByName: readonly (readonly [RegExp, number])[] = [
   [/rate.?limit|insufficient_quota|too_many_requests|concurrency_limit/i, 429],
   [/authentication|invalid_api_key/i, 401],
   [/permission/i, 403],
-  [/context_length_exceeded|invalid_request/i, 400],
+  [/context_length_exceeded|invalid_request|^bad_?request/i, 400],
 ];
 
 /** Not null, false, 0, empty, or a list or object of these values. */

@@ -25,6 +25,8 @@ export interface HistoryPlace {
   /** The ids of calls that its servers take. */
   ids: IdRule;
   pairs: PairForm;
+  /** The type of a text in a message of the user. */
+  textType: 'text' | 'input_text';
 }
 
 export interface HistoryFormat {

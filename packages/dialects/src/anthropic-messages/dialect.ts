@@ -25,7 +25,7 @@ export const anthropicMessagesDialect = {
   unsupportedDefaults: unsupportedInAnthropic,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"input_schema":${schemaJson}}`,
-  history: { list: 'messages', ids: messagesIds, pairs: blockPairs },
+  history: { list: 'messages', ids: messagesIds, pairs: blockPairs, textType: 'text' },
   parseError,
   readWhole,
   streamFrames,

@@ -23,7 +23,7 @@ export const openAiChatDialect = {
     `{"type":"function","function":{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
   // Servers in imitation of it have several shapes, as vLLM's `detail`.
   isError: () => true,
-  history: { list: 'messages', ids: chatIds, pairs: chatPairs },
+  history: { list: 'messages', ids: chatIds, pairs: chatPairs, textType: 'text' },
   parseError,
   readWhole,
   streamFrames,

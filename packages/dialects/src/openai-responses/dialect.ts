@@ -26,7 +26,7 @@ export const openAiResponsesDialect = {
   // Strict schemas are OpenAI's default here alone, and refuse most schemas of other APIs.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,
-  history: { list: 'input', ids: itemIds, pairs: itemPairs },
+  history: { list: 'input', ids: itemIds, pairs: itemPairs, textType: 'input_text' },
   parseError,
   readWhole,
   streamFrames,
