@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { ChatHarness } from './chat-harness.ts';
 import { answerOf, messageItem } from './response-answers.ts';
-import { ScriptedProvider, whole, type Script } from './scripted-provider.ts';
+import { ScriptedProvider, streamed, whole, type Script } from './scripted-provider.ts';
 import { completion, message } from './translated-answers.ts';
 import { translatingHarness } from './translating-harness.ts';
 
@@ -181,6 +181,72 @@ it('a second refusal is the error of the client', async () => {
   const given = await harness.post('/v1/chat/completions', chat, { principal: newTenant() });
   expect([given.status, provider.received.length]).toEqual([400, 2]);
   expect(await given.text()).toContain('with a length of 9');
+});
+
+const conversation = [
+  { role: 'assistant', content: 'Hello.' },
+  { role: 'user', content: [{ type: 'text', text: 'Look' }] },
+  { role: 'user', content: 'at it.' },
+];
+const rolesOf = (): string[][] =>
+  sent().map((body) => (JSON.parse(body) as typeof chat).messages.map(({ role }) => role));
+
+it.each([
+  ['of a status', 500, 'System role not supported'],
+  ['of a status', 400, 'Conversation roles must alternate user/assistant/user/assistant/...'],
+])(
+  'a conversation of the other API reaches a template, after a refusal %s %i',
+  async (_of, status, words) => {
+    const principal = newTenant();
+    const body = { model: 'server', max_tokens: 100, system: 'Be brief.', messages: conversation };
+    const post = (): Promise<globalThis.Response> =>
+      harness.post('/v1/messages', body, { principal, headers: { 'x-gatehouse-dialect': 'messages' } });
+    const alternate = 'Conversation roles must alternate user/assistant/user/assistant/...';
+    const refused = status === 500 ? [refusal(words, status), refusal(alternate)] : [refusal(words)];
+    provider.answer(...refused, answer, answer);
+    expect((await post()).status).toBe(200);
+    expect((await post()).status).toBe(200);
+    const system = status === 500 ? [] : ['system'];
+    const roles = [...system, 'user', 'assistant', 'user'];
+    expect(rolesOf().slice(-2)).toEqual([roles, roles]);
+  },
+);
+
+it.each([
+  ['a status', { message: 'System role not supported', type: 'BadRequestError', code: 400 }],
+  ['the name of one', { message: 'System role not supported', type: 'BadRequestError' }],
+  ['a field', { message: 'System role not supported', param: 'messages' }],
+  ['the status of a failure', { message: 'System role not supported', code: 500 }],
+])('a stream that begins with a refusal of %s is sent once more', async (_name, error) => {
+  const principal = newTenant();
+  const body = {
+    model: 'server',
+    stream: true,
+    messages: [{ role: 'system', content: 'S' }, ...conversation.slice(1)],
+  };
+  const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' };
+  const frames = [
+    {
+      ...chunk,
+      choices: [{ index: 0, delta: { role: 'assistant', content: 'Fine.' }, finish_reason: null }],
+    },
+    { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+  ].map((data) => `data: ${JSON.stringify(data)}\n\n`);
+  const fine = streamed([...frames, 'data: [DONE]\n\n']);
+  provider.answer(streamed([`data: ${JSON.stringify({ error })}\n\n`, 'data: [DONE]\n\n']), fine);
+  const headers = { 'x-gatehouse-dialect': 'chat' };
+  const given = await harness.post('/v1/chat/completions', body, { principal, headers });
+  expect([given.status, provider.received.length]).toEqual([200, 2]);
+  const text = await given.text();
+  expect([text.includes('Fine.'), text.includes('not supported')]).toEqual([true, false]);
+  expect(rolesOf()).toEqual([
+    ['system', 'user', 'user'],
+    ['user', 'user', 'user'],
+  ]);
+  provider.answer(streamed([frames[0] ?? '', `data: ${JSON.stringify({ error })}\n\n`]), fine);
+  const cut = await harness.post('/v1/chat/completions', body, { principal, headers });
+  expect((await cut.text()).includes('Fine.')).toBe(true);
+  expect(provider.received).toHaveLength(1);
 });
 
 it('half a character is replaced where it was refused, and always in translation', async () => {

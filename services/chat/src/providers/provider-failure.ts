@@ -3,6 +3,7 @@ import type { ProviderError } from '@gatehouse/dialects/dialect';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { Blame } from './breaker.ts';
 import { spentKey, wrongKey } from './key-status.ts';
+import { statusByWords } from './refused-history.ts';
 import { withoutSecrets } from './repeated-secrets.ts';
 
 type ErrorText = readonly [code: ErrorCode, text: string];
@@ -146,9 +147,13 @@ export class ProviderFailure extends Error {
       : new ProviderFailure('invalid', provider, { cause: error });
   }
 
-  /** The failure of an answer with status 200 and an error in it, as if the error were the status. */
+  /**
+   * The failure of an answer with status 200 and an error in it, as if the error were the status. An error of a field
+   * concerns the request.
+   */
   static inAnswer(provider: string, error: ProviderError): ProviderFailure {
-    return new ProviderFailure('status', provider, { ...error, status: error.status ?? 502 });
+    const { param, message, status = param === undefined ? 502 : 400 } = error;
+    return new ProviderFailure('status', provider, { ...error, status: statusByWords(status, message) });
   }
 
   /** The same failure of a call of which nothing was sent. */

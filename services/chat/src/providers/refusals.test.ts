@@ -288,6 +288,20 @@ it('later runs keep the meaning of requests, which a limit doesn’t prove refus
   expect([...begun(refused, 'chat').names]).toEqual(['roles.system']);
 });
 
+it('a refusal by a template teaches no earlier cause, though its status is 500', () => {
+  const refused = new RefusedNames();
+  const run = begun(refused);
+  run.isNeededAfter(beta('b-1'), model);
+  run.begin(model);
+  const failed = (message: string): ProviderFailure =>
+    ProviderFailure.inAnswer('p', { status: 500, message });
+  expect(run.isNeededAfter(failed('System role not supported'), model)).toBe(true);
+  expect([...begun(refused).names]).toEqual([]);
+  run.begin(model);
+  expect(run.isNeededAfter(failed('Out of memory'), model)).toBe(false);
+  expect([...begun(refused).names]).toEqual(['b-1']);
+});
+
 describe('a model without a name', () => {
   it.each([
     '`max_tokens` must be greater than `thinking.budget_tokens`.',

@@ -31,9 +31,17 @@ const refusals: readonly (readonly [mend: HistoryMend, words: RegExp])[] = [
 /** Templates without a word of the system's count its message (https://github.com/vllm-project/vllm/issues/2080). */
 const countsSystem = /^(?!.*\boptional\b).*\broles must alternate\b/is;
 
+/** A status, by the words of its error: servers with templates answer 500 (https://github.com/sgl-project/sglang/issues/892). */
+export function statusByWords(status: number, words = ''): number {
+  return status === 500 && mendsFor(words).some((mend) => mend.startsWith('roles.')) ? 400 : status;
+}
+
 /** The changes of a history that a server takes, by its words. `names`: of what the refused request had changed. */
 export function historyMendsFor(words: string, names: ReadonlySet<string>): HistoryMend[] {
-  const mends = refusals.filter(([, refusal]) => refusal.test(words)).map(([mend]) => mend);
   const stillRefused = names.has('roles.alternate' satisfies HistoryMend) && countsSystem.test(words);
-  return stillRefused ? [...mends, 'roles.system'] : mends;
+  return stillRefused ? [...mendsFor(words), 'roles.system'] : mendsFor(words);
+}
+
+function mendsFor(words: string): HistoryMend[] {
+  return refusals.filter(([, refusal]) => refusal.test(words)).map(([mend]) => mend);
 }

@@ -7,6 +7,7 @@ import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { keyStatus } from './key-status.ts';
 import { absenceIn } from './missing-deployments.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { statusByWords } from './refused-history.ts';
 import { bytesWithoutSecrets, secretsIn } from './repeated-secrets.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { CallRoom, ProviderCall } from './adapter.ts';
@@ -219,7 +220,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     const bytes = bytesWithoutSecrets(responseBody, secretsIn(this.#call.proof));
     const reportedStatus = this.format.statusOf?.(response.status, headers) ?? response.status;
     const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), reportedStatus, headers);
-    const status = keyStatus(reportedStatus, body, headers);
+    const status = statusByWords(keyStatus(reportedStatus, body, headers), words.message);
     const isKept = isError && concernsRequest(status) && responseBody.length < smallAnswerBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
