@@ -3,7 +3,7 @@ import { pacedConnections } from '@gatehouse/egress/paced-reads';
 import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import type { AppError } from '@gatehouse/kit/errors';
-import { interceptors, Pool, type Dispatcher } from 'undici';
+import { Pool } from 'undici';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import type { ProviderCall, ProviderStream } from './adapter.ts';
 import { CredentialsError, type Credentials, type OutgoingRequest } from './credentials.ts';
@@ -20,26 +20,13 @@ import { secretsIn } from './repeated-secrets.ts';
 import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
+import { unpack } from './unpacking.ts';
 import { Pieces } from '@gatehouse/dialects/wire/pieces';
 import { connectMs, keepAliveMs, smallBodyBytes } from '../bounds.ts';
 
 const nothing = new Pieces([]);
 /** A larger part would be in memory once more while it is encrypted. */
 const partBytes = 256 * 1024;
-
-/** Unpacks gzip, deflate, br and zstd. Unpacked answers are limited like those never packed. */
-const unpack = withoutWarning(() => interceptors.decompress({ skipErrorResponses: false }));
-
-/** undici warns on standard error about possible changes of the interceptor. */
-function withoutWarning<Made>(make: () => Made): Made {
-  const emitWarning = process.emitWarning.bind(process);
-  process.emitWarning = ignore;
-  try {
-    return make();
-  } finally {
-    process.emitWarning = emitWarning;
-  }
-}
 
 function ignore(): void {
   // Nothing is done.
@@ -79,7 +66,6 @@ export class HttpAdapter {
   readonly #origin: string;
   readonly #poolOptions: Pool.Options;
   #pool: Pool;
-  #unpacking: Dispatcher;
   /** The pool of the time before `retire`. */
   #retired: Pool | null = null;
   readonly #basePath: string;
@@ -96,7 +82,6 @@ export class HttpAdapter {
       ...pacedConnections({ timeout: Math.min(connectMs, headersTimeout) }),
     };
     this.#pool = new Pool(this.#origin, this.#poolOptions);
-    this.#unpacking = this.#pool.compose(unpack);
   }
 
   /** The body of a call as the provider takes it; an error if it can't. Every body sent must be made so. */
@@ -168,7 +153,7 @@ export class HttpAdapter {
     const proof = await credentials.headersFor({ path, headers: extraHeaders, body: nothing });
     const headers = { 'user-agent': 'gatehouse', 'accept-encoding': 'identity', ...proof, ...extraHeaders };
     const sent = { method, path, headers, body, signal };
-    const { statusCode: status, ...answer } = await this.#unpacking.request(sent);
+    const { statusCode: status, ...answer } = await this.#pool.compose(unpack).request(sent);
     return { secrets: secretsIn(proof), status, headers: answer.headers, body: answer.body };
   }
 
@@ -180,7 +165,6 @@ export class HttpAdapter {
     const pool = this.#pool;
     this.#retired = pool;
     this.#pool = new Pool(this.#origin, { ...this.#poolOptions, keepAliveMaxTimeout: keepAliveMs });
-    this.#unpacking = this.#pool.compose(unpack);
     await pool.close();
   }
 
@@ -267,7 +251,7 @@ export class HttpAdapter {
     // Its types name Node's streams only.
     const body = isLarge ? (inParts(bytes, () => handler.dropCopies()) as unknown as Readable) : bytes.whole;
     const call = { method: 'POST', path, headers, body } as const;
-    this.#unpacking.dispatch(call, handler);
+    this.#pool.dispatch(call, handler);
   }
 }
 

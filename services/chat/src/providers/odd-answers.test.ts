@@ -63,7 +63,7 @@ function deliver(handler: StreamHandler | UnaryHandler, answer: string, size: nu
   handler.onResponseStart(controller, 200, { 'content-type': 'text/plain' });
   for (let at = 0; at < bytes.length; at += size)
     handler.onResponseData(controller, bytes.subarray(at, at + size));
-  handler.onResponseEnd();
+  handler.onResponseEnd(controller, {});
 }
 
 /** As a turn of an agent with tools reads a stream. */

@@ -15,6 +15,7 @@ import type { AnswerOrigin, CallFormat, ResponseHeaders } from './provider-kind.
 import type { AnswerReader } from '@gatehouse/kit/answer-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { unpackingFor } from './unpacking.ts';
 import { smallAnswerBytes } from '../bounds.ts';
 
 /**
@@ -32,6 +33,8 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   protected readonly provider: string;
   protected readonly format: CallFormat;
   protected controller: Dispatcher.DispatchController | null = null;
+  /** Unpacks the answer; null where it came without an encoding. */
+  #unpacking: Dispatcher.DispatchHandler | null = null;
   readonly #call: Pick<ProviderCall, 'proof' | 'copied' | 'model'>;
   readonly #room: CallRoom;
   #hasRoom = true;
@@ -76,15 +79,18 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     controller.abort(new Error('aborted'));
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: ResponseHeaders,
-  ): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (status < 200) {
       // Informational, like 102 and 103. Each begins the time for the headers again.
       this.#hints += 1;
       if (this.#hints > 1_000) this.stop(new ProviderFailure('invalid', this.provider));
+      return;
+    }
+    if (headers['content-encoding'] !== undefined && this.#unpacking === null) {
+      this.#unpacking = unpackingFor(this);
+      // Sets the controller to the one for the unpacked answer, which pauses the packed one as well.
+      this.#unpacking.onRequestStart?.(controller, null);
+      this.#unpacking.onResponseStart?.(controller, status, headers);
       return;
     }
     this.#endReads = readFor(this.#room.tenantId);
@@ -96,8 +102,10 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     if (!this.#over) this.#onHeaders();
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#errorResponse === null) {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const packed = this.#packedBy(controller);
+    if (packed !== null) packed.onResponseData?.(controller, chunk);
+    else if (this.#errorResponse === null) {
       if (!this.#over) this.#work(chunk);
     } else if (this.#errorResponse.chunks.size < smallAnswerBytes) {
       this.#errorResponse.chunks.push(chunk);
@@ -106,14 +114,18 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     }
   }
 
-  onResponseEnd(): void {
-    if (this.#over) return;
+  onResponseEnd(controller: Dispatcher.DispatchController, trailers: ResponseHeaders): void {
+    const packed = this.#packedBy(controller);
+    if (packed !== null) packed.onResponseEnd?.(controller, trailers);
+    if (packed !== null || this.#over) return;
     const response = this.#errorResponse;
     this.#finish(response === null ? () => this.#guardEnd() : () => this.fail(this.#failureIn(response)));
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#over) return;
+  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
+    const packed = this.#packedBy(controller);
+    if (packed !== null) packed.onResponseError?.(controller, error);
+    if (packed !== null || this.#over) return;
     const response = this.#errorResponse;
     this.#finish(() => this.fail(response === null ? this.#failureOf(error) : this.#failureIn(response)));
   }
@@ -142,6 +154,11 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   /** Sets whether the client must read before it can take more. */
   protected waitForClient(waits: boolean): void {
     this.#room.waitForClient(waits);
+  }
+
+  /** The handler for what comes from a controller; null for this one. */
+  #packedBy(controller: Dispatcher.DispatchController): Dispatcher.DispatchHandler | null {
+    return controller === this.controller ? null : this.#unpacking;
   }
 
   /** Resumes or pauses the response. */
