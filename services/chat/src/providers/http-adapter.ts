@@ -95,9 +95,9 @@ export class HttpAdapter {
   }
 
   /** The whole answer: the bytes of a JSON document. */
-  async complete(call: ProviderCall): Promise<Buffer> {
+  complete(call: ProviderCall): Promise<Buffer> {
     const batch = this.#kind.batchOf?.(call, call.body ?? nothing) ?? null;
-    if (batch === null) return (await this.#complete(call)).bytes;
+    if (batch === null) return this.#complete(call);
     // Each part is a copy until it is sent, or shares the memory of the whole.
     call.copied?.(call.body?.length ?? 0);
     call.body = null;
@@ -105,8 +105,9 @@ export class HttpAdapter {
       batch,
       { provider: this.#name, call: { ...call, copied: undefined } },
       async (part) => {
+        const answered: Pick<UnaryResponse, 'headers'> = { headers: {} };
         try {
-          return await this.#complete(part);
+          return { bytes: await this.#complete(part, answered), ...answered };
         } finally {
           call.proof = part.proof;
         }
@@ -119,7 +120,11 @@ export class HttpAdapter {
   async stream(call: ProviderCall): Promise<ProviderStream> {
     const handler = new StreamHandler({ name: this.#name, ...this.#kind.answersOf(call) }, call);
     this.#send(call, handler);
-    return handler.opened.catch((error: unknown) => this.#seen(error, call));
+    try {
+      return await handler.opened;
+    } catch (error) {
+      return await this.#seen(error, call);
+    }
   }
 
   /** The status of a GET behind the base address; null without one in time. */
@@ -173,13 +178,20 @@ export class HttpAdapter {
     await Promise.all([this.#pool.destroy(), this.#retired?.destroy()]);
   }
 
-  async #complete(call: ProviderCall): Promise<UnaryResponse> {
+  /** `answered` gets the headers of the answer. */
+  async #complete(call: ProviderCall, answered?: Pick<UnaryResponse, 'headers'>): Promise<Buffer> {
     const answers = this.#kind.answersOf(call);
     const handler = new UnaryHandler({ name: this.#name, ...answers }, call);
     this.#send(call, handler);
-    const answer = await handler.answer.catch((error: unknown) => this.#seen(error, call));
+    let answer: Buffer;
     try {
-      return { bytes: answers.whole?.(answer) ?? answer, headers: handler.headers };
+      answer = await handler.answer;
+    } catch (error) {
+      return await this.#seen(error, call);
+    }
+    if (answered !== undefined) answered.headers = handler.headers;
+    try {
+      return answers.whole?.(answer) ?? answer;
     } catch (cause) {
       throw new ProviderFailure('invalid', this.#name, { cause });
     }

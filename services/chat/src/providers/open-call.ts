@@ -70,6 +70,8 @@ export interface Calling {
   body: Pieces | null;
   /** Null where the provider speaks the client's API. */
   translation: Translation | null;
+  /** The client's headers, with the betas that the model needs. */
+  headers: ProviderCall['headers'];
   /** The last call made. */
   sent?: ProviderCall;
 }

@@ -7,7 +7,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { ToolRewrite } from '@gatehouse/dialects/request-additions';
 import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { TranslatedAnswer, Translation } from '@gatehouse/dialects/translation/translation';
-import type { AnswerFormat, RequestHead, RequestSource, WholeAnswer } from '@gatehouse/dialects/dialect';
+import type { AnswerFormat, RequestHead, RequestSource } from '@gatehouse/dialects/dialect';
 import { dialectOf, dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { noUsage } from '@gatehouse/dialects/usage/usage';
@@ -67,7 +67,8 @@ export interface ProviderChainOptions extends Pick<RefusalsOptions, 'forms'> {
 }
 
 type Prepared = PreparedBody | AppError;
-type CallRoute = Pick<Calling, 'translation' | 'rotation'>;
+type CallRoute = Pick<Calling, 'translation' | 'rotation' | 'headers'>;
+type ClientAnswer = TranslatedAnswer | ProviderFailure;
 export type Answer = ObjectAnswer | StreamAnswer;
 
 /** A whole answer of an ended call. */
@@ -187,7 +188,8 @@ export class ProviderChain {
     const rotation = keys?.selectKey(call) ?? null;
     if (rotation?.key === null) return rotation.exhausted;
     const translation = this.#translationFor(model, rotation);
-    const preparing = this.#prepared(model, { translation, rotation });
+    const headers = this.#betas.headers(model, translation !== null);
+    const preparing = this.#prepared(model, { translation, rotation, headers });
     const prepared = preparing instanceof Promise ? await preparing : preparing;
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
@@ -200,7 +202,7 @@ export class ProviderChain {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
       return ProviderFailure.aborted(model.provider.name, receiver.signal);
     }
-    const calling = { adapter, operation, rotation, translation, trace, body: prepared.body };
+    const calling = { adapter, operation, rotation, translation, headers, trace, body: prepared.body };
     return request.stream ? this.#attemptStream(model, calling) : this.#attemptObject(model, calling);
   }
 
@@ -211,15 +213,15 @@ export class ProviderChain {
     return this.#fitted(model, call, written);
   }
 
-  #fitted(model: Model, { translation }: CallRoute, written: Prepared): Prepared | Promise<Prepared> {
+  #fitted(model: Model, call: CallRoute, written: Prepared): Prepared | Promise<Prepared> {
     if (written instanceof AppError) return written;
+    const { translation, headers } = call;
     const { providers, tenantId, source } = this.#options;
     const isTranslated = translation !== null;
     const whole = { ...written, ignored: [...(source.droppedFields?.(model) ?? []), ...written.ignored] };
     return fittedBody(providers.get(model).adapter, whole, {
       ...{ api: model.api, operation: this.#operationAt(model), rulesName: rulesNameOf(model), tenantId },
-      headers: this.#betas.headers(model, isTranslated),
-      ...{ refused: this.#refusals.names, isTranslated, copied: (bytes) => source.copied(bytes) },
+      ...{ headers, refused: this.#refusals.names, isTranslated, copied: (bytes) => source.copied(bytes) },
     });
   }
 
@@ -284,7 +286,7 @@ export class ProviderChain {
       api: model.api,
       model: model.upstreamModel,
       ...{ isBatch: request.isBatch, stream: request.stream },
-      headers: this.#betas.headers(model, calling.translation !== null),
+      headers: calling.headers,
       ...rest,
       copied: (bytes) => source.copied(bytes),
       ...{ operation: calling.operation, trace: calling.trace, signal: receiver.signal },
@@ -311,27 +313,27 @@ export class ProviderChain {
 
   async #attemptObject(model: Model, calling: Calling): Promise<ObjectAnswer | ProviderFailure> {
     const { adapter, translation } = calling;
-    const { tenantId, keepsText } = this.#options;
+    const { signatures, source } = this.#options;
     const { name } = model.provider;
     const open = this.#openCall(model, calling);
     try {
       const given = await this.#sent(model, calling, (call) => adapter.complete(call));
       // The provider's own bytes are metered, so an untranslatable answer is charged as well.
       const isReadLater = translation !== null && dialectOf(model.api) === null;
-      const read = (bytes: Buffer): Promise<WholeAnswer> =>
-        readUnaryAnswer({ name, format: this.#formatOf(model, isReadLater ? translation : null) }, bytes, {
-          ...{ tenantId, keepsText },
-        });
-      const metered = isReadLater ? null : await read(given);
+      const format = this.#formatOf(model, isReadLater ? translation : null);
+      const reading = isReadLater ? null : readUnaryAnswer({ name, format }, given, this.#options);
+      const metered = reading instanceof Promise ? await reading : reading;
       const broken = metered?.broken ?? null;
-      const ofClient =
-        broken === null ? await this.#ofClient(model, calling, given) : ProviderFailure.cut(name, broken);
+      let ofClient: ClientAnswer = { bytes: given, thoughts: [] };
+      if (broken !== null) ofClient = ProviderFailure.cut(name, broken);
+      else if ((translation ?? signatures) !== null) ofClient = await this.#ofClient(model, calling, given);
       if (ofClient instanceof ProviderFailure) return await open.failed(ofClient, metered);
       const { bytes, thoughts } = ofClient;
-      const answer = metered ?? (await read(bytes));
-      this.#options.source.release();
+      const answer = metered ?? (await readUnaryAnswer({ name, format }, bytes, this.#options));
+      source.release();
       open.answered();
-      await open.succeeded(answer);
+      const ending = open.succeeded(answer);
+      if (ending instanceof Promise) await ending;
       return { kind: 'object', model, bytes, text: answer.text, thoughts };
     } catch (error) {
       return open.failed(toClientFailure(error, translation, this.#isNative(model)), null);
@@ -339,11 +341,7 @@ export class ProviderChain {
   }
 
   /** An answer in the API of the client. */
-  async #ofClient(
-    model: Model,
-    { translation, rotation }: Calling,
-    given: Buffer,
-  ): Promise<TranslatedAnswer | ProviderFailure> {
+  async #ofClient(model: Model, { translation, rotation }: Calling, given: Buffer): Promise<ClientAnswer> {
     const { signatures, tenantId } = this.#options;
     try {
       if (translation === null) {

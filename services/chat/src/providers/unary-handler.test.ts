@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { WholeAnswer } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import { ProviderFailure } from './provider-failure.ts';
 import { readUnaryAnswer } from './unary-handler.ts';
@@ -6,7 +7,7 @@ import { readUnaryAnswer } from './unary-handler.ts';
 const acme = { name: 'acme', format: dialects.chat };
 
 describe('a whole answer', () => {
-  const read = (value: unknown): ReturnType<typeof readUnaryAnswer> =>
+  const read = async (value: unknown): Promise<WholeAnswer> =>
     readUnaryAnswer(acme, Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)), {
       tenantId: null,
     });

@@ -90,17 +90,24 @@ export class UnaryHandler extends ResponseHandler {
   }
 }
 
-/** Reads a whole answer. Throws the provider's failure if the bytes are no answer. */
-export async function readUnaryAnswer(
+/**
+ * Reads a whole answer; a promise only where the format reads it in pieces. Throws the provider's failure if the bytes
+ * are no answer.
+ */
+export function readUnaryAnswer(
   { name, format }: { name: string; format: AnswerFormat },
   bytes: Buffer,
   options: ReadOptions,
-): Promise<WholeAnswer> {
-  try {
-    return await format.readWhole(bytes, options);
-  } catch (error) {
+): WholeAnswer | Promise<WholeAnswer> {
+  const fail = (error: unknown): never => {
     if (error instanceof NoAnswer && error.error !== null) throw ProviderFailure.inAnswer(name, error.error);
     // For example the depth of an answer beyond the stack.
     throw ProviderFailure.from(error, name);
+  };
+  try {
+    const answer = format.readWhole(bytes, options);
+    return answer instanceof Promise ? answer.catch(fail) : answer;
+  } catch (error) {
+    return fail(error);
   }
 }

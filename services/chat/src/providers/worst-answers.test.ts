@@ -40,7 +40,11 @@ describe('a whole answer as large as it may be', () => {
     const bytes = Buffer.from(json);
     let outcome: unknown;
     const blocked = await longestBlock(async () => {
-      outcome = await readUnaryAnswer(acme, bytes, { tenantId: 'a' }).catch((error: unknown) => error);
+      try {
+        outcome = await readUnaryAnswer(acme, bytes, { tenantId: 'a' });
+      } catch (error) {
+        outcome = error;
+      }
     }, blockMs);
     if (typeof expected === 'object') expect(outcome).toMatchObject(expected);
     else expect(outcome).toMatchObject({ kind: expected, constructor: ProviderFailure });
