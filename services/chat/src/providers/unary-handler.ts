@@ -22,11 +22,11 @@ export class UnaryHandler extends ResponseHandler {
   readonly answer: Promise<Buffer>;
   /** Those of the response, once there is an answer. */
   headers: ResponseHeaders = {};
-  readonly #splitter = new FrameSplitter();
   #chunks = new ChunkList();
   #bytes = 0;
   #isKnown = false;
-  #builder: AnswerBuilder | null = null;
+  /** Splits and collects an answer that comes in events. */
+  #events: { splitter: FrameSplitter; builder: AnswerBuilder } | null = null;
   #resolve!: (answer: Buffer) => void;
   #reject!: (failure: ProviderFailure) => void;
 
@@ -44,7 +44,7 @@ export class UnaryHandler extends ResponseHandler {
   }
 
   protected override data(chunk: Buffer): void {
-    if (this.#builder !== null) this.#build(this.#splitter.push(chunk));
+    if (this.#events !== null) this.#build(this.#events.splitter.push(chunk));
     else {
       this.#chunks.push(chunk);
       // By its first bytes: content types are often wrong.
@@ -56,13 +56,14 @@ export class UnaryHandler extends ResponseHandler {
   }
 
   protected override end(): void {
-    if (this.#builder === null) {
+    if (this.#events === null) {
       this.#resolve(withoutMark(this.#chunks.concat()));
       return;
     }
-    const { rest } = this.#splitter;
+    const { splitter, builder } = this.#events;
+    const { rest } = splitter;
     if (rest.length > 0) this.#build([Buffer.concat([rest, Buffer.from('\n\n')])]);
-    const answer = this.#builder.built;
+    const answer = builder.built;
     if (answer === null) throw new ProviderFailure('connection', this.provider);
     this.#resolve(answer);
   }
@@ -73,18 +74,18 @@ export class UnaryHandler extends ResponseHandler {
     if (kind === null) return;
     this.#isKnown = true;
     if (kind !== 'events') return;
-    this.#builder = this.format.answerBuilder();
+    this.#events = { splitter: new FrameSplitter(), builder: this.format.answerBuilder() };
     this.#chunks = new ChunkList();
-    this.#build(this.#splitter.push(begun));
+    this.#build(this.#events.splitter.push(begun));
   }
 
   #build(frames: readonly Buffer[]): void {
-    for (const frame of frames) this.#builder?.add(frame);
+    for (const frame of frames) this.#events?.builder.add(frame);
   }
 
   protected override fail(failure: ProviderFailure): void {
     // Generated text is to be paid for.
-    const broken = paidFor.has(failure.kind) ? this.#builder?.built : null;
+    const broken = paidFor.has(failure.kind) ? this.#events?.builder.built : null;
     if (broken) this.#resolve(broken);
     else this.#reject(failure);
   }
