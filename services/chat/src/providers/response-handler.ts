@@ -98,7 +98,11 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
       this.#errorResponse = { status, headers, chunks: new ChunkList() };
       return;
     }
-    this.#guard(() => this.accept(headers));
+    try {
+      this.accept(headers);
+    } catch (error) {
+      this.stop(ProviderFailure.from(error, this.provider));
+    }
     if (!this.#over) this.#onHeaders();
   }
 
@@ -172,7 +176,11 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
 
   #work(chunk: Buffer): void {
     const began = monotonicMs();
-    this.#guard(() => this.data(chunk));
+    try {
+      this.data(chunk);
+    } catch (error) {
+      this.stop(ProviderFailure.from(error, this.provider));
+    }
     this.#workedMs += monotonicMs() - began;
     if (this.#workedMs < workMs || this.#rests || this.#over) return;
     this.#rests = true;
@@ -203,14 +211,6 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   #abort(): void {
     const failure = ProviderFailure.aborted(this.provider, this.#signal);
     if (!this.goesOn(failure)) this.stop(failure);
-  }
-
-  #guard(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      this.stop(ProviderFailure.from(error, this.provider));
-    }
   }
 
   #guardEnd(): void {
