@@ -227,11 +227,12 @@ export class FramePipe implements FrameConsumer {
       case 'chunk':
         if (this.reader.begun) this.#begin();
         else if (!this.#hasRoom(frame)) break;
-        chunks.push(...this.#released(), frame);
+        this.#release(chunks);
+        chunks.push(frame);
         break;
       case 'last':
         this.#begin();
-        chunks.push(...this.#released());
+        this.#release(chunks);
         this.#held = [frame];
         this.#isLast = true;
         break;
@@ -244,10 +245,10 @@ export class FramePipe implements FrameConsumer {
     }
   }
 
-  /** The frame taken for the last one, since another follows. */
-  #released(): Buffer[] {
+  /** Passes on the frame taken for the last one, since another follows. */
+  #release(chunks: Buffer[]): void {
     this.#isLast = false;
-    return this.#held.splice(0);
+    if (this.#held.length > 0) chunks.push(...this.#held.splice(0));
   }
 
   /** Some servers keep the connection open behind the last frame. */

@@ -365,7 +365,8 @@ export class ProviderChain {
     const reader = this.#formatOf(model, translation).streamReader(request.choices, keepsText);
     try {
       const given = await this.#sent(model, calling, (call) => adapter.stream(call));
-      const see = (frame: Buffer): void => signatures?.note(frame, originBy(model, calling.rotation));
+      const origin = originBy(model, calling.rotation);
+      const see = signatures === null ? null : (frame: Buffer): void => signatures.note(frame, origin);
       const watched = translated === null ? { see } : { translation: translated };
       stream = new FramePipe(name, given, reader, watched);
       await stream.open();
