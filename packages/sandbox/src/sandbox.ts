@@ -19,8 +19,6 @@ export interface SandboxOptions extends ProgramOptions {
   deadlineMs: number;
   /** A process taking longer to load its code is killed. Default: 20 s, for a busy machine. */
   startMs?: number;
-  /** A process ends after so long without work. Default: a minute. */
-  idleMs?: number;
 }
 
 export interface RunOptions {
@@ -30,10 +28,10 @@ export interface RunOptions {
 }
 
 /**
- * Runs one function in child processes, apart from the service: for templates of tenants, for parsers of data from
- * outside, and for the tokenizer. A process has a limit of memory and no access to files, the environment or further
- * processes, and is killed at the deadline; a native function can't be interrupted otherwise, and a thread out of memory
- * aborts the whole service. One tenant uses one process at a time, and tenants take turns by time.
+ * Runs one function in child processes, apart from the service: for templates of tenants, and for parsers of data from
+ * outside. A process has a limit of memory and no access to files, the environment or further processes, and is killed
+ * at the deadline; a native function can't be interrupted otherwise, and a thread out of memory aborts the whole
+ * service. One tenant uses one process at a time, and tenants take turns by time.
  */
 export class Sandbox<Input, Output> {
   readonly #options: SandboxOptions;
@@ -107,7 +105,7 @@ export class Sandbox<Input, Output> {
         1,
       );
       void process.kill();
-    }, this.#options.idleMs ?? minuteMs).unref();
+    }, minuteMs).unref();
     this.#idle.push({ process, timer });
   }
 }

@@ -200,19 +200,6 @@ export const vacuumRestFactor = 20;
 /** After a failure, like a timeout. Autovacuum, which has no timeout, runs in between. */
 export const vacuumRetryMs = 120_000;
 
-/**
- * Texts whose tokens are counted or wait for it, and their characters: 3 s of processor time at worst. The tokens of more
- * texts are guessed.
- */
-export const maxCountedTexts = 1_000;
-export const maxCountedChars = 1_000_000;
-/** Counts take twice as long as those of the worst texts: their tokens are guessed. */
-export const countDeadlineMs = 6_000;
-/** The process that counts ends after it: another takes half a second to start. */
-export const counterIdleMs = 10 * 60_000;
-/** The log has failures of counts so often. */
-export const countLogMs = 60_000;
-
 /* Limits and budgets */
 /** Tokens counted for a picture, a sound or a file. Only the provider can count them; their size is no measure. */
 export const attachmentTokens = 4_096;

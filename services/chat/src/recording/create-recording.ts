@@ -5,6 +5,7 @@ import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
+import { loadTokenizer } from '@gatehouse/dialects/usage/token-estimate';
 import { countOpenRuns } from './count-open-runs-rpc.ts';
 import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
@@ -14,7 +15,6 @@ import { RunPublisher } from './run-publisher-job.ts';
 import { RunRecorder } from './run-recorder.ts';
 import { RunTelemetry } from './run-telemetry.ts';
 import { Settler, type SettlerOptions } from './settler-job.ts';
-import { TokenCounter } from './token-counter.ts';
 import { Vacuum } from './vacuum-job.ts';
 
 export interface RecordingOptions
@@ -63,7 +63,7 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
     forgetUser: (deletion: UserDeletion) => forgotten.forget(deletion),
     rpcs: { countOpenRuns: countOpenRuns(pool) },
     parts: [
-      new TokenCounter(log),
+      { start: loadTokenizer },
       ...[instance, settler, { start: () => publisher.start() }, recorder, reaper],
       ...[new Vacuum({ pool, countEnds, log }), forgotten.part],
     ],
