@@ -126,6 +126,8 @@ export const maxBilledSamplings = 1_000;
 export const maxMemoryChars = 32 * 1024;
 /** Tokens beyond this sample are estimated by its ratio: it takes 5 ms of English, and 125 of random CJK. */
 export const sampleChars = 50_000;
+/** Estimates take turns of the event loop of so long: a thousand clients may leave at once. */
+export const estimateTurnMs = 5;
 /**
  * Items of a request in place of their ids, also of one id many times, and all before them by `previous_response_id`: a
  * request with more fails.

@@ -161,7 +161,8 @@ it.each(['text/csv', 'application/json'])(
       before = read;
       await sleep(500);
     }
-    expect(read).toBeLessThan((pages / 2) * items);
+    // Those begun on a busy machine before all connections are seen to end.
+    expect(read).toBeLessThan((pages - 8) * items);
   },
 );
 

@@ -217,6 +217,7 @@ it.each([
   ['the name of one', { message: 'System role not supported', type: 'BadRequestError' }],
   ['a field', { message: 'System role not supported', param: 'messages' }],
   ['the status of a failure', { message: 'System role not supported', code: 500 }],
+  ['a template alone', { message: 'System role not supported' }],
 ])('a stream that begins with a refusal of %s is sent once more', async (_name, error) => {
   const principal = newTenant();
   const body = {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { estimateTokens, sampleOf } from './token-estimate.ts';
 
-it('other work comes before each of many estimates, whose samples are made in its turn', async () => {
+it('other work comes between estimates that take long, whose samples are made in its turn', async () => {
   const sample = sampleOf('the gate of the house');
   const tokens = await estimateTokens(sample);
   let turn = 0;
@@ -17,6 +17,8 @@ it('other work comes before each of many estimates, whose samples are made in it
   const estimates = Array.from({ length: 20 }, () =>
     estimateTokens(() => {
       turns.push(turn);
+      const end = performance.now() + 6;
+      while (performance.now() < end);
       return sample;
     }),
   );

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { cutText } from '@gatehouse/events/cut-text';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { toTokens } from './tokens.ts';
-import { sampleChars } from '../bounds.ts';
+import { estimateTurnMs, sampleChars } from '../bounds.ts';
 
 /** The beginning of a text, and the length of the whole. */
 export interface TextSample {
@@ -70,6 +71,7 @@ const asText = { disallowedSpecial: new Set<string>() };
 type CountTokens = (text: string, options: typeof asText) => number;
 
 let counting: Promise<unknown> = Promise.resolve();
+let turnBeganAt = -Infinity;
 let tokenizer: CountTokens | undefined;
 
 /**
@@ -100,8 +102,10 @@ export async function estimateTokens(sample: TextSample | (() => TextSample)): P
 
 async function countSample(sample: TextSample | (() => TextSample)): Promise<number> {
   const countTokens = tokenizer ?? (await loadedTokenizer());
-  // A thousand clients may leave at once.
-  await setImmediate();
+  if (monotonicMs() - turnBeganAt > estimateTurnMs) {
+    await setImmediate();
+    turnBeganAt = monotonicMs();
+  }
   const { beginning, chars } = typeof sample === 'function' ? sample() : sample;
   if (beginning === '') return 0;
   let tokens = 0;

@@ -294,7 +294,7 @@ function reduced(
   // Stored answers and summaries repeat parts of the text.
   const isHeld = (stored?.store ?? null) !== null || request.compaction === 'path';
   const previewChars = isAnswered ? settings.previewChars : 0;
-  const sampleOf = text.length > rereadBytes ? undefined : rereading(parse, text);
+  const sampleOf = text.length > rereadBytes || !isAnswered ? undefined : rereading(parse, text);
   return readPart(text, actor.tenantId, () => {
     const source = request.source(isHeld ? heldShare(share) : share);
     return {

@@ -50,6 +50,19 @@ describe('a provider’s refusal', () => {
   );
 
   it.each([
+    [{ message: 'm', param: 'messages' }, 400, false],
+    [{ message: 'm', param: '', code: 'do_request_failed' }, 502, true],
+    [{ message: 'm', param: 'model', code: 'model_not_found' }, 502, true],
+    [{ message: 'm' }, 502, true],
+    [{ message: 'System role not supported' }, 400, true],
+    [{ message: 'System role not supported', status: 500 }, 400, true],
+    [{ message: 'System role not supported', status: 400 }, 400, false],
+  ])('inside an answer, %j, counts as %i', (error, status, fallback) => {
+    const failure = ProviderFailure.inAnswer('acme', error);
+    expect([failure.details.status, failure.fallbackHelps]).toEqual([status, fallback]);
+  });
+
+  it.each([
     [404, 'certain', 'missing'],
     [404, 'likely', 'tenant'],
     [410, 'certain', 'missing'],

@@ -3,7 +3,7 @@ import type { ProviderError } from '@gatehouse/dialects/dialect';
 import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { Blame } from './breaker.ts';
 import { spentKey, wrongKey } from './key-status.ts';
-import { statusByWords } from './refused-history.ts';
+import { isByTemplate } from './refused-history.ts';
 import { withoutSecrets } from './repeated-secrets.ts';
 
 type ErrorText = readonly [code: ErrorCode, text: string];
@@ -110,10 +110,15 @@ export interface FailureDetails {
   isUnsent?: boolean;
   /** Set where the error concerns the deployment, which its provider lacks. */
   absence?: Absence | undefined;
+  /** Whether a template refuses the history, of which another model may have none. */
+  isByTemplate?: boolean;
   /** Whether all keys for the call rest, so another call would have no key either. */
   isResting?: boolean;
   cause?: unknown;
 }
+
+/** The status of a template's refusal, whatever its server answers. */
+export const templateRefusal = { status: 400, isByTemplate: true } as const;
 
 export class ProviderFailure extends Error {
   readonly kind: FailureKind;
@@ -152,8 +157,11 @@ export class ProviderFailure extends Error {
    * concerns the request.
    */
   static inAnswer(provider: string, error: ProviderError): ProviderFailure {
-    const { param, message, status = param === undefined ? 502 : 400 } = error;
-    return new ProviderFailure('status', provider, { ...error, status: statusByWords(status, message) });
+    const { param = '', message, status } = error;
+    if (isByTemplate(status ?? 500, message))
+      return new ProviderFailure('status', provider, { ...error, ...templateRefusal });
+    const isOfField = !/^(?:none|null|model)?$/i.test(param);
+    return new ProviderFailure('status', provider, { ...error, status: status ?? (isOfField ? 400 : 502) });
   }
 
   /** The same failure of a call of which nothing was sent. */
@@ -208,7 +216,8 @@ export class ProviderFailure extends Error {
 
   /** Whether another model may answer. Not after an error caused by the client's request, nor after a whole answer. */
   get fallbackHelps(): boolean {
-    return !final.has(this.kind) && (this.lacksDeployment || !(this.#status in passedOn));
+    if (final.has(this.kind)) return false;
+    return this.lacksDeployment || this.details.isByTemplate === true || !(this.#status in passedOn);
   }
 
   /** The circuit it counts for; null if the deployment did not cause it (4xx, clients that left). */

@@ -31,9 +31,9 @@ const refusals: readonly (readonly [mend: HistoryMend, words: RegExp])[] = [
 /** Templates without a word of the system's count its message (https://github.com/vllm-project/vllm/issues/2080). */
 const countsSystem = /^(?!.*\boptional\b).*\broles must alternate\b/is;
 
-/** A status, by the words of its error: servers with templates answer 500 (https://github.com/sgl-project/sglang/issues/892). */
-export function statusByWords(status: number, words = ''): number {
-  return status === 500 && mendsFor(words).some((mend) => mend.startsWith('roles.')) ? 400 : status;
+/** Whether a template refuses a history: its servers answer 500 (https://github.com/sgl-project/sglang/issues/892). */
+export function isByTemplate(status: number, words = ''): boolean {
+  return status === 500 && mendsFor(words).some((mend) => mend.startsWith('roles.'));
 }
 
 /** The changes of a history that a server takes, by its words. `names`: of what the refused request had changed. */

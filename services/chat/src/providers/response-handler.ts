@@ -6,8 +6,8 @@ import type { ProviderError } from '@gatehouse/dialects/dialect';
 import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { keyStatus } from './key-status.ts';
 import { absenceIn } from './missing-deployments.ts';
-import { ProviderFailure } from './provider-failure.ts';
-import { statusByWords } from './refused-history.ts';
+import { ProviderFailure, templateRefusal } from './provider-failure.ts';
+import { isByTemplate } from './refused-history.ts';
 import { bytesWithoutSecrets, secretsIn } from './repeated-secrets.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { CallRoom, ProviderCall } from './adapter.ts';
@@ -237,7 +237,9 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     const bytes = bytesWithoutSecrets(responseBody, secretsIn(this.#call.proof));
     const reportedStatus = this.format.statusOf?.(response.status, headers) ?? response.status;
     const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), reportedStatus, headers);
-    const status = statusByWords(keyStatus(reportedStatus, body, headers), words.message);
+    const ownStatus = keyStatus(reportedStatus, body, headers);
+    const refusal = isByTemplate(ownStatus, words.message) ? templateRefusal : null;
+    const status = refusal?.status ?? ownStatus;
     const isKept = isError && concernsRequest(status) && responseBody.length < smallAnswerBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
@@ -248,7 +250,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
       // Others may name the account of the platform.
       ...(concernsRequest(status) ? words : { isOverload: words.isOverload }),
       ...(isKept && { body: bytes }),
-      ...{ status, absence: absenceIn(status, body, headers) ?? undefined },
+      ...{ ...refusal, status, absence: absenceIn(status, body, headers) ?? undefined },
       retryAfterMs: retryAfterMs ?? words.retryAfterMs,
     });
   }
