@@ -19,8 +19,8 @@ const emptyValues: ReadonlySet<string> = new Set(['null', '[]']);
 const first = `${JSON.stringify({ role: 'user', content: beginning })},`;
 
 /**
- * Edits by which messages of the user in a row are one, and so are texts of the assistant, behind a first message of the
- * user, as servers want whose roles alternate (https://github.com/vllm-project/vllm/issues/6862,
+ * Edits for servers with alternating roles: messages of the user in a row become one, and so do texts of the assistant,
+ * behind a first message of the user (https://github.com/vllm-project/vllm/issues/6862,
  * https://github.com/anomalyco/opencode/issues/9416).
  */
 export function* alternatingEdits(

@@ -65,33 +65,53 @@ export function* withHistoryMends(
   { history: place, mends }: { history: HistoryPlace | undefined; mends: ReadonlySet<string> },
 ): Steps<Pieces> {
   if (place === undefined || !historyMends.some((mend) => mends.has(mend))) return body;
-  const { list, ids, pairs, textType } = place;
   let changed = body;
-  if (mends.has('calls.results'))
-    changed = yield* edited(changed, list, (text, elements) => {
-      // Its calls and results are unknown.
-      const isUnknown = elements.some(({ isLong }) => isLong);
-      return pairedEdits(text, isUnknown ? [] : elements.map(({ at }) => at), pairs);
-    });
-  changed = yield* edited(changed, list, (text, elements) =>
-    new MendedHistory(text, mends, ids).editsOf(elements),
-  );
-  if (!mends.has('roles.alternate')) return changed;
-  return yield* edited(changed, list, (text, elements) => alternatingEdits(text, elements, textType));
+  let walked: WalkedHistory | null = null;
+  for (const editsOf of passesOf(place, mends)) {
+    walked ??= yield* walkedHistory(changed.whole, place.list);
+    if (walked === null) return changed;
+    const edits = yield* editsOf(walked);
+    yield;
+    if (edits.length === 0 || edits.length > maxMendedElements) continue;
+    changed = applyEdits(walked.text, edits);
+    walked = null;
+  }
+  return changed;
 }
 
-/** A body with edits of its list of messages or items. The ends of its texts are noted for the walks over it. */
-function* edited(
-  body: Pieces,
-  list: string,
-  editsOf: (text: Buffer, elements: readonly WalkedElement[]) => Steps<Edit[]>,
-): Steps<Pieces> {
-  const { whole } = body;
-  yield* scanPieces(whole);
-  const elements = yield* walkedElements(whole, list);
-  const edits = elements === null ? [] : yield* editsOf(whole, elements);
-  yield;
-  return edits.length === 0 || edits.length > maxMendedElements ? body : applyEdits(whole, edits);
+/** A body, and the messages or items of its list. */
+interface WalkedHistory {
+  text: Buffer;
+  elements: readonly WalkedElement[];
+}
+
+/** Null without a list, or for too long a one. The ends of its texts are noted for the walks over it. */
+function* walkedHistory(text: Buffer, list: string): Steps<WalkedHistory | null> {
+  yield* scanPieces(text);
+  const elements = yield* walkedElements(text, list);
+  return elements && { text, elements };
+}
+
+/** The changes, each of what those before it left. */
+function passesOf(
+  { ids, pairs, textType }: HistoryPlace,
+  mends: ReadonlySet<string>,
+): ((history: WalkedHistory) => Steps<Edit[]>)[] {
+  return [
+    ...(mends.has('calls.results')
+      ? [
+          ({ text, elements }: WalkedHistory) => {
+            // Its calls and results are unknown.
+            const isUnknown = elements.some(({ isLong }) => isLong);
+            return pairedEdits(text, isUnknown ? [] : elements.map(({ at }) => at), pairs);
+          },
+        ]
+      : []),
+    ({ text, elements }) => new MendedHistory(text, mends, ids).editsOf(elements),
+    ...(mends.has('roles.alternate')
+      ? [({ text, elements }: WalkedHistory) => alternatingEdits(text, elements, textType)]
+      : []),
+  ];
 }
 
 /** Collects the changes of one list of messages or items. */
@@ -125,10 +145,10 @@ class MendedHistory {
     if (this.#mends.has('roles.after.tool') && this.#roleBefore === 'tool' && isNext(role))
       this.#edits.push({ at, until: at, text: between });
     this.#roleBefore = role;
-    if (this.#mends.has('roles.developer') && !this.#mends.has('roles.system') && role === 'developer')
-      this.#replace(members, 'role', 'system');
     if (this.#mends.has('roles.system') && (role === 'system' || role === 'developer'))
       this.#replace(members, 'role', 'user');
+    else if (this.#mends.has('roles.developer') && role === 'developer')
+      this.#replace(members, 'role', 'system');
     const type = this.#textOf(members, 'type') ?? (role === null ? null : 'message');
     if (this.#mends.has('items.ids') && plainItems.has(type) && !this.#isOwnReasoning(members, type))
       removeMembers(members, new Set(['id']), this.#edits);
