@@ -26,15 +26,20 @@ interface HistogramRow {
   count: number;
 }
 
-/** The members of prom-client's classes that its types leave out. */
+/** The members of prom-client's classes that its types leave out. Bounds are a histogram's. */
 interface Hidden<Row> {
   hashMap: Record<string, Row>;
+  upperBounds: readonly number[];
   incWithoutExemplar(labels: unknown, value: unknown): void;
   observeWithoutExemplar(labels: unknown, value: unknown): void;
 }
 
-const promCounter = PromCounter.prototype as unknown as Hidden<CounterRow>;
-const promHistogram = PromHistogram.prototype as unknown as Hidden<HistogramRow>;
+const promCounter = hidden<CounterRow>(PromCounter.prototype);
+const promHistogram = hidden<HistogramRow>(PromHistogram.prototype);
+
+function hidden<Row>(metric: object): Hidden<Row> {
+  return metric as Hidden<Row>;
+}
 
 /**
  * Counter of prom-client. It finds the rows of known labels by their values: prom-client checks each label, and makes a
@@ -50,10 +55,10 @@ export class Counter<Label extends string = string> extends PromCounter<Label> {
 
   /** prom-client's constructor makes it `inc`. */
   incWithoutExemplar(labels?: LabelValues<Label> | number | null, value = 1): void {
-    const { hashMap } = this as unknown as Hidden<CounterRow>;
+    const { hashMap } = hidden<CounterRow>(this);
     const row = typeof labels === 'object' && value >= 0 ? this.#rows.find(labels, hashMap) : undefined;
     if (row !== undefined && value < Infinity) row.value += value;
-    else promCounter.incWithoutExemplar.call(this as unknown as Hidden<CounterRow>, labels, value);
+    else promCounter.incWithoutExemplar.call(this, labels, value);
   }
 
   override remove(...labels: never[]): void {
@@ -71,17 +76,17 @@ export class Histogram<Label extends string = string> extends PromHistogram<Labe
   constructor(options: HistogramConfiguration<Label>) {
     super(options);
     this.#rows = new LabelRows(options.labelNames ?? []);
-    this.#bounds = (this as unknown as { upperBounds: readonly number[] }).upperBounds;
+    this.#bounds = hidden<HistogramRow>(this).upperBounds;
     this.#names = this.#bounds.map(String);
   }
 
   /** prom-client's constructor makes it `observe`. */
   observeWithoutExemplar(labels: LabelValues<Label> | number, value?: number): void {
-    const { hashMap } = this as unknown as Hidden<HistogramRow>;
+    const { hashMap } = hidden<HistogramRow>(this);
     const row =
       typeof labels === 'object' && Number.isFinite(value) ? this.#rows.find(labels, hashMap) : undefined;
     if (row === undefined || value === undefined) {
-      promHistogram.observeWithoutExemplar.call(this as unknown as Hidden<HistogramRow>, labels, value);
+      promHistogram.observeWithoutExemplar.call(this, labels, value);
       return;
     }
     row.sum += value;
