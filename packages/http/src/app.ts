@@ -66,9 +66,6 @@ export type RawHandler = (
 export type RawCall<Query = unknown> = RequestContext &
   Pick<Call<unknown, Query>, 'dialect' | 'route' | 'params' | 'principal' | 'assertion' | 'query'>;
 
-/** A call whose query may still have to be read. */
-type CheckedCall = RawCall;
-
 export interface AppOptions {
   service: ServiceName;
   handlers: Record<string, Handler>;
@@ -188,14 +185,14 @@ class RouteServer {
     }
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, call: CheckedCall): Promise<void> {
+  #serve(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
     const rawHandler = this.#raw[call.route.id];
     if (rawHandler === undefined) return this.#handle(request, response, call);
     call.query = readQuery(request, call.route);
     return rawHandler(request, response, call);
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse, call: CheckedCall): Promise<void> {
+  async #handle(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
     const bytes = await this.#readJson(request, response, call);
     const answer = (): Promise<Answered> => this.#answered(request, bytes, call);
     const { status, ...written } = await (isRead(call.route) ? this.#read(response, call, answer) : answer());
@@ -204,7 +201,7 @@ class RouteServer {
   }
 
   /** Writing is part of a read: a long page waiting for its turns counts, and is given up with it. */
-  async #answered(request: IncomingMessage, bytes: Buffer, call: CheckedCall): Promise<Answered> {
+  async #answered(request: IncomingMessage, bytes: Buffer, call: RawCall): Promise<Answered> {
     const reply = await this.#reply(request, bytes, call);
     const status = replyStatus(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
@@ -216,7 +213,7 @@ class RouteServer {
   async #write(
     { url = '', headers: { accept } }: IncomingMessage,
     { body, headers }: Reply,
-    { route, principal: { tenantId } }: CheckedCall,
+    { route, principal: { tenantId } }: RawCall,
   ): Promise<Written> {
     const table = this.#tables.get(route.id);
     if (table === undefined || !prefersCsv(accept)) {
@@ -230,7 +227,7 @@ class RouteServer {
   }
 
   /** A read is given up if its client leaves before its turns have come. */
-  #read<Result>(response: ServerResponse, call: CheckedCall, answer: () => Promise<Result>): Promise<Result> {
+  #read<Result>(response: ServerResponse, call: RawCall, answer: () => Promise<Result>): Promise<Result> {
     const left = leaving(response);
     return forCaller(left, () => this.#reads.run(call.principal.tenantId, answer, left));
   }
@@ -251,7 +248,7 @@ class RouteServer {
     return readBody(request, route.bodyLimit, { share });
   }
 
-  async #reply(request: IncomingMessage, bytes: Buffer, call: CheckedCall): Promise<Reply> {
+  async #reply(request: IncomingMessage, bytes: Buffer, call: RawCall): Promise<Reply> {
     const { route, principal, params, requestId } = call;
     const handler = this.#options.handlers[route.id];
     if (handler === undefined) throw new Error(`no handler for ${route.id}`);
