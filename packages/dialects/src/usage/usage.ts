@@ -124,13 +124,14 @@ export function partsOf(usage: Usage): UsageParts {
   );
 }
 
-const classes = [...inputClasses, ...outputClasses];
-const noParts = Object.fromEntries(classes.map((name) => [name, 0])) as UsageParts;
+/** Those of the input come first. */
+export const tokenClasses = [...inputClasses, ...outputClasses];
+const noParts = Object.fromEntries(tokenClasses.map((name) => [name, 0])) as UsageParts;
 /** Classes with totals of their own. */
 const totalled: ReadonlySet<TokenClass> = new Set([
   ...(['input', 'cachedInput', 'cacheWrite', 'output', 'reasoning'] as const),
 ]);
-const furtherClasses = classes.filter((name) => !totalled.has(name));
+const furtherClasses = tokenClasses.filter((name) => !totalled.has(name));
 
 /** Tokens of a usage other than text. Those of the input include the cached ones. */
 export function mediaOf(usage: Usage): Record<'input' | 'cached' | 'output', Media> {

@@ -6,7 +6,7 @@ import {
   billedTools,
   inputClasses,
   noUsage,
-  outputClasses,
+  tokenClasses,
   type UsageParts,
 } from '@gatehouse/dialects/usage/usage';
 import { Catalogue, type Model } from './catalogue.ts';
@@ -22,13 +22,14 @@ const catalogue = Catalogue.parse({
 const pricing = new Pricing(catalogue, null);
 const model = catalogue.models.get('text') as Model;
 const at = new Date();
-const classes = [...inputClasses, ...outputClasses];
 const tiers = [null, 'priority', 'flex', 'odd-tier'];
 
-it.each(classes.flatMap((name) => tiers.map((tier) => [name, tier] as const)))(
+it.each(tokenClasses.flatMap((name) => tiers.map((tier) => [name, tier] as const)))(
   'a budget is charged for %s in the tier %s, and no request for them is refused',
   (name, serviceTier) => {
-    const parts = Object.fromEntries(classes.map((each) => [each, each === name ? 1_000 : 0])) as UsageParts;
+    const parts = Object.fromEntries(
+      tokenClasses.map((each) => [each, each === name ? 1_000 : 0]),
+    ) as UsageParts;
     const isInput = inputClasses.some((each) => each === name);
     const [inputTokens, outputTokens] = isInput ? [1_000, 0] : [0, 1_000];
     const usage = { ...noUsage, inputTokens, outputTokens, parts };

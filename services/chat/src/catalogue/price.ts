@@ -4,6 +4,7 @@ import {
   billedTools,
   inputClasses,
   outputClasses,
+  tokenClasses,
   partsOf,
   type BilledTool,
   type TokenClass,
@@ -72,8 +73,6 @@ export interface CallPrice {
   tools: ToolPrices;
   regions: RegionFactors;
 }
-
-const tokenClasses = [...inputClasses, ...outputClasses];
 
 /** The cost at any price of a call without tokens and without calls of tools. */
 const free: Cost = { costPico: 0n, source: null, version: null };

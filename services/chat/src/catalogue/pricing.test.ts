@@ -7,6 +7,7 @@ import {
   inputClasses,
   noUsage,
   outputClasses,
+  tokenClasses,
   type TokenClass,
   type Usage,
   type UsageParts,
@@ -377,7 +378,7 @@ describe('the most that a call can cost', () => {
             providers: [local],
             models: [{ id: 'm', provider: 'local', price: modelPrice }],
           });
-          const names = [...inputClasses, ...outputClasses];
+          const names = [...tokenClasses];
           const parts = Object.fromEntries(names.map((name, index) => [name, counts[index]])) as UsageParts;
           const sum = (of: readonly TokenClass[]) => of.reduce((total, name) => total + parts[name], 0);
           const bounds = { input: sum(inputClasses), output: sum(outputClasses) };
