@@ -60,7 +60,7 @@ const facts = {
     grpc: true,
     publishes: [topics.receipts],
     consumes: [topics.usage, topics.deletions],
-    calls: ['tenant'],
+    calls: ['agent', 'tenant'],
   },
   memory: {
     database: true,

@@ -61,12 +61,23 @@ export const trace = z.strictObject({
     .enum(dialectNames)
     .nullable()
     .describe('The format in which the client asked; null for runs that no request of a client began'),
+  client: z
+    .string()
+    .nullable()
+    .describe(
+      "The client's program by its `User-Agent`, from a closed list, or `other`; null like `dialect`",
+    ),
   agent_id: uuid.nullable(),
+  agent_key: z
+    .string()
+    .nullable()
+    .describe('Null without an agent, if it is deleted, and while the service that has its name is away'),
   user_id: z.string().nullable(),
   session_id: z.string().nullable(),
   api_key_id: uuid
     .nullable()
     .describe('Null for runs that no request with a key began, such as those of `memory`'),
+  api_key_name: z.string().nullable().describe('Null without a key, and like `agent_key`'),
   request_model: z.string(),
   response_model: z.string().nullable(),
   provider: z.string().nullable(),
@@ -124,10 +135,13 @@ const traceExample = {
   status: 'ok',
   channel: 'api',
   dialect: 'chat',
+  client: 'openai-sdk',
   agent_id: null,
+  agent_key: null,
   user_id: 'ada',
   session_id: 'order-4711',
   api_key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
+  api_key_name: 'Web shop',
   request_model: 'gpt-4.1-mini',
   response_model: 'gpt-4.1-mini-2025-04-14',
   provider: 'openai',
@@ -223,6 +237,7 @@ export const routes: readonly Route[] = [
         response: {
           ...traceExample,
           agent_id: '0198c2b0-3d5a-7a41-8f2e-6b1c9d0e4f32',
+          agent_key: 'support',
           spans: [memorySpanExample, spanExample],
         },
       },

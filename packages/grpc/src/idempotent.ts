@@ -4,6 +4,7 @@
  * repeats its calls itself. By their paths, as the generated code has them.
  */
 export const idempotentRpcs: ReadonlySet<string> = new Set([
+  '/gatehouse.agent.v1.AgentService/DescribeAgents',
   '/gatehouse.agent.v1.AgentService/ListTools',
   '/gatehouse.agent.v1.AgentService/ListVisibleAgents',
   '/gatehouse.agent.v1.AgentService/ResolveAgent',
@@ -15,6 +16,7 @@ export const idempotentRpcs: ReadonlySet<string> = new Set([
   '/gatehouse.system.v1.SystemService/GetSystemState',
   '/gatehouse.tenant.v1.TenantService/Authenticate',
   '/gatehouse.tenant.v1.TenantService/AuthenticateSession',
+  '/gatehouse.tenant.v1.TenantService/DescribeKeys',
   '/gatehouse.tenant.v1.TenantService/GetTenantSettings',
   '/gatehouse.tenant.v1.TenantService/ListChanges',
 ]);

@@ -92,6 +92,30 @@ it('agents are resolved while slow HTTP requests of other tenants hold all conne
   await Promise.all(waiting);
 });
 
+describe('DescribeAgents', () => {
+  const names = async (tenantId: string, ids: string[], caller = 'analytics') => {
+    const peer = await agents.peer(caller);
+    return (await peer.call('describeAgents', { tenantId, ids }, { deadlineMs: 5_000 })).agents;
+  };
+
+  it('names agents of the tenant alone, private and disabled ones too', async () => {
+    const other = agents.makeTenant();
+    const settings = { key: 'night-shift', name: 'Night shift', status: 'disabled', visibility: 'private' };
+    const { id } = await agents.makeAgent(tenant.admin, { ...settings, owner_user_id: 'ann' });
+    const { id: theirs } = await agents.makeAgent(other.admin);
+    expect(await names(tenant.id, [id, theirs])).toEqual([{ id, key: 'night-shift', name: 'Night shift' }]);
+    expect(await names(other.id, [id])).toEqual([]);
+    await agents.delete(tenant.admin, id);
+    expect(await names(tenant.id, [id])).toEqual([]);
+  });
+
+  it('refuses more than 200 ids, and other services', async () => {
+    const ids = Array.from({ length: 201 }, () => tenant.id);
+    await expect(names(tenant.id, ids)).rejects.toMatchObject({ param: 'ids' });
+    await expect(names(tenant.id, [], 'chat')).rejects.toMatchObject({ code: 'caller_not_allowed' });
+  });
+});
+
 describe('ListVisibleAgents', () => {
   it('names agents, however large their prompts are', async () => {
     const large = agents.makeTenant();

@@ -9,6 +9,7 @@ const settings = z.object({
   ...serviceSettings,
   ...grpcSettings,
   ...databaseSettings,
+  AGENT_GRPC: addresses,
   TENANT_GRPC: addresses,
   ...kafkaSettings,
 });

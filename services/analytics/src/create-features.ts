@@ -1,6 +1,7 @@
 import { topics } from '@gatehouse/contract/services';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import type { Pool } from '@gatehouse/pg/pool';
+import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
 import { consumeTopic } from '@gatehouse/shell/topic-consumer';
@@ -10,6 +11,7 @@ import { oldDeletions } from './forgetting/forget-system-store.ts';
 import { UsageConsumer } from './ingest/usage-consumer.ts';
 import { Retention, type RetentionTimes } from './retention/retention-job.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
+import { NamesClient } from './shared/names-client.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
 import { Partitions } from './traces/partitions-job.ts';
 import { traceHandlers } from './traces/trace-handlers.ts';
@@ -30,14 +32,16 @@ interface FeatureOptions extends Record<'system' | 'app' | 'summaries' | 'export
 export function createFeatures(shell: Shell, options: FeatureOptions) {
   const { log, registry } = shell;
   const { config, system: pool, retentionTimes: times, foldEveryMs: everyMs } = options;
-  const tenants = new TenantSettingsClient(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
+  const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
+  const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
+  const tenants = new TenantSettingsClient(tenant);
   const ingest = new UsageConsumer({ pool, log, registry });
   // Stops after the consumer, to add the last runs.
   shell.add(new RollupJob({ pool, stored: () => ingest.stored, everyMs, log, registry }));
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
   return {
     handlers: {
-      ...traceHandlers(new TraceStore(options.app)),
+      ...traceHandlers(new TraceStore(options.app), new NamesClient({ tenant, agent, log })),
       ...summaryHandlers(new UsageStore(options.summaries)),
     },
     rawHandlers: exportHandlers(new CostExportStore(options.exports)),

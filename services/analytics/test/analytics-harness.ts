@@ -9,10 +9,12 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
-import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import { AgentServiceService, type AgentName } from '@gatehouse/proto/agent/v1/agent';
+import { TenantServiceClient, TenantServiceService, type KeyName } from '@gatehouse/proto/tenant/v1/tenant';
 import { peerServer } from '@gatehouse/test/peer-server';
 import type { Service } from '@gatehouse/shell/service';
 import { ServiceGround } from '@gatehouse/test/service-ground';
+import { someRpcs } from '@gatehouse/test/some-rpcs';
 import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
@@ -33,10 +35,16 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   readonly refusals = new Map<string, AppError>();
   /** The tenants whose settings were read so far. */
   readonly settingsRead: string[] = [];
+  /** Names of agents and keys by tenant id, as their services have them. */
+  readonly agents = new Map<string, AgentName[]>();
+  readonly apiKeys = new Map<string, KeyName[]>();
   /** Whether the tenant service can be reached. */
   tenantServiceIsAway = false;
+  /** Whether the agent service can be reached. */
+  agentServiceIsAway = false;
   readonly #overrides: AnalyticsOverrides;
   #tenantAddress = '';
+  #agentAddress = '';
   #folding: Pool | undefined;
 
   private constructor(ground: ServiceGround, overrides: AnalyticsOverrides) {
@@ -50,6 +58,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   ): Promise<AnalyticsHarness> {
     const harness = new AnalyticsHarness(await ServiceGround.prepare('analytics'), overrides);
     await harness.#startTenantService();
+    await harness.#startAgentService();
     await harness.run();
     return harness;
   }
@@ -59,7 +68,8 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   }
 
   override environment(): Record<string, string> {
-    return { ...super.environment(), DATABASE_POOL: '4', TENANT_GRPC: this.#tenantAddress };
+    const peers = { TENANT_GRPC: this.#tenantAddress, AGENT_GRPC: this.#agentAddress };
+    return { ...super.environment(), DATABASE_POOL: '4', ...peers };
   }
 
   protected connect(address: string, signer: Signer): RpcClient<ParticipantServiceClient> {
@@ -168,12 +178,39 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
           return Promise.resolve(tenantSettings({ retentionDays }));
         },
       },
+      describeKeys: {
+        callers: ['analytics'],
+        handle: ({ tenantId, ids }) =>
+          this.tenantServiceIsAway
+            ? Promise.reject(new AppError('service_unavailable', 'The tenant service is away.'))
+            : Promise.resolve({ keys: withIds(this.apiKeys.get(tenantId), ids) }),
+      },
     });
     const server = (await peerServer('tenant', this.identity)).add(TenantServiceService, rpcs);
     await server.start();
     this.ground.onStop(() => server.stop());
     this.#tenantAddress = `127.0.0.1:${server.port}`;
   }
+
+  async #startAgentService(): Promise<void> {
+    const rpcs = someRpcs(AgentServiceService, {
+      describeAgents: {
+        callers: ['analytics'],
+        handle: ({ tenantId, ids }) =>
+          this.agentServiceIsAway
+            ? Promise.reject(new AppError('service_unavailable', 'The agent service is away.'))
+            : Promise.resolve({ agents: withIds(this.agents.get(tenantId), ids) }),
+      },
+    });
+    const server = (await peerServer('agent', this.identity)).add(AgentServiceService, rpcs);
+    await server.start();
+    this.ground.onStop(() => server.stop());
+    this.#agentAddress = `127.0.0.1:${server.port}`;
+  }
+}
+
+function withIds<Item extends { id: string }>(items: Item[] | undefined, ids: readonly string[]): Item[] {
+  return (items ?? []).filter(({ id }) => ids.includes(id));
 }
 
 /** A run id of that long ago. */

@@ -74,6 +74,14 @@ export class AgentStore extends Store {
     );
   }
 
+  /** The names of those of these agents that the tenant has, whether or not a user may see them. */
+  names(tenantId: string, ids: readonly string[]): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
+    return this.tenant(tenantId).all(
+      'select id, key, name from agent.agents where tenant_id = $1 and id = any($2::uuid[])',
+      [tenantId, ids],
+    );
+  }
+
   /** By id or key. */
   find(viewer: Viewer, ref: string): Promise<Agent | null> {
     return withTenant(this.pool, viewer.tenantId, (db) => selectAgent(db, viewer, ref));

@@ -6,6 +6,7 @@ import type { Shell } from '@gatehouse/shell/shell';
 import type { Ground } from '../ground.ts';
 import { agentHandlers } from './agent-handlers.ts';
 import { AgentStore } from './agent-store.ts';
+import { describeAgents } from './describe-agents-rpc.ts';
 import { agentTasks, forgetAgent } from './forget-agent-job.ts';
 import { listVisibleAgents } from './list-visible-agents-rpc.ts';
 import { ModelClient } from './model-client.ts';
@@ -15,6 +16,7 @@ import { resolveAgent } from './resolve-agent-rpc.ts';
 export function createAgents(shell: Shell, { config, app, system, rpc, changes }: Ground) {
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const { jobs, worker } = createJobs(shell, agentTasks, system);
+  const appStore = new AgentStore(app);
   const rpcStore = new AgentStore(rpc);
   const source = 'gatehouse/agent/deletions';
   const toMemory = { consumer: config.MEMORY_GRPC, consumerName: 'memory' } as const;
@@ -22,8 +24,12 @@ export function createAgents(shell: Shell, { config, app, system, rpc, changes }
   const direct = { ...config, KAFKA_BROKERS: undefined };
   const send = eventSender(shell, { config: direct, source, topic: topics.deletions, ...toMemory });
   return {
-    handlers: agentHandlers({ agents: new AgentStore(app), models: new ModelClient(chat), changes, jobs }),
-    rpcs: { resolveAgent: resolveAgent(rpcStore), listVisibleAgents: listVisibleAgents(rpcStore) },
+    handlers: agentHandlers({ agents: appStore, models: new ModelClient(chat), changes, jobs }),
+    rpcs: {
+      resolveAgent: resolveAgent(rpcStore),
+      listVisibleAgents: listVisibleAgents(rpcStore),
+      describeAgents: describeAgents(appStore),
+    },
     parts: [worker({ forget_agent: forgetAgent(source, send) })],
   };
 }

@@ -8,6 +8,7 @@ export interface TraceRow {
   operation: string;
   channel: string;
   dialect: DialectName | null;
+  client: string | null;
   trace_id: string;
   api_key_id: string | null;
   user_id: string | null;

@@ -3,6 +3,7 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
+import type { NamesClient } from '../shared/names-client.ts';
 import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { decodeCursor, encodeCursor } from './trace-cursor.ts';
 import { positionAfter, type ChangeFilter, type TraceStore } from './trace-store.ts';
@@ -12,7 +13,7 @@ const defaultSinceMs = 3_600_000;
 const pollAfterMs = 1_000;
 
 /** `/v1/traces*` */
-export function traceHandlers(traces: TraceStore): Record<string, Handler> {
+export function traceHandlers(traces: TraceStore, names: NamesClient): Record<string, Handler> {
   return {
     'traces.follow': async (call: Call<unknown, FollowTraces>) => {
       const { query } = call;
@@ -26,7 +27,12 @@ export function traceHandlers(traces: TraceStore): Record<string, Handler> {
         { ...filter, limit: query.limit, spans: query.include_spans },
       );
       const page = new BoundedItems<Trace>();
-      const size = page.addAll(changes.rows, (row) => showTrace(row, viewer, query.include_spans));
+      const view = {
+        viewer,
+        names: await names.namesOf(viewer.tenantId, changes.rows),
+        withSpans: query.include_spans,
+      };
+      const size = page.addAll(changes.rows, (row) => showTrace(row, view));
       const last = size < changes.rows.length ? changes.rows[size - 1] : undefined;
       const hasMore = changes.hasMore || last !== undefined;
       const position = last === undefined ? changes.position : positionAfter(last);
@@ -47,7 +53,8 @@ export function traceHandlers(traces: TraceStore): Record<string, Handler> {
       const row = isUuid(id) ? await traces.find(viewer.tenantId, id) : null;
       if (row === null || (viewer.user !== null && row.user_id !== viewer.user))
         throw new AppError('not_found', `There is no trace ${JSON.stringify(id.slice(0, 100))}.`);
-      return { body: showTrace(row, viewer, true) };
+      const view = { viewer, names: await names.namesOf(viewer.tenantId, [row]), withSpans: true };
+      return { body: showTrace(row, view) };
     },
   };
 }

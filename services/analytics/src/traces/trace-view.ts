@@ -1,11 +1,19 @@
 import type { Span as WireSpan, Trace } from '@gatehouse/contract/traces';
 import { recallSpanName, type Recall, type Span, type ToolSpan } from '@gatehouse/events/run-event';
 import { usdOf } from '@gatehouse/kit/money';
+import type { Names } from '../shared/names.ts';
 import type { Viewer } from '../shared/viewer.ts';
 import type { StoredSpan, TraceRow } from './stored-run.ts';
 
-/** The trace of a run in its wire shape, as this viewer may see it; `withSpans` adds its attempts. */
-export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Trace {
+export interface TraceView {
+  viewer: Viewer;
+  names: Names;
+  /** Adds the attempts. */
+  withSpans: boolean;
+}
+
+/** The trace of a run in its wire shape, as this viewer may see it. */
+export function showTrace(row: TraceRow, { viewer, names, withSpans }: TraceView): Trace {
   const { all, user } = viewer.previewsOf;
   const previews = all || (user !== null && user === row.user_id);
   return {
@@ -15,10 +23,13 @@ export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Tr
     status: row.status,
     channel: row.channel,
     dialect: row.dialect,
+    client: row.client,
     agent_id: row.agent_id,
+    agent_key: (row.agent_id === null ? undefined : names.agents.get(row.agent_id)?.key) ?? null,
     user_id: row.user_id,
     session_id: row.session_id,
     api_key_id: row.api_key_id,
+    api_key_name: (row.api_key_id === null ? undefined : names.apiKeys.get(row.api_key_id)?.name) ?? null,
     request_model: row.request_model,
     response_model: row.response_model,
     provider: row.provider,
@@ -37,11 +48,7 @@ export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Tr
     error: row.error_type === null ? null : { type: row.error_type, message: row.error_message ?? '' },
     input_preview: previews ? row.input_preview : null,
     output_preview: previews ? row.output_preview : null,
-    ...(withSpans
-      ? {
-          spans: (row.spans ?? []).map((span) => showSpan(span, row)),
-        }
-      : {}),
+    ...(withSpans && { spans: (row.spans ?? []).map((span) => showSpan(span, row)) }),
   };
 }
 

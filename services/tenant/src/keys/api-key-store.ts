@@ -20,6 +20,13 @@ export class ApiKeyStore extends Store {
       id,
     ]);
   }
+
+  /** The names of those of these keys that the tenant has. */
+  async names(tenantId: string, ids: readonly string[]): Promise<Pick<ApiKey, 'id' | 'name'>[]> {
+    return this.tenant(tenantId).all('select id, name from tenant.api_keys where id = any($1::uuid[])', [
+      ids,
+    ]);
+  }
 }
 
 /** Statements on keys. The role and the tenant of the connection decide which rows they reach. */

@@ -10,6 +10,7 @@ import { ApiKeySystemStore } from './api-key-system-store.ts';
 import { authenticate } from './authenticate-rpc.ts';
 import { ChangeSystemStore, oldChanges } from './change-system-store.ts';
 import { LastUseWriter } from './last-use-writer.ts';
+import { describeKeys } from './describe-keys-rpc.ts';
 import { listChanges } from './list-changes-rpc.ts';
 import { createLookup } from './lookup.ts';
 import { showPrincipal } from './key-views.ts';
@@ -23,6 +24,7 @@ export function createKeys(
   { app, system, known, unknown, changes, raise }: BaseDependencies,
   isTenant: (id: string) => Promise<boolean>,
 ) {
+  const store = new ApiKeyStore(app);
   const systemStore = new ApiKeySystemStore(system);
   const finderOf = (pool: Pool) => {
     const toAuthenticate = new ApiKeySystemStore(pool);
@@ -38,12 +40,13 @@ export function createKeys(
   return {
     handlers: {
       whoami: ({ principal }: Call) => Promise.resolve({ body: showPrincipal(principal) }),
-      ...apiKeyHandlers(new ApiKeyStore(app), changes),
+      ...apiKeyHandlers(store, changes),
       ...personalKeyHandlers({ app, changes }),
       ...ownerApiKeyHandlers({ apiKeys: systemStore, isTenant, changes }),
     },
     rpcs: {
       authenticate: authenticate({ find, lastUse, firstUse }),
+      describeKeys: describeKeys(store),
       listChanges: listChanges(new ChangeSystemStore(known)),
     },
     parts: [

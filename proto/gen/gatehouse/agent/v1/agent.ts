@@ -19,6 +19,22 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
+export interface DescribeAgentsRequest {
+  tenantId: string;
+  ids: string[];
+}
+
+export interface DescribeAgentsResponse {
+  /** In no order. */
+  agents: AgentName[];
+}
+
+export interface AgentName {
+  id: string;
+  key: string;
+  name: string;
+}
+
 export interface ResolveAgentRequest {
   idOrKey: string;
 }
@@ -136,6 +152,177 @@ export interface CallToolResponse {
    */
   outcome: string;
 }
+
+function createBaseDescribeAgentsRequest(): DescribeAgentsRequest {
+  return { tenantId: "", ids: [] };
+}
+
+export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
+  encode(message: DescribeAgentsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    for (const v of message.ids) {
+      writer.uint32(18).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DescribeAgentsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDescribeAgentsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.ids.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDescribeAgentsResponse(): DescribeAgentsResponse {
+  return { agents: [] };
+}
+
+export const DescribeAgentsResponse: MessageFns<DescribeAgentsResponse> = {
+  encode(message: DescribeAgentsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.agents) {
+      AgentName.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DescribeAgentsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDescribeAgentsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.agents.push(AgentName.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAgentName(): AgentName {
+  return { id: "", key: "", name: "" };
+}
+
+export const AgentName: MessageFns<AgentName> = {
+  encode(message: AgentName, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.key !== "") {
+      writer.uint32(18).string(message.key);
+    }
+    if (message.name !== "") {
+      writer.uint32(26).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AgentName {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAgentName();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseResolveAgentRequest(): ResolveAgentRequest {
   return { idOrKey: "" };
@@ -1103,7 +1290,10 @@ export const CallToolResponse: MessageFns<CallToolResponse> = {
   },
 };
 
-/** Agents of tenants, for other services. Calls about agents act for the principal of their assertion. */
+/**
+ * Agents of tenants, for other services. Calls about agents act for the principal of their assertion,
+ * unless they name a tenant.
+ */
 export type AgentServiceService = typeof AgentServiceService;
 export const AgentServiceService = {
   /**
@@ -1155,6 +1345,22 @@ export const AgentServiceService = {
     responseSerialize: (value: CallToolResponse): Buffer => Buffer.from(CallToolResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
   },
+  /**
+   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids.
+   * Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
+   * ids a call.
+   */
+  describeAgents: {
+    path: "/gatehouse.agent.v1.AgentService/DescribeAgents" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DescribeAgentsRequest): Buffer =>
+      Buffer.from(DescribeAgentsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DescribeAgentsRequest => DescribeAgentsRequest.decode(value),
+    responseSerialize: (value: DescribeAgentsResponse): Buffer =>
+      Buffer.from(DescribeAgentsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DescribeAgentsResponse => DescribeAgentsResponse.decode(value),
+  },
 } as const;
 
 export interface AgentServiceServer extends UntypedServiceImplementation {
@@ -1172,6 +1378,12 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
    * are part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
    */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
+  /**
+   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids.
+   * Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
+   * ids a call.
+   */
+  describeAgents: handleUnaryCall<DescribeAgentsRequest, DescribeAgentsResponse>;
 }
 
 export interface AgentServiceClient extends Client {
@@ -1244,6 +1456,26 @@ export interface AgentServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids.
+   * Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
+   * ids a call.
+   */
+  describeAgents(
+    request: DescribeAgentsRequest,
+    callback: (error: ServiceError | null, response: DescribeAgentsResponse) => void,
+  ): ClientUnaryCall;
+  describeAgents(
+    request: DescribeAgentsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DescribeAgentsResponse) => void,
+  ): ClientUnaryCall;
+  describeAgents(
+    request: DescribeAgentsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DescribeAgentsResponse) => void,
   ): ClientUnaryCall;
 }
 

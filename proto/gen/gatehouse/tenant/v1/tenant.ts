@@ -59,6 +59,21 @@ export namespace Resource {
   export type UNRECOGNIZED = typeof Resource.UNRECOGNIZED;
 }
 
+export interface DescribeKeysRequest {
+  tenantId: string;
+  ids: string[];
+}
+
+export interface DescribeKeysResponse {
+  /** In no order. */
+  keys: KeyName[];
+}
+
+export interface KeyName {
+  id: string;
+  name: string;
+}
+
 export interface ListChangesRequest {
   /** The position of the last response; empty in the first call. */
   position: string;
@@ -337,6 +352,166 @@ export interface SettleResponse {
 export interface AllowedModels {
   ids: string[];
 }
+
+function createBaseDescribeKeysRequest(): DescribeKeysRequest {
+  return { tenantId: "", ids: [] };
+}
+
+export const DescribeKeysRequest: MessageFns<DescribeKeysRequest> = {
+  encode(message: DescribeKeysRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    for (const v of message.ids) {
+      writer.uint32(18).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DescribeKeysRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDescribeKeysRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.ids.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDescribeKeysResponse(): DescribeKeysResponse {
+  return { keys: [] };
+}
+
+export const DescribeKeysResponse: MessageFns<DescribeKeysResponse> = {
+  encode(message: DescribeKeysResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.keys) {
+      KeyName.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DescribeKeysResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDescribeKeysResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.keys.push(KeyName.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseKeyName(): KeyName {
+  return { id: "", name: "" };
+}
+
+export const KeyName: MessageFns<KeyName> = {
+  encode(message: KeyName, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): KeyName {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseKeyName();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseListChangesRequest(): ListChangesRequest {
   return { position: "" };
@@ -2322,6 +2497,20 @@ export const TenantServiceService = {
       Buffer.from(NoteProviderKeysResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): NoteProviderKeysResponse => NoteProviderKeysResponse.decode(value),
   },
+  /**
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids. Caller: analytics. Leaves out
+   * unknown keys, and those of other tenants. At most 200 ids a call.
+   */
+  describeKeys: {
+    path: "/gatehouse.tenant.v1.TenantService/DescribeKeys" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DescribeKeysRequest): Buffer => Buffer.from(DescribeKeysRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DescribeKeysRequest => DescribeKeysRequest.decode(value),
+    responseSerialize: (value: DescribeKeysResponse): Buffer =>
+      Buffer.from(DescribeKeysResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DescribeKeysResponse => DescribeKeysResponse.decode(value),
+  },
 } as const;
 
 export interface TenantServiceServer extends UntypedServiceImplementation {
@@ -2360,6 +2549,11 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * unknown keys are ignored.
    */
   noteProviderKeys: handleUnaryCall<NoteProviderKeysRequest, NoteProviderKeysResponse>;
+  /**
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids. Caller: analytics. Leaves out
+   * unknown keys, and those of other tenants. At most 200 ids a call.
+   */
+  describeKeys: handleUnaryCall<DescribeKeysRequest, DescribeKeysResponse>;
 }
 
 export interface TenantServiceClient extends Client {
@@ -2495,6 +2689,25 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: NoteProviderKeysResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids. Caller: analytics. Leaves out
+   * unknown keys, and those of other tenants. At most 200 ids a call.
+   */
+  describeKeys(
+    request: DescribeKeysRequest,
+    callback: (error: ServiceError | null, response: DescribeKeysResponse) => void,
+  ): ClientUnaryCall;
+  describeKeys(
+    request: DescribeKeysRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DescribeKeysResponse) => void,
+  ): ClientUnaryCall;
+  describeKeys(
+    request: DescribeKeysRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DescribeKeysResponse) => void,
   ): ClientUnaryCall;
 }
 
