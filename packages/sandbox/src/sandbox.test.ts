@@ -169,6 +169,13 @@ describe('a sandbox', () => {
     await expect(sandbox.run('t', { does: 'echo' })).rejects.toThrow('exports no missing');
   });
 
+  it('ends a process that has been idle for long enough', async () => {
+    const sandbox = open({ idleMs: 100 });
+    const pid = (await sandbox.run('t', { does: 'pid' })) as number;
+    await eventually(() => expect(isRunning(pid)).toBe(false));
+    expect(await sandbox.run('t', { does: 'pid' })).not.toBe(pid);
+  });
+
   it('ends its processes when it is stopped', async () => {
     const sandbox = open();
     const pid = (await sandbox.run('t', { does: 'pid' })) as number;

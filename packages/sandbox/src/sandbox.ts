@@ -19,6 +19,8 @@ export interface SandboxOptions extends ProgramOptions {
   deadlineMs: number;
   /** A process taking longer to load its code is killed. Default: 20 s, for a busy machine. */
   startMs?: number;
+  /** A process ends after so long without work. Default: a minute. */
+  idleMs?: number;
 }
 
 export interface RunOptions {
@@ -28,10 +30,10 @@ export interface RunOptions {
 }
 
 /**
- * Runs one function in child processes, apart from the service: for templates of tenants, and for parsers of data from
- * outside. A process has a limit of memory and no access to files, the environment or further processes, and is killed
- * at the deadline; a native function can't be interrupted otherwise, and a thread out of memory aborts the whole
- * service. One tenant uses one process at a time, and tenants take turns by time.
+ * Runs one function in child processes, apart from the service: for templates of tenants, for parsers of data from
+ * outside, and for the tokenizer. A process has a limit of memory and no access to files, the environment or further
+ * processes, and is killed at the deadline; a native function can't be interrupted otherwise, and a thread out of memory
+ * aborts the whole service. One tenant uses one process at a time, and tenants take turns by time.
  */
 export class Sandbox<Input, Output> {
   readonly #options: SandboxOptions;
@@ -105,7 +107,7 @@ export class Sandbox<Input, Output> {
         1,
       );
       void process.kill();
-    }, minuteMs).unref();
+    }, this.#options.idleMs ?? minuteMs).unref();
     this.#idle.push({ process, timer });
   }
 }

@@ -200,6 +200,24 @@ export const vacuumRestFactor = 20;
 /** After a failure, like a timeout. Autovacuum, which has no timeout, runs in between. */
 export const vacuumRetryMs = 120_000;
 
+/**
+ * Texts whose tokens are counted or wait for it, and their characters: 3 s of processor time at worst. The tokens of more
+ * texts are guessed.
+ */
+export const maxCountedTexts = 1_000;
+export const maxCountedChars = 1_000_000;
+/** A run's end, with a client's last byte, waits for a count so long. Then its tokens are guessed. */
+export const countWaitMs = 2_000;
+/** Counts take twice as long as those of the worst texts: the process that counts is killed. */
+export const countDeadlineMs = 6_000;
+/** The process that counts ends after it: another takes half a second to start. */
+export const counterIdleMs = 10 * 60_000;
+/** A process that failed is followed by another one after it, then after twice as long each time, up to a minute. */
+export const counterRetryMs = 1_000;
+export const longestCounterRetryMs = 60_000;
+/** The log has failures of counts so often. */
+export const countLogMs = 60_000;
+
 /* Limits and budgets */
 /** Tokens counted for a picture, a sound or a file. Only the provider can count them; their size is no measure. */
 export const attachmentTokens = 4_096;

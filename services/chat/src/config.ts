@@ -39,6 +39,7 @@ export interface ChatOverrides extends ShellOverrides {
   silenceMs?: number;
   recallBudgetMs?: number;
   forgetSettleMs?: number;
+  countWaitMs?: number;
   catalogueEveryMs?: number;
   batchPace?: Pace;
 }

@@ -22,7 +22,7 @@ import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
 /** The chat service: completions, embeddings, models, and the record of every run. Nothing is opened before `start`. */
 export async function createService(
   config: ChatConfig,
-  { silenceMs, recallBudgetMs, forgetSettleMs, ...overrides }: ChatOverrides = {},
+  { silenceMs, recallBudgetMs, forgetSettleMs, countWaitMs, ...overrides }: ChatOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('chat', config, overrides);
   const { DRAIN_TIMEOUT_MS: drainTimeoutMs, SECRETS_KEYRING: keyRing, catalogue } = config;
@@ -44,7 +44,7 @@ export async function createService(
   const { providers, answers, ...providerParts } = createProviders(shell, providerDeps);
   onReplace((read) => providers.replaceBy(read));
   const work = { ...base, ...limits, instance, alerts, pricing, providers };
-  const recordingDeps = { ...work, committed, forgetSettleMs };
+  const recordingDeps = { ...work, committed, forgetSettleMs, countWaitMs };
   const { recorder, telemetry, ...recording } = await createRecording(shell, recordingDeps);
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const { responses, ...storedResponses } = createStoredResponses(shell, base);

@@ -172,7 +172,8 @@ export class ChatHarness {
         GATEHOUSE_MODELS: models,
         ...{ catalogue, providerSecrets, catalogueFile },
       },
-      overrides,
+      // The same of this bound.
+      { countWaitMs: 60_000, ...overrides },
     );
     await service.start();
     this.#services.push(service);

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -56,63 +57,49 @@ export class SampleBuilder {
   }
 }
 
-/** Characters counted without a break for other requests; 30 ms at worst. */
-const turnChars = 10_000;
+/** Counts the tokens of a text; null where it can't, or not soon. */
+export type TokenCount = (text: string) => Promise<number | null>;
 
-/**
- * Counted in pieces of this length: a run without word ends takes the tokenizer quadratic time, 4.8 s for 20,000 CJK
- * characters against 50 ms in pieces. A cut costs a token at most.
- */
-const pieceChars = 200;
+/** The file of the task `countAll`, for a sandbox. */
+export const countWorker = path.join(
+  import.meta.dirname,
+  `count-worker${path.extname(import.meta.filename)}`,
+);
 
-/** A prompt may hold `<|endoftext|>` like any other text. */
-const asText = { disallowedSpecial: new Set<string>() };
+/** For tests and scripts: on the event loop, which it holds while it loads the tokenizer and counts. */
+let counter: TokenCount = async (text) => {
+  const { countAll } = await import('./count-worker.ts');
+  return countAll([text])[0] ?? null;
+};
 
-type CountTokens = (text: string, options: typeof asText) => number;
+/** Sets the counter for estimates in this process. */
+export function countBy(count: TokenCount): void {
+  counter = count;
+}
 
-let counting: Promise<unknown> = Promise.resolve();
+let making: Promise<unknown> = Promise.resolve();
 let turnBeganAt = -Infinity;
-let tokenizer: CountTokens | undefined;
+
+function sampleInTurn(make: () => TextSample): Promise<TextSample> {
+  const made = making.then(async () => {
+    if (monotonicMs() - turnBeganAt > estimateTurnMs) {
+      await setImmediate();
+      turnBeganAt = monotonicMs();
+    }
+    return make();
+  });
+  making = made.catch(() => undefined);
+  return made;
+}
 
 /**
- * Loads the tokenizer. Its table of 2.4 MB is compiled on the event loop for about 210 ms and takes 70 MB. Called while
- * a service starts, so no request waits for it.
+ * Tokens of a text as OpenAI's current models count them (o200k_base), or a guess by its bytes. A function makes its
+ * sample once its turn has come.
  */
-export async function loadTokenizer(): Promise<void> {
-  await loadedTokenizer();
-}
-
-async function loadedTokenizer(): Promise<CountTokens> {
-  if (tokenizer === undefined) {
-    const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base');
-    // The first words compile the rest.
-    countTokens('The first words. Größe, 東京.', asText);
-    tokenizer = countTokens;
-  }
-  return tokenizer;
-}
-
-/** Tokens of a text as OpenAI's current models count them (o200k_base). A function makes its sample once its turn has come. */
 export async function estimateTokens(sample: TextSample | (() => TextSample)): Promise<number> {
-  // One at a time: several would each block other requests for a turn.
-  const counted = counting.then(() => countSample(sample));
-  counting = counted.catch(() => undefined);
-  return counted;
-}
-
-async function countSample(sample: TextSample | (() => TextSample)): Promise<number> {
-  const countTokens = tokenizer ?? (await loadedTokenizer());
-  if (monotonicMs() - turnBeganAt > estimateTurnMs) {
-    await setImmediate();
-    turnBeganAt = monotonicMs();
-  }
-  const { beginning, chars } = typeof sample === 'function' ? sample() : sample;
+  const { beginning, chars } = typeof sample === 'function' ? await sampleInTurn(sample) : sample;
   if (beginning === '') return 0;
-  let tokens = 0;
-  for (let at = 0; at < beginning.length; at += pieceChars) {
-    if (at > 0 && at % turnChars === 0) await setImmediate();
-    tokens += countTokens(beginning.slice(at, at + pieceChars).toWellFormed(), asText);
-  }
+  const tokens = (await counter(beginning)) ?? guessTokens(Buffer.byteLength(beginning));
   return toTokens((tokens * chars) / beginning.length);
 }
 

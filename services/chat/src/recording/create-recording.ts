@@ -5,7 +5,6 @@ import type { UserDeletion } from '@gatehouse/shell/deletion-inbox';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
-import { loadTokenizer } from '@gatehouse/dialects/usage/token-estimate';
 import { countOpenRuns } from './count-open-runs-rpc.ts';
 import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
@@ -15,6 +14,7 @@ import { RunPublisher } from './run-publisher-job.ts';
 import { RunRecorder } from './run-recorder.ts';
 import { RunTelemetry } from './run-telemetry.ts';
 import { Settler, type SettlerOptions } from './settler-job.ts';
+import { TokenCounter } from './token-counter.ts';
 import { Vacuum } from './vacuum-job.ts';
 
 export interface RecordingOptions
@@ -26,6 +26,8 @@ export interface RecordingOptions
   providers: Pick<ProviderRegistry, 'noteUnpriced'>;
   /** How long a deletion of a user is not complete, since runs may be written late. */
   forgetSettleMs?: number | undefined;
+  /** How long a run's end waits for a count of tokens. */
+  countWaitMs?: number | undefined;
 }
 
 /** This process among the replicas of chat, with a connection of its own for its heartbeat. */
@@ -63,7 +65,7 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
     forgetUser: (deletion: UserDeletion) => forgotten.forget(deletion),
     rpcs: { countOpenRuns: countOpenRuns(pool) },
     parts: [
-      { start: loadTokenizer },
+      new TokenCounter({ log, waitMs: options.countWaitMs }),
       ...[instance, settler, { start: () => publisher.start() }, recorder, reaper],
       ...[new Vacuum({ pool, countEnds, log }), forgotten.part],
     ],
