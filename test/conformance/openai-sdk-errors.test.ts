@@ -80,7 +80,7 @@ const refusals: Expected[] = [
     name: 'a path that is not there',
     type: NotFoundError,
     status: 404,
-    message: 'There is no such endpoint.',
+    message: /There is no such endpoint: POST \/v1\/images\/generations\./,
     fields: { type: 'invalid_request_error', code: 'route_not_found', param: null },
     call: () => client.images.generate({ model: 'small', prompt: 'a gate' }),
   },

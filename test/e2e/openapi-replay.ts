@@ -1,5 +1,6 @@
 import { formData } from '@gatehouse/contract/route';
-import type { Operation } from '../conformance/openapi-document.ts';
+import { newId } from '@gatehouse/kit/ids';
+import { ownParameters, type Operation } from '../conformance/openapi-document.ts';
 
 /** The statuses of an operation's success. */
 export function successesOf({ operationId, responses }: Operation): number[] {
@@ -82,4 +83,30 @@ export function sentBody(body: unknown): { body?: string | FormData; headers?: R
   if (body === undefined) return {};
   if (body instanceof FormData) return { body };
   return { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+}
+
+/** A run shows in traces a moment after its end, and a webhook's call has its result when it has ended, as a batch has. */
+export const takeAMoment = new Set([
+  ...['traces.get', 'webhooks.calls.redeliver', 'messages.batches.results', 'messages.batches.delete'],
+]);
+
+/** The collections with ids that are no UUIDs, in the form of OpenAI's. */
+export const withTheirIds = ['/v1/responses', '/v1/files', '/v1/batches', '/v1/messages/batches'];
+
+/** Well-formed ids of no resource. */
+export function unknownIds(operation: Operation): Record<string, string> {
+  return Object.fromEntries(ownParameters(operation).map(({ name }) => [name, newId()]));
+}
+
+/** Whether the path names a resource; a user need not be known. */
+export function namesResource(operation: Operation): boolean {
+  return ownParameters(operation).some(({ in: place, name }) => place === 'path' && name !== 'user_id');
+}
+
+/** The example of each parameter in the query. */
+export function queryOf(operation: Operation): Record<string, string> {
+  const shown = ownParameters(operation).filter(
+    ({ in: place, example }) => place === 'query' && example !== undefined,
+  );
+  return Object.fromEntries(shown.map(({ name, example }) => [name, String(example)]));
 }

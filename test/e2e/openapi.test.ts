@@ -6,14 +6,29 @@ import type { LocalCredentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
 import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
+import { localDatabaseUrl } from '@gatehouse/test/local-database';
 import { LocalSystem } from '@gatehouse/test/local-system';
 import { makeUsedStateFolder } from '@gatehouse/test/used-state';
 import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { signed } from '@gatehouse/test/webhook-senders';
 import { expectSameAsCsv } from './csv-lists.ts';
+import { acceptsDryRun, asDryRun, expectNothingChanged } from './dry-run-check.ts';
 import { logInAtServer, registerLoginServer } from './login-server.ts';
 import { makePersonKey, openSession } from './openapi-people.ts';
-import { actingUserOf, bodiesOf, isTable, pathOf, rank, sentBody, successesOf } from './openapi-replay.ts';
+import {
+  actingUserOf,
+  bodiesOf,
+  isTable,
+  namesResource,
+  pathOf,
+  queryOf,
+  rank,
+  sentBody,
+  successesOf,
+  takeAMoment,
+  unknownIds,
+  withTheirIds,
+} from './openapi-replay.ts';
 import {
   DocumentCheck,
   operationsOf,
@@ -35,6 +50,7 @@ const startTimeoutMs = 90_000;
 let system: LocalSystem;
 let removeState: () => Promise<void>;
 let credentials: LocalCredentials;
+let databaseUrl: string;
 let login: AuthorizationServer;
 let loginServer: TestMcpServer;
 
@@ -43,6 +59,7 @@ beforeAll(async () => {
   removeState = state.remove;
   system = new LocalSystem(state.folder, { PORT: String(await freePort()), EGRESS_ALLOW: '127.0.0.1' });
   credentials = await system.ready();
+  databaseUrl = await localDatabaseUrl(state.folder);
   login = await AuthorizationServer.start();
   loginServer = await TestMcpServer.start([]);
   login.protect(loginServer);
@@ -95,11 +112,6 @@ async function send(operation: Operation, sent: Sent = {}): Promise<Answered> {
 /** A page of the gateway has these headers, and the session of its browser. */
 const ofPage: Record<string, string> = { 'sec-fetch-site': 'same-origin', 'x-gatehouse-page': '1' };
 const needsPage = new Set(['login.key', 'session.get']);
-
-/** A run shows in traces a moment after its end, and a webhook's call has its result when it has ended, as a batch has. */
-const takeAMoment = new Set([
-  ...['traces.get', 'webhooks.calls.redeliver', 'messages.batches.results', 'messages.batches.delete'],
-]);
 
 async function onceThere(operation: Operation, sent: Sent): Promise<Answered> {
   return eventually(async () => {
@@ -202,9 +214,6 @@ function bodyOf(body: unknown): unknown {
   return { ...body, source_tenant_id: credentials.tenant_id, target_tenant_id: target.id, resources };
 }
 
-/** The collections with ids that are no UUIDs, in the form of OpenAI's. */
-const withTheirIds = ['/v1/responses', '/v1/files', '/v1/batches', '/v1/messages/batches'];
-
 /** An id in an example names no resource, so one that the replay created replaces it. Keys and names are taken as shown. */
 function paramsOf(operation: Operation): Record<string, string> {
   const own = ownParameters(operation).filter((parameter) => parameter.in === 'path');
@@ -221,13 +230,6 @@ function paramsOf(operation: Operation): Record<string, string> {
       ];
     }),
   );
-}
-
-function queryOf(operation: Operation): Record<string, string> {
-  const shown = ownParameters(operation).filter(
-    ({ in: place, example }) => place === 'query' && example !== undefined,
-  );
-  return Object.fromEntries(shown.map(({ name, example }) => [name, String(example)]));
 }
 
 /** Rows of lists as CSV, by operation. */
@@ -254,8 +256,14 @@ describe('the examples of the document, one after the other', () => {
         ...(needsPage.has(operation.operationId) && { headers: ofPage }),
         ...(sender !== undefined && signedBy(sender, body)),
       };
-      const answered = await (takeAMoment.has(operation.operationId) ? onceThere : send)(operation, sent);
+      const sending = takeAMoment.has(operation.operationId) ? onceThere : send;
+      const dryRun = acceptsDryRun(operation)
+        ? await expectNothingChanged(databaseUrl, () => sending(operation, asDryRun(sent)))
+        : null;
+      const answered = await sending(operation, sent);
       expect(successesOf(operation)).toContain(answered.status);
+      if (dryRun !== null) expect(dryRun.status).toBe(answered.status);
+      if (dryRun !== null) expect(check.problems(operation, dryRun)).toEqual([]);
       expect(check.problems(operation, answered)).toEqual([]);
       remember(operation, answered);
       if (!isTable(operation)) return;
@@ -284,10 +292,6 @@ describe('what goes wrong is documented too', () => {
     expect(check.problems(operation, answered)).toEqual([]);
   }
 
-  /** Well-formed ids of no resource. */
-  const unknownIds = (operation: Operation) =>
-    Object.fromEntries(ownParameters(operation).map(({ name }) => [name, newId()]));
-
   it.each(named(secured))('%s without a key', async (_id, operation) => {
     await expectDocumented(operation, { key: null, params: unknownIds(operation) }, 401);
   });
@@ -297,10 +301,6 @@ describe('what goes wrong is documented too', () => {
     const key = operation['x-required-scope'] === 'transfers.write' ? credentials.user_key : ofTenant;
     await expectDocumented(operation, { key, params: unknownIds(operation) }, 403);
   });
-
-  /** A user need not be known. */
-  const namesResource = (operation: Operation) =>
-    ownParameters(operation).some(({ in: place, name }) => place === 'path' && name !== 'user_id');
 
   it.each(named(secured.filter(namesResource)))('%s of nothing', async (_id, operation) => {
     const [[, body] = []] = bodiesOf(operation);

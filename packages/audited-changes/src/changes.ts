@@ -13,7 +13,8 @@ export interface ChangeOutcome extends Reply {
 }
 
 /** Parts of a request recorded with its change. */
-export type ChangeCall = Pick<Call, 'route' | 'principal' | 'clientIp' | 'requestId' | 'claim'>;
+export type ChangeCall = Pick<Call, 'route' | 'principal' | 'clientIp' | 'requestId' | 'claim'> &
+  Partial<Pick<Call, 'dryRun'>>;
 
 /** Stores an audit entry in the transaction of its change. */
 export type RecordChange = (db: Queryable, entry: NewAuditEntry) => Promise<void>;
@@ -46,7 +47,8 @@ export class Changes {
 
   /**
    * Runs `work` in a transaction. It sees the rows of the caller's tenant or, for an owner, of all tenants. Commits the
-   * effect, the changes and the reply together. Rolls back if `work` throws.
+   * effect, the changes and the reply together. Rolls back if `work` throws, and in a dry run: effects outside the
+   * database belong in `afterCommit`.
    */
   async change(call: ChangeCall, work: (db: Queryable) => Promise<ChangeOutcome>): Promise<Reply> {
     const { app, system } = this.#options;
@@ -56,7 +58,10 @@ export class Changes {
       access.kind === 'owner' ||
       (call.principal.role === 'owner' &&
         (access.kind === 'key' || (access.kind === 'scope' && access.owners === true)));
-    return isOfOwner ? withTransaction(system, whole) : withTenant(app, tenantOf(call).tenantId, whole);
+    const committed = isOfOwner
+      ? withTransaction(system, whole)
+      : withTenant(app, tenantOf(call).tenantId, whole);
+    return committed.catch(replyOfDryRun);
   }
 
   /** Stores the audit entry of a change not made by a request with a key, in its transaction. */
@@ -70,6 +75,7 @@ export class Changes {
     work: (db: Queryable) => Promise<ChangeOutcome>,
   ): Promise<Reply> {
     const { changes, ...reply } = await work(db);
+    if (call.dryRun === true) throw new DryRun(reply);
     const { principal, clientIp, requestId, claim } = call;
     const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.userId };
     const circumstances = { actor, tenantId: principal.tenantId, clientIp, requestId };
@@ -78,4 +84,19 @@ export class Changes {
       await this.idempotency.store(db, claim, { ...reply, status: replyStatus(reply, call.route) });
     return reply;
   }
+}
+
+/** Thrown to roll back the transaction of a dry run. */
+class DryRun extends Error {
+  readonly reply: Reply;
+
+  constructor(reply: Reply) {
+    super('dry run');
+    this.reply = reply;
+  }
+}
+
+function replyOfDryRun(error: unknown): Reply {
+  if (error instanceof DryRun) return error.reply;
+  throw error;
 }

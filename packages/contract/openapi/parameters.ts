@@ -82,6 +82,14 @@ export const sharedParameters: Readonly<Record<string, JsonObject>> = {
       'the call has ended. OpenAI clients do not expect such events. The API console and its relay remove this header.',
     schema: { type: 'string', enum: ['tools'] },
   },
+  dry_run: {
+    name: 'dry_run',
+    in: 'query',
+    description:
+      '`true` makes the same checks and returns the same response, and changes nothing: ids of new resources and ' +
+      'secrets are null, there is no `Location`, and `Idempotency-Key` is ignored.',
+    schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
+  },
   bom: {
     name: 'bom',
     in: 'query',
@@ -104,6 +112,7 @@ export const openApiPath = (path: string): string => path.replaceAll('+}', '}');
 export function parametersOf(route: Route, examples: readonly Example[], schemas: Schemas): JsonObject[] {
   const shared = [
     tableOf(route) === null ? null : 'bom',
+    route.administrative ? 'dry_run' : null,
     actingUserOf(route),
     route.idempotencyKey ? 'Idempotency-Key' : null,
     route.passThrough && route.counts !== true ? 'X-Session-Id' : null,

@@ -3,6 +3,7 @@ import { modelDialects } from '../src/chat.ts';
 import { clientDialects, defaultDialect, type DialectName } from '../src/dialects.ts';
 import { errorBody, providerErrorBody } from '../src/error-body.ts';
 import { oauthErrorBody } from '../src/oauth.ts';
+import { dryRunShape } from '../src/dry-run.ts';
 import { csv, jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
 import { tableOf } from '../src/table.ts';
@@ -28,7 +29,7 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
     type: 'string',
     pattern: '^[A-Za-z0-9_.-]{1,128}$',
   }),
-  Location: always('Path of the created resource.'),
+  Location: header('Path of the created resource; absent in a dry run.'),
   'Idempotency-Replayed': header(
     '`true` if this is the stored response to an earlier request with the same key.',
     {
@@ -166,8 +167,17 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
   return { description, headers, content };
 }
 
-function responseSchema({ id }: Route, shape: z.ZodType, schemas: Schemas): JsonObject {
-  return schemas.named(shape, 'output', `the response of ${id}`);
+function responseSchema(route: Route, shape: z.ZodType, schemas: Schemas): JsonObject {
+  const schema = schemas.named(shape, 'output', `the response of ${route.id}`);
+  const dryRunOutput = route.response.shape === shape ? dryRunShape(route) : null;
+  if (dryRunOutput === null) return schema;
+  return { anyOf: [schema, schemas.component(dryRunOutput, dryRunName(route))] };
+}
+
+/** `api-keys.create` → `DryRunOfApiKeysCreate`. */
+function dryRunName({ id }: Route): string {
+  const words = id.split(/[.-]/).map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return `DryRunOf${words.join('')}`;
 }
 
 function showExamples(examples: readonly [string, Example][]): JsonObject {

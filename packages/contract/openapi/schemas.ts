@@ -48,6 +48,12 @@ export class Schemas {
     throw new Error(`${what} has no name: export its shape and list the module in openapi/schemas.ts`);
   }
 
+  /** Converts a shape that is not exported, as a component with this name. */
+  component(shape: z.ZodType, id: string): JsonObject {
+    z.globalRegistry.add(shape, { id });
+    return this.named(shape, 'output', id);
+  }
+
   get components(): JsonObject {
     return Object.fromEntries([...this.#components].sort(([a], [b]) => (a < b ? -1 : 1)));
   }

@@ -38,6 +38,7 @@ export const routes: readonly Route[] = [
     access: scope('channels.write'),
     idempotencyKey: true,
     response: created(zaloConsentLink),
+    nullInDryRun: ['url'],
     summary: 'Make a link to the consent page of a Zalo channel',
     examples: { link: { summary: 'A link for ten minutes', params, response: link } },
   }),

@@ -216,6 +216,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createChannelInstance,
     response: created(channelInstanceWithSecret),
+    nullInDryRun: ['id', 'secret', 'webhook_url'],
     summary: 'Connect a channel to an agent; its credentials are never shown again',
     examples: {
       generic: {

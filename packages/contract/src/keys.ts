@@ -156,6 +156,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createApiKey,
     response: created(apiKeyWithText),
+    nullInDryRun: ['id', 'prefix', 'key'],
     summary: 'Create an API key; its text is shown only in this response',
     description:
       'A key cannot have more rights than its creator: role, scopes and bound user. Without `scopes`, it has all scopes of its role.',
@@ -205,6 +206,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: rotateApiKey,
     response: ok(apiKeyWithText),
+    nullInDryRun: ['key'],
     summary: 'Rotate the secret of an API key; the old secret works during the overlap',
     examples: {
       overlap: {

@@ -12,6 +12,8 @@ function route(id: string, method: Route['method'], path: string): Route {
     access: { kind: 'public' },
     actingUser: false,
     idempotencyKey: false,
+    administrative: false,
+    nullInDryRun: [],
     operatorSurface: false,
     passThrough: false,
     bodyLimit: 0,

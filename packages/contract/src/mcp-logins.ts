@@ -51,6 +51,7 @@ export const routes: readonly Route[] = [
     examples: pageExample('The newest server', example),
   }),
   route('mcp.logins.delete', 'DELETE /v1/mcp/logins/{server_id}', {
+    administrative: true,
     response: noContent,
     summary: 'End the login of the acting user at an MCP server',
     description: [

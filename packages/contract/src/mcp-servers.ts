@@ -229,6 +229,8 @@ export const routes: readonly Route[] = [
     examples: { server: { summary: 'A server', params } },
   }),
   route('mcp.servers.refresh', 'POST /v1/mcp/servers/{id}/refresh', {
+    // It stores what the server lists, as the gateway does by itself.
+    administrative: false,
     response: ok(mcpServer),
     summary: 'Connect to an MCP server and list its tools again',
     description:

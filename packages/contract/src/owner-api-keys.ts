@@ -49,6 +49,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createOwnerApiKey,
     response: created(ownerApiKeyWithText),
+    nullInDryRun: ['id', 'prefix', 'key'],
     summary: 'Create an owner key, or an admin key of a tenant',
     description: 'An admin key needs the `tenant_id` of its tenant; an owner key has none.',
     examples: {

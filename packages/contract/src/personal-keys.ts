@@ -57,6 +57,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createPersonalKey,
     response: created(personalKeyWithText),
+    nullInDryRun: ['id', 'prefix', 'key'],
     summary: 'Create a key for oneself; its text is shown only in this response',
     description:
       'For sessions and keys that are bound to a user, as far as the tenant allows (`user_keys`). The key has the role `user` and no scope that the caller lacks. Its requests count as those of the key that it was made with, and it ends with that key. Keys of this kind and of programs create none.',
@@ -72,6 +73,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: rotateApiKey,
     response: ok(personalKeyWithText),
+    nullInDryRun: ['key'],
     summary: 'Rotate the secret of a key of the caller; the old secret works during the overlap',
     examples: {
       overlap: {

@@ -75,6 +75,10 @@ export interface Route {
   needsActingUser?: true;
   /** Whether a repeat with the same `Idempotency-Key` gets the first response; other routes ignore the header. */
   idempotencyKey: boolean;
+  /** Whether it is an administrative change, which accepts `?dry_run=true`; see `dry-run.ts`. */
+  administrative: boolean;
+  /** Members of the response that are null in a dry run: ids of new resources, secrets, and URLs with either. */
+  nullInDryRun: readonly string[];
   /** Whether the browser relay rejects the route; see `operator-surface.ts`. */
   operatorSurface: boolean;
   /**
@@ -159,16 +163,48 @@ export const scope = (name: Scope, also?: Scope): Access => ({
 });
 
 type Method = Route['method'];
-type Optional = 'actingUser' | 'idempotencyKey' | 'passThrough' | 'bodyLimit';
+type Optional =
+  | 'actingUser'
+  | 'idempotencyKey'
+  | 'administrative'
+  | 'nullInDryRun'
+  | 'passThrough'
+  | 'bodyLimit';
 type RouteFields = Omit<Route, Optional | 'id' | 'method' | 'path' | 'operatorSurface'> &
   Partial<Pick<Route, Optional>>;
+
+/** Scopes of configuration; the others are for the data of agents and their users. */
+const administrativeScopes: ReadonlySet<Scope> = new Set<Scope>([
+  'agents.write',
+  'channels.write',
+  'keys.write',
+  'mcp.write',
+  'transfers.write',
+  'webhooks.write',
+]);
+
+/** Whether a route is an administrative change unless its entry says otherwise. */
+function changesConfiguration({ method, access }: Pick<Route, 'method' | 'access'>): boolean {
+  if (method === 'GET' || method === '*') return false;
+  if (access.kind === 'scope') return administrativeScopes.has(access.scope);
+  return access.kind === 'owner' || access.kind === 'admin' || access.kind === 'key';
+}
+
+/** Members that are null in a dry run unless the route's entry names them: the id of a new resource. */
+function newIdsOf({ status, shape }: Route['response']): readonly string[] {
+  const creates = status === 201 || status === 202;
+  return creates && shape instanceof z.ZodObject && 'id' in shape.shape ? ['id'] : [];
+}
 
 /** Creates an entry of the route table with default values: `route('agents.list', 'GET /v1/agents', { … })`. */
 export function route(id: string, endpoint: `${Method} /${string}`, fields: RouteFields): Route {
   const { body, bodyLines, bodyForm } = fields;
   const bodyLimit = [body, bodyLines, bodyForm].every((shape) => shape === undefined) ? 0 : MiB;
   const [method, path] = endpoint.split(' ') as [Method, string];
+  const administrative = changesConfiguration({ method, access: fields.access });
+  const nullInDryRun = (fields.administrative ?? administrative) ? newIdsOf(fields.response) : [];
   return {
+    ...{ administrative, nullInDryRun },
     ...{ actingUser: false, idempotencyKey: false, passThrough: false, bodyLimit },
     ...fields,
     ...{ id, method, path, operatorSurface: isOperatorSurface(method, path) },

@@ -75,6 +75,32 @@ describe('the route table', () => {
     }
   });
 
+  it('takes dry_run wherever the configuration is changed, and nowhere else', () => {
+    const dataScopes = ['chat', 'cookies.write', 'memory.read', 'memory.write'];
+    for (const { id, method, access, administrative } of routes) {
+      const isOfData = access.kind === 'scope' && dataScopes.includes(access.scope);
+      const needsNoKey = ['public', 'signed', 'ticket', 'session'].includes(access.kind);
+      const only = method === 'GET' || method === '*' || isOfData || needsNoKey;
+      const expected = id === 'mcp.logins.delete' || (!only && id !== 'mcp.servers.refresh');
+      expect([id, administrative]).toEqual([id, expected]);
+    }
+  });
+
+  it('returns no secret, and no id of a new resource, in a dry run', () => {
+    for (const { id, administrative, nullInDryRun, response } of routes) {
+      if (!administrative) continue;
+      const members = response.shape instanceof z.ZodObject ? Object.entries(response.shape.shape) : [];
+      const hidden = members.filter(
+        ([name, shape]) =>
+          (name === 'id' && response.status !== 200) ||
+          /shown only in this response/i.test((shape as z.ZodType).description ?? ''),
+      );
+      const names = hidden.map(([name]) => name);
+      expect([id, names.filter((name) => !nullInDryRun.includes(name))]).toEqual([id, []]);
+      expect(members.map(([name]) => name)).toEqual(expect.arrayContaining([...nullInDryRun]));
+    }
+  });
+
   it.each([
     ['GET', '/v1/agents', 'agents.read'],
     ['POST', '/v1/agents', 'agents.write'],

@@ -210,6 +210,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createTenant,
     response: created(tenantWithKey),
+    nullInDryRun: ['id', 'admin_key'],
     summary: 'Create a tenant with its first admin key',
     examples: {
       limited: {

@@ -188,6 +188,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createWebhookEndpoint,
     response: created(webhookEndpointWithSecrets),
+    nullInDryRun: ['id', 'secret', 'callback_secret'],
     summary: 'Create a webhook endpoint; its secrets are shown only in this response',
     examples: {
       hmac: {
@@ -242,6 +243,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: rotateWebhookSecret,
     response: ok(webhookEndpointWithSecret),
+    nullInDryRun: ['secret'],
     summary: 'Replace the secret of a webhook endpoint; the old one is accepted during the overlap',
     examples: {
       overlap: {

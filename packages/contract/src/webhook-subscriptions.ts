@@ -147,6 +147,7 @@ function routesOfAll(
       idempotencyKey: true,
       body: create,
       response: created(withSecret),
+      nullInDryRun: ['id', 'secret'],
       summary: `Subscribe a URL to events of ${whose}; its secret is shown only in this response`,
       examples: {
         subscription: {

@@ -116,6 +116,37 @@ describe('creating an app', () => {
   });
 });
 
+describe('a dry run', () => {
+  const posted = { method: 'POST', body: JSON.stringify(create) };
+
+  it('reaches the handler without a claim, and returns no id and no location', async () => {
+    reply = () =>
+      Promise.resolve({ body: { id: 'new', key: 'helper' }, headers: { location: '/v1/agents/new' } });
+    const headers = { 'idempotency-key': 'any' };
+    const response = await ask({ ...posted, path: '/v1/agents?dry_run=true', headers });
+    expect([response.status, response.headers.get('location')]).toEqual([201, null]);
+    expect(await response.json()).toEqual({ id: null, key: 'helper' });
+    expect(calls).toMatchObject([{ dryRun: true, claim: null, query: {} }]);
+  });
+
+  it('has no body where the change has none', async () => {
+    reply = () => Promise.resolve({});
+    const response = await ask({ method: 'DELETE', path: '/v1/agents/helper?dry_run=true' });
+    expect([response.status, await response.text()]).toEqual([204, '']);
+  });
+
+  it('is no dry run with false, and refused with any other value and at other routes', async () => {
+    for (const value of ['', '1', 'TRUE', 'true&dry_run=true'])
+      expect(await refusal({ ...posted, path: `/v1/agents?dry_run=${value}` })).toBe(
+        '400 invalid_value dry_run',
+      );
+    expect(await refusal({ path: '/v1/agents?dry_run=true' })).toBe('400 unknown_parameter dry_run');
+    await ask({ ...posted, path: '/v1/agents?dry_run=false' });
+    await ask(posted);
+    expect(calls).toMatchObject([{ dryRun: false }, { dryRun: false }]);
+  });
+});
+
 describe('a request', () => {
   it('reaches its handler with everything checked and parsed', async () => {
     const principal = makePrincipal({ role: 'user' });

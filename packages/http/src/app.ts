@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { dialectHeader, dialectNamed, type DialectName } from '@gatehouse/contract/dialects';
 import { RouteMatcher, type Match } from '@gatehouse/contract/match';
-import { csvQuery } from '@gatehouse/contract/route';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import { tableOf, type Table } from '@gatehouse/contract/table';
 import type { Assertion } from '@gatehouse/identity/local-assertion';
@@ -16,7 +15,7 @@ import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { queryObject, validate } from '@gatehouse/kit/validate';
+import { validate } from '@gatehouse/kit/validate';
 import { checkBodyHeaders, clientLeft, hasBody, parseBody, readBody, readPart } from './body.ts';
 import type { BodyBudget } from '@gatehouse/kit/body-budget';
 import { openShare } from './body-share.ts';
@@ -31,6 +30,7 @@ import {
 import { csvPage, prefersCsv, type ListPage } from './csv-page.ts';
 import { handedOver, checkExchange, checkPrincipal, keyOfTenantNeeded } from './principal-check.ts';
 import { jsonText, sendError, sendNothing, sendWritten, type Reply, type Written } from './reply.ts';
+import { queryOf, readQuery } from './read-query.ts';
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
 import { innerContext, requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
@@ -46,6 +46,8 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   params: Record<string, string>;
   body: Body;
   query: Query;
+  /** Whether to make the checks and to change nothing, for administrative changes. `Changes` rolls its transaction back. */
+  dryRun: boolean;
   log: Logger;
   clientIp: string | null;
   /** The right to execute the request if it has an `Idempotency-Key`, otherwise null. */
@@ -163,7 +165,7 @@ class RouteServer {
     const startedAt = monotonicMs();
     const matched = match.kind === 'route' ? match.route : null;
     try {
-      if (match.kind !== 'route') throw noRoute(match, request.method ?? '');
+      if (match.kind !== 'route') throw noRoute(match, request);
       const { route, params } = match;
       const identity =
         exchange === undefined
@@ -188,7 +190,7 @@ class RouteServer {
   #serve(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
     const rawHandler = this.#raw[call.route.id];
     if (rawHandler === undefined) return this.#handle(request, response, call);
-    call.query = readQuery(request, call.route);
+    call.query = readQuery(request.url, call.route).query;
     return rawHandler(request, response, call);
   }
 
@@ -256,12 +258,13 @@ class RouteServer {
     const parsed = await jsonOf(bytes, call);
     const checked = {
       ...call,
+      ...readQuery(request.url, route, this.#tables.has(route.id)),
       body: await readPart(bytes, principal.tenantId, () => checkBody(parsed, route)),
-      query: readQuery(request, route, this.#tables.has(route.id)),
       log: this.#options.log.child({ request_id: requestId, trace_id: call.trace.traceId }),
       clientIp: clientIpOf(request),
     };
     const work = (claim: Claim | null): Promise<Reply> => handler({ ...checked, claim });
+    if (checked.dryRun) return dryRunReply(await work(null), route);
     const { idempotency } = this.#options;
     if (key === null || idempotency === undefined) return work(null);
     return idempotency.once(
@@ -331,29 +334,32 @@ export function leaving(
   return left.signal;
 }
 
-/** Error for a path without a route, or without one for this method. */
-export function noRoute(match: Exclude<Match, { kind: 'route' }>, method: string): AppError {
-  if (match.kind === 'none') return new AppError('route_not_found', 'There is no such endpoint.');
+/** Error for a path without a route, or without one for this method. Names both, without the query. */
+export function noRoute(
+  match: Exclude<Match, { kind: 'route' }>,
+  { method = '', url = '' }: Pick<IncomingMessage, 'method' | 'url'>,
+): AppError {
+  if (match.kind === 'none')
+    return new AppError('route_not_found', `There is no such endpoint: ${method} ${shownPath(url)}.`);
   return new AppError('method_not_allowed', `This endpoint does not support ${method}.`, {
     headers: { allow: match.allow.join(', ') },
   });
 }
 
-function queryOf(url: string): Record<string, unknown> {
-  const start = url.indexOf('?');
-  return start < 0 ? {} : queryObject(url.slice(start + 1));
+/** The longest part of a requested path in a message. */
+const maxPathChars = 200;
+
+function shownPath(url: string): string {
+  const [path = ''] = url.split('?', 1);
+  const printable = path.replaceAll(/[^\x21-\x7e]/g, '?');
+  return printable.length > maxPathChars ? `${printable.slice(0, maxPathChars)}...` : printable;
 }
 
-/** `isList`: the route takes the query of CSV as well. */
-function readQuery({ url = '' }: IncomingMessage, route: Route, isList = false): unknown {
-  const { bom, ...others } = queryOf(url);
-  if (isList) validate(csvQuery, { bom }, 'query');
-  const fields = isList || bom === undefined ? others : { ...others, bom };
-  if (route.query !== undefined) return validate(route.query, fields, 'query');
-  const [unknown] = Object.keys(fields);
-  if (unknown === undefined) return {};
-  const param = unknown.slice(0, 200);
-  throw new AppError('unknown_parameter', `Unknown query parameter: ${param}.`, { param });
+/** The reply of a dry run: without a location, and without ids of new resources and secrets. */
+function dryRunReply({ headers, body, ...reply }: Reply, { nullInDryRun }: Route): Reply {
+  const { location: _, ...others } = headers ?? {};
+  const nulls = Object.fromEntries(nullInDryRun.map((name) => [name, null]));
+  return { ...reply, headers: others, body: body === undefined ? undefined : { ...Object(body), ...nulls } };
 }
 
 /** The status of a reply or, by default, of its route. */

@@ -64,7 +64,7 @@ export class CompletionServer {
     const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const { method = '', url = '' } = request;
       const match = matcher.match(method, url.split('?', 1)[0] ?? '');
-      if (match.kind !== 'route') throw noRoute(match, method);
+      if (match.kind !== 'route') throw noRoute(match, request);
       const { route, params } = match;
       const identity = { principal: makePrincipal(), assertion: '' };
       await handlers[route.id]?.(request, response, {

@@ -170,6 +170,28 @@ describe('errors', () => {
     });
   });
 
+  it('name the headers for a key where there is none', async () => {
+    const messageOf = async (path: string, headers = {}) =>
+      (Object((await get(path, headers)).body) as { error: { message: string } }).error.message;
+    const wanted = 'The request has no API key. Send it as "Authorization: Bearer gwk_..."';
+    expect(await messageOf('/v1/agents')).toBe(`${wanted}.`);
+    expect(await messageOf('/v1/models', anthropic)).toBe(`${wanted} or "x-api-key: gwk_...".`);
+    expect(await messageOf('/v1beta/models')).toBe(`${wanted} or "x-goog-api-key: gwk_...".`);
+    expect(await messageOf('/v1/agents', { authorization: 'Bearer nothing' })).toMatch(/malformed/);
+  });
+
+  it('repeat the method and the path where there is no route, without the query', async () => {
+    const messageOf = async (path: string, method: string) =>
+      (Object((await get(path, {}, method)).body) as { error: { message: string } }).error.message;
+    expect(await messageOf('/v1/agent?key=hush', 'POST')).toBe('There is no such endpoint: POST /v1/agent.');
+    expect(await messageOf('/api-docs/proxy/v1/agent', 'GET')).toBe(
+      'There is no such endpoint: GET /v1/agent.',
+    );
+    const long = await messageOf(`/v1/${'x'.repeat(5_000)}`, 'GET');
+    expect(long).toMatch(/^There is no such endpoint: GET \/v1\/x+\.\.\.\.$/);
+    expect(long.length).toBeLessThan(250);
+  });
+
   it('say 404 for an unknown method or resource of Google’s API, and 405 for one of HTTP', async () => {
     for (const [method, path] of [
       ['POST', '/v1beta/models/some:unknownMethod'],

@@ -3,17 +3,12 @@ import type { listMcpLogins, McpLogin } from '@gatehouse/contract/mcp-logins';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
-import type { Pool } from '@gatehouse/pg/pool';
+import { afterCommit, type Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import type { Logins } from '../logins/logins-client.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import { actingUserOf } from '../shared/acting-user.ts';
-import {
-  deleteLogin,
-  listServersWithLogin,
-  type EndedMemberLogin,
-  type ServerWithLogin,
-} from './member-login-store.ts';
+import { deleteLogin, listServersWithLogin, type ServerWithLogin } from './member-login-store.ts';
 
 type List = Call<unknown, z.output<typeof listMcpLogins>>;
 
@@ -46,16 +41,15 @@ export function loginHandlers({
     'mcp.logins.delete': async (call: Call) => {
       const { userId } = actingUserOf(call, needsUser);
       const serverId = resourceId({ id: call.params['server_id'] ?? '' }, what);
-      const ended: EndedMemberLogin[] = [];
-      const reply = await changes.change(call, async (db) => {
+      return changes.change(call, async (db) => {
         const login = orNotFound(await deleteLogin(db, { userId, serverId }), what);
-        ended.push(login);
+        afterCommit(db, () => {
+          registry.forgetLogin(login);
+          logins.ended([login]);
+        });
         const before = { name: login.serverName, user_id: userId };
         return { changes: [{ action: 'mcp_server.disconnected', id: serverId, before, after: null }] };
       });
-      for (const login of ended) registry.forgetLogin(login);
-      logins.ended(ended);
-      return reply;
     },
   };
 }

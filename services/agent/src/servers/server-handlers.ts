@@ -15,10 +15,10 @@ import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
+import { afterCommit } from '@gatehouse/pg/pool';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { z } from 'zod';
 import { deleteLoginsBut, hasLogin } from '../logins/login-store.ts';
-import type { EndedLogin } from '../logins/login.ts';
 import type { Logins } from '../logins/logins-client.ts';
 import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { McpFailure } from '../mcp/failure.ts';
@@ -97,22 +97,23 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
       if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
       const { body } = call;
       const isOther = connectsDifferently(known, body) || (body.enabled === true && !known.enabled);
-      if (isOther || known.status === 'pending') await counts.count(tenantId, connections);
-      let ended: EndedLogin[] = [];
+      if ((isOther || known.status === 'pending') && !call.dryRun) await counts.count(tenantId, connections);
       const reply = await changes.change(call, async (db) => {
         const before = orNotFound(await lockMcpServer(db, id), what);
         const isConsented = await hasLogin(db, before);
         const after = await updateMcpServer(db, id, patched({ before, isConsented }, body, dependencies));
-        ended = await deleteLoginsBut(db, id, after.connectionId);
+        const ended = await deleteLoginsBut(db, id, after.connectionId);
+        afterCommit(db, () => {
+          logins.ended(ended);
+          if (connectsDifferently(known, body)) registry.forget(known);
+        });
         const [old, next] = [showServer(before), showServer(after)];
         return {
           body: next,
           changes: [{ action: 'mcp_server.updated', id, before: old, after: next }],
         };
       });
-      logins.ended(ended);
-      if (connectsDifferently(known, body)) registry.forget(known);
-      if ((reply.body as WireMcpServer).status !== 'pending') return reply;
+      if (call.dryRun || (reply.body as WireMcpServer).status !== 'pending') return reply;
       const stored = orNotFound(await servers.find(tenantId, id), what);
       await registry.refresh(stored, null).catch((error: unknown) => {
         if (!(error instanceof McpFailure)) throw error;
@@ -123,16 +124,16 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
     'mcp.servers.delete': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const server = orNotFound(await servers.find(tenantId, id), what);
-      let ended: EndedLogin[] = [];
-      const reply = await changes.change(call, async (db) => {
+      return changes.change(call, async (db) => {
         const before = showServer(orNotFound(await lockMcpServer(db, id), what));
-        ended = await deleteLoginsBut(db, id, null);
+        const ended = await deleteLoginsBut(db, id, null);
         await deleteMcpServer(db, id);
+        afterCommit(db, () => {
+          logins.ended(ended);
+          registry.forget(server);
+        });
         return { changes: [{ action: 'mcp_server.deleted', id, before, after: null }] };
       });
-      logins.ended(ended);
-      registry.forget(server);
-      return reply;
     },
 
     'mcp.servers.tools.accept': (call: Accept) => accept(call, dependencies),
@@ -160,7 +161,9 @@ async function create(call: Create, dependencies: ServerDependencies): Promise<R
   if (call.body.verify) await counts.count(tenantId, connections);
   // Before the transaction, which waits for no other server.
   const verified = call.body.verify
-    ? await verifyServer(dependencies, tenantId, settings, authSecrets).catch(unreachable)
+    ? await verifyServer(dependencies, { tenantId, dryRun: call.dryRun }, settings, authSecrets).catch(
+        unreachable,
+      )
     : { listed: null, secrets: authSecrets, clientIssuer: null };
   const sealed = seal(secrets, { tenantId, id }, verified.secrets);
   const connectionId = newId();

@@ -14,11 +14,11 @@ export interface VerifiedServer {
 
 /**
  * Tries settings of a server before they are stored: lists the tools, or finds the authorization server if a user must
- * consent first. Throws `McpFailure`.
+ * consent first. Throws `McpFailure`. In a dry run no client is registered at an authorization server.
  */
 export async function verifyServer(
   { registry, oauth }: { registry: McpRegistry; oauth: OAuthClient },
-  tenantId: string,
+  { tenantId, dryRun }: { tenantId: string; dryRun: boolean },
   settings: McpSettings,
   secrets: AuthSecrets | null,
 ): Promise<VerifiedServer> {
@@ -28,7 +28,7 @@ export async function verifyServer(
   const untried = { listed: null, secrets, clientIssuer: null };
   if (auth.type !== 'oauth' && auth.type !== 'oauth_client_credentials')
     return { ...untried, listed: await list(headersOf(secrets)) };
-  if (auth.type === 'oauth' && !oauth.canConsent) return untried;
+  if (auth.type === 'oauth' && (!oauth.canConsent || dryRun)) return untried;
   const binding = await oauth.bind(url, auth, { tenantId, secret: clientSecretOf(secrets), known: null });
   const { issuer } = binding.metadata;
   if (auth.type === 'oauth_client_credentials') {

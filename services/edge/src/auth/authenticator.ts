@@ -136,6 +136,15 @@ function principalOf(checked: Checked, invalid: () => AppError): Principal {
   return checked.principal;
 }
 
+/** Error for a request without a key. `others`: the headers that carry one besides `Authorization`. */
+export function missingKey(others: readonly string[]): AppError {
+  const headers = ['Authorization: Bearer', ...others.map((name) => `${name}:`)];
+  return new AppError(
+    'invalid_api_key',
+    `The request has no API key. Send it as ${headers.map((header) => `"${header} gwk_..."`).join(' or ')}.`,
+  );
+}
+
 function invalidKey(): AppError {
-  return new AppError('invalid_api_key', 'The API key is missing, malformed, unknown, expired or revoked.');
+  return new AppError('invalid_api_key', 'The API key is malformed, unknown, expired or revoked.');
 }

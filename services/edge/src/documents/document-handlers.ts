@@ -174,7 +174,7 @@ function filesHandler(): DocumentHandler {
   return (request, response) => {
     const pagePath = pathOf(request.url ?? '').slice(pagesPath.length);
     const handler = pagePath.startsWith('assets/') ? assets.get(pagePath) : view;
-    if (handler === undefined || !isSafePath(`/${pagePath}`)) throw unknownPath();
+    if (handler === undefined || !isSafePath(`/${pagePath}`)) throw unknownPath(request);
     handler(request, response);
   };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse, RequestListener } from 'node:http';
 import { relayId } from '@gatehouse/contract/console';
-import type { DialectName } from '@gatehouse/contract/dialects';
+import { keyHeadersAt, type DialectName } from '@gatehouse/contract/dialects';
 import { RouteMatcher, type Match } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { isSignatureHeader } from '@gatehouse/contract/signature-headers';
@@ -13,7 +13,7 @@ import type { Signer } from '@gatehouse/identity/signer';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { withActingUser, actingUserHeader, checkActingUserHeader } from '../auth/acting-user.ts';
-import type { Authenticator } from '../auth/authenticator.ts';
+import { missingKey, type Authenticator } from '../auth/authenticator.ts';
 import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
 import { invalidSession, type SessionReader } from '../auth/session-reader.ts';
 import type { UntrustedProxies } from '../auth/untrusted-proxies.ts';
@@ -180,13 +180,14 @@ export class Gateway {
     const session = sessions.read(target, authorization !== undefined);
     if (session !== null) return authenticator.authenticateSession(session, request, entry);
     if (target.route.access.kind === 'session') throw invalidSession();
+    if (authorization === undefined) throw missingKey(keyHeadersAt(target.url, entry.dialect));
     return authenticator.authenticate(authorization, request, entry);
   }
 
   /** Finds what a request asks for, itself or through the relay. */
   #route(request: IncomingMessage, entry: AccessEntry, match: Match): RequestTarget {
     const { method = '', url = '' } = request;
-    const matched = matchedRoute(match, method);
+    const matched = matchedRoute(match, request);
     entry.route = matched.route;
     if (matched.route.id !== relayId) return targetOf(request, matched);
     entry.relayed = true;
@@ -220,7 +221,7 @@ function refuseUpgrade({ headers }: IncomingMessage): void {
 function inDialect(error: AppError, entry: AccessEntry, request: ClientRequest): AppError {
   if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(request);
   const isWrongMethod = error.code === 'method_not_allowed';
-  return isWrongMethod && hidesMethods(entry.dialect, request) ? unknownPath() : error;
+  return isWrongMethod && hidesMethods(entry.dialect, request) ? unknownPath(request) : error;
 }
 
 /** The headers for the service: the client's as far as they pass, and the client's address. */

@@ -24,8 +24,9 @@ export class BrowserRelay {
     const { method = '', url = '', headers } = request;
     const path = `/${rest}`;
     checkRelayPath(method, path);
-    if (path === '/' || closedAreas.some((area) => isAtOrUnder(path, area))) throw unknownPath();
-    const { route, params } = matchedRoute(this.#matcher.match(method, path), method);
+    if (path === '/' || closedAreas.some((area) => isAtOrUnder(path, area)))
+      throw unknownPath({ method, url: path });
+    const { route, params } = matchedRoute(this.#matcher.match(method, path), { method, url: path });
     // Checked again by the matched route, whatever the path looked like.
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
     const relayed = relayedHeaders(headers);

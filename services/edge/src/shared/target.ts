@@ -16,6 +16,9 @@ export interface RequestTarget {
   valuesOf: (header: string) => readonly string[] | undefined;
 }
 
+/** The method and URL of a request. */
+type RequestLine = Pick<IncomingMessage, 'method' | 'url'>;
+
 /** Target of a request without a relay. */
 export function targetOf(
   request: IncomingMessage,
@@ -47,14 +50,14 @@ function isNamed(name: string | undefined, header: string): boolean {
 }
 
 /** Throws a 404 or 405 if the route table has no matching route. */
-export function matchedRoute(match: Match, method: string): Match & { kind: 'route' } {
-  if (match.kind !== 'route') throw noRoute(match, method);
+export function matchedRoute(match: Match, requested: RequestLine): Match & { kind: 'route' } {
+  if (match.kind !== 'route') throw noRoute(match, requested);
   return match;
 }
 
 /** The 404 of a path not in the route table. */
-export function unknownPath(): AppError {
-  return noRoute({ kind: 'none' }, '');
+export function unknownPath(requested: RequestLine): AppError {
+  return noRoute({ kind: 'none' }, requested);
 }
 
 /** The path of a URL, without its query. */

@@ -7,7 +7,7 @@ import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import type { PageRequest } from '@gatehouse/kit/page';
-import type { Queryable } from '@gatehouse/pg/pool';
+import { afterCommit, type Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import { endSession, endSessionOfKey, type SessionStore } from './session-store.ts';
 import type { SessionSystemStore } from './session-system-store.ts';
@@ -35,15 +35,11 @@ export function sessionHandlers({
 }: SessionDependencies): Record<string, Handler> {
   const end = async (call: Call, endOne: (db: Queryable, id: string) => Promise<Session | null>) => {
     const id = resourceId(call.params, what);
-    const ended: Session[] = [];
-    const answer = await changes.change(call, async (db) => {
+    return changes.change(call, async (db) => {
       const one = orNotFound(await endOne(db, id), what);
-      ended.push(one);
+      afterCommit(db, () => forget(one));
       return { changes: [sessionChange('session.ended', one)] };
     });
-    // A dry run ends nothing, and then the login is still in use.
-    for (const one of ended) forget(one);
-    return answer;
   };
   return {
     'session.get': async ({ principal }: Call) => {

@@ -55,7 +55,7 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
       const known = orNotFound(await calls.find(tenantId, callId), what);
       if (known.callbackUrl === null || known.finishedAt === null)
         throw new AppError('nothing_to_deliver', 'The call has no callback_url, or has not finished.');
-      await counts.count(tenantId, 'repeated_deliveries');
+      if (!call.dryRun) await counts.count(tenantId, 'repeated_deliveries');
       return changes.change(call, async (db) => {
         orNotFound(await lockEndpoint(db, known.endpointId), what);
         if ((await countDeliveries(db, callId)) >= maxDeliveriesOfCall)
