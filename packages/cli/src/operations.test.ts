@@ -25,6 +25,7 @@ it('answers that are lines of text are written as text', () => {
   const text = operations.filter(({ answer }) => answer === 'text').map(({ id }) => id);
   expect(text.toSorted()).toEqual([
     ...['audit-log.export', 'costs.export', 'files.content', 'memory.export', 'owner.audit-log.export'],
+    'owner.costs.export',
   ]);
 });
 

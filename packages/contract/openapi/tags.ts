@@ -34,6 +34,7 @@ const known: readonly [prefixes: string, name: string, description: string][] = 
   ['owner.tenants', 'Owner: tenants', 'Tenants, their limits and settings'],
   ['owner.audit-log', 'Owner: audit log', 'Administrative changes'],
   ['owner.providers', 'Owner: providers', 'Health of providers and their keys'],
+  ['owner.usage owner.costs', 'Owner: usage and costs', 'Usage and costs of all tenants'],
   ['', 'Gateway', 'The gateway itself'],
 ];
 

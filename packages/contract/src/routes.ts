@@ -27,6 +27,7 @@ import * as ownerApiKeys from './owner-api-keys.ts';
 import * as ownerModels from './owner-models.ts';
 import * as ownerProviders from './owner-providers.ts';
 import * as ownerSystem from './owner-system.ts';
+import * as ownerUsage from './owner-usage.ts';
 import { webRoutes } from './pages.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
@@ -83,6 +84,7 @@ export const resources = [
   ownerModels,
   ownerProviders,
   ownerSystem,
+  ownerUsage,
   audit,
   tenants,
   transfers,

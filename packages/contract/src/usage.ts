@@ -17,7 +17,7 @@ import { tokensExample } from './traces.ts';
 
 /** Usage and costs: `/v1/usage/summary`, `/v1/costs/summary`, `/v1/costs/export`. */
 
-export const dimension = z.enum([
+const sharedDimensions = [
   'hour',
   'day',
   'month',
@@ -27,30 +27,36 @@ export const dimension = z.enum([
   'channel',
   'dialect',
   'client',
-  'user',
   'api_key',
-  'session',
-]);
-export type Dimension = z.output<typeof dimension>;
+] as const;
 
-const dimensionPattern = `(${dimension.options.join('|')})`;
+/** Groups of the runs of a tenant. */
+const dimension = z.enum([...sharedDimensions, 'user', 'session']);
+/** Groups of the runs of all tenants: figures without people. */
+const ownerDimension = z.enum(['tenant', ...sharedDimensions]);
+export type Dimension = z.output<typeof dimension> | z.output<typeof ownerDimension>;
 
-const groupBy = (most: number, note = '') =>
-  z
+function groupsOf<const Names extends Readonly<Record<string, string>>>(
+  dimensions: z.ZodEnum<Names>,
+  { most, note = '' }: { most: number; note?: string },
+) {
+  const names = dimensions.options.join('|');
+  return z
     .string()
     .transform((text) => text.split(',').map((part) => part.trim()))
     .pipe(
       z
-        .array(dimension)
+        .array(dimensions)
         .max(most)
-        .refine((names) => new Set(names).size === names.length, 'must not repeat a dimension'),
+        .refine((list) => new Set(list).size === list.length, 'must not repeat a dimension'),
     )
     .meta({
-      description: `At most ${most} of ${dimension.options.join(', ')}, separated by commas${note}`,
-      pattern: `^${dimensionPattern}(,${dimensionPattern}){0,${most - 1}}$`,
+      description: `At most ${most} of ${dimensions.options.join(', ')}, separated by commas${note}`,
+      pattern: `^(${names})(,(${names})){0,${most - 1}}$`,
     });
+}
 
-const filters = {
+const sharedFilters = {
   from: timestamp.optional().describe('Inclusive; 24 hours before `to` by default'),
   to: timestamp.optional().describe('Exclusive; now by default'),
   agent_id: uuid.optional(),
@@ -58,9 +64,10 @@ const filters = {
   provider: storableText(1, 128).optional(),
   channel: storableText(1, 64).optional(),
   dialect: z.enum(dialectNames).optional().describe('The API of the client'),
-  user_id: userId.optional(),
   api_key_id: uuid.optional(),
 };
+const filters = { ...sharedFilters, user_id: userId.optional() };
+const ownerFilters = { ...sharedFilters, tenant_id: uuid.optional() };
 
 const timezone = z
   .string()
@@ -70,37 +77,79 @@ const timezone = z
   .default('UTC')
   .describe('IANA time zone of days and months');
 
+const compare = z
+  .literal('previous')
+  .optional()
+  .describe('`previous` adds the totals of the period before, of the same length');
+
+const summarized = 3;
 export const summaryQuery = z.strictObject({
   ...filters,
-  group_by: groupBy(3).optional(),
+  group_by: groupsOf(dimension, { most: summarized }).optional(),
   timezone,
-  compare: z
-    .literal('previous')
-    .optional()
-    .describe('`previous` adds the totals of the period before, of the same length'),
+  compare,
 });
 export type SummaryQuery = z.output<typeof summaryQuery>;
 
+export const ownerSummaryQuery = z.strictObject({
+  ...ownerFilters,
+  group_by: groupsOf(ownerDimension, { most: summarized }).optional(),
+  timezone,
+  compare,
+});
+export type OwnerSummaryQuery = z.output<typeof ownerSummaryQuery>;
+
 /** The rows of an export as CSV, if the query does not say otherwise. */
 export const exportDimensions: readonly Dimension[] = ['day', 'model', 'agent', 'user', 'api_key'];
+/** The same of an owner's export. */
+export const ownerExportDimensions: readonly Dimension[] = ['tenant', 'day', 'model'];
+
+const format = (rows: string) =>
+  z
+    .enum(['csv', 'focus'])
+    .default('csv')
+    .describe(`\`focus\`: the columns of FOCUS 1.2, a row for each ${rows}`);
+const exported = (byDefault: readonly Dimension[]) => ({
+  most: 6,
+  note: `; ${byDefault.join(',')} by default. Not with \`focus\``,
+});
 
 export const exportQuery = z.strictObject({
   ...filters,
-  format: z
-    .enum(['csv', 'focus'])
-    .default('csv')
-    .describe('`focus`: the columns of FOCUS 1.2, a row for each day, model, provider, agent, user and key'),
-  group_by: groupBy(6, `; ${exportDimensions.join(',')} by default. Not with \`focus\``).optional(),
+  format: format('day, model, provider, agent, user and key'),
+  group_by: groupsOf(dimension, exported(exportDimensions)).optional(),
   timezone,
   ...csvQuery.shape,
 });
 export type ExportQuery = z.output<typeof exportQuery>;
 
+export const ownerExportQuery = z.strictObject({
+  ...ownerFilters,
+  format: format('tenant, day, model, provider, agent and key'),
+  group_by: groupsOf(ownerDimension, exported(ownerExportDimensions)).optional(),
+  timezone,
+  ...csvQuery.shape,
+});
+export type OwnerExportQuery = z.output<typeof ownerExportQuery>;
+
+const keyOfGroups =
+  'One member for each name in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour its start time. `client` is the program that its `User-Agent` names, from a closed list, or `other`; null where a run has none of these';
+/** Names beside the ids of groups. */
+const keyNames = ['agent_key', 'api_key_name'] as const;
+const tenantNames = ['tenant_slug', 'tenant_name'] as const;
+const text = z.string().nullable();
+const namesBeside = 'null if it is not known';
 const groupKey = z
-  .partialRecord(dimension, z.string().nullable())
+  .partialRecord(z.enum([...dimension.options, ...keyNames]), text)
   .describe(
-    'One member for each name in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour its start time. `client` is the program that its `User-Agent` names, from a closed list, or `other`; null where a run has none of these',
+    `${keyOfGroups}. Beside \`agent\` is \`agent_key\`, beside \`api_key\` \`api_key_name\`; ${namesBeside}`,
   );
+const ownerGroupKey = z
+  .partialRecord(z.enum([...ownerDimension.options, ...tenantNames]), text)
+  .describe(
+    `${keyOfGroups}. Beside \`tenant\`, which is its id, are \`tenant_slug\` and \`tenant_name\`; ${namesBeside}`,
+  );
+export type GroupKey = z.output<typeof groupKey> & z.output<typeof ownerGroupKey>;
 
 const usageTotals = {
   requests: count,
@@ -115,16 +164,19 @@ const usageTotals = {
 
 const period = { from: utcTime, to: utcTime };
 
-export const usageSummary = z.strictObject({
-  ...period,
-  as_of: utcTime.describe('All runs that ended before this time are included'),
-  totals: z.strictObject(usageTotals),
-  groups: z.array(z.strictObject({ key: groupKey, ...usageTotals })),
-  previous: z.strictObject({ ...period, totals: z.strictObject(usageTotals) }).nullable(),
-  truncated: z
-    .boolean()
-    .describe('Whether groups are missing because the response reached 10,000 groups or 4 MiB'),
-});
+const usageSummaryBy = <Key extends z.ZodType>(key: Key) =>
+  z.strictObject({
+    ...period,
+    as_of: utcTime.describe('All runs that ended before this time are included'),
+    totals: z.strictObject(usageTotals),
+    groups: z.array(z.strictObject({ key, ...usageTotals })),
+    previous: z.strictObject({ ...period, totals: z.strictObject(usageTotals) }).nullable(),
+    truncated: z
+      .boolean()
+      .describe('Whether groups are missing because the response reached 10,000 groups or 4 MiB'),
+  });
+export const usageSummary = usageSummaryBy(groupKey);
+export const ownerUsageSummary = usageSummaryBy(ownerGroupKey);
 export type UsageSummary = z.output<typeof usageSummary>;
 
 const costTotals = {
@@ -136,17 +188,18 @@ const costTotals = {
     .describe("Runs with keys of the tenant's own for providers; in no other amount"),
 };
 
-export const costSummary = z.strictObject({
-  currency: z.literal('USD'),
-  ...period,
-  as_of: utcTime,
-  ...costTotals,
-  groups: z.array(
-    z.strictObject({ key: groupKey, requests: count, total_usd: usd, unpriced_requests: count }),
-  ),
-  previous: z.strictObject({ ...period, ...costTotals }).nullable(),
-  truncated: z.boolean(),
-});
+const costSummaryBy = <Key extends z.ZodType>(key: Key) =>
+  z.strictObject({
+    currency: z.literal('USD'),
+    ...period,
+    as_of: utcTime,
+    ...costTotals,
+    groups: z.array(z.strictObject({ key, requests: count, total_usd: usd, unpriced_requests: count })),
+    previous: z.strictObject({ ...period, ...costTotals }).nullable(),
+    truncated: z.boolean(),
+  });
+export const costSummary = costSummaryBy(groupKey);
+export const ownerCostSummary = costSummaryBy(ownerGroupKey);
 export type CostSummary = z.output<typeof costSummary>;
 
 export const exportedCosts = z
@@ -156,7 +209,7 @@ export const exportedCosts = z
 /** The most rows of an export. */
 export const maxExportedRows = 100_000;
 
-const totalsExample = {
+export const totalsExample = {
   requests: 42,
   errors: 1,
   cancelled: 0,
@@ -167,9 +220,9 @@ const totalsExample = {
   avg_duration_ms: 1_290.5,
 };
 
-const periodExample = { from: '2026-01-10T00:00:00.000Z', to: '2026-01-11T00:00:00.000Z' };
+export const periodExample = { from: '2026-01-10T00:00:00.000Z', to: '2026-01-11T00:00:00.000Z' };
 
-const asOfExample = '2026-01-10T23:59:58.000Z';
+export const asOfExample = '2026-01-10T23:59:58.000Z';
 
 const csvExample = [
   'day,model,requests,input_tokens,cached_input_tokens,output_tokens,reasoning_tokens,total_usd,unpriced_requests,estimated_requests,estimated_usd,own_key_requests,own_key_usd,currency,timezone,as_of',

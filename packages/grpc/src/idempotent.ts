@@ -17,6 +17,7 @@ export const idempotentRpcs: ReadonlySet<string> = new Set([
   '/gatehouse.tenant.v1.TenantService/Authenticate',
   '/gatehouse.tenant.v1.TenantService/AuthenticateSession',
   '/gatehouse.tenant.v1.TenantService/DescribeKeys',
+  '/gatehouse.tenant.v1.TenantService/DescribeTenants',
   '/gatehouse.tenant.v1.TenantService/GetTenantSettings',
   '/gatehouse.tenant.v1.TenantService/ListChanges',
 ]);

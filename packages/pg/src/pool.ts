@@ -184,7 +184,7 @@ export function waitingFor(pool: Pool): number {
  */
 function turnOf<Result>(
   pool: Pool,
-  tenantId: string,
+  tenantId: string | null,
   work: () => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<Result> {
@@ -228,7 +228,15 @@ export async function withTenantSnapshot<Result>(
   return turnOf(pool, tenantId, () => transaction(pool, snapshotOf(tenantId), work));
 }
 
-interface HeldRead<Opened, Result> {
+/** The same for a role with access to rows of all tenants, at a pool without turns. */
+export async function withSnapshot<Result>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  return transaction(pool, snapshotOf(null), work);
+}
+
+export interface HeldRead<Opened, Result> {
   /** In a transaction as of `withTenantSnapshot`: declares cursors `with hold`. */
   open: (client: PoolClient) => Promise<Opened>;
   /** After its end: fetches their rows. */
@@ -238,12 +246,12 @@ interface HeldRead<Opened, Result> {
 }
 
 /**
- * The same for a result read while a client takes it. The server keeps the rows, so no transaction lasts; the
+ * The same for a result read while a client takes it; `null`: of all tenants. The server keeps the rows, so no transaction lasts; the
  * connection is occupied until `read` ends.
  */
 export async function withHeldRows<Opened, Result>(
   pool: Pool,
-  tenantId: string,
+  tenantId: string | null,
   { open, read, signal }: HeldRead<Opened, Result>,
 ): Promise<Result> {
   return turnOf(
@@ -286,8 +294,10 @@ export async function withHeldRows<Opened, Result>(
 
 const timedCommit: TimedQuery = { text: 'commit', giveUpAfterMs: statementTimeoutMs };
 
-function snapshotOf(tenantId: string): string {
-  return `begin isolation level repeatable read, read only; ${settingOf(tenantId)}`;
+/** `null`: the rows of all tenants, for a role with access to these. */
+function snapshotOf(tenantId: string | null): string {
+  const begin = 'begin isolation level repeatable read, read only';
+  return tenantId === null ? begin : `${begin}; ${settingOf(tenantId)}`;
 }
 
 function settingOf(tenantId: string): string {

@@ -39,7 +39,7 @@ export class SharedConnections {
   /** Runs `work`, which takes one connection of `pool`, when the turn of `key` has come. */
   async run<Result>(
     pool: Pool,
-    key: string,
+    key: string | null,
     work: () => Promise<Result>,
     signal?: AbortSignal,
   ): Promise<Result> {

@@ -19,10 +19,12 @@ import { TraceStore } from './traces/trace-store.ts';
 import { CostExportStore } from './usage/cost-export-store.ts';
 import { exportHandlers } from './usage/export-handlers.ts';
 import { Freshness } from './usage/freshness-job.ts';
-import { summaryHandlers } from './usage/summary-handlers.ts';
+import { namesOfTenants, tenantsOwnNames } from './usage/group-names-client.ts';
+import { OwnerUsageStore } from './usage/owner-usage-system-store.ts';
+import { ownerSummaryHandlers, summaryHandlers } from './usage/summary-handlers.ts';
 import { UsageStore } from './usage/usage-store.ts';
 
-interface FeatureOptions extends Record<'system' | 'app' | 'summaries' | 'exports', Pool> {
+interface FeatureOptions extends Record<'system' | 'app' | 'summaries' | 'exports' | 'owners', Pool> {
   config: AnalyticsConfig;
   retentionTimes: Partial<RetentionTimes> | undefined;
   foldEveryMs: number | undefined;
@@ -35,16 +37,23 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const tenants = new TenantSettingsClient(tenant);
+  const names = new NamesClient({ tenant, agent, log });
+  const owner = new OwnerUsageStore(options.owners);
   const ingest = new UsageConsumer({ pool, log, registry });
   // Stops after the consumer, to add the last runs.
   shell.add(new RollupJob({ pool, stored: () => ingest.stored, everyMs, log, registry }));
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
   return {
     handlers: {
-      ...traceHandlers(new TraceStore(options.app), new NamesClient({ tenant, agent, log })),
-      ...summaryHandlers(new UsageStore(options.summaries)),
+      ...traceHandlers(new TraceStore(options.app), names),
+      ...summaryHandlers(new UsageStore(options.summaries), tenantsOwnNames(names)),
+      ...ownerSummaryHandlers(owner, namesOfTenants(names)),
     },
-    rawHandlers: exportHandlers(new CostExportStore(options.exports)),
+    rawHandlers: exportHandlers({
+      costs: new CostExportStore(options.exports),
+      ownerCosts: owner,
+      namesOfTenants: namesOfTenants(names),
+    }),
     parts: [
       new Partitions(pool, log),
       new Retention({ pool, tenants, log, registry, times }),

@@ -20,6 +20,9 @@ export interface AnalyticsOverrides extends ShellOverrides {
   foldEveryMs?: number;
 }
 
+/** Two summaries and one export at a time. */
+const ownerConnections = 3;
+
 /** The analytics service: stores events of runs, and answers with traces and usage. Opens nothing before `start`. */
 export async function createService(
   config: AnalyticsConfig,
@@ -28,7 +31,7 @@ export async function createService(
   const shell = await Shell.create('analytics', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const { system, app, summaries, exports } = createPools(shell, {
+  const { system, app, summaries, exports, owners } = createPools(shell, {
     url,
     migrations,
     readyAs: 'analytics_app',
@@ -44,10 +47,15 @@ export async function createService(
         ...{ role: 'analytics_app', waits: 'tenants', max: exportConnections, apart: true as const },
         settings: { client_connection_check_interval: '1s' },
       },
+      // Summaries and exports of owners, over all tenants: neither ingest nor tenants wait for these.
+      owners: {
+        ...{ role: 'analytics_system', waits: 'all', max: ownerConnections },
+        settings: { client_connection_check_interval: '1s' },
+      },
     },
   });
   const { forgetSettleMs: settleMs, retentionTimes, foldEveryMs } = overrides;
-  const features = { config, system, app, summaries, exports, retentionTimes, foldEveryMs };
+  const features = { config, system, app, summaries, exports, owners, retentionTimes, foldEveryMs };
   const { parts, ...served } = createFeatures(shell, features);
   const forgetUser = async (deletion: UserDeletion) => {
     const { traces, completed } = await forget(deletion, { pool: system, settleMs });

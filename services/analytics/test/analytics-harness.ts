@@ -10,7 +10,12 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import { AgentServiceService, type AgentName } from '@gatehouse/proto/agent/v1/agent';
-import { TenantServiceClient, TenantServiceService, type KeyName } from '@gatehouse/proto/tenant/v1/tenant';
+import {
+  TenantServiceClient,
+  TenantServiceService,
+  type KeyName,
+  type TenantName,
+} from '@gatehouse/proto/tenant/v1/tenant';
 import { peerServer } from '@gatehouse/test/peer-server';
 import type { Service } from '@gatehouse/shell/service';
 import { ServiceGround } from '@gatehouse/test/service-ground';
@@ -38,6 +43,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   /** Names of agents and keys by tenant id, as their services have them. */
   readonly agents = new Map<string, AgentName[]>();
   readonly apiKeys = new Map<string, KeyName[]>();
+  readonly tenants: TenantName[] = [];
   /** Whether the tenant service can be reached. */
   tenantServiceIsAway = false;
   /** Whether the agent service can be reached. */
@@ -184,6 +190,13 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
           this.tenantServiceIsAway
             ? Promise.reject(new AppError('service_unavailable', 'The tenant service is away.'))
             : Promise.resolve({ keys: withIds(this.apiKeys.get(tenantId), ids) }),
+      },
+      describeTenants: {
+        callers: ['analytics'],
+        handle: ({ ids }) =>
+          this.tenantServiceIsAway
+            ? Promise.reject(new AppError('service_unavailable', 'The tenant service is away.'))
+            : Promise.resolve({ tenants: withIds(this.tenants, ids) }),
       },
     });
     const server = (await peerServer('tenant', this.identity)).add(TenantServiceService, rpcs);

@@ -4,7 +4,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { AgentName, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
-import type { KeyName, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { KeyName, TenantName, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Names } from './names.ts';
 
 /** How long one answer waits for names. Those that have not come by then are left out. */
@@ -40,6 +40,14 @@ export class NamesClient {
     return this.#byId(ids, async (some, deadlineMs) => {
       const { tenant } = this.#dependencies;
       return (await tenant.call('describeKeys', { tenantId, ids: some }, { deadlineMs })).keys;
+    });
+  }
+
+  /** Slugs and names of tenants, by id, for owners. Skips nulls. */
+  tenants(ids: Iterable<string | null>): Promise<ReadonlyMap<string, TenantName>> {
+    return this.#byId(ids, async (some, deadlineMs) => {
+      const { tenant } = this.#dependencies;
+      return (await tenant.call('describeTenants', { ids: some }, { deadlineMs })).tenants;
     });
   }
 

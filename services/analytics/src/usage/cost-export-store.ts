@@ -1,6 +1,6 @@
 import { maxExportedRows, type Dimension } from '@gatehouse/contract/usage';
 import { AppError } from '@gatehouse/kit/errors';
-import { withHeldRows, type PoolClient } from '@gatehouse/pg/pool';
+import { withHeldRows, type HeldRead, type PoolClient } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
 import { exportedMeasures, type CostExport, type CostRow } from './cost-export.ts';
 import { exportStatement } from './export-store.ts';
@@ -24,37 +24,51 @@ export class CostExportStore extends Store {
   async read<Result>(
     tenantId: string,
     request: SummaryRequest,
-    { bounds, signal, use }: { bounds: 'day' | null; signal: AbortSignal; use: Use<Result> },
+    options: ExportOptions<Result>,
   ): Promise<Result> {
-    return withHeldRows(this.pool, tenantId, {
-      signal,
-      open: async (db) => {
-        await prepareSums(db, request.timezone);
-        // All rows are read, where the planner expects a tenth.
-        await db.query(`select set_config('cursor_tuple_fraction', '1', true)`);
-        const parts = await readParts(db, tenantId, request);
-        const known = await db.first<{ as_of: Date | null }>(`select (${asOf}) as as_of`);
-        await db.query(
-          `declare exported_costs no scroll cursor with hold for ${exportStatement(request, { bounds, parts })}`,
-          summaryValues(tenantId, request, parts),
-        );
-        return known?.as_of ?? new Date(0);
-      },
-      read: async (db, countedUntil) => {
-        const first = await nextPage(db);
-        const count = Number(first[0]?.at(-1) ?? 0);
-        if (count > maxExportedRows) throw tooMany();
-        const rowOf = rowReader(request.groupBy, bounds);
-        async function* pages(): AsyncGenerator<CostRow[], void> {
-          for (let page = first; page.length > 0; page = await nextPage(db)) yield page.map(rowOf);
-        }
-        return use({ count, asOf: countedUntil, pages: pages() });
-      },
-    });
+    return withHeldRows(this.pool, tenantId, readingOf(tenantId, request, options));
   }
 }
 
-type Use<Result> = (exported: CostExport) => Promise<Result>;
+/** How an export is read: `bounds`, and the end of its client's patience. */
+export interface ExportOptions<Result> {
+  bounds: 'day' | null;
+  signal: AbortSignal;
+  use: (exported: CostExport) => Promise<Result>;
+}
+
+/** The reading of an export of one tenant, or of all with `allTenants`. */
+export function readingOf<Result>(
+  tenantId: string | null,
+  request: SummaryRequest,
+  { bounds, signal, use }: ExportOptions<Result>,
+): HeldRead<Date, Result> {
+  return {
+    signal,
+    open: async (db) => {
+      await prepareSums(db, request.timezone);
+      // All rows are read, where the planner expects a tenth.
+      await db.query(`select set_config('cursor_tuple_fraction', '1', true)`);
+      const parts = await readParts(db, tenantId, request);
+      const known = await db.first<{ as_of: Date | null }>(`select (${asOf}) as as_of`);
+      await db.query(
+        `declare exported_costs no scroll cursor with hold for ${exportStatement(request, { bounds, parts })}`,
+        summaryValues(tenantId, request, parts),
+      );
+      return known?.as_of ?? new Date(0);
+    },
+    read: async (db, countedUntil) => {
+      const first = await nextPage(db);
+      const count = Number(first[0]?.at(-1) ?? 0);
+      if (count > maxExportedRows) throw tooMany();
+      const rowOf = rowReader(request.groupBy, bounds);
+      async function* pages(): AsyncGenerator<CostRow[], void> {
+        for (let page = first; page.length > 0; page = await nextPage(db)) yield page.map(rowOf);
+      }
+      return use({ count, asOf: countedUntil, pages: pages() });
+    },
+  };
+}
 
 async function nextPage(db: PoolClient): Promise<Cells[]> {
   const text = `fetch ${pageRows} from exported_costs`;

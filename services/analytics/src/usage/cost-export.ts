@@ -1,4 +1,4 @@
-import type { Dimension } from '@gatehouse/contract/usage';
+import type { Dimension, GroupKey } from '@gatehouse/contract/usage';
 import { usdOf } from '@gatehouse/kit/money';
 
 /** In pico-USD, with the explaining numbers of requests. */
@@ -23,7 +23,7 @@ export type ExportedMeasure = (typeof exportedMeasures)[number];
 
 /** A group of runs. */
 export interface CostRow {
-  labels: Partial<Record<Dimension, string | null>>;
+  labels: GroupKey;
   /** The start and end of its day within the period, and the start and end of its month; empty unless requested. */
   bounds: readonly (string | null)[];
   sums: Record<ExportedMeasure, string>;
@@ -37,10 +37,10 @@ export interface CostExport {
   pages: AsyncGenerator<CostRow[], void>;
 }
 
-/** Facts common to all rows of an export. */
+/** Facts common to all rows of an export. Rows of all tenants name theirs. */
 export interface ExportFacts {
-  tenantId: string;
-  tenantSlug: string;
+  tenantId: string | null;
+  tenantSlug: string | null;
   timezone: string;
   asOf: Date;
 }
@@ -60,7 +60,7 @@ export const amount =
 /** The columns of an export with one row for each group. */
 export function costColumns(groupBy: readonly Dimension[]): readonly Column[] {
   return [
-    ...groupBy.map((dimension): Column => [dimension, ({ labels }) => labels[dimension] ?? null]),
+    ...groupBy.flatMap(columnsOf).map((name): Column => [name, ({ labels }) => labels[name] ?? null]),
     ['requests', count('requests')],
     ['input_tokens', count('input_tokens')],
     ['cached_input_tokens', count('cached_input_tokens')],
@@ -76,4 +76,9 @@ export function costColumns(groupBy: readonly Dimension[]): readonly Column[] {
     ['timezone', (_row, { timezone }) => timezone],
     ['as_of', (_row, { asOf }) => asOf.toISOString()],
   ];
+}
+
+/** The columns of a group: its label and, for a tenant, its names. */
+function columnsOf(dimension: Dimension): (keyof GroupKey)[] {
+  return dimension === 'tenant' ? [dimension, 'tenant_slug', 'tenant_name'] : [dimension];
 }

@@ -36,7 +36,7 @@ export function exportStatement(
   ].join('');
   const dayKey = names[groupBy.indexOf('day')] ?? '';
   return `
-    with ${clauses}${unfoldedClause}, grouped as (
+    with ${clauses}${unfoldedClause(request)}, grouped as (
       ${grouped(groupBy, { folds: sumsOf(exportedMeasures), rows: units(sourceOf(request, parts)) })}
       order by ${names.join(', ')} limit ${maxExportedRows + 1}
     )

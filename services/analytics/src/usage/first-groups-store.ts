@@ -25,7 +25,7 @@ const longestMs = 5_000;
  */
 export async function readFirstGroups(
   db: Queryable,
-  tenantId: string,
+  tenantId: string | null,
   request: SummaryRequest,
   { most, requests, mostMs = longestMs }: { most: number; requests: number; mostMs?: number },
 ): Promise<Omit<Sums, 'total'>> {
@@ -54,7 +54,7 @@ export async function readFirstGroups(
  * Whether to read for some values of the first key after others: times, with an index for their rows, or values with
  * sums of days, where groups need quarters of an hour.
  */
-async function isLong(db: Queryable, tenantId: string, request: SummaryRequest): Promise<boolean> {
+async function isLong(db: Queryable, tenantId: string | null, request: SummaryRequest): Promise<boolean> {
   const [first, ...more] = request.groupBy;
   if (first === undefined || more.length === 0) return false;
   if (isSpan(first)) return true;
@@ -65,7 +65,7 @@ async function isLong(db: Queryable, tenantId: string, request: SummaryRequest):
 
 async function readFirstKeys(
   db: Queryable,
-  tenantId: string,
+  tenantId: string | null,
   request: SummaryRequest,
   { most, requests }: { most: number; requests: number },
 ): Promise<FirstKeys> {

@@ -3,6 +3,11 @@ import { amount, count, type Column, type CostRow } from './cost-export.ts';
 
 /** The groups of an export in FOCUS: each row is the use of one model on one day. */
 export const focusGroups: readonly Dimension[] = ['day', 'model', 'provider', 'agent', 'user', 'api_key'];
+/** The same over all tenants: without users. */
+export const ownerFocusGroups: readonly Dimension[] = [
+  'tenant',
+  ...focusGroups.filter((dimension) => dimension !== 'user'),
+];
 
 const cost = amount('cost_pico');
 const model = ({ labels }: CostRow): string | null => labels.model ?? null;
@@ -21,8 +26,8 @@ const bound =
  */
 export const focusColumns: readonly Column[] = [
   ['BilledCost', cost],
-  ['BillingAccountId', (_row, { tenantId }) => tenantId],
-  ['BillingAccountName', (_row, { tenantSlug }) => tenantSlug],
+  ['BillingAccountId', ({ labels }, { tenantId }) => labels.tenant ?? tenantId],
+  ['BillingAccountName', ({ labels }, { tenantSlug }) => labels.tenant_slug ?? tenantSlug],
   ['BillingCurrency', () => 'USD'],
   ['BillingPeriodEnd', bound(3)],
   ['BillingPeriodStart', bound(2)],
@@ -61,3 +66,5 @@ export const focusColumns: readonly Column[] = [
   ['x_UnpricedRequests', count('unpriced_requests')],
   ['x_UserId', ({ labels }) => labels.user ?? null],
 ];
+
+export const ownerFocusColumns: readonly Column[] = focusColumns.filter(([name]) => name !== 'x_UserId');

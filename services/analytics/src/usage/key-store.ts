@@ -62,6 +62,7 @@ export const keys: Record<Dimension, string> = {
   user: 'user_id',
   api_key: 'api_key_id',
   session: 'session_id',
+  tenant: 'tenant_id',
 };
 
 /** The SQL expression of the label of each key, as the response shows it. */
@@ -78,4 +79,5 @@ export const labels: Record<Dimension, (key: string) => string> = {
   user: (key) => key,
   api_key: (key) => `${key}::text`,
   session: (key) => key,
+  tenant: (key) => `${key}::text`,
 };

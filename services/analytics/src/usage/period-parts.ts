@@ -32,9 +32,9 @@ const columnOf: Partial<Record<Dimension | keyof UsageFilter, string>> = {
 };
 
 /** The smallest kind of settled rows with everything a summary needs; null without one. */
-export function kindFor({ groupBy, filter, figures }: SummaryRequest): SettledKind | null {
-  // An index finds the rows of one user sooner.
-  if (filter.user !== null) return null;
+export function kindFor({ groupBy, filter, figures, allTenants }: SummaryRequest): SettledKind | null {
+  // An index finds the rows of one user sooner. Each tenant has settled days of its own.
+  if (filter.user !== null || allTenants === true) return null;
   const filters = (Object.keys(filter) as (keyof UsageFilter)[]).filter((name) => filter[name] !== null);
   const needed = [...groupBy, ...filters].flatMap((name) => columnOf[name] ?? []);
   const kinds = Object.keys(settledKinds) as SettledKind[];

@@ -8,7 +8,7 @@ import { type Span, spansOf, starts } from './key-store.ts';
 /** The parts of a period, each with its rows. Sums over these must be of the same snapshot. */
 export async function readParts(
   db: Queryable,
-  tenantId: string,
+  tenantId: string | null,
   request: SummaryRequest,
 ): Promise<PeriodParts> {
   const { period, timezone, groupBy } = request;

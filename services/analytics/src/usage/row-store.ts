@@ -15,9 +15,13 @@ import {
 
 /** Rows for summaries and exports to add up, as SQL: those of roll-ups, and single runs. */
 
-const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
+const filters = `$3::text is not null and ($5::uuid is null or agent_id = $5)
   and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)
   and ($13::text is null or dialect = $13)`;
+
+/** The condition for rows of the tenant `$4`; for all tenants it is null. */
+const tenantCondition = ({ allTenants }: Pick<SummaryRequest, 'allTenants'>): string =>
+  allTenants === true ? '$4::uuid is null' : 'tenant_id = $4';
 
 /** Only the roll-up table `usage` has these columns. */
 const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
@@ -39,57 +43,74 @@ function inParts(parts: readonly Period[], before = 0): string {
 }
 
 /** Rows of a roll-up table. */
-const rowsOf = ({ table, columns, condition = 'true' }: Reading, isInPart: string): string => `
+const rowsOf = (
+  source: Source,
+  { table, columns, condition = 'true' }: Reading,
+  isInPart: string,
+): string => `
   select ${columns}
   from analytics.${table}
-  where ${isInPart} and ${filters} and ($6::text is null or model = $6) and ${condition}`;
+  where ${isInPart} and ${tenantCondition(source)} and ${filters} and ($6::text is null or model = $6) and ${condition}`;
 
 /** Rows of quarters of an hour. */
-const quarters = ({ parts }: Source, reading: Reading): string => rowsOf(reading, inParts(parts.others));
+const quarters = (source: Source, reading: Reading): string =>
+  rowsOf(source, reading, inParts(source.parts.others));
 
 /** Rows of settled days, to add to others. */
-function settled({ parts: { kind, others, settled: days } }: Source, columns: string): string {
+function settled(source: Source, columns: string): string {
+  const { kind, others, settled: days } = source.parts;
   if (kind === null) return '';
   const condition = `kind = '${kind}' and ($10::uuid is null or api_key_id = $10)`;
-  return `union all ${rowsOf({ table: 'settled_usage', columns, condition }, inParts(days, others.length))}`;
+  const reading = { table: 'settled_usage', columns, condition };
+  return `union all ${rowsOf(source, reading, inParts(days, others.length))}`;
 }
 
-const runsBetween = (columns: string, from: string, to: string, runs = 'analytics.traces'): string => `
+/** The times between which runs ended, and the table with their rows. */
+type RunsBetween = readonly [from: string, to: string, runs?: string];
+
+const runsBetween = (
+  source: Source,
+  columns: string,
+  [from, to, runs = 'analytics.traces']: RunsBetween,
+): string => `
   select ${columns}
   from ${runs}
-  where called and ended_at >= ${from} and ended_at < ${to} and ${filters} and ${personFilters}
-    and ($6::text is null or coalesce(model, request_model) = $6)`;
+  where called and ended_at >= ${from} and ended_at < ${to} and ${tenantCondition(source)} and ${filters}
+    and ${personFilters} and ($6::text is null or coalesce(model, request_model) = $6)`;
 
 /**
- * The clause with the runs of the tenant no roll-up has, for statements with rows of this file. They are read once, and
+ * The clause with the runs of the tenants no roll-up has, for statements with rows of this file. They are read once, and
  * by themselves: an index of them serves any period.
  */
-export const unfoldedClause = `unfolded as materialized (
+export const unfoldedClause = (request: SummaryRequest): string => `unfolded as materialized (
   select ${countedColumns.replace('bucket', 'ended_at')}, request_model, called
-  from analytics.traces where tenant_id = $4 and ${isUnfolded})`;
+  from analytics.traces where ${tenantCondition(request)} and ${isUnfolded})`;
 
 /**
  * The runs to read one by one: those before and after the whole 15-minute buckets of the period, which are `$11` to
  * `$12`, and those in between no roll-up has yet.
  */
-const singleRuns = (columns: string): string =>
-  [
-    runsBetween(columns, '$1', 'least($11::timestamptz, $2)'),
-    runsBetween(columns, '$12', '$2'),
-    runsBetween(columns, '$11', '$12', 'unfolded'),
-  ].join(' union all ');
+const singleRuns = (source: Source, columns: string): string => {
+  const spans: readonly RunsBetween[] = [
+    ['$1', 'least($11::timestamptz, $2)'],
+    ['$12', '$2'],
+    ['$11', '$12', 'unfolded'],
+  ];
+  return spans.map((span) => runsBetween(source, columns, span)).join(' union all ');
+};
 
 const dimensionColumns = dimensions.join(', ');
 const personalColumns = personalDimensions.join(', ');
 
 /** The dimensions of a run, in the order of the roll-up columns. */
-const runDimensions = `ended_at as at, coalesce(model, request_model) as model, agent_id,
+const runDimensions = `ended_at as at, tenant_id, coalesce(model, request_model) as model, agent_id,
   coalesce(provider, '') as provider, channel, dialect, client, ${personalColumns}`;
 
 /** The tables a summary reads. */
 export interface Source {
   table: 'usage' | 'usage_totals';
   parts: PeriodParts;
+  allTenants?: true;
 }
 
 /** All rows to add up: roll-ups, and single runs. */
@@ -99,28 +120,28 @@ export function units(source: Source): string {
   const personal = isPersonal
     ? personalColumns
     : 'null::text as user_id, null::uuid as api_key_id, null::text as session_id';
-  const columns = `bucket as at, ${dimensionColumns}, ${personal}, ${measures.join(', ')}`;
+  const columns = `bucket as at, tenant_id, ${dimensionColumns}, ${personal}, ${measures.join(', ')}`;
   return `
   ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
-  ${settled(source, `bucket, ${dimensionColumns}, ${personalColumns}, ${measures.join(', ')}`)}
-  union all ${singleRuns(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
+  ${settled(source, `bucket, tenant_id, ${dimensionColumns}, ${personalColumns}, ${measures.join(', ')}`)}
+  union all ${singleRuns(source, `${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
 }
 
-/** The users of the runs as bit sets, one for each chunk of 1024 users of the tenant. */
+/** The users of the runs as bit sets, one for each chunk of 1024 users of a tenant. */
 export const sets = (source: Source): string => `
-  ${quarters(source, { table: 'usage_users', columns: `bucket as at, ${dimensionColumns}, chunk, users` })}
-  ${settled(source, `bucket, ${dimensionColumns}, unnest(chunks), unnest(users)`)}
+  ${quarters(source, { table: 'usage_users', columns: `bucket as at, tenant_id, ${dimensionColumns}, chunk, users` })}
+  ${settled(source, `bucket, tenant_id, ${dimensionColumns}, unnest(chunks), unnest(users)`)}
   union all
-  select at, ${dimensionColumns}, number / 1024, analytics.user_bit(number)
-  from (${singleRuns(runDimensions)}) as runs join analytics.users using (user_id)
-  where users.tenant_id = $4`;
+  select at, tenant_id, ${dimensionColumns}, number / 1024, analytics.user_bit(number)
+  from (${singleRuns(source, runDimensions)}) as runs join analytics.users using (tenant_id, user_id)
+  where ${tenantCondition(source)}`;
 
 /** The models of attempts without a price. */
 export const unpricedModels = (source: Source): string => `
   ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: personFilters })}
   ${settled(source, 'unnest(unpriced_models)')}
   union all
-  select unnest(unpriced_models) from (${singleRuns('unpriced_models')}) as runs where unpriced_models is not null`;
+  select unnest(unpriced_models) from (${singleRuns(source, 'unpriced_models')}) as runs where unpriced_models is not null`;
 
 /** The groups of the table `usage` only. */
 const personalGroups: ReadonlySet<Dimension> = new Set(['user', 'api_key', 'session']);
@@ -140,9 +161,13 @@ export function readsOtherRows(request: SummaryRequest): boolean {
 }
 
 /** The tables for a request. */
-export function sourceOf({ groupBy, filter }: SummaryRequest, parts: PeriodParts): Source {
-  return { table: isPersonal(groupBy, filter) ? 'usage' : 'usage_totals', parts };
+export function sourceOf(request: SummaryRequest, parts: PeriodParts): Source {
+  const { groupBy, filter, allTenants } = request;
+  const table = isPersonal(groupBy, filter) ? 'usage' : 'usage_totals';
+  return { table, parts, ...(allTenants && { allTenants }) };
 }
+
+const uuidGroups: ReadonlySet<Dimension> = new Set(['agent', 'api_key', 'tenant']);
 
 /** The condition for rows with one of `firstKeys` as their first key. */
 export function hasFirstKey(
@@ -153,13 +178,13 @@ export function hasFirstKey(
   if (first === undefined || firstKeys === undefined) return 'true';
   if (firstKeys === 'none') return `${keys[first]} is null`;
   const after = firstOfParts + 2 * (others.length + days.length);
-  const type = first === 'agent' || first === 'api_key' ? 'uuid' : 'text';
+  const type = uuidGroups.has(first) ? 'uuid' : 'text';
   return `($${after}::${type} is null or ${keys[first]} > $${after}::${type}) and ${keys[first]} <= $${after + 1}::${type}`;
 }
 
 /** The values of `$1` to `$13`, the starts and ends of the parts of the period, and those of `firstKeys`. */
 export function summaryValues(
-  tenantId: string,
+  tenantId: string | null,
   { period, filter, timezone, firstKeys }: SummaryRequest,
   { others, settled: days }: PeriodParts,
 ): unknown[] {
@@ -177,8 +202,8 @@ export const sumsOf = (measures: readonly Measure[]): string =>
   measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
 
 interface Grouping {
-  /** A further column to group rows by. */
-  column?: string;
+  /** Further columns to group rows by. */
+  columns?: readonly string[];
   folds?: string;
   rows: string;
   condition?: string;
@@ -187,10 +212,10 @@ interface Grouping {
 /** Groups `rows` by the keys of `groupBy`. */
 export function grouped(
   groupBy: readonly Dimension[],
-  { column, folds, rows, condition = 'true' }: Grouping,
+  { columns = [], folds, rows, condition = 'true' }: Grouping,
 ): string {
   const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}`);
-  const by = [...keyColumns, ...(column === undefined ? [] : [column])];
+  const by = [...keyColumns, ...columns];
   const places = by.map((_, index) => index + 1).join(', ');
   return `select ${[...by, ...(folds === undefined ? [] : [folds])].join(', ')} from (${rows}) as rows where ${condition}
     ${by.length === 0 ? '' : `group by ${places}`}`;

@@ -1,20 +1,40 @@
-import type { CostSummary, ExportQuery, SummaryQuery, UsageSummary } from '@gatehouse/contract/usage';
+import type {
+  CostSummary,
+  ExportQuery,
+  GroupKey,
+  OwnerExportQuery,
+  OwnerSummaryQuery,
+  SummaryQuery,
+  UsageSummary,
+} from '@gatehouse/contract/usage';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { usdOf } from '@gatehouse/kit/money';
-import { viewerOf, type Viewer } from '../shared/viewer.ts';
+import { viewerOf } from '../shared/viewer.ts';
+import type { NamesOfGroups } from './group-names-client.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
-import type { Figures, Summary, Totals, UsageFilter } from './summary.ts';
+import type { Figures, GroupLabels, Summary, SummaryRequest, Totals, UsageFilter } from './summary.ts';
 import type { UsageStore } from './usage-store.ts';
 
-type SummaryCall = Call<unknown, SummaryQuery>;
+type AnySummaryQuery = SummaryQuery | OwnerSummaryQuery;
+type SummaryCall<Query extends AnySummaryQuery> = Call<unknown, Query>;
 
 interface ComparedSummary {
   period: Period;
   summary: Summary;
   previous: { period: Period; summary: Summary } | null;
+  /** The key of a group as the response shows it. */
+  keyOf: (labels: GroupLabels) => GroupKey;
+}
+
+/** The way of a kind of callers to summaries. */
+interface SummaryAccess<Query extends AnySummaryQuery> {
+  /** The selected runs; without a tenant those of all tenants. */
+  selectionOf: (call: SummaryCall<Query>) => { tenantId: string | null; filter: UsageFilter };
+  summarize: (tenantId: string | null, request: SummaryRequest) => Promise<Summary>;
+  namesOf: NamesOfGroups;
 }
 
 /** Concurrent summaries per tenant: each may occupy a connection and a CPU core of the database for seconds. */
@@ -24,40 +44,75 @@ const summariesInFlight = { perKey: 2, maxWaiting: 16 };
 const fewGroups = 1_000;
 
 /** `/v1/usage/summary` and `/v1/costs/summary` */
-export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
+export function summaryHandlers(usage: UsageStore, namesOf: NamesOfGroups): Record<string, Handler> {
+  const { answerUsage, answerCosts } = handlersFor<SummaryQuery>({
+    selectionOf: (call) => {
+      const { tenantId, user } = viewerOf(tenantOf(call), call.query.user_id);
+      return { tenantId, filter: filterOf(call.query, user) };
+    },
+    summarize: (tenantId, request) => usage.summarize(tenantId ?? '', request),
+    namesOf,
+  });
+  return { 'usage.summary': answerUsage, 'costs.summary': answerCosts };
+}
+
+/** Summaries over all tenants, or of one. */
+export type OwnerSummaries = Pick<SummaryAccess<OwnerSummaryQuery>, 'summarize'>;
+
+/** `/internal/v1/owner/usage/summary` and `/internal/v1/owner/costs/summary` */
+export function ownerSummaryHandlers(usage: OwnerSummaries, namesOf: NamesOfGroups): Record<string, Handler> {
+  const { answerUsage, answerCosts } = handlersFor<OwnerSummaryQuery>({
+    selectionOf: ({ query }) => ({ tenantId: query.tenant_id ?? null, filter: filterOf(query, null) }),
+    summarize: (tenantId, request) => usage.summarize(tenantId, request),
+    namesOf,
+  });
+  return { 'owner.usage.summary': answerUsage, 'owner.costs.summary': answerCosts };
+}
+
+function handlersFor<Query extends AnySummaryQuery>(
+  access: SummaryAccess<Query>,
+): Record<'answerUsage' | 'answerCosts', Handler> {
   const turns = new FairQueue(summariesInFlight);
   const answer = async <Body>(
-    call: SummaryCall,
+    call: SummaryCall<Query>,
     figures: Figures,
     show: (answer: ComparedSummary) => Body,
   ): Promise<{ body: Body }> => {
     const { tenantId } = call.principal;
-    const summary = await turns.run(tenantId, () => summarize(usage, call, figures));
+    const summary = await turns.run(tenantId, () => summarize(access, call, figures));
     const isLarge = summary.summary.groups.length > fewGroups;
     return { body: isLarge ? await runCooperatively(tenantId, () => show(summary)) : show(summary) };
   };
   return {
-    'usage.summary': (call: SummaryCall) => answer(call, 'usage', showUsage),
-    'costs.summary': (call: SummaryCall) => answer(call, 'costs', showCosts),
+    answerUsage: (call: SummaryCall<Query>) => answer(call, 'usage', showUsage),
+    answerCosts: (call: SummaryCall<Query>) => answer(call, 'costs', showCosts),
   };
 }
 
-async function summarize(usage: UsageStore, call: SummaryCall, figures: Figures): Promise<ComparedSummary> {
+async function summarize<Query extends AnySummaryQuery>(
+  { selectionOf, summarize: sumUp, namesOf }: SummaryAccess<Query>,
+  call: SummaryCall<Query>,
+  figures: Figures,
+): Promise<ComparedSummary> {
   const { query } = call;
-  const viewer = viewerOf(tenantOf(call), query.user_id);
+  const { tenantId, filter } = selectionOf(call);
   const period = periodOf(query, new Date());
-  const filter = filterOf(query, viewer);
   const groupBy = query.group_by ?? [];
   const request = { period, filter, groupBy, timezone: query.timezone, figures };
-  const summary = await usage.summarize(viewer.tenantId, request);
-  if (query.compare === undefined) return { period, summary, previous: null };
+  const summary = await sumUp(tenantId, request);
+  const labels = summary.groups.map(({ key }) => key);
+  const keyOf = await namesOf(tenantId, labels);
+  if (query.compare === undefined) return { period, summary, previous: null, keyOf };
   const before = previousOf(period);
-  const earlier = await usage.summarize(viewer.tenantId, { ...request, period: before, groupBy: [] });
-  return { period, summary, previous: { period: before, summary: earlier } };
+  const earlier = await sumUp(tenantId, { ...request, period: before, groupBy: [] });
+  return { period, summary, previous: { period: before, summary: earlier }, keyOf };
 }
 
-/** The runs a query selects among those visible to the caller. */
-export function filterOf(query: SummaryQuery | ExportQuery, { user }: Viewer): UsageFilter {
+/** The runs a query selects, of all users or of one. */
+export function filterOf(
+  query: AnySummaryQuery | ExportQuery | OwnerExportQuery,
+  user: string | null,
+): UsageFilter {
   return {
     agentId: query.agent_id ?? null,
     model: query.model ?? null,
@@ -69,9 +124,9 @@ export function filterOf(query: SummaryQuery | ExportQuery, { user }: Viewer): U
   };
 }
 
-function showUsage({ period, summary, previous }: ComparedSummary): UsageSummary {
+function showUsage({ period, summary, previous, keyOf }: ComparedSummary): UsageSummary {
   const groups = new BoundedItems<UsageSummary['groups'][number]>();
-  const size = groups.addAll(summary.groups, (group) => ({ key: group.key, ...showTotals(group) }));
+  const size = groups.addAll(summary.groups, (group) => ({ key: keyOf(group.key), ...showTotals(group) }));
   return {
     ...showPeriod(period),
     as_of: summary.asOf.toISOString(),
@@ -85,10 +140,10 @@ function showUsage({ period, summary, previous }: ComparedSummary): UsageSummary
   };
 }
 
-function showCosts({ period, summary, previous }: ComparedSummary): CostSummary {
+function showCosts({ period, summary, previous, keyOf }: ComparedSummary): CostSummary {
   const groups = new BoundedItems<CostSummary['groups'][number]>();
   const size = groups.addAll(summary.groups, (group) => ({
-    key: group.key,
+    key: keyOf(group.key),
     requests: group.requests,
     total_usd: usdOf(group.costPico),
     unpriced_requests: group.unpricedRequests,

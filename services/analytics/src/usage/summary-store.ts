@@ -46,11 +46,16 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
     folds: sumsOf(measures),
     rows: units(source),
     condition,
-    ...(users === listedUsers && { column: 'user_id' }),
+    ...(users === listedUsers && { columns: ['tenant_id', 'user_id'] }),
   };
-  const clauses = [unfoldedClause, `sums as (${grouped(groupBy, sums)})`];
+  const clauses = [unfoldedClause(request), `sums as (${grouped(groupBy, sums)})`];
   if (users === setsOfUsers) {
-    const people = { column: 'chunk', folds: 'bit_or(users) as users', rows: sets(source), condition };
+    const people = {
+      columns: ['tenant_id', 'chunk'],
+      folds: 'bit_or(users) as users',
+      rows: sets(source),
+      condition,
+    };
     clauses.push(`people as (${grouped(groupBy, people)})`);
   }
   const total = `
@@ -79,7 +84,8 @@ const noUsers: Users = {
 
 /** Rows of sums have one user each. */
 const listedUsers: Users = {
-  inAll: 'select count(distinct user_id) from sums',
+  inAll: `
+    select count(*) from (select distinct tenant_id, user_id from sums where user_id is not null) as people`,
   groupRows: (keys, measures) => `
     select ${keys.join(', ')}, ${sumsOf(measures)}, count(user_id) as people from sums group by ${keys.join(', ')}`,
 };
@@ -87,7 +93,7 @@ const listedUsers: Users = {
 /** A union: a join would not match null keys. */
 const setsOfUsers: Users = {
   inAll: `
-    select sum(bit_count(users)) from (select bit_or(users) as users from people group by chunk) as chunks`,
+    select sum(bit_count(users)) from (select bit_or(users) as users from people group by tenant_id, chunk) as chunks`,
   groupRows: (keys, measures) => `
     select ${keys.join(', ')}, ${sumsOf(measures)}, sum(people) as people
     from (

@@ -24,6 +24,8 @@ export interface SummaryRequest {
   firstKeys?: { after: string | null; upTo: string } | 'none';
   /** The figures to add up; others are 0. All by default. */
   figures?: Figures;
+  /** Runs of all tenants, which only the system role can read. */
+  allTenants?: true;
 }
 
 /** Sums over runs. Amounts are in pico-USD. */
@@ -49,8 +51,11 @@ export interface Totals {
 }
 
 export interface Group extends Totals {
-  key: Partial<Record<Dimension, string | null>>;
+  key: GroupLabels;
 }
+
+/** The labels of a group, by the dimensions it is of. */
+export type GroupLabels = Partial<Record<Dimension, string | null>>;
 
 export interface Summary {
   totals: Totals;

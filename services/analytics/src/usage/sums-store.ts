@@ -27,7 +27,7 @@ export interface Sums {
 /** The total and the first groups of a summary, as of the snapshot of `db`. */
 export async function readSums(
   db: Queryable,
-  tenantId: string,
+  tenantId: string | null,
   request: SummaryRequest,
   shows: Shows,
 ): Promise<Sums> {

@@ -18,27 +18,34 @@ export class UsageStore extends Store {
    * `invalid_value` for a time zone the database does not know.
    */
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
-    return withTenantSnapshot(this.pool, tenantId, async (db) => {
-      await prepareSums(db, request.timezone);
-      const { groupBy } = request;
-      const isApart = readsOtherRows(request);
-      const most = groupBy.length === 0 ? 0 : maxGroups + 1;
-      const { total, ...sums } = isApart
-        ? await readSums(db, tenantId, { ...request, groupBy: [] }, { totals: true, groups: 0 })
-        : await readSums(db, tenantId, request, { totals: true, groups: most });
-      const { groups, isCut } = isApart
-        ? await readFirstGroups(db, tenantId, request, { most, requests: Number(total?.requests ?? 0) })
-        : sums;
-      return {
-        totals: toTotals(total),
-        groups: groups
-          .slice(0, maxGroups)
-          .map((row) => ({ ...toTotals(row), key: keyOf(groupBy, row.labels ?? []) })),
-        truncated: isCut || groups.length > maxGroups,
-        asOf: total?.as_of ?? new Date(0),
-      };
-    });
+    return withTenantSnapshot(this.pool, tenantId, (db) => readSummary(db, tenantId, request));
   }
+}
+
+/** The summary of one tenant, or of all with `allTenants`, as of the snapshot of `db`. */
+export async function readSummary(
+  db: Queryable,
+  tenantId: string | null,
+  request: SummaryRequest,
+): Promise<Summary> {
+  await prepareSums(db, request.timezone);
+  const { groupBy } = request;
+  const isApart = readsOtherRows(request);
+  const most = groupBy.length === 0 ? 0 : maxGroups + 1;
+  const { total, ...sums } = isApart
+    ? await readSums(db, tenantId, { ...request, groupBy: [] }, { totals: true, groups: 0 })
+    : await readSums(db, tenantId, request, { totals: true, groups: most });
+  const { groups, isCut } = isApart
+    ? await readFirstGroups(db, tenantId, request, { most, requests: Number(total?.requests ?? 0) })
+    : sums;
+  return {
+    totals: toTotals(total),
+    groups: groups
+      .slice(0, maxGroups)
+      .map((row) => ({ ...toTotals(row), key: keyOf(groupBy, row.labels ?? []) })),
+    truncated: isCut || groups.length > maxGroups,
+    asOf: total?.as_of ?? new Date(0),
+  };
 }
 
 /** Prepares a transaction for sums. Checks the time zone, even when no group needs it: JavaScript has some the database does not know. */

@@ -1,4 +1,5 @@
 import { batchedFinder } from '@gatehouse/kit/batched';
+import { describeTenants } from './describe-tenants-rpc.ts';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
 import { tenantSettingsHandlers } from './tenant-settings-handlers.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
@@ -15,6 +16,7 @@ export function createTenants(
   return {
     handlers: { ...ownerTenantHandlers(tenants, changes), ...tenantSettingsHandlers(app, changes) },
     rpcs: {
+      describeTenants: describeTenants((ids) => tenants.names(ids)),
       getTenantSettings: getTenantSettings({
         find: batchedFinder(
           (ids) => findSettings(known, ids),

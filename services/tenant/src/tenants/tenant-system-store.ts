@@ -36,6 +36,11 @@ export class TenantSystemStore extends Store {
   find(id: string): Promise<Tenant | null> {
     return findTenant(this.pool, id);
   }
+
+  /** The slugs and names of those of these tenants that exist. */
+  names(ids: readonly string[]): Promise<Pick<Tenant, 'id' | 'slug' | 'name'>[]> {
+    return this.pool.all('select id, slug, name from tenant.tenants where id = any($1::uuid[])', [ids]);
+  }
 }
 
 /**

@@ -59,6 +59,21 @@ export namespace Resource {
   export type UNRECOGNIZED = typeof Resource.UNRECOGNIZED;
 }
 
+export interface DescribeTenantsRequest {
+  ids: string[];
+}
+
+export interface DescribeTenantsResponse {
+  /** In no order. */
+  tenants: TenantName[];
+}
+
+export interface TenantName {
+  id: string;
+  slug: string;
+  name: string;
+}
+
 export interface DescribeKeysRequest {
   tenantId: string;
   ids: string[];
@@ -352,6 +367,166 @@ export interface SettleResponse {
 export interface AllowedModels {
   ids: string[];
 }
+
+function createBaseDescribeTenantsRequest(): DescribeTenantsRequest {
+  return { ids: [] };
+}
+
+export const DescribeTenantsRequest: MessageFns<DescribeTenantsRequest> = {
+  encode(message: DescribeTenantsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.ids) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DescribeTenantsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDescribeTenantsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.ids.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDescribeTenantsResponse(): DescribeTenantsResponse {
+  return { tenants: [] };
+}
+
+export const DescribeTenantsResponse: MessageFns<DescribeTenantsResponse> = {
+  encode(message: DescribeTenantsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.tenants) {
+      TenantName.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DescribeTenantsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDescribeTenantsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenants.push(TenantName.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTenantName(): TenantName {
+  return { id: "", slug: "", name: "" };
+}
+
+export const TenantName: MessageFns<TenantName> = {
+  encode(message: TenantName, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.slug !== "") {
+      writer.uint32(18).string(message.slug);
+    }
+    if (message.name !== "") {
+      writer.uint32(26).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TenantName {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTenantName();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.slug = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseDescribeKeysRequest(): DescribeKeysRequest {
   return { tenantId: "", ids: [] };
@@ -2511,6 +2686,21 @@ export const TenantServiceService = {
       Buffer.from(DescribeKeysResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DescribeKeysResponse => DescribeKeysResponse.decode(value),
   },
+  /**
+   * Returns the slugs and names of tenants, for lists of owners that show them beside the ids. Caller: analytics. Leaves
+   * out unknown tenants. At most 200 ids a call.
+   */
+  describeTenants: {
+    path: "/gatehouse.tenant.v1.TenantService/DescribeTenants" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DescribeTenantsRequest): Buffer =>
+      Buffer.from(DescribeTenantsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DescribeTenantsRequest => DescribeTenantsRequest.decode(value),
+    responseSerialize: (value: DescribeTenantsResponse): Buffer =>
+      Buffer.from(DescribeTenantsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DescribeTenantsResponse => DescribeTenantsResponse.decode(value),
+  },
 } as const;
 
 export interface TenantServiceServer extends UntypedServiceImplementation {
@@ -2554,6 +2744,11 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * unknown keys, and those of other tenants. At most 200 ids a call.
    */
   describeKeys: handleUnaryCall<DescribeKeysRequest, DescribeKeysResponse>;
+  /**
+   * Returns the slugs and names of tenants, for lists of owners that show them beside the ids. Caller: analytics. Leaves
+   * out unknown tenants. At most 200 ids a call.
+   */
+  describeTenants: handleUnaryCall<DescribeTenantsRequest, DescribeTenantsResponse>;
 }
 
 export interface TenantServiceClient extends Client {
@@ -2708,6 +2903,25 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: DescribeKeysResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Returns the slugs and names of tenants, for lists of owners that show them beside the ids. Caller: analytics. Leaves
+   * out unknown tenants. At most 200 ids a call.
+   */
+  describeTenants(
+    request: DescribeTenantsRequest,
+    callback: (error: ServiceError | null, response: DescribeTenantsResponse) => void,
+  ): ClientUnaryCall;
+  describeTenants(
+    request: DescribeTenantsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: DescribeTenantsResponse) => void,
+  ): ClientUnaryCall;
+  describeTenants(
+    request: DescribeTenantsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: DescribeTenantsResponse) => void,
   ): ClientUnaryCall;
 }
 
