@@ -57,7 +57,10 @@ export class CatalogueFile {
 
   #read(text: string): ReadCatalogue {
     const catalogue = Catalogue.parse(parsedYaml(this.path, interpolate(text, this.#environment)));
-    const named = catalogue.providers.flatMap(secretsOf).map((name) => [name, this.#environment[name]]);
+    const named = catalogue.providers
+      .flatMap(secretsOf)
+      // A blank variable counts as unset, as in `parseConfig`.
+      .map((name) => [name, this.#environment[name]?.trim() === '' ? undefined : this.#environment[name]]);
     return { catalogue, secrets: Object.fromEntries(named) as CatalogueSecrets };
   }
 }
@@ -71,7 +74,7 @@ function parsedYaml(file: string, text: string): unknown {
 }
 
 function unsetIn({ secrets }: ReadCatalogue): string[] {
-  return Object.keys(secrets).filter((name) => (secrets[name] ?? '') === '');
+  return Object.keys(secrets).filter((name) => secrets[name] === undefined);
 }
 
 /** The text of a file of the catalogue. Throws a `CatalogueError` with the file's name. */

@@ -24,6 +24,8 @@ export interface Credentials {
    * others, which may be accepted; only the refused call waits for it.
    */
   refused?(status: number, sentAt: number): Promise<boolean>;
+  /** The variable of the key, if it is not set: requests go out without one, which some servers accept. */
+  unset?: string;
   /** Ends what runs to renew them. */
   close?(): void;
 }
@@ -36,9 +38,9 @@ export class CredentialsError extends Error {
   }
 }
 
-/** The same headers for all requests. */
-export function fixedHeaders(headers: Record<string, string>): Credentials {
-  return { headersFor: () => headers };
+/** The same headers for all requests. `unset`: see `Credentials`. */
+export function fixedHeaders(headers: Record<string, string>, unset?: string): Credentials {
+  return { headersFor: () => headers, ...(unset !== undefined && { unset }) };
 }
 
 /** Credentials with which nothing can be sent. */

@@ -203,6 +203,9 @@ export class HttpAdapter {
     const { kind, details } = error;
     const status = kind === 'status' ? (details.status ?? 0) : 0;
     const credentials = this.#credentialsOf(call);
+    const { unset } = credentials;
+    if (isRefusal(status) && unset !== undefined)
+      throw new ProviderFailure(kind, this.#name, { ...details, unsetKey: unset });
     if (!isRefusal(status) || credentials.refused === undefined) throw error;
     const replaced = credentials.refused(status, call.sentAt ?? 0);
     const isStale = await unlessAborted(call.signal, replaced).catch(() => false);

@@ -104,6 +104,8 @@ export interface FailureDetails {
   retryAfterMs?: number | undefined;
   /** Whether the refused credentials have been replaced by others, for the next call. */
   isStale?: boolean;
+  /** The variable of the gateway's key, where a call without a key was refused. */
+  unsetKey?: string;
   /** Tokens charged by the provider before it failed, where it said so. */
   usage?: Usage;
   /** Whether nothing was sent: the call ended before it had a connection. */
@@ -245,6 +247,7 @@ export class ProviderFailure extends Error {
     const status = details.isOverload === true ? overloaded : this.#status;
     const passed = passedOn[status];
     if (passed !== undefined) return written(passed, { param, publicCode, body }, message);
+    if (details.unsetKey !== undefined) return written(noKey(details.unsetKey));
     const own = ownStatuses[status] ?? (['provider_error', 'The provider {} failed.'] as const);
     return written(own, { headers: retryAfterHeaders(details) });
   }
@@ -253,6 +256,12 @@ export class ProviderFailure extends Error {
   get #status(): number {
     return this.kind === 'status' ? (this.details.status ?? 0) : 0;
   }
+}
+
+/** The error of a provider without a key, for the person who has just installed the gateway. */
+function noKey(variable: string): ErrorText {
+  const text = `The gateway has no key for the provider {}: its operator sets ${variable} and restarts it.`;
+  return ['provider_authentication', text];
 }
 
 /** The code of an error in a stream; a long one is no word known to a client. */

@@ -26,7 +26,12 @@ export function kindOf(
     named === undefined ? undefined : secrets[named];
   if (!takesKeys(provider))
     return vertex(provider, bearer(googleTokens(provider.credentials_file), onFailure));
-  const keyCredentials = fixedHeaders(keyHeaders(provider.kind, secret(provider.api_key_env)));
+  const { api_key_env: keyName } = provider;
+  const key = secret(keyName);
+  const keyCredentials = fixedHeaders(
+    keyHeaders(provider.kind, key),
+    key === undefined ? keyName : undefined,
+  );
   switch (provider.kind) {
     case 'openai':
     case 'anthropic':
