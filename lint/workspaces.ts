@@ -8,7 +8,10 @@ import path from 'node:path';
 
 interface Manifest {
   name: string;
+  /** Present in a program packed into one file, which then depends on nothing. */
+  bin?: object;
   dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
 }
 
 const root = path.join(import.meta.dirname, '..');
@@ -16,9 +19,9 @@ const root = path.join(import.meta.dirname, '..');
 /** Imports of undeclared workspaces by the files that an image holds, one sentence each. */
 function undeclared(manifestFile: string): string[] {
   const folder = path.dirname(manifestFile);
-  const { name, dependencies = {} } = JSON.parse(
-    readFileSync(path.join(root, manifestFile), 'utf8'),
-  ) as Manifest;
+  const manifest = JSON.parse(readFileSync(path.join(root, manifestFile), 'utf8')) as Manifest;
+  const { name, bin, devDependencies } = manifest;
+  const dependencies = { ...manifest.dependencies, ...(bin !== undefined && devDependencies) };
   return globSync(`${folder}/src/**/*.{ts,tsx}`, { cwd: root })
     .filter((file) => !file.endsWith('.test.ts'))
     .flatMap((file) => {

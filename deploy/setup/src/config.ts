@@ -1,5 +1,6 @@
 import { ConfigError, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
+import type { InstallationParts } from '@gatehouse/secrets/installation-secrets';
 import { z } from 'zod';
 
 const names = z.string().transform((text) => text.split(',').map((name) => name.trim()));
@@ -28,7 +29,7 @@ const commands = {
 };
 
 export type PlaceConfig = Readonly<z.output<(typeof commands)['remove-secrets']>>;
-export type SecretsConfig = Readonly<z.output<(typeof commands)['secrets']>>;
+type SecretsConfig = Readonly<z.output<(typeof commands)['secrets']>>;
 
 export type Command =
   // Adds missing entries to the Secret of an installation.
@@ -47,4 +48,13 @@ export function loadCommand(
     default:
       throw new ConfigError(`The commands are ${Object.keys(commands).join(' and ')}.`);
   }
+}
+
+/** The parts of the installation that the settings name. */
+export function partsOf(config: SecretsConfig): InstallationParts {
+  return {
+    services: config.SERVICES,
+    databaseServices: config.DATABASE_SERVICES,
+    databaseUrl: config.MIGRATION_DATABASE_URL,
+  };
 }

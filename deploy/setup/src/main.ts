@@ -1,8 +1,8 @@
 import { runCommand } from '@gatehouse/kit/command';
 import { createLogger } from '@gatehouse/kit/log';
-import { loadCommand, type Command } from './config.ts';
+import { missingSecrets } from '@gatehouse/secrets/installation-secrets';
+import { loadCommand, partsOf, type Command } from './config.ts';
 import { KubernetesSecret } from './kubernetes-secret.ts';
-import { missingEntries } from './missing-entries.ts';
 
 /** The setup step of the chart: `secrets` creates the shared secrets of the services, `remove-secrets` deletes them. */
 async function run(command: Command): Promise<void> {
@@ -11,7 +11,8 @@ async function run(command: Command): Promise<void> {
   const { SECRET_NAME: name } = command.config;
   switch (command.name) {
     case 'secrets': {
-      const added = await secret.add((known) => missingEntries(command.config, known));
+      const parts = partsOf(command.config);
+      const added = await secret.add((known) => missingSecrets(parts, known));
       log.info(
         { secret: name, added },
         added.length === 0 ? 'no entries were missing' : 'added missing entries',

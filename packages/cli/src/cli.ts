@@ -3,6 +3,7 @@ import { ApiError, UnreachableError } from './api-client.ts';
 import { addApply, DriftError } from './commands/apply.ts';
 import { addChat } from './commands/chat.ts';
 import { addCompletion } from './commands/completion.ts';
+import { addInit } from './commands/init.ts';
 import { addLogin } from './commands/login.ts';
 import { addMemory } from './commands/memory.ts';
 import { addReports } from './commands/reports.ts';
@@ -70,6 +71,7 @@ function programOf(
   addMemory(program, context);
   addWebhooks(program, context);
   addApply(program, context, operations);
+  addInit(program, context);
   addCompletion(program, context);
   for (const command of withAll(program))
     if (command.description() === '')
