@@ -14,12 +14,27 @@ export const escaped = (text: string): string =>
     .replaceAll("'", '&#39;');
 
 const style = `
-  body { font: 16px/1.5 system-ui, sans-serif; max-width: 32rem; margin: 4rem auto; padding: 0 1rem; color: #1b1f24 }
-  h1 { font-size: 1.4rem }
-  dt { color: #57606a } dd { margin: 0 0 .5rem; font-weight: 600; overflow-wrap: anywhere }
-  label { display: block } input { font: inherit; width: 100%; box-sizing: border-box; padding: .5rem; margin: .3rem 0 1rem }
-  button { font: inherit; padding: .6rem 1.2rem; border: 0; border-radius: .4rem; background: #0a58ca; color: #fff; cursor: pointer }
-  @media (prefers-color-scheme: dark) { body { background: #0d1117; color: #e6edf3 } dt { color: #8b949e } }
+  :root { color-scheme: light dark; --text: #171a21; --faint: #586172; --ground: #f6f7f9; --card: #fff; --line: #e3e6eb; --control: #868e9c; --accent: #2554b8; --on-accent: #fff; --bad: #b3261e }
+  @media (prefers-color-scheme: dark) { :root { --text: #e9ebf0; --faint: #a0a8b6; --ground: #0e1014; --card: #14161b; --line: #2a2e37; --control: #6f7787; --accent: #8fb2ff; --on-accent: #0b1530; --bad: #ff928a } }
+  * { box-sizing: border-box }
+  body { margin: 0; min-height: 100vh; display: grid; place-content: center; grid-template-columns: minmax(0, 26rem); padding: 2rem 1rem; color: var(--text); background: var(--ground); font: 15px/1.5 ui-sans-serif, system-ui, sans-serif }
+  .brand { display: flex; gap: .6rem; align-items: center; justify-content: center; margin: 0 0 1.25rem; font-size: 1.15rem; font-weight: 650 }
+  .brand svg { width: 28px; height: 28px; fill: var(--accent) }
+  main { padding: 1.5rem 1.75rem 1.75rem; background: var(--card); border: 1px solid var(--line); border-radius: 12px }
+  h1 { margin: 0 0 1rem; font-size: 1.25rem; line-height: 1.4 }
+  a { color: var(--accent) }
+  p { margin: 0 0 1rem; overflow-wrap: anywhere }
+  [role=alert] { color: var(--bad) }
+  dl { margin: 0 0 1.25rem } dt { color: var(--faint) } dd { margin: 0 0 .5rem; font-weight: 600; overflow-wrap: anywhere }
+  label { display: block; font-weight: 550 }
+  input { width: 100%; min-height: 40px; margin: .3rem 0 1rem; padding: .5rem .75rem; color: inherit; background: var(--card); border: 1px solid var(--control); border-radius: 6px; font: inherit }
+  button, .button { display: inline-block; min-height: 40px; padding: .5rem 1.1rem; color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: 6px; font: inherit; font-weight: 550; text-align: center; text-decoration: none; cursor: pointer }
+  .plain { color: var(--text); background: var(--card); border-color: var(--control) }
+  .wide { display: block; width: 100% }
+  .or { display: flex; gap: .75rem; align-items: center; color: var(--faint) }
+  .or::before, .or::after { flex: 1; border-top: 1px solid var(--line); content: '' }
+  .row { display: flex; flex-wrap: wrap; gap: .5rem }
+  :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 `;
 
 const styleHash = createHash('sha256').update(style).digest('base64');
@@ -32,10 +47,11 @@ export function htmlPage(title: string, body: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${escaped(title)}</title>
+<title>${escaped(title)} · Gatehouse</title>
 <style>${style}</style>
 </head>
 <body>
+<header class="brand"><svg viewBox="0 0 32 32" aria-hidden="true"><path d="M3 7h4V4h4v3h3V4h4v3h3V4h4v3h4v21h-9v-7a4 4 0 0 0-8 0v7H3z"/></svg>Gatehouse</header>
 <main>
 <h1>${escaped(title)}</h1>
 ${body}

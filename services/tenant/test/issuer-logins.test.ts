@@ -262,7 +262,7 @@ describe('an attack on a login', () => {
     'by a return to %s leads to a page of the gateway',
     async (target) => {
       const { answer } = await logIn({}, new IssuerBrowser(tenants), target);
-      expect([answer.status, answer.location]).toEqual([303, '/login']);
+      expect([answer.status, answer.location]).toEqual([303, '/app/']);
     },
   );
 });

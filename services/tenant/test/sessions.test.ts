@@ -230,6 +230,7 @@ describe('the page for login', () => {
     expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; /);
     expect(headers.get('x-frame-options')).toBe('DENY');
     expect(text).toContain('name="key"');
+    expect(text).toContain('<title>Log in · Gatehouse</title>');
     expect(text).not.toContain('<script');
   });
 
@@ -240,6 +241,9 @@ describe('the page for login', () => {
     const { text } = await page('/login', cookieOf(done.headers));
     expect(text).toContain('&lt;b&gt;Ada&lt;/b&gt;');
     expect(text).toContain(tenant.slug);
+    expect(text).toContain('href="/app/">Continue<');
+    const onward = await page('/login?return_to=/app/usage%3Fby%3Dday', cookieOf(done.headers));
+    expect(onward.text).toContain('href="/app/usage?by=day">Continue<');
     const out = await browse('/logout', { cookie: cookieOf(done.headers), form: {} });
     expect([out.status, out.headers.get('location')]).toEqual([303, '/login']);
     expect(out.headers.get('set-cookie')).toMatch(/^__Host-gatehouse=; Path=\/; Max-Age=0;/);
@@ -249,7 +253,7 @@ describe('the page for login', () => {
   it('leads to no other site', async () => {
     const { key } = await tenants.makeKey(tenant.admin);
     const done = await browse('/login?return_to=%2F%5Cexample.com', { form: { key } });
-    expect([done.status, done.headers.get('location')]).toEqual([303, '/login']);
+    expect([done.status, done.headers.get('location')]).toEqual([303, '/app/']);
   });
 
   it('shows the form again after a wrong key', async () => {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { pagesPath } from '@gatehouse/contract/pages';
 import type { RawCall } from '@gatehouse/http/app';
 import { isForm, readBody } from '@gatehouse/http/body';
 import { clientIpOf } from '@gatehouse/http/client-ip';
@@ -22,7 +23,8 @@ export interface BrowserSessionDependencies {
   publicUrl: string;
 }
 
-export const afterLogin = '/login';
+/** The path after a login without a path of its own. */
+export const afterLogin = pagesPath;
 
 /** The session in a browser's cookie. */
 export class BrowserSessions {

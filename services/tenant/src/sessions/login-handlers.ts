@@ -61,8 +61,9 @@ class BrowserLogin {
   async page(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
     const { browsers, issuers } = this.#options;
     const session = await browsers.find(request);
-    const html =
-      session === null ? loginPage({ returnTo: targetOf(request), issuers }) : loggedInPage(session);
+    const target = targetOf(request);
+    // Not by a redirect: a page whose calls are refused for another reason comes back here.
+    const html = session === null ? loginPage({ returnTo: target, issuers }) : loggedInPage(session, target);
     sendPage(response, call.requestId, { status: 200, html });
   }
 

@@ -24,25 +24,31 @@ export function loginPage({ returnTo, issuers, problem }: LoginPage): string {
   const query = `?return_to=${encodeURIComponent(returnTo)}`;
   const action = `/login${query}`;
   const links = issuers.map(
-    (name) => `<p><a href="${escaped(`/login/oidc/${name}${query}`)}">Log in with ${escaped(name)}</a></p>\n`,
+    (name) =>
+      `<p><a class="button wide" href="${escaped(`/login/oidc/${name}${query}`)}">Log in with ${escaped(name)}</a></p>\n`,
   );
+  const separator = issuers.length === 0 ? '' : '<p class="or">or with an API key</p>\n';
+  const style = issuers.length === 0 ? 'wide' : 'plain wide';
   return htmlPage(
     'Log in',
-    `${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}${links.join('')}<form method="post" action="${escaped(action)}">
+    `${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}${links.join('')}${separator}<form method="post" action="${escaped(action)}">
 <label for="key">API key</label>
 <input id="key" name="key" type="password" autocomplete="off" required maxlength="256">
-<button type="submit">Log in</button>
+<button class="${style}" type="submit">Log in</button>
 </form>`,
   );
 }
 
-/** The page of a browser with a session. */
-export function loggedInPage({ name, tenantSlug, role }: NamedSession): string {
+/** The page of a browser with a session, which leads on to `target`. */
+export function loggedInPage({ name, tenantSlug, role }: NamedSession, target: string): string {
   const place = tenantSlug === null ? 'the platform' : `the tenant ${tenantSlug}`;
   return htmlPage(
     'You are logged in',
     `<p>${escaped(name)}, with the role ${escaped(role)} of ${escaped(place)}.</p>
-<form method="post" action="/logout"><button type="submit">Log out</button></form>`,
+<form class="row" method="post" action="/logout">
+<a class="button" href="${escaped(target)}">Continue</a>
+<button class="plain" type="submit">Log out</button>
+</form>`,
   );
 }
 
