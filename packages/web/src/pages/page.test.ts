@@ -4,16 +4,14 @@ import { listed, pageAt, type Page } from './page.ts';
 
 const person = (role: Role) => ({ role, scopes: [...scopesOf(role)] });
 const component = () => null;
+const common = { section: 'Monitor', icon: 'list', component } as const;
 const pages: readonly Page[] = [
-  { path: '/app/', title: 'Overview', section: 'Workspace', needs: { scope: 'analytics.read' }, component },
-  { path: '/app/keys', title: 'Keys', section: 'Workspace', needs: { scope: 'keys.write' }, component },
-  { path: '/app/keys/:id', title: 'Key', section: 'Workspace', needs: { scope: 'keys.write' }, component },
-  { path: '/app/chat', title: 'Chat', section: 'Workspace', needs: { scope: 'chat' }, component },
-  {
-    ...{ path: '/app/data', title: 'Data', section: 'Workspace', component },
-    needs: { anyScope: ['cookies.write', 'chat'] },
-  },
-  { path: '/app/', title: 'Tenants', section: 'Platform', needs: { role: 'owner' }, component },
+  { path: '/app/', title: 'Overview', needs: { scope: 'analytics.read' }, ...common },
+  { path: '/app/keys', title: 'Keys', needs: { scope: 'keys.write' }, ...common },
+  { path: '/app/keys/:id', title: 'Key', needs: { scope: 'keys.write' }, ...common },
+  { path: '/app/chat', title: 'Chat', needs: { scope: 'chat' }, ...common },
+  { path: '/app/data', title: 'Data', needs: { anyScope: ['cookies.write', 'chat'] }, ...common },
+  { path: '/app/', title: 'Tenants', needs: { role: 'owner' }, ...common },
 ];
 const titleAt = (path: string, who: Parameters<typeof pageAt>[2]) => pageAt(pages, path, who)?.page.title;
 

@@ -1,7 +1,8 @@
 import type { ComponentType } from 'preact';
+import type { IconName } from '../parts/icon.tsx';
 import { may, type Needs, type Rights } from '../shell/rights.ts';
 
-export const sections = ['Workspace', 'Tenant', 'Platform'] as const;
+export const sections = ['Monitor', 'Build', 'Access', 'Administration', 'Platform'] as const;
 
 /** A page and its place. */
 export interface Page {
@@ -9,6 +10,7 @@ export interface Page {
   path: string;
   title: string;
   section: (typeof sections)[number];
+  icon: IconName;
   needs: Needs;
   component: ComponentType<PageProps>;
 }

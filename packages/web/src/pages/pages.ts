@@ -37,51 +37,71 @@ const admin = { role: 'admin' } as const;
 const owner = { role: 'owner' } as const;
 const analytics = { scope: 'analytics.read' } as const;
 const ownData = { anyScope: ['cookies.write', 'chat'] } as const;
-const webhooks = { scope: 'webhooks.write' } as const;
+const chat = { scope: 'chat' } as const;
+const keys = { scope: 'keys.write' } as const;
 
-const mine = [
-  { path: '/app/', title: 'Overview', needs: analytics, component: Overview },
-  { path: '/app/usage', title: 'Usage', needs: analytics, component: Usage },
-  { path: '/app/playground', title: 'Playground', needs: { scope: 'chat' }, component: Playground },
-  { path: '/app/traces', title: 'Traces', needs: analytics, component: Traces },
-  { path: '/app/traces/:id', title: 'Trace', needs: analytics, component: Trace },
-  { path: '/app/keys', title: 'Keys', needs: { scope: 'keys.write' }, component: Keys },
-  { path: '/app/access', title: 'My keys and sessions', needs: 'session', component: PersonalAccess },
-  { path: '/app/data', title: 'My data', needs: ownData, component: MyData },
+const monitor = [
+  { path: '/app/', title: 'Overview', icon: 'gauge', needs: analytics, component: Overview },
+  { path: '/app/costs', title: 'Costs', icon: 'money', needs: admin, component: Costs },
+  { path: '/app/usage', title: 'Usage', icon: 'chart', needs: analytics, component: Usage },
+  { path: '/app/traces', title: 'Traces', icon: 'activity', needs: analytics, component: Traces },
+  { path: '/app/traces/:id', title: 'Trace', icon: 'activity', needs: analytics, component: Trace },
 ] as const;
 
-const tenantPages = [
-  { path: '/app/costs', title: 'Costs', needs: admin, component: Costs },
-  { path: '/app/agents', title: 'Agents', needs: { scope: 'agents.write' }, component: Agents },
-  { path: '/app/agents/:id', title: 'Agent', needs: { scope: 'agents.write' }, component: Agent },
-  { path: '/app/memory/:id', title: 'Memory', needs: { scope: 'memory.read' }, component: Memory },
-  { path: '/app/graph/:id', title: 'Knowledge graph', needs: { scope: 'memory.read' }, component: Graph },
-  { path: '/app/users', title: 'Users', needs: admin, component: Users },
-  { path: '/app/channels', title: 'Channels', needs: { scope: 'channels.read' }, component: Channels },
-  { path: '/app/mcp-servers', title: 'MCP servers', needs: { scope: 'mcp.write' }, component: McpServers },
-  { path: '/app/webhooks', title: 'Webhooks', needs: webhooks, component: Webhooks },
-  { path: '/app/webhooks/:id', title: 'Calls of a webhook', needs: webhooks, component: WebhookCalls },
-  { path: '/app/webhook-calls/:id', title: 'Call of a webhook', needs: webhooks, component: WebhookCall },
-  { path: '/app/subscriptions', title: 'Subscriptions', needs: webhooks, component: Subscriptions },
-  { path: '/app/transfers', title: 'Transfers', needs: { scope: 'transfers.write' }, component: Transfers },
-  { path: '/app/sessions', title: 'Sessions', needs: admin, component: Sessions },
-  { path: '/app/audit', title: 'Audit log', needs: admin, component: Audit },
-  { path: '/app/settings', title: 'Settings', needs: { scope: 'keys.write' }, component: Settings },
+const agents = { icon: 'agent', needs: { scope: 'agents.write' } } as const;
+const memory = { icon: 'database', needs: { scope: 'memory.read' } } as const;
+const webhooks = { icon: 'webhook', needs: { scope: 'webhooks.write' } } as const;
+const events = { icon: 'bell', needs: { scope: 'webhooks.write' } } as const;
+const channels = { icon: 'chat', needs: { scope: 'channels.read' } } as const;
+const mcp = { icon: 'plug', needs: { scope: 'mcp.write' } } as const;
+
+const build = [
+  { path: '/app/playground', title: 'Playground', icon: 'chat', needs: chat, component: Playground },
+  { path: '/app/agents', title: 'Agents', ...agents, component: Agents },
+  { path: '/app/agents/:id', title: 'Agent', ...agents, component: Agent },
+  { path: '/app/memory/:id', title: 'Memory', ...memory, component: Memory },
+  { path: '/app/graph/:id', title: 'Knowledge graph', ...memory, component: Graph },
+  { path: '/app/mcp-servers', title: 'MCP servers', ...mcp, component: McpServers },
+  { path: '/app/channels', title: 'Channels', ...channels, component: Channels },
+  { path: '/app/webhooks', title: 'Webhooks', ...webhooks, component: Webhooks },
+  { path: '/app/webhooks/:id', title: 'Calls of a webhook', ...webhooks, component: WebhookCalls },
+  { path: '/app/webhook-calls/:id', title: 'Call of a webhook', ...webhooks, component: WebhookCall },
+  { path: '/app/subscriptions', title: 'Subscriptions', ...events, component: Subscriptions },
 ] as const;
 
-const platformPages = [
-  { path: '/app/', title: 'Tenants', needs: owner, component: Tenants },
-  { path: '/app/models', title: 'Models', needs: owner, component: Models },
-  { path: '/app/providers', title: 'Providers', needs: owner, component: Providers },
-  { path: '/app/system', title: 'System', needs: owner, component: System },
-  { path: '/app/owner-keys', title: 'Keys', needs: owner, component: OwnerKeys },
-  { path: '/app/owner-audit', title: 'Audit log', needs: owner, component: OwnerAudit },
+const everyone = { icon: 'device', needs: 'session' } as const;
+
+const access = [
+  { path: '/app/keys', title: 'Keys', icon: 'key', needs: keys, component: Keys },
+  { path: '/app/access', title: 'My keys and sessions', ...everyone, component: PersonalAccess },
+  { path: '/app/data', title: 'My data', icon: 'person', needs: ownData, component: MyData },
+  { path: '/app/users', title: 'Users', icon: 'users', needs: admin, component: Users },
+  { path: '/app/sessions', title: 'Sessions', icon: 'shield', needs: admin, component: Sessions },
+] as const;
+
+const transfers = { scope: 'transfers.write' } as const;
+
+const administration = [
+  { path: '/app/transfers', title: 'Transfers', icon: 'transfer', needs: transfers, component: Transfers },
+  { path: '/app/audit', title: 'Audit log', icon: 'list', needs: admin, component: Audit },
+  { path: '/app/settings', title: 'Settings', icon: 'settings', needs: keys, component: Settings },
+] as const;
+
+const platform = [
+  { path: '/app/', title: 'Tenants', icon: 'layers', needs: owner, component: Tenants },
+  { path: '/app/models', title: 'Models', icon: 'database', needs: owner, component: Models },
+  { path: '/app/providers', title: 'Providers', icon: 'server', needs: owner, component: Providers },
+  { path: '/app/system', title: 'System', icon: 'gauge', needs: owner, component: System },
+  { path: '/app/owner-keys', title: 'Keys', icon: 'key', needs: owner, component: OwnerKeys },
+  { path: '/app/owner-audit', title: 'Audit log', icon: 'list', needs: owner, component: OwnerAudit },
 ] as const;
 
 const pages: readonly Page[] = [
-  ...mine.map((page): Page => ({ ...page, section: 'Workspace' })),
-  ...tenantPages.map((page): Page => ({ ...page, section: 'Tenant' })),
-  ...platformPages.map((page): Page => ({ ...page, section: 'Platform' })),
+  ...monitor.map((page): Page => ({ ...page, section: 'Monitor' })),
+  ...build.map((page): Page => ({ ...page, section: 'Build' })),
+  ...access.map((page): Page => ({ ...page, section: 'Access' })),
+  ...administration.map((page): Page => ({ ...page, section: 'Administration' })),
+  ...platform.map((page): Page => ({ ...page, section: 'Platform' })),
 ];
 
 export function pagesFor(person: Rights): Page[] {

@@ -1,7 +1,13 @@
 import type { ApiError } from '../api/api-error.ts';
 
+interface ProblemProps {
+  error: ApiError | null;
+  /** Repeats the call; absent where a button of the form does. */
+  onRetry?: () => void;
+}
+
 /** An error in the API's words, with the id of its log lines. */
-export function Problem({ error }: { error: ApiError | null }) {
+export function Problem({ error, onRetry }: ProblemProps) {
   if (error === null) return null;
   return (
     <div class="problem" role="alert">
@@ -15,6 +21,11 @@ export function Problem({ error }: { error: ApiError | null }) {
           </>
         )}
       </p>
+      {onRetry === undefined ? null : (
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
     </div>
   );
 }

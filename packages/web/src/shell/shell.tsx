@@ -1,7 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { findPage, pagesFor, sections } from '../pages/pages.ts';
+import { findPage } from '../pages/pages.ts';
+import { EmptyState } from '../parts/empty-state.tsx';
+import { Frame } from './frame.tsx';
 import { useView } from './location.tsx';
-import { usePerson, type Person } from './session.tsx';
+import { Navigation } from './navigation.tsx';
+import { usePerson } from './session.tsx';
 
 /** The navigation of a person, and the page of the view. */
 export function Shell() {
@@ -19,63 +22,21 @@ export function Shell() {
     scrollTo(0, 0);
   }, [path, title]);
   return (
-    <>
-      <a class="skip" href="#content">
-        Skip to the content
-      </a>
-      <header class="bar">
-        <a class="brand" href="/app/">
-          Gatehouse
-        </a>
-        <span class="who">
-          {person.name} · {person.tenant ?? 'platform'} · {person.role}
-        </span>
-        <form method="post" action="/logout">
-          <button type="submit">Log out</button>
-        </form>
-      </header>
-      <div class="columns">
-        <Navigation person={person} current={match?.page.path ?? ''} />
-        <main id="content">
-          <h1 ref={heading} tabIndex={-1}>
-            {title}
-          </h1>
-          {match === null ? (
-            <p>
-              Nothing is at <code>{path}</code>, or your session doesn’t reach it. Go to the{' '}
-              <a href="/app/">first page</a>.
-            </p>
-          ) : (
-            <match.page.component key={path} id={match.id} />
-          )}
-        </main>
-      </div>
-    </>
-  );
-}
-
-function Navigation({ person, current }: { person: Person; current: string }) {
-  const pages = pagesFor(person);
-  return (
-    <nav aria-label="Pages">
-      {sections.map((section) => {
-        const listed = pages.filter((page) => page.section === section);
-        if (listed.length === 0) return null;
-        return (
-          <div key={section}>
-            <h2>{section}</h2>
-            <ul>
-              {listed.map(({ path, title }) => (
-                <li key={path}>
-                  <a href={path} aria-current={path === current ? 'page' : undefined}>
-                    {title}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </div>
-        );
-      })}
-    </nav>
+    <Frame navigation={<Navigation person={person} current={match?.page.path ?? ''} />}>
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {match === null ? (
+        <EmptyState title="This page doesn’t exist, or your session has no access to it.">
+          <p>
+            <a class="button" href="/app/">
+              Go to the first page
+            </a>
+          </p>
+        </EmptyState>
+      ) : (
+        <match.page.component key={path} id={match.id} />
+      )}
+    </Frame>
   );
 }
