@@ -1,16 +1,21 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { build, stop } from 'esbuild';
 
 const here = import.meta.dirname;
 const dist = path.join(here, 'dist');
 const assets = path.join(dist, 'assets');
 
+/** The most that a browser loads for the pages, compressed. */
+const mostBytes = 200_000;
+
 /**
  * Builds the pages into `dist/`: `index.html`, and one script and one style sheet, each with the hash of its content in
  * its name. Files are replaced one by one, the document last, so gateways may start meanwhile.
+ * Returns the compressed size in bytes. Throws if it is beyond its limit.
  */
-export async function buildPages(): Promise<void> {
+export async function buildPages(): Promise<number> {
   const { outputFiles } = await build({
     absWorkingDir: here,
     entryPoints: ['src/main.tsx', 'src/styles.css'],
@@ -27,6 +32,8 @@ export async function buildPages(): Promise<void> {
     write: false,
     // Its service is a child process with memory of its own, which would live as long as `make up`.
   }).finally(() => void stop());
+  const size = outputFiles.reduce((sum, { contents }) => sum + gzipSync(contents).length, 0);
+  if (size > mostBytes) throw new Error(`the pages have ${size} bytes compressed, more than ${mostBytes}`);
   await mkdir(assets, { recursive: true });
   for (const { path: file, contents } of outputFiles) await replace(file, contents);
   const names = outputFiles.map(({ path: file }) => path.basename(file));
@@ -42,6 +49,7 @@ export async function buildPages(): Promise<void> {
   await replace(path.join(dist, 'index.html'), document);
   const outdated = (await readdir(assets)).filter((name) => !names.includes(name));
   await Promise.all(outdated.map((name) => rm(path.join(assets, name), { force: true })));
+  return size;
 }
 
 async function replace(file: string, content: string | Uint8Array): Promise<void> {
@@ -50,4 +58,5 @@ async function replace(file: string, content: string | Uint8Array): Promise<void
   await rename(fresh, file);
 }
 
-if (import.meta.main) await buildPages();
+if (import.meta.main)
+  process.stdout.write(`pages: ${await buildPages()} of ${mostBytes} bytes, compressed\n`);

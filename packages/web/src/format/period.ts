@@ -1,4 +1,4 @@
-import { dayAfter, dayIn, startOfDay } from './times.ts';
+import { dayAfter, dayIn, daysBetween, startOfDay } from './times.ts';
 
 /** The periods of all figures of a page. */
 export const periods = {
@@ -38,6 +38,20 @@ export function daysOf(name: PeriodName, now: Date, zone: string): Days {
       return { first: `${last.slice(0, 8)}01`, last };
     }
   }
+}
+
+/**
+ * The days before a period, by the calendar: as many days, or the same days of the month before. Months of fewer days
+ * end with their last one.
+ */
+export function daysBefore(name: PeriodName, { first, last }: Days): Days {
+  const end = dayAfter(first, -1);
+  if (name === 'last_month') return { first: `${end.slice(0, 8)}01`, last: end };
+  if (name === 'month') {
+    const same = `${end.slice(0, 8)}${last.slice(8)}`;
+    return { first: `${end.slice(0, 8)}01`, last: same < end ? same : end };
+  }
+  return { first: dayAfter(first, -daysBetween(first, last).length), last: end };
 }
 
 /** The query parameters of a summary of these days. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { daysOf, rangeOf } from './period.ts';
-import { dayAfter, dayIn, daysBetween, startOfDay, timeIn } from './times.ts';
+import { daysBefore, daysOf, rangeOf, type PeriodName } from './period.ts';
+import { dayAfter, dayIn, daysBetween, shortTimeIn, startOfDay, timeIn } from './times.ts';
 
 const zones = [
   'UTC',
@@ -17,6 +17,13 @@ describe('times', () => {
     expect(timeIn('2026-03-29T00:59:59.999Z', 'Europe/Berlin')).toBe('2026-03-29 01:59:59');
     expect(timeIn('2026-03-29T01:00:00.000Z', 'Europe/Berlin')).toBe('2026-03-29 03:00:00');
     expect(timeIn('2025-12-31T23:00:00.000Z', 'Asia/Ho_Chi_Minh')).toBe('2026-01-01 06:00:00');
+  });
+
+  it('are short in lists, with the year where it is another one', () => {
+    const now = new Date('2026-03-31T12:00:00Z');
+    expect(shortTimeIn('2026-03-29T01:00:00.000Z', 'Europe/Berlin', now)).toBe('Mar 29, 03:00');
+    expect(shortTimeIn('2025-12-31T23:30:00.000Z', 'Europe/Berlin', now)).toBe('Jan 1, 00:30');
+    expect(shortTimeIn('2025-12-31T23:30:00.000Z', 'UTC', now)).toBe('Dec 31, 2025');
   });
 
   it.each([
@@ -70,6 +77,24 @@ describe('periods', () => {
     expect(daysOf('month', now, 'UTC')).toEqual({ first: '2026-03-01', last: '2026-03-31' });
     expect(daysOf('last_month', now, 'UTC')).toEqual({ first: '2026-02-01', last: '2026-02-28' });
     expect(daysOf('last_month', now, 'Europe/Berlin')).toEqual({ first: '2026-03-01', last: '2026-03-31' });
+  });
+
+  it.each([
+    ['today', { first: '2026-03-30', last: '2026-03-30' }],
+    ['7d', { first: '2026-03-18', last: '2026-03-24' }],
+    ['30d', { first: '2026-01-31', last: '2026-03-01' }],
+    ['month', { first: '2026-02-01', last: '2026-02-28' }],
+    ['last_month', { first: '2026-01-01', last: '2026-01-31' }],
+  ] satisfies [PeriodName, object][])('come after days of the calendar: %s', (name, before) => {
+    expect(daysBefore(name, daysOf(name, now, 'UTC'))).toEqual(before);
+  });
+
+  it('come after whole days over a change of the clock', () => {
+    const before = daysBefore('7d', { first: '2026-03-30', last: '2026-04-05' });
+    expect(rangeOf(before, 'Europe/Berlin')).toMatchObject({
+      from: '2026-03-22T23:00:00.000Z',
+      to: '2026-03-29T22:00:00.000Z',
+    });
   });
 
   it('ask the API for whole days, also where one has 23 hours', () => {

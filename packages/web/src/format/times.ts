@@ -31,10 +31,24 @@ export function timeIn(at: string, zone: string): string {
   return `${year}-${month}-${day} ${hour}:${minute}:${second}`;
 }
 
+/** `Mar 29, 14:05`, and `Mar 29, 2025` in another year than `now`. */
+export function shortTimeIn(at: string, zone: string, now = new Date()): string {
+  const { year, month, day, hour, minute } = partsOf(new Date(at), zone);
+  const label = dayLabel(`${year}-${month}-${day}`);
+  return year === partsOf(now, zone)['year'] ? `${label}, ${hour}:${minute}` : `${label}, ${year}`;
+}
+
 /** `2026-03-29`: the day of a moment. */
 export function dayIn(at: Date, zone: string): string {
   const { year, month, day } = partsOf(at, zone);
   return `${year}-${month}-${day}`;
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric' });
+
+/** `Mar 29`: a day of the calendar as a chart names it. */
+export function dayLabel(day: string): string {
+  return dayFormat.format(new Date(`${day}T00:00:00Z`));
 }
 
 /** The day `days` after another one. */

@@ -1,32 +1,41 @@
 import type { CostSummary } from '@gatehouse/contract/usage';
-import { usd } from '../format/amounts.ts';
+import { useMemo } from 'preact/hooks';
+import { shortUsd } from '../format/amounts.ts';
 import type { Days } from '../format/period.ts';
-import { daysBetween } from '../format/times.ts';
-import { BarChart, type Bar } from './bar-chart.tsx';
+import { dayLabel, daysBetween } from '../format/times.ts';
+import type { Bar } from './chart-series.ts';
+import { StackedChart } from './stacked-chart.tsx';
+
+type Group = CostSummary['groups'][number];
 
 interface CostsByDayProps {
-  /** Grouped by day, and by `dimension` if there is one. */
+  /** Grouped by day, and by a second dimension if there is one. */
   summary: CostSummary;
   days: Days;
-  dimension?: keyof CostSummary['groups'][number]['key'];
+  /** The name of a group; absent with days alone. */
+  nameOf?: (group: Group) => string;
+  hasTable?: boolean;
 }
 
 /** Costs of each day of a period as bars. */
-export function CostsByDay({ summary, days, dimension }: CostsByDayProps) {
-  const nameOf = ({ key }: CostSummary['groups'][number]): string =>
-    dimension === undefined ? 'cost' : (key[dimension] ?? 'none');
-  const byDay = Map.groupBy(summary.groups, ({ key }) => key.day ?? '');
-  const bars = daysBetween(days.first, days.last).map((day): Bar => {
-    const groups = byDay.get(day) ?? [];
-    return {
-      label: day,
-      segments: groups.map((group) => ({
+export function CostsByDay({ summary, days, nameOf = () => 'Cost', hasTable = false }: CostsByDayProps) {
+  const { first, last } = days;
+  const bars = useMemo(() => {
+    const byDay = Map.groupBy(summary.groups, ({ key }) => key.day ?? '');
+    return daysBetween(first, last).map((day): Bar => ({
+      label: dayLabel(day),
+      segments: (byDay.get(day) ?? []).map((group) => ({
         group: nameOf(group),
         value: Number(group.total_usd),
-        text: usd(group.total_usd),
+        text: shortUsd(group.total_usd),
+        exact: group.total_usd,
       })),
-    };
-  });
-  const groups = [...new Set(summary.groups.map(nameOf))].sort();
-  return <BarChart label={`Cost by day, ${days.first} to ${days.last}`} bars={bars} groups={groups} />;
+    }));
+  }, [summary, first, last, nameOf]);
+  const label = `Cost by day, ${dayLabel(first)} to ${dayLabel(last)}`;
+  return <StackedChart label={label} bars={bars} axis={dollars} hasTable={hasTable} />;
+}
+
+function dollars(value: number): string {
+  return shortUsd(value.toFixed(12));
 }

@@ -1,5 +1,13 @@
 import { useMemo } from 'preact/hooks';
-import { daysOf, isPeriod, periods, rangeOf, type Days, type PeriodName } from '../format/period.ts';
+import {
+  daysBefore,
+  daysOf,
+  isPeriod,
+  periods,
+  rangeOf,
+  type Days,
+  type PeriodName,
+} from '../format/period.ts';
 import { useParameter } from '../shell/location.tsx';
 import { usePerson } from '../shell/session.tsx';
 import { Choice } from './fields.tsx';
@@ -8,8 +16,12 @@ export interface Period {
   name: PeriodName;
   days: Days;
   /** For a summary of the API. */
-  range: { from: string; to: string; timezone: string };
+  range: SummaryRange;
+  /** The days before it, by the calendar. */
+  before: { days: Days; range: SummaryRange };
 }
+
+type SummaryRange = ReturnType<typeof rangeOf>;
 
 /** The one period of all figures of a view, which its address names. */
 export function usePeriod(fallback: PeriodName = '30d'): Period {
@@ -18,7 +30,11 @@ export function usePeriod(fallback: PeriodName = '30d'): Period {
   const name = isPeriod(chosen) ? chosen : fallback;
   return useMemo(() => {
     const days = daysOf(name, new Date(), timezone);
-    return { name, days, range: rangeOf(days, timezone) };
+    const before = daysBefore(name, days);
+    return {
+      ...{ name, days, range: rangeOf(days, timezone) },
+      before: { days: before, range: rangeOf(before, timezone) },
+    };
   }, [name, timezone]);
 }
 
