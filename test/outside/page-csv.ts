@@ -7,7 +7,6 @@ import type { Page } from 'puppeteer-core';
 import { launchBrowser } from './browser.ts';
 import {
   api,
-  choose,
   click,
   credentials,
   faults,
@@ -116,7 +115,7 @@ try {
     const unsavedOnes = await unsaved(page);
     await page.goto(`${origin}/app/models`);
     await settle(page);
-    await choose(page, 'Order', 'Model');
+    await click(page, 'Model');
     const [names = '', ...lines] = await save(page, 'Deployments of models', 'models.csv');
     const shown = await shownIn(page, 'tbody td:first-child');
     const wrong = [

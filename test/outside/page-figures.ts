@@ -43,7 +43,7 @@ const setClock = (page: Page) =>
       static now() { return present; }
     };`);
 
-/** The rows of the table of a view, and the request that its figures are of. */
+/** The rows of the table of a view with exact amounts, and the request that its figures are of. */
 async function read(
   page: Page,
   target: string,
@@ -54,10 +54,11 @@ async function read(
   await settle(page);
   // Texts, since they run in the browser, whose types are not those of Node.
   const rows = (await page.evaluate(
-    `[...document.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))`,
+    `[...document.querySelectorAll('tbody tr')].map((row) =>
+       [...row.cells].map((cell) => cell.querySelector('data')?.title ?? cell.innerText))`,
   )) as string[][];
   const total = await page.$eval('[data-figure=total_usd]', (figure) =>
-    String((figure as { textContent: string | null }).textContent),
+    String((figure as { title?: string }).title),
   );
   const cut = (await page.evaluate(
     `[...document.querySelectorAll('.figure')].filter((box) => box.scrollWidth > box.clientWidth).length`,
@@ -104,7 +105,7 @@ async function differences(
 
 /** The days of the table whose number of runs is not that of a day of 24 hours. */
 async function oddDays(page: Page): Promise<string[]> {
-  const { rows } = await read(page, '/app/costs?period=30d&by=day');
+  const { rows } = await read(page, '/app/costs?period=30d&by=day&sort=Day');
   return rows.slice(0, -1).flatMap(([day = '', runs = '']) => (runs === '96' ? [] : [`${day} ${runs}`]));
 }
 
@@ -130,12 +131,12 @@ try {
       await logIn(page, adminKey, '/app/');
       const odd = await oddDays(page);
       const wrong = [
-        ...(await differences(page, adminKey, '/app/costs?period=30d&by=day', ['day'])),
-        ...(await differences(page, adminKey, '/app/costs?period=30d&by=month&and=model', [
+        ...(await differences(page, adminKey, '/app/costs?period=30d&by=day&sort=Day', ['day'])),
+        ...(await differences(page, adminKey, '/app/costs?period=30d&by=month&and=model&sort=Month', [
           'month',
           'model',
         ])),
-        ...(await differences(page, adminKey, '/app/costs?period=last_month&by=model', ['model'])),
+        ...(await differences(page, adminKey, '/app/costs?period=last_month&by=model&sort=Model', ['model'])),
         ...(odd.join() === change ? [] : [`odd days: ${odd.join(', ')}`]),
       ];
       if (slug === 'berlin') await takePicture(page);

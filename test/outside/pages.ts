@@ -95,7 +95,9 @@ try {
       await page.goto(`${origin}/app/?period=today`);
       const { pathname, search } = new URL((await asked).url());
       await settle(page);
-      const shown = await textOf(page, '[data-figure=total_usd]');
+      const shown = await page.$eval('[data-figure=total_usd]', (figure) =>
+        String((figure as { title?: string }).title),
+      );
       const { body } = await api<{ total_usd: string }>(pathname + search, credentials.admin_key);
       if (/[1-9]/.test(shown) && shown === shownUsd(body.total_usd)) return null;
       await sleep(1_000);
@@ -357,7 +359,7 @@ try {
       );
     const before = await shown();
     const sorted = before.toSorted((one, other) => one.localeCompare(other));
-    await choose(page, 'Order', 'Model');
+    await click(page, 'Model');
     const chosen = await shown();
     await page.goto(page.url());
     await settle(page);

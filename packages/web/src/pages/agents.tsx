@@ -13,7 +13,7 @@ export function Agents() {
   const [status, setStatus] = useParameter('status');
   return (
     <>
-      <p class="actions">
+      <p class="actions page-actions">
         <a class="button primary" href="/app/agents/new">
           Create an agent
         </a>

@@ -1,14 +1,18 @@
 import type { CostSummary } from '@gatehouse/contract/usage';
+import { useCallback } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
-import { count, usd } from '../format/amounts.ts';
-import { amountColumn, figureColumn, textColumn } from '../parts/columns.tsx';
+import { count } from '../format/amounts.ts';
+import { dayLabel } from '../format/times.ts';
+import { amountColumn, figureColumn, shareColumn } from '../parts/columns.tsx';
 import { CostExport } from '../parts/cost-export.tsx';
 import { CostsByDay } from '../parts/costs-by-day.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Choice } from '../parts/fields.tsx';
+import { groupColumn, useGroupNames, type GroupNames } from '../parts/group-name.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
-import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
-import { AsOf, Time } from '../parts/time.tsx';
+import { Money } from '../parts/money.tsx';
+import { PeriodChoice, usePeriod, type Period } from '../parts/period-choice.tsx';
+import { AsOf } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
 
 type Group = CostSummary['groups'][number];
@@ -29,7 +33,7 @@ type Dimension = keyof typeof dimensions;
 
 const isDimension = (text: string): text is Dimension => Object.hasOwn(dimensions, text);
 
-/** Costs of the tenant by up to two groups, beside the period before. */
+/** The spending of the tenant: how much, beside the period before, and by up to two groups. */
 export function Costs() {
   const period = usePeriod();
   const [first, setFirst] = useParameter('by');
@@ -37,35 +41,42 @@ export function Costs() {
   const by = isDimension(first) ? first : 'day';
   const and = isDimension(second) && second !== by ? second : null;
   const groups = and === null ? [by] : [by, and];
-  const query = { ...period.range, group_by: groups.join(','), compare: 'previous' };
+  const names = useGroupNames(groups);
+  const query = { ...period.range, group_by: groups.join(',') };
   const known = useAnswer('GET /v1/costs/summary', { query });
+  const nameOf = useCallback(
+    ({ key }: Group) => (and === null ? 'Cost' : names.textOf(and, key)),
+    [and, names],
+  );
   return (
     <>
       <div class="choices">
         <PeriodChoice period={period} />
-        <Choice label="By" value={by} onChange={setFirst} options={dimensions} />
+        <Choice label="Group by" value={by} onChange={setFirst} options={dimensions} />
         <Choice
-          label="And"
+          label="Then by"
           value={and ?? ''}
           onChange={setSecond}
-          options={{ '': 'nothing else', ...dimensions }}
+          options={{ '': 'none', ...dimensions }}
         />
       </div>
       <KnownAnswer known={known}>
         {(summary) => (
           <>
-            <Totals summary={summary} />
+            <Totals summary={summary} period={period} />
             {by === 'day' ? (
-              <CostsByDay summary={summary} days={period.days} {...(and !== null && { dimension: and })} />
+              <CostsByDay summary={summary} days={period.days} nameOf={nameOf} hasTable />
             ) : null}
-            <OrderedTable
+            <DataTable
               caption={`Costs by ${groups.map((group) => dimensions[group].toLowerCase()).join(' and ')}`}
               file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(groups)}
+              columns={columnsOf(groups, { summary, names, period })}
               rows={summary.groups}
               keyOf={({ key }) => JSON.stringify(key)}
+              orderBy={by === 'day' || by === 'month' ? `-${dimensions[by]}` : 'Cost'}
+              totals={{ Cost: <Money amount={summary.total_usd} /> }}
               isTruncated={summary.truncated}
-              empty="No runs in this period."
+              empty="No runs in this period. Choose a longer one, or send a request."
               exports={
                 <>
                   <CostExport label="Save as CSV" query={{ ...period.range, group_by: groups.join(',') }} />
@@ -81,50 +92,66 @@ export function Costs() {
   );
 }
 
-function columnsOf(groups: readonly Dimension[]): OrderedColumn<Group>[] {
+interface ColumnContext {
+  summary: CostSummary;
+  names: GroupNames;
+  period: Period;
+}
+
+function columnsOf(groups: readonly Dimension[], context: ColumnContext): DataColumn<Group>[] {
+  const { summary, names, period } = context;
+  const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
   return [
-    ...groups.map((group) => textColumn(dimensions[group], ({ key }: Group) => key[group] ?? 'none')),
+    ...groups.map((group) => groupColumn<Group>(dimensions[group], group, { names, range: period.range })),
     figureColumn('Runs', ({ requests }) => requests),
-    figureColumn('Without a price', ({ unpriced_requests: requests }) => requests),
-    amountColumn('Cost in USD', ({ total_usd: cost }) => cost),
+    ...(summary.unpriced.requests === 0
+      ? []
+      : [figureColumn('Unpriced', ({ unpriced_requests: requests }: Group) => requests)]),
+    shareColumn('Share', share),
+    amountColumn('Cost', ({ total_usd: cost }) => cost),
   ];
 }
 
-function Totals({ summary }: { summary: CostSummary }) {
-  const { total_usd: total, previous, unpriced, estimated, own_key: ownKey } = summary;
+/** The total with the period before, and notes on runs that it leaves out or estimates. */
+function Totals({ summary, period }: { summary: CostSummary; period: Period }) {
+  const { total_usd: total, unpriced, estimated, own_key: byok } = summary;
+  const before = useAnswer('GET /v1/costs/summary', { query: period.before.range });
+  const { first, last } = period.before.days;
+  const days = first === last ? dayLabel(first) : `${dayLabel(first)} – ${dayLabel(last)}`;
   return (
-    <div class="cards">
-      <dl class="card">
-        <dt>Cost</dt>
-        <dd class="figure" data-figure="total_usd">
-          {usd(total)}
-        </dd>
-      </dl>
-      {previous === null ? null : (
+    <>
+      <div class="cards">
         <dl class="card">
-          <dt>
-            Before: <Time at={previous.from} /> to <Time at={previous.to} />
-          </dt>
-          <dd class="figure">{usd(previous.total_usd)}</dd>
+          <dt>Total cost</dt>
+          <dd class="figure">
+            <Money amount={total} figure="total_usd" />
+          </dd>
         </dl>
-      )}
-      <dl class="card">
-        <dt>Without a price</dt>
-        <dd class="figure">{count(unpriced.requests)}</dd>
-        <dd class="faint">
-          {unpriced.models.length === 0 ? 'Every run has one.' : unpriced.models.join(', ')}
-        </dd>
-      </dl>
-      <dl class="card">
-        <dt>Estimated</dt>
-        <dd class="figure">{usd(estimated.total_usd)}</dd>
-        <dd class="faint">{count(estimated.requests)} runs</dd>
-      </dl>
-      <dl class="card">
-        <dt>With the tenant’s keys, in no other amount</dt>
-        <dd class="figure">{usd(ownKey.total_usd)}</dd>
-        <dd class="faint">{count(ownKey.requests)} runs</dd>
-      </dl>
-    </div>
+        <dl class="card">
+          <dt>{`Period before (${days})`}</dt>
+          <dd class="figure">
+            {before.answer === null ? '–' : <Money amount={before.answer.total_usd} figure="before_usd" />}
+          </dd>
+        </dl>
+      </div>
+      <ul class="notes">
+        {unpriced.requests === 0 ? null : (
+          <li>
+            {`${count(unpriced.requests)} runs are unpriced and count as no cost: ${unpriced.models.join(', ')}`}
+          </li>
+        )}
+        {estimated.requests === 0 ? null : (
+          <li>
+            <Money amount={estimated.total_usd} /> {`of ${count(estimated.requests)} runs is estimated`}
+          </li>
+        )}
+        {byok.requests === 0 ? null : (
+          <li>
+            {`${count(byok.requests)} runs with your own provider keys, not included: `}
+            <Money amount={byok.total_usd} />
+          </li>
+        )}
+      </ul>
+    </>
   );
 }

@@ -2,11 +2,12 @@ import type { Subgraph } from '@gatehouse/contract/graph';
 import { useAnswer } from '../api/use-answer.ts';
 import { AgentLink } from '../parts/agent-link.tsx';
 import { figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
+import { EmptyText } from '../parts/empty-state.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { GraphDrawing } from '../parts/graph-drawing.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { urlWith, useParameter, useView } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
@@ -72,11 +73,11 @@ type Relation = Subgraph['edges'][number];
 
 function Drawn({ graph }: { graph: Subgraph }) {
   const { path, query } = useView();
-  if (graph.nodes.length === 0) return <p class="empty">No entity has this name or id.</p>;
+  if (graph.nodes.length === 0) return <EmptyText text="No entity has this name or id." />;
   const names = new Map(graph.nodes.map(({ id, name }) => [id, name]));
   const nameOf = (id: string): string => names.get(id) ?? id;
   const link = (id: string) => <a href={urlWith(path, query, { start: id })}>{nameOf(id)}</a>;
-  const columns: readonly OrderedColumn<Relation>[] = [
+  const columns: readonly DataColumn<Relation>[] = [
     {
       ...textColumn('From', ({ source }: Relation) => nameOf(source)),
       cell: ({ source }) => link(source),
@@ -94,7 +95,7 @@ function Drawn({ graph }: { graph: Subgraph }) {
     <>
       {graph.truncated ? <p role="status">There is more than is shown: look at fewer relations.</p> : null}
       <GraphDrawing graph={graph} />
-      <OrderedTable
+      <DataTable
         caption="Relations"
         file="relations.csv"
         columns={columns}

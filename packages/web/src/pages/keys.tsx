@@ -53,7 +53,7 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     { header: 'Role', cell: ({ role }) => role },
     { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
-    { header: 'Limits', cell: (key) => limitsOf(key) },
+    { header: 'Limits', cell: (key) => <Limits apiKey={key} /> },
     { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
@@ -65,15 +65,22 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
 }
 
 /** The limits of a key itself; those of its tenant hold as well. */
-function limitsOf({ limits, budget }: ApiKey): string {
+function Limits({ apiKey: { limits, budget } }: { apiKey: ApiKey }) {
   const counts = [
-    [limits?.requests_per_minute, 'requests a minute'],
-    [limits?.tokens_per_minute, 'tokens a minute'],
-    [limits?.max_concurrent, 'at once'],
+    [limits?.requests_per_minute, 'requests/min'],
+    [limits?.tokens_per_minute, 'tokens/min'],
+    [limits?.max_concurrent, 'concurrent'],
   ] as const;
   const texts = counts.flatMap(([value, unit]) =>
     typeof value === 'number' ? [`${count(value)} ${unit}`] : [],
   );
-  if (budget !== null) texts.push(`${usd(budget.usd)} a ${budget.period}`);
-  return texts.length === 0 ? '–' : texts.join(', ');
+  if (budget !== null) texts.push(`${usd(budget.usd)}/${budget.period}`);
+  if (texts.length === 0) return <>–</>;
+  return (
+    <ul class="lines">
+      {texts.map((text) => (
+        <li key={text}>{text}</li>
+      ))}
+    </ul>
+  );
 }

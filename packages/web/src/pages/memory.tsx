@@ -11,7 +11,7 @@ import { TextField } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { NewDocumentForm } from '../parts/new-document-form.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
@@ -56,7 +56,7 @@ function Search({ agentID }: { agentID: string }) {
         />
       </ActionForm>
       {results === null ? null : (
-        <OrderedTable
+        <DataTable
           caption="Passages, best first"
           file="passages.csv"
           columns={passages}
@@ -69,7 +69,7 @@ function Search({ agentID }: { agentID: string }) {
   );
 }
 
-const passages: readonly OrderedColumn<Passage>[] = [
+const passages: readonly DataColumn<Passage>[] = [
   { ...figureColumn('Score', ({ score }: Passage) => score), cell: ({ score }) => score.toFixed(2) },
   textColumn('Where', ({ path, start_line: start, end_line: end }) => `${path}, lines ${start} to ${end}`),
   {

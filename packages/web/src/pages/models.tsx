@@ -2,7 +2,7 @@ import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
 import { figureColumn, textColumn } from '../parts/columns.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 
 type Row = OwnerModel['deployments'][number] & { model: OwnerModel };
@@ -14,7 +14,7 @@ export function Models() {
     <ReloadedAnswer known={known}>
       {({ data, has_more: hasMore }) => (
         <>
-          <OrderedTable
+          <DataTable
             caption="Deployments of models"
             file="models.csv"
             columns={columns}
@@ -32,7 +32,7 @@ export function Models() {
   );
 }
 
-const columns: readonly OrderedColumn<Row>[] = [
+const columns: readonly DataColumn<Row>[] = [
   textColumn('Model', ({ model }) => model.id),
   names('Aliases', ({ model }) => model.aliases),
   textColumn('Provider', ({ provider }) => provider),
@@ -52,7 +52,7 @@ const columns: readonly OrderedColumn<Row>[] = [
   names('Fallbacks', ({ model }) => model.fallbacks),
 ];
 
-function names(header: string, namesIn: (row: Row) => readonly string[]): OrderedColumn<Row> {
+function names(header: string, namesIn: (row: Row) => readonly string[]): DataColumn<Row> {
   return { header, cell: (row) => namesIn(row).join(', '), value: (row) => namesIn(row).join('; ') };
 }
 

@@ -1,5 +1,6 @@
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { DeleteOwnData } from '../parts/delete-account-data.tsx';
+import { EmptyText } from '../parts/empty-state.tsx';
 import { PersonalLogins } from '../parts/personal-logins.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
@@ -13,9 +14,7 @@ export function MyData() {
   const mayGiveCookies = may(person, { scope: 'cookies.write' });
   if (user === null)
     return (
-      <p class="empty">
-        Your key is bound to no user, so there is nothing of your own. An admin can create a key that is.
-      </p>
+      <EmptyText text="Your key is bound to no user, so it has no data of its own. An admin can create a key for a user." />
     );
   return (
     <>

@@ -3,7 +3,7 @@ import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
 import { byFigure } from '../format/order.ts';
 import { durationColumn, figureColumn, textColumn } from '../parts/columns.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
 
@@ -14,7 +14,7 @@ export function Providers() {
     <ReloadedAnswer known={known}>
       {({ data, has_more: hasMore }) => (
         <>
-          <OrderedTable
+          <DataTable
             caption="Deployments"
             file="providers.csv"
             columns={columns}
@@ -29,7 +29,7 @@ export function Providers() {
   );
 }
 
-const columns: readonly OrderedColumn<ProviderDeployment>[] = [
+const columns: readonly DataColumn<ProviderDeployment>[] = [
   textColumn('Provider', ({ provider }) => provider),
   textColumn('Model there', ({ upstream_model: model }) => model),
   {

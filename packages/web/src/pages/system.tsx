@@ -2,7 +2,7 @@ import type { SystemService } from '@gatehouse/contract/owner-system';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
 import { figureColumn, textColumn } from '../parts/columns.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
 
@@ -22,9 +22,8 @@ export function System() {
               <dd class="figure">{lag === null ? 'unknown' : `${seconds(lag)} ago`}</dd>
             </dl>
           </div>
-          <OrderedTable
+          <DataTable
             parameter="sort_services"
-            label="Order of services"
             caption="Services"
             file="services.csv"
             columns={services}
@@ -32,9 +31,8 @@ export function System() {
             keyOf={({ service }) => service}
             empty="No service is known."
           />
-          <OrderedTable
+          <DataTable
             parameter="sort_outboxes"
-            label="Order of outboxes"
             caption="Events that wait for publication"
             file="outboxes.csv"
             columns={outboxes}
@@ -44,9 +42,8 @@ export function System() {
             keyOf={({ service, name }) => `${service} ${name}`}
             empty="No outbox could be read."
           />
-          <OrderedTable
+          <DataTable
             parameter="sort_jobs"
-            label="Order of jobs"
             caption="Background jobs"
             file="jobs.csv"
             columns={queues}
@@ -62,13 +59,13 @@ export function System() {
 
 const service = textColumn('Service', ({ service: name }: { service: string }) => name);
 
-const oldest: OrderedColumn<{ oldest_age_seconds: number }> = {
+const oldest: DataColumn<{ oldest_age_seconds: number }> = {
   ...figureColumn('Oldest', ({ oldest_age_seconds: age }) => age),
   cell: ({ oldest_age_seconds: age }) => seconds(age),
   unit: 's',
 };
 
-const services: readonly OrderedColumn<SystemService>[] = [
+const services: readonly DataColumn<SystemService>[] = [
   service,
   {
     ...textColumn('Status', ({ status }: SystemService) => status),
@@ -80,7 +77,7 @@ const services: readonly OrderedColumn<SystemService>[] = [
   figureColumn('Dead jobs', ({ dead_jobs: jobs }) => jobs),
 ];
 
-const outboxes: readonly OrderedColumn<Outbox>[] = [
+const outboxes: readonly DataColumn<Outbox>[] = [
   service,
   textColumn('Outbox', ({ name }) => name),
   figureColumn('Waiting', ({ waiting }) => waiting),
@@ -88,7 +85,7 @@ const outboxes: readonly OrderedColumn<Outbox>[] = [
   figureColumn('Dead letters', ({ dead_letters: letters }) => letters),
 ];
 
-const queues: readonly OrderedColumn<Queue>[] = [
+const queues: readonly DataColumn<Queue>[] = [
   service,
   {
     ...textColumn('Task', ({ name }: Queue) => name),

@@ -3,7 +3,7 @@ import { useAnswer } from '../api/use-answer.ts';
 import { count, milliseconds, usd } from '../format/amounts.ts';
 import { amountColumn, durationColumn, figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import { Waterfall } from '../parts/waterfall.tsx';
@@ -19,7 +19,7 @@ export function Trace({ id }: PageProps) {
           <Facts trace={trace} />
           <h2>Steps</h2>
           <Waterfall trace={trace} spans={trace.spans ?? []} />
-          <OrderedTable
+          <DataTable
             caption="Steps in the order of their start"
             file={`steps-${id}.csv`}
             columns={columns}
@@ -38,8 +38,8 @@ export function Trace({ id }: PageProps) {
 function Facts({ trace }: { trace: TraceData }) {
   const facts = {
     Status: <Status state={trace.status} />,
-    Started: <Time at={trace.started_at} />,
-    Ended: <Time at={trace.ended_at} otherwise="running" />,
+    Started: <Time at={trace.started_at} isExact />,
+    Ended: <Time at={trace.ended_at} isExact otherwise="running" />,
     Duration: milliseconds(trace.duration_ms),
     Model: trace.response_model ?? trace.request_model,
     Provider: trace.provider ?? '–',
@@ -71,7 +71,7 @@ function Facts({ trace }: { trace: TraceData }) {
   );
 }
 
-const columns: readonly OrderedColumn<Span>[] = [
+const columns: readonly DataColumn<Span>[] = [
   textColumn('Step', ({ name }) => name),
   textColumn('Kind', ({ kind }) => kind),
   {

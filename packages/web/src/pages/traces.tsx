@@ -59,7 +59,7 @@ export function Traces() {
 const columns: readonly Column<Trace>[] = [
   {
     header: 'Started',
-    cell: ({ id, started_at: at }) => <a href={`/app/traces/${id}`}>{<Time at={at} />}</a>,
+    cell: ({ id, started_at: at }) => <a href={`/app/traces/${id}`}>{<Time at={at} isExact />}</a>,
   },
   { header: 'Status', cell: ({ status }) => <Status state={status} /> },
   { header: 'Model', cell: ({ request_model: model }) => model },

@@ -1,13 +1,16 @@
 import type { UsageSummary } from '@gatehouse/contract/usage';
+import { useMemo } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
 import { count, milliseconds } from '../format/amounts.ts';
-import { daysBetween } from '../format/times.ts';
-import { BarChart, type Bar } from '../parts/bar-chart.tsx';
+import { dayLabel, daysBetween } from '../format/times.ts';
+import type { Bar } from '../parts/chart-series.ts';
+import { figureColumn, shareColumn } from '../parts/columns.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Choice } from '../parts/fields.tsx';
-import { figureColumn, textColumn } from '../parts/columns.tsx';
+import { groupColumn, useGroupNames, type GroupNames } from '../parts/group-name.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod, type Period } from '../parts/period-choice.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { StackedChart } from '../parts/stacked-chart.tsx';
 import { AsOf } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
 
@@ -29,25 +32,28 @@ export function Usage() {
   const period = usePeriod();
   const [chosen, setBy] = useParameter('by');
   const by = isShown(chosen) ? chosen : 'day';
+  const names = useGroupNames([by]);
   const known = useAnswer('GET /v1/usage/summary', { query: { ...period.range, group_by: by } });
   return (
     <>
       <div class="choices">
         <PeriodChoice period={period} />
-        <Choice label="By" value={by} onChange={setBy} options={dimensions} />
+        <Choice label="Group by" value={by} onChange={setBy} options={dimensions} />
       </div>
       <KnownAnswer known={known}>
         {(summary) => (
           <>
             {by === 'day' ? <RunsByDay summary={summary} period={period} /> : null}
-            <OrderedTable
+            <DataTable
               caption={`Usage by ${dimensions[by].toLowerCase()}`}
               file={`usage-${by}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(by)}
+              columns={columnsOf(by, { summary, names, period })}
               rows={summary.groups}
               keyOf={({ key }) => key[by] ?? ''}
+              orderBy={by === 'day' ? '-Day' : 'Runs'}
+              totals={totalsOf(summary.totals)}
               isTruncated={summary.truncated}
-              empty="No runs in this period."
+              empty="No runs in this period. Choose a longer one, or send a request."
             />
             <AsOf at={summary.as_of} />
           </>
@@ -59,24 +65,47 @@ export function Usage() {
 
 function RunsByDay({ summary, period }: { summary: UsageSummary; period: Period }) {
   const { first, last } = period.days;
-  const byDay = new Map(summary.groups.map((group) => [group.key.day, group]));
-  const bars = daysBetween(first, last).map((day): Bar => {
-    const group = byDay.get(day);
-    if (group === undefined) return { label: day, segments: [] };
-    const text = `${count(group.requests)} runs`;
-    return { label: day, segments: [{ group: 'runs', value: group.requests, text }] };
-  });
-  return <BarChart label={`Runs by day, ${first} to ${last}`} bars={bars} groups={['runs']} />;
+  const bars = useMemo(() => {
+    const byDay = new Map(summary.groups.map((group) => [group.key.day, group]));
+    return daysBetween(first, last).map((day): Bar => {
+      const group = byDay.get(day);
+      if (group === undefined) return { label: dayLabel(day), segments: [] };
+      const { requests } = group;
+      const figures = { value: requests, text: count(requests), exact: String(requests) };
+      return { label: dayLabel(day), segments: [{ group: 'Runs', ...figures }] };
+    });
+  }, [summary, first, last]);
+  const label = `Runs by day, ${dayLabel(first)} to ${dayLabel(last)}`;
+  return <StackedChart label={label} bars={bars} axis={count} hasTable />;
 }
 
-function columnsOf(by: Grouping): OrderedColumn<Group>[] {
+function totalsOf(totals: UsageSummary['totals']): Record<string, string> {
+  return {
+    Runs: count(totals.requests),
+    Failed: count(totals.errors),
+    'Tokens in': count(totals.input_tokens),
+    'Tokens out': count(totals.output_tokens),
+    Tokens: count(totals.total_tokens),
+    'Average duration': milliseconds(totals.avg_duration_ms),
+  };
+}
+
+interface ColumnContext {
+  summary: UsageSummary;
+  names: GroupNames;
+  period: Period;
+}
+
+function columnsOf(by: Grouping, { summary, names, period }: ColumnContext): DataColumn<Group>[] {
+  const share = { part: ({ requests }: Group) => requests, total: summary.totals.requests };
   return [
-    textColumn(dimensions[by], ({ key }) => key[by] ?? 'none'),
+    groupColumn<Group>(dimensions[by], by, { names, range: period.range }),
     figureColumn('Runs', ({ requests }) => requests),
+    shareColumn('Share', share),
     figureColumn('Failed', ({ errors }) => errors),
     figureColumn('Tokens in', ({ input_tokens: tokens }) => tokens),
     figureColumn('Tokens out', ({ output_tokens: tokens }) => tokens),
     figureColumn('Tokens', ({ total_tokens: tokens }) => tokens),
-    figureColumn('Duration on average', ({ avg_duration_ms: average }) => average, milliseconds),
+    figureColumn('Average duration', ({ avg_duration_ms: average }) => average, milliseconds),
   ];
 }

@@ -5,7 +5,7 @@ import { CostExport } from '../parts/cost-export.tsx';
 import { DeleteUserData } from '../parts/delete-user-data.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { AsOf } from '../parts/time.tsx';
 
 type Group = CostSummary['groups'][number];
@@ -22,7 +22,7 @@ export function Users() {
       <KnownAnswer known={known}>
         {(summary) => (
           <>
-            <OrderedTable
+            <DataTable
               caption="Costs by user"
               file={`users-${period.days.first}-${period.days.last}.csv`}
               columns={columns}
@@ -42,7 +42,7 @@ export function Users() {
   );
 }
 
-const columns: readonly OrderedColumn<Group>[] = [
+const columns: readonly DataColumn<Group>[] = [
   {
     ...textColumn('User', ({ key }: Group) => key.user ?? 'none'),
     cell: ({ key: { user } }) =>

@@ -3,7 +3,7 @@ import { useAnswer } from '../api/use-answer.ts';
 import { milliseconds } from '../format/amounts.ts';
 import { ActionButton } from '../parts/action-button.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import type { PageProps } from './page.ts';
@@ -52,7 +52,7 @@ function Delivery({ delivery }: { delivery: WebhookDelivery }) {
       <h2>
         Delivery to {delivery.url} <Status state={delivery.status} />
       </h2>
-      <OrderedTable
+      <DataTable
         caption="Attempts"
         file={`attempts-${delivery.id}.csv`}
         columns={attempts}
@@ -65,7 +65,7 @@ function Delivery({ delivery }: { delivery: WebhookDelivery }) {
 }
 
 /** In the order of time. */
-const attempts: readonly OrderedColumn<WebhookDelivery['attempts'][number]>[] = [
+const attempts: readonly DataColumn<WebhookDelivery['attempts'][number]>[] = [
   {
     header: 'Attempt',
     cell: ({ number }) => String(number),

@@ -30,7 +30,7 @@ export function Creation<Made = string>(props: CreationProps<Made>) {
   const close = (): void => setMade(null);
   return (
     <>
-      <p class="actions">
+      <p class="actions page-actions">
         <button type="button" class="primary" onClick={() => setNew(true)}>
           {label}
         </button>

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
 import { progressMs } from '../bounds.ts';
 import { KnownAnswer } from './known-answer.tsx';
-import { OrderedTable, type OrderedColumn } from './ordered-table.tsx';
+import { DataTable, type DataColumn } from './data-table.tsx';
 import { Status } from './status.tsx';
 
 /** How far the services are with the deletion of the data of a user. */
@@ -18,7 +18,7 @@ export function DeletionProgress({ user, id }: { user: string; id: string }) {
   return (
     <KnownAnswer known={known}>
       {(deletion: UserDataDeletion) => (
-        <OrderedTable
+        <DataTable
           caption={`Deletion of the data of ${user}: ${deletion.status}`}
           file="deletion.csv"
           columns={columns}
@@ -31,7 +31,7 @@ export function DeletionProgress({ user, id }: { user: string; id: string }) {
   );
 }
 
-const columns: readonly OrderedColumn<UserDataDeletion['services'][number]>[] = [
+const columns: readonly DataColumn<UserDataDeletion['services'][number]>[] = [
   { header: 'Service', cell: ({ service }) => service, value: ({ service }) => service },
   { header: 'Status', cell: ({ status }) => <Status state={status} />, value: ({ status }) => status },
   { header: 'Removed', cell: ({ counts }) => countsText(counts), value: ({ counts }) => countsText(counts) },

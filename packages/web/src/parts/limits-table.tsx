@@ -1,39 +1,46 @@
 import type { LimitState } from '@gatehouse/contract/limits';
-import { amount } from '../format/amounts.ts';
+import { count } from '../format/amounts.ts';
 import { textColumn, timeColumn } from './columns.tsx';
-import { OrderedTable, type OrderedColumn } from './ordered-table.tsx';
+import { Money } from './money.tsx';
+import { DataTable, type DataColumn } from './data-table.tsx';
 
 const names: Record<LimitState['resource'], string> = {
   requests: 'Requests',
   tokens: 'Tokens',
-  concurrency: 'Requests at once',
+  concurrency: 'Concurrency',
   budget: 'Budget',
   memory_documents: 'Documents in memory',
   memory_bytes: 'Bytes in memory',
   memory_entities: 'Entities in memory',
 };
 
-const columns: readonly OrderedColumn<LimitState>[] = [
+const columns: readonly DataColumn<LimitState>[] = [
   textColumn('Limit', ({ resource, window }) => names[resource] + (window === null ? '' : ` a ${window}`)),
   amountColumn('Used', ({ used }) => used),
   amountColumn('Reserved', ({ reserved }) => reserved),
   amountColumn('Remaining', ({ remaining }) => remaining),
-  amountColumn('At most', ({ limit }) => limit),
+  amountColumn('Maximum', ({ limit }) => limit),
   { header: 'Share', cell: (state) => <Share state={state} />, value: null },
-  timeColumn('Starts over', ({ resets_at: at }) => at, 'never'),
+  timeColumn('Resets', ({ resets_at: at }) => at, 'never'),
 ];
 
 function amountColumn(
   header: string,
   figureOf: (state: LimitState) => number | string | null,
-): OrderedColumn<LimitState> {
-  return { header, cell: (state) => amount(figureOf(state)), value: figureOf, isNumber: true };
+): DataColumn<LimitState> {
+  return { header, cell: (state) => <Amount figure={figureOf(state)} />, value: figureOf, isNumber: true };
+}
+
+/** An amount of a limit: money is text, all else a number. */
+function Amount({ figure }: { figure: number | string | null }) {
+  if (typeof figure === 'string') return <Money amount={figure} />;
+  return figure === null ? 'unknown' : count(figure);
 }
 
 /** The limits of the key, each the first one to stop it: the tenant's or its own. */
 export function LimitsTable({ limits }: { limits: readonly LimitState[] }) {
   return (
-    <OrderedTable
+    <DataTable
       caption="Limits that apply to you"
       file="limits.csv"
       columns={columns}

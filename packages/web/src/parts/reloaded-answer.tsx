@@ -11,7 +11,7 @@ interface ReloadedAnswerProps<Answer> {
 export function ReloadedAnswer<Answer>({ known, children }: ReloadedAnswerProps<Answer>) {
   return (
     <>
-      <p class="actions">
+      <p class="actions page-actions">
         <button type="button" onClick={known.reload}>
           Reload
         </button>

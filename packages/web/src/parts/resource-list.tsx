@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import type { AnswerOf, InputOf, ItemOf, ListName } from '../api/endpoints.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { urlWith, useView } from '../shell/location.tsx';
@@ -13,7 +12,7 @@ interface ResourceListProps<Name extends ListName> {
   caption: string;
   columns: (reload: () => void) => readonly Column<ItemOf<Name>>[];
   keyOf: (item: ItemOf<Name>) => string;
-  empty: ComponentChildren;
+  empty: string;
   /** The parameter of the address for the page. Default: `cursor`. A second list of a view has its own. */
   parameter?: string;
 }
