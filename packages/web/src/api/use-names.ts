@@ -9,21 +9,20 @@ const sources = {
   agent: 'GET /v1/agents',
   api_key: 'GET /v1/api-keys',
   tenant: 'GET /internal/v1/owner/tenants',
+  owner_key: 'GET /internal/v1/owner/api-keys',
 } as const;
-export type NamedKind = keyof typeof sources;
+type NamedKind = keyof typeof sources;
 
-const none: Names = new Map();
+const noNames: Names = new Map();
 const pageSize = 200;
 
 /**
- * Names of all agents, keys or tenants, up to a bound; empty until they have come, for a null kind, and without the
- * right to list them. Pages then show ids.
+ * Names of all agents, keys or tenants, up to a bound; empty until they have come, and without the right to list them.
+ * Pages then show ids.
  */
-export function useNames(kind: NamedKind | null): Names {
-  const [names, setNames] = useState<Names>(none);
+export function useNames(kind: NamedKind): Names {
+  const [names, setNames] = useState<Names>(noNames);
   useEffect(() => {
-    setNames(none);
-    if (kind === null) return;
     const leaving = new AbortController();
     namesOf(kind, leaving.signal).then(setNames, () => {
       // The ids say as much, and the error of the page's own answer is shown.

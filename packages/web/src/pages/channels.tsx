@@ -1,11 +1,13 @@
 import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
 import { useState } from 'preact/hooks';
+import { useNames } from '../api/use-names.ts';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConsentLink, type ConsentLinkState } from '../parts/consent-link.tsx';
 import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewChannelForm } from '../parts/new-channel-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { Name } from '../parts/name.tsx';
 import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
@@ -31,6 +33,7 @@ export function Channels() {
 
 function ChannelList({ isShown }: { isShown?: true }) {
   const [link, setLink] = useState<ConsentLinkState | null>(null);
+  const agents = useNames('agent');
   return (
     <>
       <ConsentLink link={link} />
@@ -43,8 +46,11 @@ function ChannelList({ isShown }: { isShown?: true }) {
           { header: 'Type', cell: ({ type }) => type },
           { header: 'Status', cell: ({ status }) => <Status state={status} /> },
           { header: 'Reason', cell: ({ status_reason: reason }) => reason ?? '' },
-          { header: 'Agent', cell: ({ agent_id: agent }) => <a href={`/app/agents/${agent}`}>open</a> },
-          { header: 'Messages arrive at', cell: ({ webhook_url: url }) => <code>{url}</code> },
+          {
+            header: 'Agent',
+            cell: ({ agent_id: id }) => <Name id={id} name={agents.get(id)} href={`/app/agents/${id}`} />,
+          },
+          { header: 'Webhook URL', cell: ({ webhook_url: url }) => <code>{url}</code> },
           { header: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
           ...(isShown === true ? [] : [{ header: 'Change', cell: changeOf(reload, setLink) }]),
         ]}

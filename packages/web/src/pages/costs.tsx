@@ -8,7 +8,7 @@ import { CostExport } from '../parts/cost-export.tsx';
 import { CostsByDay } from '../parts/costs-by-day.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Choice } from '../parts/fields.tsx';
-import { groupColumn, useGroupNames, type GroupNames } from '../parts/group-name.tsx';
+import { groupColumn, groupText } from '../parts/group-name.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { Money } from '../parts/money.tsx';
 import { PeriodChoice, usePeriod, type Period } from '../parts/period-choice.tsx';
@@ -41,13 +41,9 @@ export function Costs() {
   const by = isDimension(first) ? first : 'day';
   const and = isDimension(second) && second !== by ? second : null;
   const groups = and === null ? [by] : [by, and];
-  const names = useGroupNames(groups);
   const query = { ...period.range, group_by: groups.join(',') };
   const known = useAnswer('GET /v1/costs/summary', { query });
-  const nameOf = useCallback(
-    ({ key }: Group) => (and === null ? 'Cost' : names.textOf(and, key)),
-    [and, names],
-  );
+  const nameOf = useCallback(({ key }: Group) => (and === null ? 'Cost' : groupText(and, key)), [and]);
   return (
     <>
       <div class="choices">
@@ -70,7 +66,7 @@ export function Costs() {
             <DataTable
               caption={`Costs by ${groups.map((group) => dimensions[group].toLowerCase()).join(' and ')}`}
               file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(groups, { summary, names, period })}
+              columns={columnsOf(groups, { summary, period })}
               rows={summary.groups}
               keyOf={({ key }) => JSON.stringify(key)}
               orderBy={by === 'day' || by === 'month' ? `-${dimensions[by]}` : 'Cost'}
@@ -94,15 +90,14 @@ export function Costs() {
 
 interface ColumnContext {
   summary: CostSummary;
-  names: GroupNames;
   period: Period;
 }
 
 function columnsOf(groups: readonly Dimension[], context: ColumnContext): DataColumn<Group>[] {
-  const { summary, names, period } = context;
+  const { summary, period } = context;
   const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
   return [
-    ...groups.map((group) => groupColumn<Group>(dimensions[group], group, { names, range: period.range })),
+    ...groups.map((group) => groupColumn<Group>(dimensions[group], group, period.range)),
     figureColumn('Runs', ({ requests }) => requests),
     ...(summary.unpriced.requests === 0
       ? []

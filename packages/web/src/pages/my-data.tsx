@@ -1,6 +1,8 @@
+import { useNames } from '../api/use-names.ts';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { DeleteOwnData } from '../parts/delete-account-data.tsx';
 import { EmptyText } from '../parts/empty-state.tsx';
+import { Name } from '../parts/name.tsx';
 import { PersonalLogins } from '../parts/personal-logins.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
@@ -26,6 +28,7 @@ export function MyData() {
 }
 
 function Cookies() {
+  const agents = useNames('agent');
   return (
     <ResourceList
       name="GET /v1/browser/cookies"
@@ -34,7 +37,7 @@ function Cookies() {
       columns={(reload) => [
         { header: 'Site', cell: ({ domain }) => domain },
         { header: 'Name', cell: ({ name }) => <code>{name}</code> },
-        { header: 'Agent', cell: ({ agent_id: agent }) => <code>{agent}</code> },
+        { header: 'Agent', cell: ({ agent_id: id }) => <Name id={id} name={agents.get(id)} /> },
         { header: 'From', cell: ({ source }) => source },
         { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="with the session" /> },
         {

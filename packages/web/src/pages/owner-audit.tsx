@@ -1,5 +1,7 @@
+import { useNames } from '../api/use-names.ts';
 import { auditColumns, AuditFilters, useAuditFilters } from '../parts/audit-entries.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
+import { Name } from '../parts/name.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { useParameter } from '../shell/location.tsx';
 
@@ -7,6 +9,8 @@ import { useParameter } from '../shell/location.tsx';
 export function OwnerAudit() {
   const filters = useAuditFilters();
   const [tenant] = useParameter('tenant_id');
+  const tenants = useNames('tenant');
+  const keys = useNames('owner_key');
   return (
     <>
       <div class="choices">
@@ -18,9 +22,12 @@ export function OwnerAudit() {
         input={{ query: { ...filters, tenant_id: tenant } }}
         caption="Administrative changes, newest first"
         columns={() => [
-          ...auditColumns.slice(0, 3),
-          { header: 'Tenant', cell: ({ tenant_id: id }) => <code>{id ?? 'platform'}</code> },
-          ...auditColumns.slice(3),
+          ...auditColumns(keys).slice(0, 3),
+          {
+            header: 'Tenant',
+            cell: ({ tenant_id: id }) => (id === null ? 'platform' : <Name id={id} name={tenants.get(id)} />),
+          },
+          ...auditColumns(keys).slice(3),
         ]}
         keyOf={({ id }) => id}
         empty="No change is recorded that the filters let through."

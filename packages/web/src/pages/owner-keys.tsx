@@ -1,6 +1,8 @@
+import { useNames } from '../api/use-names.ts';
 import { Choice } from '../parts/fields.tsx';
 import { KeyButtons } from '../parts/key-buttons.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
+import { Name } from '../parts/name.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
@@ -20,6 +22,7 @@ export function OwnerKeys() {
   const [role, setRole] = useParameter('role');
   const [status, setStatus] = useParameter('status');
   const [tenant] = useParameter('tenant_id');
+  const tenants = useNames('tenant');
   return (
     <>
       <div class="choices">
@@ -36,7 +39,10 @@ export function OwnerKeys() {
           { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
           { header: 'Status', cell: ({ status: state }) => <Status state={state} /> },
           { header: 'Role', cell: ({ role: kind }) => kind },
-          { header: 'Tenant', cell: ({ tenant_id: id }) => <code>{id ?? 'platform'}</code> },
+          {
+            header: 'Tenant',
+            cell: ({ tenant_id: id }) => (id === null ? 'platform' : <Name id={id} name={tenants.get(id)} />),
+          },
           { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
           { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
           {

@@ -7,7 +7,7 @@ import type { Bar } from '../parts/chart-series.ts';
 import { figureColumn, shareColumn } from '../parts/columns.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Choice } from '../parts/fields.tsx';
-import { groupColumn, useGroupNames, type GroupNames } from '../parts/group-name.tsx';
+import { groupColumn } from '../parts/group-name.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod, type Period } from '../parts/period-choice.tsx';
 import { StackedChart } from '../parts/stacked-chart.tsx';
@@ -32,7 +32,6 @@ export function Usage() {
   const period = usePeriod();
   const [chosen, setBy] = useParameter('by');
   const by = isShown(chosen) ? chosen : 'day';
-  const names = useGroupNames([by]);
   const known = useAnswer('GET /v1/usage/summary', { query: { ...period.range, group_by: by } });
   return (
     <>
@@ -47,7 +46,7 @@ export function Usage() {
             <DataTable
               caption={`Usage by ${dimensions[by].toLowerCase()}`}
               file={`usage-${by}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(by, { summary, names, period })}
+              columns={columnsOf(by, { summary, period })}
               rows={summary.groups}
               keyOf={({ key }) => key[by] ?? ''}
               orderBy={by === 'day' ? '-Day' : 'Runs'}
@@ -92,14 +91,13 @@ function totalsOf(totals: UsageSummary['totals']): Record<string, string> {
 
 interface ColumnContext {
   summary: UsageSummary;
-  names: GroupNames;
   period: Period;
 }
 
-function columnsOf(by: Grouping, { summary, names, period }: ColumnContext): DataColumn<Group>[] {
+function columnsOf(by: Grouping, { summary, period }: ColumnContext): DataColumn<Group>[] {
   const share = { part: ({ requests }: Group) => requests, total: summary.totals.requests };
   return [
-    groupColumn<Group>(dimensions[by], by, { names, range: period.range }),
+    groupColumn<Group>(dimensions[by], by, period.range),
     figureColumn('Runs', ({ requests }) => requests),
     shareColumn('Share', share),
     figureColumn('Failed', ({ errors }) => errors),

@@ -1,7 +1,9 @@
+import { useNames } from '../api/use-names.ts';
 import { Creation } from '../parts/creation.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewEndpointForm, type EndpointSecrets } from '../parts/new-endpoint-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { Name } from '../parts/name.tsx';
 import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 
@@ -26,6 +28,7 @@ export function Webhooks() {
 }
 
 function EndpointList() {
+  const agents = useNames('agent');
   return (
     <ResourceList
       name="GET /v1/webhooks/endpoints"
@@ -34,14 +37,17 @@ function EndpointList() {
       columns={(reload) => [
         { header: 'Name', cell: ({ id, name }) => <a href={`/app/webhooks/${id}`}>{name}</a> },
         { header: 'Status', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
-        { header: 'Scheme', cell: ({ scheme }) => scheme },
+        { header: 'Signature', cell: ({ scheme }) => scheme },
         {
-          header: 'Senders call',
+          header: 'URL',
           cell: ({ id }) => <code>{`${location.origin}/v1/webhooks/llm?endpoint=${id}`}</code>,
         },
-        { header: 'Agent', cell: ({ agent_id: agent }) => <a href={`/app/agents/${agent}`}>open</a> },
         {
-          header: 'Results go to',
+          header: 'Agent',
+          cell: ({ agent_id: id }) => <Name id={id} name={agents.get(id)} href={`/app/agents/${id}`} />,
+        },
+        {
+          header: 'Response',
           cell: ({ mode, callback_url: url }) => (mode === 'sync' ? 'the sender' : (url ?? 'its calls')),
         },
         {

@@ -2,7 +2,9 @@ import type { AuditEntry } from '@gatehouse/contract/audit';
 import { dayAfter, startOfDay } from '../format/times.ts';
 import { useView } from '../shell/location.tsx';
 import { usePerson } from '../shell/session.tsx';
+import type { Names } from '../api/use-names.ts';
 import { FilterField } from './filter-field.tsx';
+import { Name } from './name.tsx';
 import type { Column } from './table.tsx';
 import { Time } from './time.tsx';
 
@@ -37,12 +39,22 @@ export function AuditFilters() {
 }
 
 /** The columns of an audit log. */
-export const auditColumns: readonly Column<AuditEntry>[] = [
+export const auditColumns = (keys: Names): readonly Column<AuditEntry>[] => [
   { header: 'At', cell: ({ at }) => <Time at={at} /> },
   { header: 'Action', cell: ({ action }) => <code>{action}</code> },
   { header: 'By', cell: ({ actor }) => actor.user_id ?? actor.role },
-  { header: 'Key', cell: ({ actor }) => <code>{actor.key_id ?? '–'}</code> },
-  { header: 'Resource', cell: ({ resource }) => <code>{`${resource.type} ${resource.id}`}</code> },
+  {
+    header: 'Key',
+    cell: ({ actor: { key_id: id } }) => (id === null ? '–' : <Name id={id} name={keys.get(id)} />),
+  },
+  {
+    header: 'Resource',
+    cell: ({ resource: { type, id }, before, after }) => (
+      <>
+        {type.replaceAll('_', ' ')} <Name id={id} name={nameIn(after) ?? nameIn(before)} />
+      </>
+    ),
+  },
   { header: 'From', cell: ({ client_ip: address }) => address ?? '–' },
   {
     header: 'Change',
@@ -56,3 +68,9 @@ export const auditColumns: readonly Column<AuditEntry>[] = [
     ),
   },
 ];
+
+/** The name in the state of a resource, if it has one. */
+function nameIn(state: unknown): string | null {
+  if (typeof state !== 'object' || state === null || !('name' in state)) return null;
+  return typeof state.name === 'string' ? state.name : null;
+}

@@ -1,4 +1,4 @@
-import type { CostSummary, Dimension } from '@gatehouse/contract/usage';
+import type { CostSummary } from '@gatehouse/contract/usage';
 import { useAnswer } from '../api/use-answer.ts';
 import { compareDecimals } from '../format/amounts.ts';
 import { urlWith } from '../shell/location.tsx';
@@ -7,7 +7,7 @@ import { usePerson } from '../shell/session.tsx';
 import { amountColumn, figureColumn, shareColumn } from './columns.tsx';
 import { CostExport } from './cost-export.tsx';
 import { DataTable } from './data-table.tsx';
-import { groupColumn, useGroupNames } from './group-name.tsx';
+import { groupColumn } from './group-name.tsx';
 import { KnownAnswer } from './known-answer.tsx';
 import type { Period } from './period-choice.tsx';
 
@@ -27,12 +27,11 @@ export function TopSpenders({ period }: { period: Period }) {
 
 interface SpendersProps {
   title: string;
-  dimension: Dimension;
+  dimension: 'model' | 'agent';
   period: Period;
 }
 
 function Spenders({ title, dimension, period }: SpendersProps) {
-  const names = useGroupNames([dimension]);
   const query = { ...period.range, group_by: dimension };
   const known = useAnswer('GET /v1/costs/summary', { query });
   const path = may(usePerson(), { role: 'admin' }) ? '/app/costs' : '/app/usage';
@@ -52,7 +51,7 @@ function Spenders({ title, dimension, period }: SpendersProps) {
               </>
             }
             columns={[
-              groupColumn<Group>(title, dimension, { names, range: period.range }),
+              groupColumn<Group>(title, dimension, period.range),
               figureColumn('Runs', ({ requests }: Group) => requests),
               shareColumn('Share', {
                 part: ({ total_usd: cost }: Group) => Number(cost),
