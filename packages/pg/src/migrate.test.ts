@@ -8,7 +8,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { firstMigration, folderOf, Probe, service } from '../test/probe.ts';
 import { version } from '@gatehouse/kit/version';
-import { assertMigrated } from './migrate.ts';
+import { assertMigrated } from './schema-check.ts';
 import { FormerSchemaError } from './migration-record.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { createPool, type Pool } from './pool.ts';

@@ -1,17 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { version } from '@gatehouse/kit/version';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
-import { Client, type Pool } from 'pg';
-import { isDatabaseOutage } from './errors.ts';
+import { Client } from 'pg';
 import {
   appliedIn,
   assertKept,
   hasRecord,
   migrationsIn,
   migrationsTable,
+  newerThan,
   recordChecksums,
-  type AppliedMigration,
   type Migration,
 } from './migration-record.ts';
 import { ensureLogin, makeRoles, rolesOf } from './roles.ts';
@@ -117,35 +115,4 @@ async function explainLockTimeout(service: string, work: () => Promise<void>): P
       { cause: error },
     );
   }
-}
-
-const contraction = /^\d{4}_contract_/;
-
-/**
- * Throws when migrations are pending, when one was changed after it was applied, when a newer release has removed what
- * this release needs, and for the schema of a version before the first migration (`FormerSchemaError`). Returns the other migrations of newer releases, which are
- * compatible.
- */
-export async function assertMigrated(pool: Pool, service: string, directory: string): Promise<string[]> {
-  const known = await migrationsIn(directory);
-  const applied = await appliedIn(pool, service).catch((error: unknown) => {
-    if (isDatabaseOutage(error)) throw error;
-    throw new Error(`the schema ${service} does not exist: run the migration step first`, { cause: error });
-  });
-  assertKept(service, known, applied);
-  const pending = known.filter(({ name }) => !applied.some((migration) => migration.name === name));
-  if (pending.length > 0)
-    throw new Error(`pending migrations in ${service}: ${pending.map(({ name }) => name).join(', ')}`);
-  const newer = newerThan(known, applied);
-  const contractions = newer.filter(({ name }) => contraction.test(name));
-  if (contractions.length > 0)
-    throw new Error(
-      `the schema ${service} is too new for version ${version}: ` +
-        contractions.map(({ name, version: by }) => `${name} of version ${by}`).join(', '),
-    );
-  return newer.map(({ name }) => name);
-}
-
-function newerThan(known: readonly Migration[], applied: readonly AppliedMigration[]): AppliedMigration[] {
-  return applied.filter(({ name }) => !known.some((migration) => migration.name === name));
 }

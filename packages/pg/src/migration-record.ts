@@ -104,6 +104,14 @@ export function assertKept(
   }
 }
 
+/** The migrations of a newer release. */
+export function newerThan(
+  known: readonly Migration[],
+  applied: readonly AppliedMigration[],
+): AppliedMigration[] {
+  return applied.filter(({ name }) => !known.some((migration) => migration.name === name));
+}
+
 /** Completes the record of what this step has applied. Runs as the owner, under the lock of the step. */
 export async function recordChecksums(
   owner: BareClient,

@@ -3,7 +3,7 @@ import { auditEntryOf } from '@gatehouse/audited-changes/audit-entry';
 import { scopesOf } from '@gatehouse/contract/scopes';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { createLogger } from '@gatehouse/kit/log';
-import { assertMigrated } from '@gatehouse/pg/migrate';
+import { assertMigrated } from '@gatehouse/pg/schema-check';
 import { createPool, withTransaction } from '@gatehouse/pg/pool';
 import { bySystem } from './by-system.ts';
 import { loadBootstrapConfig, migrations } from './config.ts';

@@ -2,7 +2,7 @@ import { auditEntryOf } from '@gatehouse/audited-changes/audit-entry';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { createLogger } from '@gatehouse/kit/log';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
-import { assertMigrated } from '@gatehouse/pg/migrate';
+import { assertMigrated } from '@gatehouse/pg/schema-check';
 import { createPool, withTransaction } from '@gatehouse/pg/pool';
 import { changeRecorder } from './audit/change-store.ts';
 import { bySystem } from './by-system.ts';
