@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { errorText } from '@gatehouse/kit/command';
 import type { Logger } from '@gatehouse/kit/log';
+import { returnMemoryWhenIdle } from './idle-memory.ts';
 
 /**
  * Growth of the heap, in percent of the live data, before V8 collects all of it. By default V8 changes it with the
@@ -60,6 +61,7 @@ export async function run(create: () => Runnable | Promise<Runnable>): Promise<v
   process.on('unhandledRejection', die);
   try {
     await service.start();
+    returnMemoryWhenIdle();
     log.info('started');
   } catch (error) {
     // The service was stopped during its start, so the failed start is expected, and `stop` ends the process.
