@@ -43,7 +43,8 @@ export class ModelCatalogue {
           handle: async ({ ids }, { principal }) => {
             await this.#hanging?.promise;
             this.asked.push({ tenantId: principal?.tenantId, ids });
-            return { unknownIds: ids.filter((id) => !this.models.has(id)) };
+            const unknownIds = ids.filter((id) => !this.models.has(id));
+            return { unknownIds, nearest: unknownIds.length === 0 ? [] : ['small', 'large'] };
           },
         },
       }),

@@ -57,6 +57,26 @@ describe('a completion', () => {
     });
   });
 
+  it('by an unknown name is refused with the nearest that the tenant may use', async () => {
+    const messageFor = async (model: string, tenantId = newId()): Promise<string> => {
+      const { response } = await sentFor(model, tenantId);
+      expect(response.status).toBe(404);
+      return ((await response.json()) as { error: { message: string } }).error.message;
+    };
+    expect(await messageFor('tinny')).toBe(
+      'The model "tinny" does not exist. The nearest names are "tiny", "small", "old/small".',
+    );
+    const tenantId = newId();
+    harness.settings.set(tenantId, { allowedModels: { ids: ['any/*'] } });
+    expect(await messageFor('tinny', tenantId)).toBe(
+      'The model "tinny" does not exist. The nearest name is "any/listed".',
+    );
+    harness.agents.set('support', makeAgent({ key: 'support' }));
+    expect(await messageFor('agent:suport')).toContain('"agent:support"');
+    const got = await harness.get('/v1/models/tinny', { tenantId: newId() });
+    expect([got.status, await got.text()]).toEqual([404, expect.stringContaining('nearest names')]);
+  });
+
   it('that asks for a long context is one of its model, or of its agent', async () => {
     const { response, upstream } = await sentFor('tiny[1m]');
     expect([response.status, upstream, response.headers.get('x-gateway-ignored')]).toEqual([

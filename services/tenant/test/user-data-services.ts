@@ -165,7 +165,7 @@ export class UserDataServices {
 
   #checkModels({ ids, tenantId = '' }: CheckModelsRequest): Promise<CheckModelsResponse> {
     const unusable = this.unusableModels.get(tenantId) ?? [];
-    return Promise.resolve({ unknownIds: ids.filter((id) => unusable.includes(id)) });
+    return Promise.resolve({ unknownIds: ids.filter((id) => unusable.includes(id)), nearest: [] });
   }
 
   async #usageOf(tenantId: string): Promise<GetUsageResponse> {

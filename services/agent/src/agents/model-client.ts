@@ -2,6 +2,7 @@ import type { RpcClient } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
 import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
+import { nearestSentence } from '@gatehouse/kit/nearest-names';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { workDeadlineMs } from '@gatehouse/kit/bounds';
 
@@ -24,13 +25,12 @@ export class ModelClient {
     const { assertion, requestId, trace } = caller;
     const request = { ids: [...new Set(models.map(({ model }) => model))] };
     // Longer than a look-up: chat asks tenant itself, and goes on with known settings when that hangs.
-    const { unknownIds } = await this.#peer
+    const { unknownIds, nearest } = await this.#peer
       .call('checkModels', request, { deadlineMs: workDeadlineMs, assertion, requestId, trace })
       .catch(hangIsOutage);
     const unknown = models.find(({ model }) => unknownIds.includes(model));
     if (unknown === undefined) return;
-    throw new AppError('unknown_model', `There is no model ${JSON.stringify(unknown.model)}.`, {
-      param: unknown.field,
-    });
+    const message = `There is no model ${JSON.stringify(unknown.model)}.${nearestSentence(nearest)}`;
+    throw new AppError('unknown_model', message, { param: unknown.field });
   }
 }

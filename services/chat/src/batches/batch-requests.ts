@@ -11,6 +11,7 @@ import {
   type Choosing,
   type Target,
 } from '../catalogue/target.ts';
+import { nearestModels } from '../catalogue/nearest-models.ts';
 import type { CompletionRequest, Operation, Rewrite } from '@gatehouse/dialects/dialect';
 import type { OtherModel } from '@gatehouse/dialects/request-fields';
 import { mostTokens } from '../limits/upper-bounds.ts';
@@ -149,7 +150,7 @@ export function deploymentOf(
   const deployment = (model === undefined ? [] : deploymentsOf(model)).find(
     (each) => each.provider.name === provider && each.upstreamModel === upstreamModel,
   );
-  if (deployment === undefined) throw modelNotFound(name);
+  if (deployment === undefined) throw modelNotFound(name, nearestModels(catalogue, name, allowed));
   return deployment;
 }
 

@@ -5,6 +5,7 @@ import type { TurnSettings } from '@gatehouse/contract/agents';
 import { usdOf } from '@gatehouse/kit/money';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
+import { nearestNames } from '@gatehouse/kit/nearest-names';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { AgentName, ResolvedAgent } from './target.ts';
@@ -61,6 +62,20 @@ export class AgentClient {
       before = agents.at(-1)?.id ?? '';
       more = hasMore && before !== '';
     }
+  }
+
+  /** The names, as `model` has them, of the agents most like an unknown one; none where the service is away. */
+  async nearest(actor: ProvenActor, ref: string): Promise<string[]> {
+    const known: string[] = [];
+    try {
+      for await (const page of this.list(actor)) {
+        known.push(...page.map(({ key }) => `agent:${key}`));
+        break;
+      }
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+    }
+    return nearestNames(`agent:${ref}`, known);
   }
 
   async #load(actor: ProvenActor, ref: string): Promise<CachedAgent> {

@@ -334,7 +334,7 @@ describe('what a request goes to', () => {
       null,
       null,
     ]);
-    expect(modelNotFound('x'.repeat(10_000)).message.length).toBeLessThan(400);
+    expect(modelNotFound('x'.repeat(10_000), []).message.length).toBeLessThan(400);
   });
 });
 

@@ -1,6 +1,7 @@
 import { tenantOf, type Rpc } from '@gatehouse/grpc/rpc';
 import type { CheckModelsRequest, CheckModelsResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Catalogue } from './catalogue.ts';
+import { nearestModels } from './nearest-models.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 
 /** `CheckModels`: which of the models a tenant can't use. */
@@ -14,7 +15,12 @@ export function checkModels(
       const { requestId, trace } = context;
       const checkedTenant = tenantId ?? tenantOf(context).tenantId;
       const { allowedModels } = await settings.getNow(checkedTenant, { requestId, trace });
-      return { unknownIds: ids.filter((id) => catalogue.find(id, allowedModels) === undefined) };
+      const unknownIds = ids.filter((id) => catalogue.find(id, allowedModels) === undefined);
+      const [first] = unknownIds;
+      return {
+        unknownIds,
+        nearest: first === undefined ? [] : nearestModels(catalogue, first, allowedModels),
+      };
     },
   };
 }

@@ -7,7 +7,7 @@ import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { runSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from './catalogue.ts';
-import { isPattern } from './model-names.ts';
+import { listedNames, nearestModels } from './nearest-models.ts';
 import { clientSurfaces } from '@gatehouse/dialects/client-surfaces';
 import type { UsableModel, UsableModels } from '@gatehouse/dialects/model-list';
 import { agentRef, modelNotFound, type AgentName } from './target.ts';
@@ -85,17 +85,13 @@ async function getModel(
   if (ref === null) {
     const { allowedModels } = await settings.getNow(principal.tenantId, call);
     const model = catalogue.find(id, allowedModels);
-    if (model === undefined) throw modelNotFound(id);
+    if (model === undefined) throw modelNotFound(id, nearestModels(catalogue, id, allowedModels));
     return fromModel(model, id);
   }
-  const agent = await agents.resolve(requestActor({ ...call, principal }), ref);
-  if (agent?.status !== 'active') throw modelNotFound(id);
+  const actor = requestActor({ ...call, principal });
+  const agent = await agents.resolve(actor, ref);
+  if (agent?.status !== 'active') throw modelNotFound(id, await agents.nearest(actor, ref));
   return fromAgent(agent);
-}
-
-/** Names of an entry in lists: for a pattern, those in its `list`. */
-function listedNames({ id, aliases, list }: Model): readonly string[] {
-  return isPattern(id) ? list : [id, ...aliases];
 }
 
 /** A model under the name known to the client or requested by it. */

@@ -2,11 +2,13 @@ import type { TurnSettings } from '@gatehouse/contract/agents';
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { AppError } from '@gatehouse/kit/errors';
 import { picoOf } from '@gatehouse/kit/money';
+import { nearestSentence } from '@gatehouse/kit/nearest-names';
 import type { Agent as AgentMessage } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import type { OtherModel } from '@gatehouse/dialects/request-fields';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
+import { nearestModels } from './nearest-models.ts';
 import { withoutLong } from '@gatehouse/dialects/model-names';
 import type { TenantProviderKey } from '../shared/tenant-settings.ts';
 import { maxOtherModels } from '../bounds.ts';
@@ -56,9 +58,11 @@ export function agentRef(model: string): string | null {
   return model.startsWith('agent:') ? withoutLong(model.slice('agent:'.length)) : null;
 }
 
-export function modelNotFound(model: string, param = 'model'): AppError {
+/** `nearest`: names most like it that the caller may use. */
+export function modelNotFound(model: string, nearest: readonly string[], param = 'model'): AppError {
   const name = JSON.stringify(model.slice(0, 256));
-  return new AppError('model_not_found', `The model ${name} does not exist.`, { param });
+  const message = `The model ${name} does not exist.${nearestSentence(nearest)}`;
+  return new AppError('model_not_found', message, { param });
 }
 
 /**
@@ -79,7 +83,8 @@ export function refuseOtherModels(
     known.add(name);
     return false;
   });
-  if (barred !== undefined) throw modelNotFound(barred.name, barred.param);
+  if (barred !== undefined)
+    throw modelNotFound(barred.name, nearestModels(catalogue, barred.name, allowed), barred.param);
 }
 
 /** The choice of deployments for a request. */
@@ -100,7 +105,7 @@ export function modelTarget(
   choosing = asListed,
 ): Target {
   const model = catalogue.find(name, allowed);
-  if (model === undefined) throw modelNotFound(name);
+  if (model === undefined) throw modelNotFound(name, nearestModels(catalogue, name, allowed));
   return targetOf([model, ...fallbacksOf(catalogue, model.fallbacks, allowed)], choosing);
 }
 
@@ -181,7 +186,7 @@ export function agentTarget(
   if (agent.status !== 'active')
     throw new AppError('agent_disabled', `The agent ${agent.key} is disabled.`, { param: 'model' });
   const model = catalogue.find(agent.model, allowed);
-  if (model === undefined) throw modelNotFound(agent.model);
+  if (model === undefined) throw modelNotFound(agent.model, nearestModels(catalogue, agent.model, allowed));
   const fallbacks = agent.modelFallbacks.length > 0 ? agent.modelFallbacks : model.fallbacks;
   return {
     ...targetOf([model, ...fallbacksOf(catalogue, fallbacks, allowed)], choosing),

@@ -195,13 +195,15 @@ async function readAround(
 /** The meanings of names: stored responses without their contents. */
 interface Known {
   agent: ResolvedAgent | null;
+  /** Names most like that of an agent that the caller can't see. */
+  nearestAgents: readonly string[];
   /** The continued response, and those before it. */
   chain: Chain;
   /** The responses with its items. */
   holders: Holders;
 }
 
-const nothing: Known = { agent: null, chain: [], holders: new Map() };
+const nothing: Known = { agent: null, nearestAgents: [], chain: [], holders: new Map() };
 
 async function lookUp(
   { agents, responses }: ReaderDependencies,
@@ -215,7 +217,9 @@ async function lookUp(
     previousId === null ? nothing.chain : responses.chain(previousId, reader),
     itemIds.length === 0 ? nothing.holders : responses.holders(itemIds, reader),
   ]);
-  return { agent: resolved, chain, holders };
+  const isMissing = agent !== null && resolved === null;
+  const nearestAgents = isMissing ? await agents.nearest(actor, agent) : nothing.nearestAgents;
+  return { agent: resolved, nearestAgents, chain, holders };
 }
 
 /** The request with what its names mean, and its models. */
@@ -226,7 +230,8 @@ function complete(
 ): NamedRequest | Promise<NamedRequest> {
   const { body, dialect, actor, settings } = input;
   const sessionId = input.sessionId ?? request.session;
-  const query = { api: dialect.name, request, agent: known.agent, actor, settings, sessionId };
+  const { agent, nearestAgents } = known;
+  const query = { api: dialect.name, request, agent, nearestAgents, actor, settings, sessionId };
   const target = findTarget(dependencies, query);
   return dialect.state === undefined || request.state === undefined
     ? reduced(input, { request, target, text: body, sessionId, stored: null })

@@ -28,6 +28,8 @@ export interface TargetDependencies {
 /** Finds the agent with an id or key; null when the caller can't see one. */
 export interface AgentResolver {
   resolve: (actor: ProvenActor, ref: string) => Promise<ResolvedAgent | null>;
+  /** The names, as `model` has them, of the agents most like an unknown one. */
+  nearest: (actor: ProvenActor, ref: string) => Promise<string[]>;
 }
 
 /** A request with what decides its models. */
@@ -36,6 +38,8 @@ export interface TargetQuery {
   request: CompletionRequest;
   /** The agent named in the request; null without one, and for one hidden from the caller. */
   agent: ResolvedAgent | null;
+  /** Names most like that of an agent that the caller can't see. */
+  nearestAgents?: readonly string[];
   actor: ProvenActor;
   settings: TenantSettings;
   sessionId: string | null;
@@ -61,7 +65,7 @@ export function findTarget(dependencies: TargetDependencies, query: TargetQuery)
 
 function anyPayersTarget(
   { catalogue, providers }: TargetDependencies,
-  { request, agent, actor, settings, sessionId }: TargetQuery,
+  { request, agent, nearestAgents = [], actor, settings, sessionId }: TargetQuery,
 ): Target {
   const affinity = catalogue.divides ? affinityOf(actor.tenantId, sessionId, request) : null;
   const choosing = {
@@ -71,7 +75,8 @@ function anyPayersTarget(
   if (agentRef(request.model) === null)
     return modelTarget(catalogue, request.model, settings.allowedModels, choosing);
   const isTooLong = request.model.length > textLimits.request_model;
-  if (request.operation !== 'chat' || isTooLong || agent === null) throw modelNotFound(request.model);
+  if (request.operation !== 'chat' || isTooLong || agent === null)
+    throw modelNotFound(request.model, nearestAgents);
   return agentTarget(catalogue, agent, settings.allowedModels, choosing);
 }
 

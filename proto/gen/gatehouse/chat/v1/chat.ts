@@ -105,6 +105,8 @@ export interface CheckModelsRequest {
 
 export interface CheckModelsResponse {
   unknownIds: string[];
+  /** Names that the tenant may use, those most like the first of the unknown ids. Empty from release 0.3.0. */
+  nearest: string[];
 }
 
 export interface CheckProviderKeyRequest {
@@ -627,13 +629,16 @@ export const CheckModelsRequest: MessageFns<CheckModelsRequest> = {
 };
 
 function createBaseCheckModelsResponse(): CheckModelsResponse {
-  return { unknownIds: [] };
+  return { unknownIds: [], nearest: [] };
 }
 
 export const CheckModelsResponse: MessageFns<CheckModelsResponse> = {
   encode(message: CheckModelsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.unknownIds) {
       writer.uint32(10).string(v!);
+    }
+    for (const v of message.nearest) {
+      writer.uint32(18).string(v!);
     }
     return writer;
   },
@@ -657,6 +662,14 @@ export const CheckModelsResponse: MessageFns<CheckModelsResponse> = {
             }
 
             message.unknownIds.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nearest.push(reader.string());
             continue;
           }
         }
