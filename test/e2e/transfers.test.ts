@@ -348,7 +348,8 @@ it('brings what only JSON can hold, and what has changed in the list of tools me
 
 it('gives a copy no tools of a server that only the target has', async () => {
   const tools = { mcp_servers: ['mail/search'] };
-  const agent = await make('/v1/agents', { key: 'clerk', model: 'small', tools });
+  const missing = { allow_missing: true };
+  const agent = await make('/v1/agents', { key: 'clerk', model: 'small', tools, ...missing });
   await make('/v1/mcp/servers', { name: 'mail', url: mcpServer.url }, target);
   const [item] = (await carryOut([{ type: 'agent', id: agent }])).items;
   const copy = await gateway.call(`/v1/agents/${item?.target_id ?? ''}`, { key: target.adminKey });

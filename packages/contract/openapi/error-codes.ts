@@ -95,6 +95,7 @@ const when: Record<ErrorCode, When> = {
   embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,
   unknown_model: at('agents.create', 'agents.patch', 'provider-keys.create'),
+  unknown_mcp_server: at('agents.create', 'agents.patch'),
   transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
   url_not_allowed: either(namesUrl, at('webhooks.llm')),
   provider_bad_request: reachesProvider,

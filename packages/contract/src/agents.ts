@@ -191,6 +191,11 @@ const fields = {
   metadata: jsonRecord,
 };
 
+const allowMissing = z
+  .boolean()
+  .optional()
+  .describe('Whether `tools.mcp_servers` may name servers and tools that do not exist. It is not stored');
+
 export const createAgent = z.strictObject({
   key: slug,
   name: fields.name.optional(),
@@ -221,6 +226,7 @@ export const createAgent = z.strictObject({
   owner_user_id: fields.owner_user_id.optional(),
   status: fields.status.default('active'),
   metadata: fields.metadata.default({}),
+  allow_missing: allowMissing,
 });
 export type CreateAgent = z.output<typeof createAgent>;
 
@@ -229,7 +235,13 @@ export type CreateAgent = z.output<typeof createAgent>;
  * of `parameters` or `metadata`.
  */
 export const patchAgent = z
-  .strictObject({ key: slug, ...fields, tools: agentTools.partial(), memory: agentMemory.partial() })
+  .strictObject({
+    key: slug,
+    ...fields,
+    tools: agentTools.partial(),
+    memory: agentMemory.partial(),
+    allow_missing: allowMissing,
+  })
   .partial();
 export type PatchAgent = z.output<typeof patchAgent>;
 

@@ -18,6 +18,7 @@ const table = {
   dependency_missing: [400, 3],
   embeddings_not_configured: [400, 3],
   unknown_model: [400, 3],
+  unknown_mcp_server: [400, 3],
   transport_not_allowed: [400, 3],
   url_not_allowed: [400, 3],
   relay_path_ambiguous: [400, 3],

@@ -77,6 +77,8 @@ export const maxAlertChars = 1_000;
 /** More than any provider accepts; what is beyond is left out. */
 export const maxOfferedTools = 512;
 export const maxOfferedBytes = 2 * 1024 * 1024;
+/** Servers and tools that don't exist, shown in a run of their agent; further ones are left out. */
+export const maxMissing = 20;
 /** Schemas of tools mended in one piece: each takes up to 15 ms. */
 export const mendedAtOnce = 4;
 

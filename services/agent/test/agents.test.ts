@@ -67,9 +67,10 @@ describe('creating an agent', () => {
       status: 'disabled',
       metadata: { z: 1, a: { '': [null, 1.5e300, { deep: '\u0000\udfff' }] } },
     };
-    const answer = await create(settings);
+    const answer = await create({ ...settings, allow_missing: true });
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject(settings);
+    expect(answer.body).not.toHaveProperty('allow_missing');
     const { body } = await agents.get(tenant.admin, 'everything');
     expect(body).toEqual(answer.body);
     expect(Object.keys(body.metadata)).toEqual(['z', 'a']);

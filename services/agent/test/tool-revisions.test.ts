@@ -50,9 +50,9 @@ describe('the revision of the tools of an agent', () => {
     const agentId = await makeAgent(['s']);
     const { revision, tools } = await list(agentId);
     expect(tools).toHaveLength(2);
-    expect(await list(agentId, true)).toEqual({ revision, tools: [] });
+    expect(await list(agentId, true)).toEqual({ revision, tools: [], missing: [] });
     expect((await refresh(id)).status).toBe(200);
-    expect(await list(agentId, true)).toEqual({ revision, tools: [] });
+    expect(await list(agentId, true)).toEqual({ revision, tools: [], missing: [] });
     expect((await list(await makeAgent(['s']))).revision).toBe(revision);
   });
 

@@ -146,6 +146,26 @@ describe('an agent with tools', () => {
     expect((await harness.endedRun(answer.runId)).tool_calls).toBe(1);
   });
 
+  it('answers without those that do not exist, and shows them as failed steps of its run', async () => {
+    harness.toolLists.missing = ['gone', 'mail/send'];
+    const answer = await call(newId(), 's__read');
+    expect(called).toEqual(['read']);
+    const { tool_calls: calls, tools } = await harness.endedRun(answer.runId);
+    expect([calls, tools?.map(({ name, outcome }) => [name, outcome])]).toEqual([
+      1,
+      [
+        ['gone', 'unknown_mcp_server'],
+        ['mail/send', 'unknown_mcp_server'],
+        ['s__read', 'ok'],
+      ],
+    ]);
+    const { tools: others } = harness.toolLists;
+    harness.toolLists.tools = [];
+    const alone = await call(newId(), 's__read');
+    expect((await harness.endedRun(alone.runId)).tools).toHaveLength(2);
+    Object.assign(harness.toolLists, { tools: others, missing: [] });
+  });
+
   it('has their definitions once for a revision, and new ones right after a change', async () => {
     const { asked } = harness.toolLists;
     await call(newId(), 's__read');

@@ -134,7 +134,7 @@ export class CompletionServer {
       remember: { add: () => undefined },
       tools: {
         list: (_actor: unknown, _agent: unknown, format: Parameters<typeof ToolSet.forDialect>[1]) =>
-          Promise.resolve(ToolSet.forDialect(this.tools, format)),
+          Promise.resolve(ToolSet.forDialect({ tools: this.tools, missing: [] }, format)),
         call: () => Promise.resolve({ content: 'It was called.', outcome: 'ok' }),
       },
       thoughts: {

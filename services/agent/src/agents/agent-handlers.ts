@@ -7,6 +7,8 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
 import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } from './agent-store.ts';
+import type { McpRefStore } from './mcp-ref-store.ts';
+import { assertKnownRefs, partsOf } from './mcp-refs.ts';
 import { modelsOf, newSettings, patchedSettings, type Agent } from './agent.ts';
 import type { agentTasks } from './forget-agent-job.ts';
 import type { ModelClient } from './model-client.ts';
@@ -21,12 +23,14 @@ const what = 'agent';
 export interface AgentDependencies {
   agents: AgentStore;
   models: ModelClient;
+  mcpRefs: McpRefStore;
   changes: Changes;
   jobs: Jobs<typeof agentTasks>;
 }
 
 /** `/v1/agents*`; `{agentID}` is an id or a key. */
-export function agentHandlers({ agents, models, changes, jobs }: AgentDependencies): Record<string, Handler> {
+export function agentHandlers(dependencies: AgentDependencies): Record<string, Handler> {
+  const { agents, models, changes, jobs } = dependencies;
   return {
     'agents.list': async (call: List) => {
       const { limit, cursor, status, q } = call.query;
@@ -43,6 +47,7 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
       const { tenantId, userId } = tenantOf(call);
       const settings = newSettings(call.body, userId);
       await models.assertUsable(call, modelsOf(settings));
+      await assertKnownServers(call, dependencies, []);
       return changes.change(call, async (db) => {
         const agent = await insertAgent(db, tenantId, { id: newId(), settings });
         return {
@@ -60,8 +65,8 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
 
     'agents.patch': async (call: Patch) => {
       const principal = tenantOf(call);
-      // Models are checked before the row is locked: no transaction waits for another service.
-      await assertNewModelsUsable(call, { agents, models });
+      // Before the row is locked: no transaction waits for another service.
+      await checkAdded(call, dependencies);
       return changes.change(call, async (db) => {
         const before = orNotFound(await lockAgent(db, viewerOf(principal), refOf(call)), what);
         const settings = patchedSettings(before, call.body, principal.userId);
@@ -90,19 +95,34 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
   };
 }
 
-/** Checks the models added by a change. An agent may keep a model gone from the catalogue since. */
-async function assertNewModelsUsable(
-  call: Patch,
-  { agents, models }: { agents: AgentStore; models: ModelClient },
-): Promise<void> {
+/** Checks what a change adds. An agent may keep a model, a server and a tool that are gone since. */
+async function checkAdded(call: Patch, dependencies: AgentDependencies): Promise<void> {
+  const { agents, models } = dependencies;
   const named = modelsOf(call.body);
-  if (named.length === 0) return;
+  if (named.length === 0 && call.body.tools?.mcp_servers === undefined) return;
   const agent = orNotFound(await agents.find(viewerOf(tenantOf(call)), refOf(call)), what);
   const known = new Set(modelsOf(agent).map(({ model }) => model));
   await models.assertUsable(
     call,
     named.filter(({ model }) => !known.has(model)),
   );
+  await assertKnownServers(call, dependencies, agent.tools.mcp_servers);
+}
+
+/** Throws `unknown_mcp_server`, unless the request allows it. `before`: the references of the agent so far. */
+async function assertKnownServers(
+  call: Create | Patch,
+  { mcpRefs }: AgentDependencies,
+  before: readonly string[],
+): Promise<void> {
+  const { tools, allow_missing: isAllowed = false } = call.body;
+  const refs = (tools?.mcp_servers ?? [])
+    .map((ref, index) => ({ ref, index }))
+    .filter(({ ref }) => !before.includes(ref));
+  if (isAllowed || refs.length === 0) return;
+  const withTools = refs.map(({ ref }) => partsOf(ref)).filter(({ tool }) => tool !== null);
+  const names = withTools.map(({ server }) => server);
+  assertKnownRefs(refs, await mcpRefs.list(tenantOf(call).tenantId, [...new Set(names)]));
 }
 
 function refOf(call: Pick<Call, 'params'>): string {

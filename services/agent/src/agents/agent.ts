@@ -30,7 +30,7 @@ export function isAgentRef(text: string): boolean {
 
 /** The settings of a new agent. Throws when they contradict each other or the acting user. */
 export function newSettings(body: CreateAgent, userId: string | null): AgentSettings {
-  const { name = body.key, owner_user_id: named = null, ...others } = body;
+  const { name = body.key, owner_user_id: named = null, allow_missing: _, ...others } = body;
   assertActsFor(named, userId);
   return checked({ ...others, name, owner_user_id: named ?? userId }, userId);
 }
@@ -41,7 +41,7 @@ export function patchedSettings(
   patch: PatchAgent,
   userId: string | null,
 ): AgentSettings {
-  const { owner_user_id: named, ...members } = patch;
+  const { owner_user_id: named, allow_missing: _, ...members } = patch;
   assertActsFor(named ?? null, userId);
   // The patch shape accepts for each member only values of the full shape, so the result has the full shape again.
   const merged = mergePatch(current, members) as AgentSettings;

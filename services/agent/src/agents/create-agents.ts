@@ -9,6 +9,7 @@ import { AgentStore } from './agent-store.ts';
 import { describeAgents } from './describe-agents-rpc.ts';
 import { agentTasks, forgetAgent } from './forget-agent-job.ts';
 import { listVisibleAgents } from './list-visible-agents-rpc.ts';
+import { McpRefStore } from './mcp-ref-store.ts';
 import { ModelClient } from './model-client.ts';
 import { resolveAgent } from './resolve-agent-rpc.ts';
 
@@ -24,7 +25,10 @@ export function createAgents(shell: Shell, { config, app, system, rpc, changes }
   const direct = { ...config, KAFKA_BROKERS: undefined };
   const send = eventSender(shell, { config: direct, source, topic: topics.deletions, ...toMemory });
   return {
-    handlers: agentHandlers({ agents: appStore, models: new ModelClient(chat), changes, jobs }),
+    handlers: agentHandlers({
+      ...{ agents: appStore, mcpRefs: new McpRefStore(app) },
+      ...{ models: new ModelClient(chat), changes, jobs },
+    }),
     rpcs: {
       resolveAgent: resolveAgent(rpcStore),
       listVisibleAgents: listVisibleAgents(rpcStore),

@@ -94,6 +94,15 @@ export class ServerStore extends Store implements ServerRecord {
     return this.#select<KnownHead>(tenantId, where, [tenantId, names], headColumns);
   }
 
+  /** Those of these names that belong to a server, whether it is enabled or not. */
+  async knownNames(tenantId: string, names: readonly string[]): Promise<string[]> {
+    const known = await this.tenant(tenantId).all<{ name: string }>(
+      'select name from agent.mcp_servers where tenant_id = $1 and name = any ($2)',
+      [tenantId, names],
+    );
+    return known.map(({ name }) => name);
+  }
+
   /** The lists of a server and the filter of its tools, unparsed. */
   async findTexts({
     tenantId,

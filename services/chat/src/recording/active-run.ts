@@ -14,14 +14,15 @@ import { attemptStatusOf, isFree } from './failed-attempt.ts';
 import { interruption } from './interrupted.ts';
 import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
-import type {
-  Attempt,
-  AttemptStart,
-  RunEnd,
-  RunIdentity,
-  RunStatus,
-  StoredAnswer,
-  ToolSpan,
+import {
+  missingTool,
+  type Attempt,
+  type AttemptStart,
+  type RunEnd,
+  type RunIdentity,
+  type RunStatus,
+  type StoredAnswer,
+  type ToolSpan,
 } from '../runs/run.ts';
 import type { MeteredAnswer } from '@gatehouse/dialects/dialect';
 import { uncountedTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
@@ -146,6 +147,11 @@ export class ActiveRun implements AttemptRecord {
     });
     const trace = this.#options.telemetry.within(this.#options.trace);
     this.#options.telemetry.toolEnded({ run: this.identity, trace, name, outcome, startedAt, endedAt });
+  }
+
+  /** A tool of the agent that doesn't exist: shown as a failed step of the run, and no call. */
+  noteMissingTool(name: string): void {
+    this.#tools.push({ id: newId(), name, outcome: missingTool, offsetMs: 0, durationMs: 0 });
   }
 
   passOver(model: Model, { code }: AppError): void {

@@ -16,7 +16,15 @@ import {
 import { z } from 'zod';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { Cost } from '../catalogue/price.ts';
-import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity, ToolSpan } from './run.ts';
+import {
+  missingTool,
+  type Attempt,
+  type AttemptEnd,
+  type AttemptStart,
+  type RunEnd,
+  type RunIdentity,
+  type ToolSpan,
+} from './run.ts';
 
 /*
  * Stored form of runs: the data of their events without the times, which the database adds. Reapers of the previous and
@@ -67,7 +75,7 @@ export function runEnding({ operation }: StartedRun, end: RunEnd, attempts: read
     error_message: cutOrNull(end.errorMessage, textLimits.error_message),
     output_preview: cutOrNull(end.outputPreview, textLimits.preview),
     // Calls made by the gateway itself, not those a model asks the client to make.
-    tool_calls: Math.min(end.tools.length, maxInteger),
+    tool_calls: Math.min(end.tools.filter(({ outcome }) => outcome !== missingTool).length, maxInteger),
     priced: end.cost.priced,
     ...figures(end, maxRunTokens),
     spans: attempts.slice(0, maxSpans).map((attempt) => spanOf(attempt, operation)),

@@ -97,6 +97,9 @@ export interface RunEnd {
   tools: readonly ToolSpan[];
 }
 
+/** The outcome of a tool that the agent names and that doesn't exist: no call was made. */
+export const missingTool = 'unknown_mcp_server';
+
 /** Call of a tool made by the gateway. */
 export interface ToolSpan {
   id: string;

@@ -49,9 +49,9 @@ export class ToolClient {
     const known = this.#sets.get(tenantId, cacheKey(dialect.name, current));
     if (known !== undefined) return known;
     return this.#lists.get(cacheKey(dialect.name, tenantId, agentId, userId, current), async () => {
-      const { revision, tools } = await list(false);
+      const { revision, ...listed } = await list(false);
       // Takes 10 ms for 2 MB.
-      const set = await runCooperatively(tenantId, () => ToolSet.forDialect(tools, dialect));
+      const set = await runCooperatively(tenantId, () => ToolSet.forDialect(listed, dialect));
       this.#sets.set(tenantId, cacheKey(dialect.name, revision), set);
       return set;
     });

@@ -4,7 +4,7 @@ import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { AgentToolCall, ToolDialect, ToolSet } from '../tools/tool-set.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
-import type { TurnContext, TurnStage } from './turn-stage.ts';
+import type { StartedTurn, TurnContext, TurnStage } from './turn-stage.ts';
 
 export interface ToolDependencies {
   tools: {
@@ -16,11 +16,13 @@ export interface ToolDependencies {
 
 /**
  * Adds the tools of an agent to a request. A tool of the client replaces the agent's of the same name. While the agent
- * service is away, the agent answers without its tools. Throws a 400 for several answers at once.
+ * service is away, the agent answers without its tools. Tools that don't exist are failed steps of the run. Throws a 400
+ * for several answers at once.
  */
 export function toolStage({ tools, log }: ToolDependencies): TurnStage {
   return {
     prepare: (turn, { facts }) => (turn.target.tools === null ? undefined : addTools(turn, facts)),
+    request: noteMissing,
   };
 
   async function addTools(turn: TurnContext, facts: AcceptedRequest): Promise<void> {
@@ -39,6 +41,7 @@ export function toolStage({ tools, log }: ToolDependencies): TurnStage {
       );
       return null;
     });
+    turn.missingTools = offered?.missing ?? [];
     const set = offered?.without(facts.toolNames);
     if (set === undefined || set.byName.size === 0) return;
     turn.tools = {
@@ -51,4 +54,8 @@ export function toolStage({ tools, log }: ToolDependencies): TurnStage {
       },
     };
   }
+}
+
+function noteMissing({ run, missingTools }: StartedTurn): undefined {
+  for (const name of missingTools) run.noteMissingTool(name);
 }

@@ -125,6 +125,8 @@ export interface TurnContext {
   remember: ((answer: { runId: string; text: string }) => void) | null;
   /** Tools called by the gateway; null without any. */
   tools: TurnTools | null;
+  /** The servers and tools named by the agent that don't exist. */
+  missingTools: readonly string[];
   /** Reasoning of earlier answers without a place in the client's API. */
   thoughts: KnownReasoning;
   /** The origins of reasoning signatures; null where all models share one. */
@@ -187,6 +189,7 @@ export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnCon
     recall: null,
     remember: null,
     tools: null,
+    missingTools: [],
     thoughts: new Map(),
     signatures: null,
     request: {

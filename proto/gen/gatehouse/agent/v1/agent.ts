@@ -116,6 +116,11 @@ export interface ListToolsResponse {
   tools: Tool[];
   /** Lists of a tenant with the same revision are the same. Empty from a release that has none. */
   revision: string;
+  /**
+   * The servers and tools that the agent names and that don't exist: `server` or `server/tool`, at most 20. Empty from
+   * release 0.3.0.
+   */
+  missing: string[];
 }
 
 export interface Tool {
@@ -966,7 +971,7 @@ export const ListToolsRequest: MessageFns<ListToolsRequest> = {
 };
 
 function createBaseListToolsResponse(): ListToolsResponse {
-  return { tools: [], revision: "" };
+  return { tools: [], revision: "", missing: [] };
 }
 
 export const ListToolsResponse: MessageFns<ListToolsResponse> = {
@@ -976,6 +981,9 @@ export const ListToolsResponse: MessageFns<ListToolsResponse> = {
     }
     if (message.revision !== "") {
       writer.uint32(18).string(message.revision);
+    }
+    for (const v of message.missing) {
+      writer.uint32(26).string(v!);
     }
     return writer;
   },
@@ -1007,6 +1015,14 @@ export const ListToolsResponse: MessageFns<ListToolsResponse> = {
             }
 
             message.revision = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.missing.push(reader.string());
             continue;
           }
         }
