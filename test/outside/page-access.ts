@@ -45,8 +45,8 @@ try {
     await logInAfresh(page, credentials.admin_key, '/app/settings');
     await settle(page);
     const wrong = await faults(page);
-    await choose(page, 'Previews of runs', before.body.previews.enabled ? 'off' : 'on');
-    await fill(page, 'Keys for each user', '0');
+    await choose(page, 'Trace previews', before.body.previews.enabled ? 'off' : 'on');
+    await fill(page, 'Personal keys per user', '0');
     await click(page, 'Save');
     await page.waitForFunction(`/Saved/.test(document.body.textContent)`, patience);
     const after = await api<Settings>('/v1/tenant/settings', credentials.admin_key);

@@ -130,7 +130,7 @@ try {
     await page.goto(`${origin}/app/providers`);
     await settle(page);
     const [ofProviders = ''] = await save(page, 'Deployments', 'providers.csv');
-    if (!ofProviders.includes(',First byte p50 (ms),')) wrong.push(ofProviders);
+    if (!ofProviders.includes(',TTFB p50 (ms),')) wrong.push(ofProviders);
     await page.goto(`${origin}/app/system`);
     await settle(page);
     for (const [caption, file, column] of [

@@ -166,7 +166,7 @@ try {
     await fill(page, 'Name', 'Alerts');
     await page.waitForSelector(`option[value="${agent.body.id}"]`, patience);
     await choose(page, 'Agent', agent.body.id);
-    await choose(page, 'Prompt made by', 'alertmanager');
+    await choose(page, 'Template', 'alertmanager');
     const wrong = await faults(page);
     await click(page, 'Create');
     await page.waitForSelector('.secret pre', patience);
@@ -179,13 +179,13 @@ try {
   await check('a channel and an MCP server that the API refuses say why in their forms', async () => {
     await page.goto(`${origin}/app/channels`);
     await click(page, 'Create a channel');
-    await choose(page, 'People write by', 'slack');
+    await choose(page, 'Type', 'slack');
     await page.waitForSelector('::-p-aria([name="Signing secret"][role="textbox"])', patience);
     const wrong = await faults(page);
     await page.goto(`${origin}/app/mcp-servers`);
     await click(page, 'Register a server');
     await fill(page, 'Name', 'tickets');
-    await fill(page, 'Address', 'http://169.254.169.254/mcp');
+    await fill(page, 'URL', 'http://169.254.169.254/mcp');
     await click(page, 'Register');
     await page.waitForSelector('dialog .problem', patience);
     return holdsNothing([...wrong, ...(await faults(page))]);

@@ -34,13 +34,13 @@ export function Agent({ id }: PageProps) {
               Try it
             </a>
             <a class="button" href={`/app/traces?agent_id=${agent.id}`}>
-              Its runs
+              Traces
             </a>
             <a class="button" href={`/app/memory/${agent.id}`}>
-              Its memory
+              Memory
             </a>
             <a class="button" href={`/app/graph/${agent.id}`}>
-              Its graph
+              Knowledge graph
             </a>
           </p>
           <AgentForm key={agent.updated_at} agent={agent} onSaved={known.reload} />
@@ -63,7 +63,7 @@ function AgentForm({ agent, onSaved }: AgentFormProps) {
   const { name, tools, memory, ...others } = values;
   const fields = (
     <>
-      <TextField label="Key" {...field('key')} isRequired hint="Programs name it as the model agent:KEY" />
+      <TextField label="Key" {...field('key')} isRequired hint="Clients use it as the model agent:KEY" />
       <TextField label="Name" {...field('name')} />
       <TextField label="Description" {...field('description')} />
       <KnownAnswer known={models}>
@@ -111,7 +111,7 @@ function AgentForm({ agent, onSaved }: AgentFormProps) {
 function modelOptions(models: readonly string[], chosen: string): Record<string, string> {
   const offered = models.filter((id) => !id.startsWith('agent:'));
   const all = new Set([chosen, ...offered]);
-  return Object.fromEntries([...all].map((id) => [id, id === '' ? 'choose one' : id]));
+  return Object.fromEntries([...all].map((id) => [id, id === '' ? 'Choose a model' : id]));
 }
 
 /** The differing members: others may have changed meanwhile. */

@@ -31,10 +31,10 @@ export function Agents() {
           { header: 'Key', cell: ({ key }) => <code>{`agent:${key}`}</code> },
           { header: 'Model', cell: ({ model }) => model },
           { header: 'Status', cell: ({ status: state }) => <Status state={state} /> },
-          { header: 'Visible to', cell: ({ visibility }) => visibility },
-          { header: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
+          { header: 'Visibility', cell: ({ visibility }) => visibility },
+          { header: 'Updated', cell: ({ updated_at: at }) => <Time at={at} /> },
           {
-            header: 'Use',
+            header: 'Playground',
             cell: ({ key, name }) => (
               <a href={`/app/playground?model=agent:${key}`} aria-label={`Try ${name}`}>
                 Try

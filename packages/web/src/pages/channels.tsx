@@ -24,7 +24,7 @@ export function Channels() {
       title="Create a channel"
       createdTitle="The new channel"
       form={(onCreated) => <NewChannelForm onCreated={onCreated} />}
-      showMade={(secret) => <NewSecret label="Secret that signs messages." secret={secret} />}
+      showMade={(secret) => <NewSecret label="Signing secret." secret={secret} />}
     >
       {(_show, round) => <ChannelList key={round} />}
     </Creation>
@@ -51,11 +51,11 @@ function ChannelList({ isShown }: { isShown?: true }) {
             cell: ({ agent_id: id }) => <Name id={id} name={agents.get(id)} href={`/app/agents/${id}`} />,
           },
           { header: 'Webhook URL', cell: ({ webhook_url: url }) => <code>{url}</code> },
-          { header: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
-          ...(isShown === true ? [] : [{ header: 'Change', cell: changeOf(reload, setLink) }]),
+          { header: 'Updated', cell: ({ updated_at: at }) => <Time at={at} /> },
+          ...(isShown === true ? [] : [{ header: 'Actions', cell: changeOf(reload, setLink) }]),
         ]}
         keyOf={({ id }) => id}
-        empty="There is no channel yet. Create one, and people write to an agent."
+        empty="There is no channel yet. Create one to let people message an agent."
       />
     </>
   );
@@ -66,7 +66,7 @@ function changeOf(reload: () => void, setLink: (link: ConsentLinkState) => void)
     <span class="actions">
       {type === 'zalo_oa' ? (
         <ActionButton
-          label="Link for consent"
+          label="Consent link"
           subject={`of ${name}`}
           name="POST /v1/channels/instances/{id}/zalo-oa/consent-links"
           input={{ params: { id } }}

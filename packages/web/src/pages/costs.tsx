@@ -66,7 +66,7 @@ export function Costs() {
             <DataTable
               caption={`Costs by ${groups.map((group) => dimensions[group].toLowerCase()).join(' and ')}`}
               file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(groups, { summary, period })}
+              columns={columnsOf(groups, summary)}
               rows={summary.groups}
               keyOf={({ key }) => JSON.stringify(key)}
               orderBy={by === 'day' || by === 'month' ? `-${dimensions[by]}` : 'Cost'}
@@ -88,16 +88,10 @@ export function Costs() {
   );
 }
 
-interface ColumnContext {
-  summary: CostSummary;
-  period: Period;
-}
-
-function columnsOf(groups: readonly Dimension[], context: ColumnContext): DataColumn<Group>[] {
-  const { summary, period } = context;
+function columnsOf(groups: readonly Dimension[], summary: CostSummary): DataColumn<Group>[] {
   const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
   return [
-    ...groups.map((group) => groupColumn<Group>(dimensions[group], group, period.range)),
+    ...groups.map((group) => groupColumn<Group>(dimensions[group], group)),
     figureColumn('Runs', ({ requests }) => requests),
     ...(summary.unpriced.requests === 0
       ? []

@@ -22,8 +22,8 @@ export function Graph({ id }: PageProps) {
     <>
       <AgentLink id={id} />
       <div class="choices">
-        <FilterField label="Around" name="start" hint="A name, or an id" />
-        <Choice label="As far as" value={depth} onChange={setDepth} options={depths} />
+        <FilterField label="Start entity" name="start" hint="A name or an ID" />
+        <Choice label="Depth" value={depth} onChange={setDepth} options={depths} />
       </div>
       {start === '' ? <Entities agentID={id} /> : <Around agentID={id} start={start} depth={depth} />}
     </>
@@ -50,8 +50,8 @@ function Entities({ agentID }: { agentID: string }) {
             cell: ({ id, name }) => <a href={urlWith(path, query, { start: id, cursor: '' })}>{name}</a>,
           },
           { header: 'Type', cell: ({ type: kind }) => kind },
-          { header: 'Own id', cell: ({ external_id: external }) => external ?? '' },
-          { header: 'For', cell: ({ scope }) => (scope === 'user' ? 'one user' : 'all') },
+          { header: 'External ID', cell: ({ external_id: external }) => external ?? '' },
+          { header: 'Scope', cell: ({ scope }) => scope },
           { header: 'Description', cell: ({ description }) => description ?? '' },
         ]}
         keyOf={({ id }) => id}
@@ -87,9 +87,9 @@ function Drawn({ graph }: { graph: Subgraph }) {
       ...textColumn('To', ({ target }: Relation) => nameOf(target)),
       cell: ({ target }) => link(target),
     },
-    figureColumn('Strength', ({ weight }) => weight),
-    timeColumn('Since', ({ valid_from: at }) => at),
-    timeColumn('Until', ({ valid_to: at }) => at, 'no end is known'),
+    figureColumn('Weight', ({ weight }) => weight),
+    timeColumn('Valid from', ({ valid_from: at }) => at),
+    timeColumn('Valid to', ({ valid_to: at }) => at, 'open'),
   ];
   return (
     <>

@@ -49,7 +49,7 @@ export function Keys() {
 function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiKey>[] {
   return [
     { header: 'Name', cell: ({ name }) => name },
-    { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
+    { header: 'Prefix', cell: ({ prefix }) => <code>{prefix}</code> },
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     { header: 'Role', cell: ({ role }) => role },
     { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
@@ -58,7 +58,7 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
     { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
     {
-      header: 'Change',
+      header: 'Actions',
       cell: (key) => <KeyButtons apiKey={key} path="/v1/api-keys" onRevoked={reload} onRotated={show} />,
     },
   ];

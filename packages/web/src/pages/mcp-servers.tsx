@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConsentLink, type ConsentLinkState } from '../parts/consent-link.tsx';
 import { Creation } from '../parts/creation.tsx';
+import { Drawer } from '../parts/drawer.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewMcpServerForm } from '../parts/new-mcp-server-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
@@ -35,19 +36,19 @@ function ServerList() {
           { header: 'Name', cell: ({ name }) => name },
           { header: 'Status', cell: ({ status }) => <Status state={status} /> },
           { header: 'Reason', cell: ({ status_reason: reason }) => reason ?? '' },
-          { header: 'Address', cell: ({ url }) => <code>{url}</code> },
+          { header: 'URL', cell: ({ url }) => <code>{url}</code> },
           {
             header: 'Tools',
             cell: (server) => <Tools server={server} onDone={reload} />,
           },
-          { header: 'Listed', cell: ({ tools_updated_at: at }) => <Time at={at} otherwise="never" /> },
+          { header: 'Tools updated', cell: ({ tools_updated_at: at }) => <Time at={at} otherwise="never" /> },
           {
-            header: 'Change',
+            header: 'Actions',
             cell: ({ id, name, auth, enabled }) => (
               <span class="actions">
                 {auth.type === 'oauth' ? (
                   <ActionButton
-                    label="Link for login"
+                    label="Login link"
                     subject={`at ${name}`}
                     name="POST /v1/mcp/servers/{id}/consent-links"
                     input={{ params: { id } }}
@@ -84,31 +85,55 @@ interface ToolsProps {
   onDone: () => void;
 }
 
-/** The tools of a server, with those in need of a review. */
+/** The tools of a server, behind a button with their number; those in need of a review say so. */
 function Tools({ server: { id, name: server, tools }, onDone }: ToolsProps) {
+  const [isOpen, setOpen] = useState(false);
+  const number = tools.length === 1 ? '1 tool' : `${tools.length} tools`;
+  const waiting = tools.filter(({ status }) => status === 'needs_review').length;
   return (
-    <details>
-      <summary aria-label={`Show the tools of ${server}`}>Show</summary>
-      <ul>
-        {tools.map(({ name, description, status, digest, accepted, reason }) => (
-          <li key={name}>
-            <code>{name}</code> {reason ?? description}{' '}
-            {status === 'needs_review' ? <Status state={status} /> : null}
-            {status === 'needs_review' && accepted !== null ? (
-              <p>Accepted before: {accepted.description}</p>
-            ) : null}
-            {status === 'needs_review' ? (
-              <ActionButton
-                label="Accept"
-                subject={`the tool ${name}`}
-                name="POST /v1/mcp/servers/{id}/tools/{name}/accept"
-                input={{ params: { id, name }, body: { digest } }}
-                onDone={onDone}
-              />
-            ) : null}
-          </li>
-        ))}
-      </ul>
-    </details>
+    <>
+      <button type="button" aria-label={`${number} of ${server}`} onClick={() => setOpen(true)}>
+        {number}
+      </button>
+      {waiting === 0 ? null : <Status state="needs_review" />}
+      {isOpen ? (
+        <Drawer title={`Tools of ${server}`} onClose={() => setOpen(false)}>
+          <ul class="tools">
+            {tools.map((tool) => (
+              <ToolItem key={tool.name} id={id} tool={tool} onDone={onDone} />
+            ))}
+          </ul>
+        </Drawer>
+      ) : null}
+    </>
+  );
+}
+
+interface ToolItemProps {
+  /** The id of the server. */
+  id: string;
+  tool: WireMcpServer['tools'][number];
+  onDone: () => void;
+}
+
+function ToolItem({ id, tool, onDone }: ToolItemProps) {
+  const { name, description, status, digest, accepted, reason } = tool;
+  return (
+    <li>
+      <code>{name}</code> {status === 'needs_review' ? <Status state={status} /> : null}
+      <p>{reason ?? description}</p>
+      {status === 'needs_review' && accepted !== null ? (
+        <p class="faint">Accepted before: {accepted.description}</p>
+      ) : null}
+      {status === 'needs_review' ? (
+        <ActionButton
+          label="Accept"
+          subject={`the tool ${name}`}
+          name="POST /v1/mcp/servers/{id}/tools/{name}/accept"
+          input={{ params: { id, name }, body: { digest } }}
+          onDone={onDone}
+        />
+      ) : null}
+    </li>
   );
 }

@@ -52,7 +52,7 @@ function Search({ agentID }: { agentID: string }) {
           value={query}
           onChange={setQuery}
           maxLength={2_000}
-          hint="Finds what a turn of the agent would"
+          hint="Searches as the agent does in a turn"
         />
       </ActionForm>
       {results === null ? null : (
@@ -71,9 +71,9 @@ function Search({ agentID }: { agentID: string }) {
 
 const passages: readonly DataColumn<Passage>[] = [
   { ...figureColumn('Score', ({ score }: Passage) => score), cell: ({ score }) => score.toFixed(2) },
-  textColumn('Where', ({ path, start_line: start, end_line: end }) => `${path}, lines ${start} to ${end}`),
+  textColumn('Source', ({ path, start_line: start, end_line: end }) => `${path}, lines ${start} to ${end}`),
   {
-    ...textColumn('For', ({ scope }: Passage) => (scope === 'user' ? 'one user' : 'all')),
+    ...textColumn('Scope', ({ scope }: Passage) => scope),
     value: ({ scope }) => scope,
   },
   { header: 'Text', cell: ({ text }) => text, value: ({ text }) => text },
@@ -92,7 +92,7 @@ function Documents({ agentID }: { agentID: string }) {
         )}
       </KnownAnswer>
       <div class="choices">
-        <FilterField label="Path begins with" name="path_prefix" />
+        <FilterField label="Path prefix" name="path_prefix" />
       </div>
       <ResourceList
         name="GET /v1/agents/{agentID}/memory/documents"
@@ -101,13 +101,13 @@ function Documents({ agentID }: { agentID: string }) {
         columns={(reload) => [
           { header: 'Path', cell: ({ path }) => <code>{path}</code> },
           { header: 'Title', cell: ({ title }) => title ?? '' },
-          { header: 'For', cell: ({ user_id: user }) => user ?? 'all' },
-          { header: 'From', cell: ({ source }) => source.kind },
+          { header: 'User', cell: ({ user_id: user }) => user ?? 'all' },
+          { header: 'Source', cell: ({ source }) => source.kind },
           { header: 'Passages', cell: ({ chunks }) => count(chunks), isNumber: true },
           { header: 'Bytes', cell: ({ bytes }) => count(bytes), isNumber: true },
-          { header: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
+          { header: 'Updated', cell: ({ updated_at: at }) => <Time at={at} /> },
           {
-            header: 'Change',
+            header: 'Actions',
             cell: ({ path }) => (
               <span class="actions">
                 <DocumentText agentID={agentID} path={path} />

@@ -22,7 +22,7 @@ export function Models() {
             keyOf={({ model, provider, upstream_model: upstream }) => `${model.id} ${provider} ${upstream}`}
             empty="The catalogue has no model."
           />
-          {hasMore === true ? <p>There are more than one answer holds.</p> : null}
+          {hasMore === true ? <p>The list is longer than one response; it has more models.</p> : null}
           <p class="faint">
             Calls are those of the last ten minutes, over all replicas, to the provider’s model.
           </p>
@@ -36,17 +36,17 @@ const columns: readonly DataColumn<Row>[] = [
   textColumn('Model', ({ model }) => model.id),
   names('Aliases', ({ model }) => model.aliases),
   textColumn('Provider', ({ provider }) => provider),
-  textColumn('Model there', ({ upstream_model: upstream }) => upstream),
+  textColumn('Upstream model', ({ upstream_model: upstream }) => upstream),
   figureColumn('Weight', ({ weight }) => weight),
-  { ...textColumn('Price of', priceOf), value: ({ price }) => price?.source ?? null },
+  { ...textColumn('Price list', priceOf), value: ({ price }) => price?.source ?? null },
   {
-    header: 'Version',
+    header: 'Price version',
     cell: ({ price }) => (price === null ? '–' : <code>{price.version}</code>),
     value: ({ price }) => price?.version ?? null,
   },
   figureColumn('Calls', ({ calls }) => calls),
   {
-    ...figureColumn('Without a price', ({ unpriced_calls: calls }: Row) => calls),
+    ...figureColumn('Unpriced calls', ({ unpriced_calls: calls }: Row) => calls),
     cell: ({ unpriced_calls: calls }) => (calls === 0 ? '0' : <strong>{count(calls)}</strong>),
   },
   names('Fallbacks', ({ model }) => model.fallbacks),

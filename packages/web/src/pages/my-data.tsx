@@ -38,10 +38,10 @@ function Cookies() {
         { header: 'Site', cell: ({ domain }) => domain },
         { header: 'Name', cell: ({ name }) => <code>{name}</code> },
         { header: 'Agent', cell: ({ agent_id: id }) => <Name id={id} name={agents.get(id)} /> },
-        { header: 'From', cell: ({ source }) => source },
+        { header: 'Source', cell: ({ source }) => source },
         { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="with the session" /> },
         {
-          header: 'Change',
+          header: 'Actions',
           cell: ({ agent_id: agent, domain }) => (
             <ConfirmedButton
               label="Delete"

@@ -15,7 +15,7 @@ export function OwnerAudit() {
     <>
       <div class="choices">
         <AuditFilters />
-        <FilterField label="Tenant" name="tenant_id" hint="Its id" />
+        <FilterField label="Tenant" name="tenant_id" hint="Tenant ID" />
       </div>
       <ResourceList
         name="GET /internal/v1/owner/audit-log"

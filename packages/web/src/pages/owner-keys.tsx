@@ -28,7 +28,7 @@ export function OwnerKeys() {
       <div class="choices">
         <Choice label="Role" value={role} onChange={setRole} options={roles} />
         <Choice label="Status" value={status} onChange={setStatus} options={statuses} />
-        <FilterField label="Tenant" name="tenant_id" hint="Its id" />
+        <FilterField label="Tenant" name="tenant_id" hint="Tenant ID" />
       </div>
       <ResourceList
         name="GET /internal/v1/owner/api-keys"
@@ -36,7 +36,7 @@ export function OwnerKeys() {
         caption="API keys"
         columns={(reload) => [
           { header: 'Name', cell: ({ name }) => name },
-          { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
+          { header: 'Prefix', cell: ({ prefix }) => <code>{prefix}</code> },
           { header: 'Status', cell: ({ status: state }) => <Status state={state} /> },
           { header: 'Role', cell: ({ role: kind }) => kind },
           {
@@ -46,7 +46,7 @@ export function OwnerKeys() {
           { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
           { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
           {
-            header: 'Change',
+            header: 'Actions',
             cell: (key) => <KeyButtons apiKey={key} path="/internal/v1/owner/api-keys" onRevoked={reload} />,
           },
         ]}

@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact';
 import type { IconName } from '../parts/icon.tsx';
 import { may, type Needs, type Rights } from '../shell/rights.ts';
 
-export const sections = ['Monitor', 'Build', 'Access', 'Administration', 'Platform'] as const;
+export const sections = ['Platform', 'Monitor', 'Build', 'Access', 'Administration'] as const;
 
 /** A page and its place. */
 export interface Page {

@@ -32,7 +32,7 @@ function PersonalKeys() {
   return (
     <Creation
       label="Create a key"
-      title="Create a key of your own"
+      title="Create a personal key"
       createdTitle="Your new key"
       form={(onCreated) => <PersonalKeyForm onCreated={onCreated} />}
       showMade={(secret, close) => <NewKey secret={secret} close={close} />}
@@ -55,13 +55,13 @@ function PersonalKeys() {
 function keyColumns(show: (key: string) => void, reload: () => void): Column<PersonalKey>[] {
   return [
     { header: 'Name', cell: ({ name }) => name },
-    { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
-    { header: 'Kind', cell: ({ program }) => (program ? 'of a program' : 'own') },
+    { header: 'Prefix', cell: ({ prefix }) => <code>{prefix}</code> },
+    { header: 'Type', cell: ({ program }) => (program ? 'device login' : 'personal') },
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="never" /> },
     {
-      header: 'Change',
+      header: 'Actions',
       cell: (key) => (
         <KeyButtons
           apiKey={key}
@@ -77,12 +77,12 @@ function keyColumns(show: (key: string) => void, reload: () => void): Column<Per
 function sessionColumns(reload: () => void): Column<MemberSession>[] {
   return [
     { header: 'Name', cell: ({ name, current }) => (current ? `${name} (this browser)` : name) },
-    { header: 'Opened by', cell: ({ opened_by: by }) => by },
+    { header: 'Authentication', cell: ({ opened_by: by }) => by },
     { header: 'Last seen', cell: ({ last_seen_at: at }) => <Time at={at} /> },
-    { header: 'Opened', cell: ({ created_at: at }) => <Time at={at} /> },
-    { header: 'Ends', cell: ({ expires_at: at }) => <Time at={at} /> },
+    { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
+    { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} /> },
     {
-      header: 'Change',
+      header: 'Actions',
       cell: ({ id, name, current }) => (
         <ConfirmedButton
           label="End"

@@ -22,7 +22,7 @@ export function Providers() {
             keyOf={({ provider, upstream_model: model }) => `${provider} ${model}`}
             empty="The catalogue has no model."
           />
-          {hasMore === true ? <p>There are more than one answer holds.</p> : null}
+          {hasMore === true ? <p>The list is longer than one response; it has more deployments.</p> : null}
         </>
       )}
     </ReloadedAnswer>
@@ -31,14 +31,14 @@ export function Providers() {
 
 const columns: readonly DataColumn<ProviderDeployment>[] = [
   textColumn('Provider', ({ provider }) => provider),
-  textColumn('Model there', ({ upstream_model: model }) => model),
+  textColumn('Upstream model', ({ upstream_model: model }) => model),
   {
-    header: 'Models here',
+    header: 'Models',
     cell: ({ models }) => models.join(', '),
     value: ({ models }) => models.join('; '),
   },
   {
-    ...textColumn('Breaker', ({ breaker }: ProviderDeployment) => breaker),
+    ...textColumn('Circuit breaker', ({ breaker }: ProviderDeployment) => breaker),
     cell: ({ breaker }) => <Status state={breaker} />,
   },
   {
@@ -68,12 +68,12 @@ const columns: readonly DataColumn<ProviderDeployment>[] = [
     // A figure shown on no page.
     compare: byFigure(({ errors }) => Object.values(errors).reduce((all, calls) => all + calls, 0)),
   },
-  durationColumn('First byte p50', ({ first_byte_ms: { p50 } }) => p50),
-  durationColumn('First byte p99', ({ first_byte_ms: { p99 } }) => p99),
+  durationColumn('TTFB p50', ({ first_byte_ms: { p50 } }) => p50),
+  durationColumn('TTFB p99', ({ first_byte_ms: { p99 } }) => p99),
   durationColumn('Duration p50', ({ duration_ms: { p50 } }) => p50),
   durationColumn('Duration p99', ({ duration_ms: { p99 } }) => p99),
   figureColumn(
-    'Tokens a second',
+    'Tokens/s',
     ({ tokens_per_second: speed }) => speed,
     (speed) => (speed === null ? '–' : String(speed)),
   ),

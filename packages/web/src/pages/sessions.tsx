@@ -24,10 +24,10 @@ function columnsOf(reload: () => void): Column<Session>[] {
     { header: 'Role', cell: ({ role }) => role },
     { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
     { header: 'Last seen', cell: ({ last_seen_at: at }) => <Time at={at} /> },
-    { header: 'Opened', cell: ({ created_at: at }) => <Time at={at} /> },
-    { header: 'Ends', cell: ({ expires_at: at }) => <Time at={at} /> },
+    { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
+    { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} /> },
     {
-      header: 'Change',
+      header: 'Actions',
       cell: ({ id, name }) => (
         <ConfirmedButton
           label="End"

@@ -68,18 +68,18 @@ function SettingsForm({ settings }: { settings: AdminTenantSettings }) {
           label="Time zone"
           {...field('timezone')}
           isRequired
-          hint="As in Europe/Berlin: pages show days and times there. Budgets keep the zone that your operator has set"
+          hint="For example Europe/Berlin, for days and times on pages. Budgets keep the time zone that your operator has set"
         />
         <Choice
-          label="Previews of runs"
+          label="Trace previews"
           {...field('previews')}
           options={onOff}
-          hint="The beginning of each prompt and answer, in traces"
+          hint="The beginning of each prompt and response, in traces"
         />
-        <TextField label="Characters of a preview" {...field('chars')} isRequired isWhole />
-        <Choice label="Keys that users make for themselves" {...field('keys')} options={onOff} />
-        <TextField label="Keys for each user" {...field('keysEach')} isRequired isWhole />
-        <TextField label="Longest life of such a key, in days" {...field('days')} isRequired isWhole />
+        <TextField label="Preview length in characters" {...field('chars')} isRequired isWhole />
+        <Choice label="Personal API keys" {...field('keys')} options={onOff} />
+        <TextField label="Personal keys per user" {...field('keysEach')} isRequired isWhole />
+        <TextField label="Max lifetime of a personal key, in days" {...field('days')} isRequired isWhole />
       </ActionForm>
       <p role="status">{note}</p>
     </>

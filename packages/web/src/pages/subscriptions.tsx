@@ -16,7 +16,7 @@ export function Subscriptions() {
       title="Subscribe to events"
       createdTitle="The new subscription"
       form={(onCreated) => <NewSubscriptionForm onCreated={onCreated} />}
-      showMade={(secret) => <NewSecret label="Secret that signs the events." secret={secret} />}
+      showMade={(secret) => <NewSecret label="Signing secret." secret={secret} />}
     >
       {(_show, round) => <SubscriptionList key={round} />}
     </Creation>
@@ -33,9 +33,9 @@ function SubscriptionList() {
         input={{}}
         caption="Subscriptions"
         columns={(reload) => [
-          { header: 'Address', cell: ({ url }) => url },
+          { header: 'URL', cell: ({ url }) => url },
           { header: 'Status', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
-          { header: 'Events', cell: ({ event_types: types }) => types.join(', ') },
+          { header: 'Event types', cell: ({ event_types: types }) => types.join(', ') },
           {
             header: 'Last delivery',
             cell: ({ last_delivery: last }) =>
@@ -48,7 +48,7 @@ function SubscriptionList() {
               ),
           },
           {
-            header: 'Change',
+            header: 'Actions',
             cell: ({ id, url, enabled }) => (
               <span class="actions">
                 <ActionButton
@@ -57,7 +57,7 @@ function SubscriptionList() {
                   name="POST /v1/webhooks/subscriptions/{id}/test"
                   input={{ params: { id }, body: {} }}
                   onDone={() => {
-                    setTested(`A test event is on its way to ${url}.`);
+                    setTested(`A test event was sent to ${url}.`);
                     reload();
                   }}
                 />
@@ -73,7 +73,7 @@ function SubscriptionList() {
           },
         ]}
         keyOf={({ id }) => id}
-        empty="There is no subscription yet. Subscribe an address to hear of spent budgets and failed runs."
+        empty="There is no subscription yet. Subscribe a URL to events such as spent budgets and failed runs."
       />
     </>
   );

@@ -18,8 +18,8 @@ export function System() {
         <>
           <div class="cards">
             <dl class="card">
-              <dt>Runs are counted up to</dt>
-              <dd class="figure">{lag === null ? 'unknown' : `${seconds(lag)} ago`}</dd>
+              <dt>Usage lag</dt>
+              <dd class="figure">{lag === null ? 'unknown' : seconds(lag)}</dd>
             </dl>
           </div>
           <DataTable
@@ -33,7 +33,7 @@ export function System() {
           />
           <DataTable
             parameter="sort_outboxes"
-            caption="Events that wait for publication"
+            caption="Outboxes"
             file="outboxes.csv"
             columns={outboxes}
             rows={data.flatMap(
@@ -60,7 +60,7 @@ export function System() {
 const service = textColumn('Service', ({ service: name }: { service: string }) => name);
 
 const oldest: DataColumn<{ oldest_age_seconds: number }> = {
-  ...figureColumn('Oldest', ({ oldest_age_seconds: age }) => age),
+  ...figureColumn('Oldest age', ({ oldest_age_seconds: age }) => age),
   cell: ({ oldest_age_seconds: age }) => seconds(age),
   unit: 's',
 };
@@ -88,7 +88,7 @@ const outboxes: readonly DataColumn<Outbox>[] = [
 const queues: readonly DataColumn<Queue>[] = [
   service,
   {
-    ...textColumn('Task', ({ name }: Queue) => name),
+    ...textColumn('Job', ({ name }: Queue) => name),
     cell: ({ name }) => name.replaceAll('_', ' '),
   },
   figureColumn('Waiting', ({ waiting }) => waiting),

@@ -55,7 +55,17 @@ function columnsOf(reload: () => void): Column<Tenant>[] {
     { header: 'Slug', cell: ({ slug }) => <code>{slug}</code> },
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     {
-      header: 'Change',
+      header: 'Budget',
+      cell: ({ budget }) => (budget === null ? 'none' : `${usd(budget.usd)}/${budget.period}`),
+    },
+    { header: 'Requests/min', cell: ({ limits }) => limit(limits.requests_per_minute), isNumber: true },
+    { header: 'Tokens/min', cell: ({ limits }) => limit(limits.tokens_per_minute), isNumber: true },
+    { header: 'Concurrency', cell: ({ limits }) => limit(limits.max_concurrent), isNumber: true },
+    { header: 'Models', cell: ({ allowed_models: models }) => models?.join(', ') ?? 'all' },
+    { header: 'Time zone', cell: ({ timezone }) => timezone },
+    { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
+    {
+      header: 'Actions',
       cell: (tenant) => (
         <span class="actions">
           <TenantLimitsButton tenant={tenant} onDone={reload} />
@@ -63,16 +73,6 @@ function columnsOf(reload: () => void): Column<Tenant>[] {
         </span>
       ),
     },
-    {
-      header: 'Budget',
-      cell: ({ budget }) => (budget === null ? 'none' : `${usd(budget.usd)} a ${budget.period}`),
-    },
-    { header: 'Requests a minute', cell: ({ limits }) => limit(limits.requests_per_minute), isNumber: true },
-    { header: 'Tokens a minute', cell: ({ limits }) => limit(limits.tokens_per_minute), isNumber: true },
-    { header: 'At once', cell: ({ limits }) => limit(limits.max_concurrent), isNumber: true },
-    { header: 'Models', cell: ({ allowed_models: models }) => models?.join(', ') ?? 'all' },
-    { header: 'Time zone', cell: ({ timezone }) => timezone },
-    { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
   ];
 }
 

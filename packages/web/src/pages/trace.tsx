@@ -1,8 +1,10 @@
 import type { Span, Trace as TraceData } from '@gatehouse/contract/traces';
 import { useAnswer } from '../api/use-answer.ts';
-import { count, milliseconds, usd } from '../format/amounts.ts';
+import { count, milliseconds } from '../format/amounts.ts';
 import { amountColumn, durationColumn, figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
+import { Money } from '../parts/money.tsx';
+import { Name } from '../parts/name.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
@@ -41,13 +43,17 @@ function Facts({ trace }: { trace: TraceData }) {
     Started: <Time at={trace.started_at} isExact />,
     Ended: <Time at={trace.ended_at} isExact otherwise="running" />,
     Duration: milliseconds(trace.duration_ms),
+    Agent: <AgentName trace={trace} />,
     Model: trace.response_model ?? trace.request_model,
     Provider: trace.provider ?? '–',
+    Key: <KeyName trace={trace} />,
+    API: trace.dialect ?? '–',
+    Program: trace.client ?? '–',
     User: trace.user_id ?? '–',
     Session: trace.session_id ?? '–',
     Tokens: `${count(trace.input_tokens)} in, ${count(trace.output_tokens)} out`,
-    Cost: trace.cost_usd === null ? 'without a price' : usd(trace.cost_usd),
-    'Trace id': <code>{trace.trace_id}</code>,
+    Cost: trace.cost_usd === null ? 'unpriced' : <Money amount={trace.cost_usd} />,
+    'Trace ID': <code>{trace.trace_id}</code>,
   };
   return (
     <>
@@ -71,6 +77,14 @@ function Facts({ trace }: { trace: TraceData }) {
   );
 }
 
+function AgentName({ trace: { agent_id: id, agent_key: name } }: { trace: TraceData }) {
+  return id === null ? <>–</> : <Name id={id} name={name} href={`/app/agents/${id}`} />;
+}
+
+function KeyName({ trace: { api_key_id: id, api_key_name: name } }: { trace: TraceData }) {
+  return id === null ? <>–</> : <Name id={id} name={name} />;
+}
+
 const columns: readonly DataColumn<Span>[] = [
   textColumn('Step', ({ name }) => name),
   textColumn('Kind', ({ kind }) => kind),
@@ -82,7 +96,10 @@ const columns: readonly DataColumn<Span>[] = [
     ...textColumn('Provider', ({ provider }: Span) => provider ?? '–'),
     value: ({ provider }) => provider,
   },
-  timeColumn('Started', ({ started_at: at }) => at),
+  {
+    ...timeColumn('Started', ({ started_at: at }: Span) => at),
+    cell: ({ started_at: at }) => <Time at={at} isExact />,
+  },
   durationColumn('First token', ({ time_to_first_token_ms: at }) => at),
   durationColumn('Duration', ({ duration_ms: duration }) => duration),
   figureColumn('Tokens in', ({ input_tokens: tokens }) => tokens),

@@ -46,7 +46,7 @@ export function Usage() {
             <DataTable
               caption={`Usage by ${dimensions[by].toLowerCase()}`}
               file={`usage-${by}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(by, { summary, period })}
+              columns={columnsOf(by, summary)}
               rows={summary.groups}
               keyOf={({ key }) => key[by] ?? ''}
               orderBy={by === 'day' ? '-Day' : 'Runs'}
@@ -89,15 +89,10 @@ function totalsOf(totals: UsageSummary['totals']): Record<string, string> {
   };
 }
 
-interface ColumnContext {
-  summary: UsageSummary;
-  period: Period;
-}
-
-function columnsOf(by: Grouping, { summary, period }: ColumnContext): DataColumn<Group>[] {
+function columnsOf(by: Grouping, summary: UsageSummary): DataColumn<Group>[] {
   const share = { part: ({ requests }: Group) => requests, total: summary.totals.requests };
   return [
-    groupColumn<Group>(dimensions[by], by, period.range),
+    groupColumn<Group>(dimensions[by], by),
     figureColumn('Runs', ({ requests }) => requests),
     shareColumn('Share', share),
     figureColumn('Failed', ({ errors }) => errors),

@@ -1,16 +1,18 @@
 import type { CostSummary } from '@gatehouse/contract/usage';
 import { useAnswer } from '../api/use-answer.ts';
-import { amountColumn, figureColumn, textColumn } from '../parts/columns.tsx';
+import { amountColumn, figureColumn, shareColumn } from '../parts/columns.tsx';
 import { CostExport } from '../parts/cost-export.tsx';
 import { DeleteUserData } from '../parts/delete-user-data.tsx';
+import { groupColumn } from '../parts/group-name.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
+import { Money } from '../parts/money.tsx';
 import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { AsOf } from '../parts/time.tsx';
 
 type Group = CostSummary['groups'][number];
 
-/** End users with runs, and their costs. */
+/** End users and their costs: who spends most. */
 export function Users() {
   const period = usePeriod();
   const known = useAnswer('GET /v1/costs/summary', { query: { ...period.range, group_by: 'user' } });
@@ -25,7 +27,9 @@ export function Users() {
             <DataTable
               caption="Costs by user"
               file={`users-${period.days.first}-${period.days.last}.csv`}
-              columns={columns}
+              columns={columnsOf(summary)}
+              orderBy="Cost"
+              totals={{ Cost: <Money amount={summary.total_usd} /> }}
               rows={summary.groups}
               keyOf={({ key }) => key.user ?? ''}
               isTruncated={summary.truncated}
@@ -42,28 +46,24 @@ export function Users() {
   );
 }
 
-const columns: readonly DataColumn<Group>[] = [
-  {
-    ...textColumn('User', ({ key }: Group) => key.user ?? 'none'),
-    cell: ({ key: { user } }) =>
-      typeof user === 'string' ? (
-        <a href={`/app/traces?user_id=${encodeURIComponent(user)}`}>{user}</a>
-      ) : (
-        'none'
-      ),
-  },
-  {
-    header: 'Keys and limits',
-    value: null,
-    cell: ({ key: { user } }) =>
-      typeof user === 'string' ? (
-        <a href={`/app/keys?user_id=${encodeURIComponent(user)}`} aria-label={`Keys and limits of ${user}`}>
-          keys
-        </a>
-      ) : (
-        '–'
-      ),
-  },
-  figureColumn('Runs', ({ requests }) => requests),
-  amountColumn('Cost in USD', ({ total_usd: cost }) => cost),
-];
+function columnsOf(summary: CostSummary): DataColumn<Group>[] {
+  const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
+  return [
+    groupColumn<Group>('User', 'user'),
+    {
+      header: 'Keys and limits',
+      value: null,
+      cell: ({ key: { user } }) =>
+        typeof user === 'string' ? (
+          <a href={`/app/keys?user_id=${encodeURIComponent(user)}`} aria-label={`Keys and limits of ${user}`}>
+            Keys
+          </a>
+        ) : (
+          '–'
+        ),
+    },
+    figureColumn('Runs', ({ requests }) => requests),
+    shareColumn('Share', share),
+    amountColumn('Cost', ({ total_usd: cost }) => cost),
+  ];
+}

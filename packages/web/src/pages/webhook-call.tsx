@@ -74,14 +74,14 @@ const attempts: readonly DataColumn<WebhookDelivery['attempts'][number]>[] = [
   },
   { header: 'At', cell: ({ at }) => <Time at={at} />, value: ({ at }) => at },
   {
-    header: 'Took',
+    header: 'Duration',
     cell: ({ duration_ms: took }) => milliseconds(took),
     value: ({ duration_ms: took }) => took,
     unit: 'ms',
     isNumber: true,
   },
   {
-    header: 'Answer',
+    header: 'Response',
     cell: ({ status, error }) => (status === null ? error : String(status)),
     value: ({ status, error }) => status ?? error,
   },

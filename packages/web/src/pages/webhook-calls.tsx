@@ -21,7 +21,7 @@ export function WebhookCalls({ id }: PageProps) {
         },
         { header: 'Status', cell: ({ status }) => <Status state={status} /> },
         { header: 'Mode', cell: ({ mode }) => mode },
-        { header: 'Delivery', cell: ({ delivery_id: delivery }) => delivery ?? '–' },
+        { header: 'Delivery ID', cell: ({ delivery_id: delivery }) => delivery ?? '–' },
         { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
         { header: 'Error', cell: ({ error }) => error?.message ?? '' },
       ]}

@@ -17,8 +17,8 @@ export function Webhooks() {
       form={(onCreated) => <NewEndpointForm onCreated={onCreated} />}
       showMade={({ secret, callback_secret: callback }) => (
         <>
-          <NewSecret label="Secret by which the sender proves itself." secret={secret} />
-          <NewSecret label="Secret that signs results." secret={callback} />
+          <NewSecret label="Secret of the sender." secret={secret} />
+          <NewSecret label="Signing secret of results." secret={callback} />
         </>
       )}
     >
@@ -37,7 +37,7 @@ function EndpointList() {
       columns={(reload) => [
         { header: 'Name', cell: ({ id, name }) => <a href={`/app/webhooks/${id}`}>{name}</a> },
         { header: 'Status', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
-        { header: 'Signature', cell: ({ scheme }) => scheme },
+        { header: 'Authentication', cell: ({ scheme }) => scheme },
         {
           header: 'URL',
           cell: ({ id }) => <code>{`${location.origin}/v1/webhooks/llm?endpoint=${id}`}</code>,
@@ -51,7 +51,7 @@ function EndpointList() {
           cell: ({ mode, callback_url: url }) => (mode === 'sync' ? 'the sender' : (url ?? 'its calls')),
         },
         {
-          header: 'Change',
+          header: 'Actions',
           cell: ({ id, name, enabled }) => (
             <span class="actions">
               <EnabledButtons
@@ -66,7 +66,7 @@ function EndpointList() {
         },
       ]}
       keyOf={({ id }) => id}
-      empty="There is no endpoint yet. Create one, and give its address and secret to an alert or CI system."
+      empty="There is no endpoint yet. Create one, and give its URL and secret to an alerting or CI system."
     />
   );
 }

@@ -18,7 +18,7 @@ export function AgentChoice({ value, onChange }: AgentChoiceProps) {
           label="Agent"
           value={value}
           onChange={onChange}
-          options={{ '': 'choose one', ...Object.fromEntries(data.map(({ id, name }) => [id, name])) }}
+          options={{ '': 'Choose an agent', ...Object.fromEntries(data.map(({ id, name }) => [id, name])) }}
         />
       )}
     </KnownAnswer>

@@ -3,7 +3,7 @@ export function AgentLink({ id }: { id: string }) {
   return (
     <p class="actions">
       <a class="button" href={`/app/agents/${id}`}>
-        The agent
+        Agent
       </a>
     </p>
   );

@@ -7,15 +7,15 @@ type Tools = Agent['tools'];
 type Memory = Agent['memory'];
 
 const builtin: Record<BuiltinToolName, string> = {
-  web_fetch: 'Read pages of the web',
-  memory_search: 'Search its memory',
-  kg_traverse: 'Follow its knowledge graph',
+  web_fetch: 'Fetch web pages',
+  memory_search: 'Search memory',
+  kg_traverse: 'Traverse the knowledge graph',
 };
 const builtinOptions = Object.entries(builtin) as [BuiltinToolName, string][];
 
 const memoryOptions = [
-  ['enabled', 'Answer with what its memory has on the question'],
-  ['write', 'Keep finished turns'],
+  ['enabled', 'Recall passages for each question'],
+  ['write', 'Store finished turns'],
 ] as const;
 
 interface FieldsProps<Value> {
@@ -28,35 +28,35 @@ export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
   return (
     <>
       <Checks
-        legend="Tools of the gateway"
+        legend="Built-in tools"
         options={builtinOptions}
         value={value.builtin}
         onChange={(chosen) => onChange({ builtin: [...chosen] })}
       />
       <LinesField
         label="MCP servers"
-        hint="One a line: SERVER for all of its tools, SERVER/TOOL for one"
+        hint="One per line: SERVER for all of its tools, SERVER/TOOL for one"
         lines={value.mcp_servers}
         onChange={(names) => onChange({ mcp_servers: names })}
       />
       <LinesField
-        label="Hosts that it may read"
-        hint="One a line, such as docs.example.com or *.example.com. Empty: every public host"
+        label="Allowed web hosts"
+        hint="One per line, such as docs.example.com or *.example.com. Empty: every public host"
         lines={value.web_hosts}
         onChange={(hosts) => onChange({ web_hosts: hosts })}
       />
       <TextField
-        label="Most calls of the model in a run"
+        label="Max iterations"
         value={String(value.max_iterations)}
         isWhole
         isRequired
         onChange={(text) => onChange({ max_iterations: Number(text) })}
       />
       <TextField
-        label="Most USD before it calls no more tools"
+        label="Max cost in USD"
         value={value.max_cost_usd ?? ''}
         onChange={(text) => onChange({ max_cost_usd: text === '' ? null : text })}
-        hint="Empty: no bound of its own"
+        hint="The agent calls no more tools beyond it. Empty: no limit"
       />
     </>
   );
@@ -74,7 +74,7 @@ export function AgentMemoryFields({ value, onChange }: FieldsProps<Memory>) {
         onChange={(now) => onChange({ enabled: now.includes('enabled'), write: now.includes('write') })}
       />
       <TextField
-        label="Passages for an answer"
+        label="Recall limit"
         value={String(value.recall_limit)}
         isWhole
         isRequired

@@ -31,18 +31,18 @@ export function AuditFilters() {
   return (
     <>
       <FilterField label="Action" name="action" hint="For example api_key.created" />
-      <FilterField label="Actor" name="actor" hint="The id of a key" />
-      <FilterField label="First day" name="from" type="date" />
-      <FilterField label="Last day" name="to" type="date" />
+      <FilterField label="Actor" name="actor" hint="Key ID" />
+      <FilterField label="From" name="from" type="date" />
+      <FilterField label="To" name="to" type="date" />
     </>
   );
 }
 
 /** The columns of an audit log. */
 export const auditColumns = (keys: Names): readonly Column<AuditEntry>[] => [
-  { header: 'At', cell: ({ at }) => <Time at={at} /> },
+  { header: 'Time', cell: ({ at }) => <Time at={at} /> },
   { header: 'Action', cell: ({ action }) => <code>{action}</code> },
-  { header: 'By', cell: ({ actor }) => actor.user_id ?? actor.role },
+  { header: 'Actor', cell: ({ actor }) => actor.user_id ?? actor.role },
   {
     header: 'Key',
     cell: ({ actor: { key_id: id } }) => (id === null ? '–' : <Name id={id} name={keys.get(id)} />),
@@ -55,7 +55,7 @@ export const auditColumns = (keys: Names): readonly Column<AuditEntry>[] => [
       </>
     ),
   },
-  { header: 'From', cell: ({ client_ip: address }) => address ?? '–' },
+  { header: 'IP address', cell: ({ client_ip: address }) => address ?? '–' },
   {
     header: 'Change',
     cell: ({ before, after }) => (

@@ -17,7 +17,7 @@ export function ConsentLink({ link, onOpen }: ConsentLinkProps) {
   return (
     <p role="status">
       <a href={link.url} target="_blank" rel="noreferrer" onClick={onOpen}>
-        Open the page of consent
+        Open the consent page
       </a>
       , until <Time at={link.expires_at} />
     </p>

@@ -16,7 +16,7 @@ export function DeleteUserData() {
           setAsking(true);
         }}
       >
-        <TextField label="User id" value={user} onChange={setUser} isRequired maxLength={255} />
+        <TextField label="User ID" value={user} onChange={setUser} isRequired maxLength={255} />
         <p class="actions">
           <button type="submit">Delete their data</button>
         </p>

@@ -13,15 +13,11 @@ const without: Partial<Record<Dimension, string>> = {
   session: 'No session',
 };
 
-/** The filters of runs by their dimension, as pages and API name them. */
+/** The filters of the page of runs by their dimension. */
 const filters: Partial<Record<Dimension, string>> = {
   agent: 'agent_id',
   user: 'user_id',
   session: 'session_id',
-  api_key: 'api_key_id',
-  model: 'model',
-  provider: 'provider',
-  channel: 'channel',
 };
 
 /** The name of a group whose value is an id: null if the API doesn't know it, absent for other values. */
@@ -39,19 +35,15 @@ export function groupText(dimension: Dimension, key: Key): string {
   return nameOf(dimension, key) ?? value;
 }
 
-/** A column with the groups of one dimension, each with a link to its runs in the period. */
-export function groupColumn<Row extends { key: Key }>(
-  header: string,
-  dimension: Dimension,
-  { from, to }: { from: string; to: string },
-): DataColumn<Row> {
+/** A column with the groups of one dimension, each with a link to its runs if these have such a filter. */
+export function groupColumn<Row extends { key: Key }>(header: string, dimension: Dimension): DataColumn<Row> {
   const text = ({ key }: Row): string => groupText(dimension, key);
   const filter = filters[dimension];
   const cell = (row: Row) => {
     const value = row.key[dimension] ?? null;
     if (value === null) return <span class="faint">{text(row)}</span>;
-    const query = filter === undefined ? null : new URLSearchParams({ [filter]: value, from, to });
-    const href = query === null ? undefined : `/app/traces?${query.toString()}`;
+    const href =
+      filter === undefined ? undefined : `/app/traces?${new URLSearchParams({ [filter]: value }).toString()}`;
     const name = nameOf(dimension, row.key);
     if (name !== undefined) return <Name id={value} name={name} {...(href !== undefined && { href })} />;
     return href === undefined ? value : <a href={href}>{value}</a>;

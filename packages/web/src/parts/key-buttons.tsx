@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { ConfirmedButton } from './confirmed-button.tsx';
 import { Choice } from './fields.tsx';
 
-const overlaps = { '0': 'stops at once', '3600': 'works for an hour', '86400': 'works for a day' };
+const overlaps = { '0': 'Expires now', '3600': 'Expires in 1 hour', '86400': 'Expires in 1 day' };
 
 interface KeyButtonsProps {
   apiKey: Pick<ApiKey, 'id' | 'name' | 'status'>;
@@ -28,7 +28,7 @@ export function KeyButtons({ apiKey: { id, name, status }, path, onRevoked, onRo
           onDone={({ key }) => onRotated(key)}
           isSafe
         >
-          <Choice label="The old secret" value={overlap} onChange={setOverlap} options={overlaps} />
+          <Choice label="Old secret" value={overlap} onChange={setOverlap} options={overlaps} />
         </ConfirmedButton>
       )}
       <ConfirmedButton

@@ -9,13 +9,13 @@ const names: Record<LimitState['resource'], string> = {
   tokens: 'Tokens',
   concurrency: 'Concurrency',
   budget: 'Budget',
-  memory_documents: 'Documents in memory',
-  memory_bytes: 'Bytes in memory',
-  memory_entities: 'Entities in memory',
+  memory_documents: 'Memory documents',
+  memory_bytes: 'Memory bytes',
+  memory_entities: 'Memory entities',
 };
 
 const columns: readonly DataColumn<LimitState>[] = [
-  textColumn('Limit', ({ resource, window }) => names[resource] + (window === null ? '' : ` a ${window}`)),
+  textColumn('Limit', ({ resource, window }) => names[resource] + (window === null ? '' : ` per ${window}`)),
   amountColumn('Used', ({ used }) => used),
   amountColumn('Reserved', ({ reserved }) => reserved),
   amountColumn('Remaining', ({ remaining }) => remaining),
@@ -41,12 +41,12 @@ function Amount({ figure }: { figure: number | string | null }) {
 export function LimitsTable({ limits }: { limits: readonly LimitState[] }) {
   return (
     <DataTable
-      caption="Limits that apply to you"
+      caption="Your limits"
       file="limits.csv"
       columns={columns}
       rows={limits}
       keyOf={({ resource, window }) => `${resource} ${window ?? ''}`}
-      empty="Nothing limits you."
+      empty="No limit applies to you."
     />
   );
 }

@@ -6,7 +6,7 @@ import { Choice, TextField } from './fields.tsx';
 import { useFields } from './use-fields.ts';
 
 const types: Record<ChannelType, string> = {
-  generic: 'a system of your own',
+  generic: 'Generic webhook',
   telegram: 'Telegram',
   slack: 'Slack',
   zalo_oa: 'Zalo Official Account',
@@ -22,30 +22,30 @@ type Members = Readonly<Record<string, ChannelField>>;
 /** The members of each type. */
 const members: Record<ChannelType, { config: Members; credentials: Members }> = {
   generic: {
-    config: { callback_url: { label: 'Replies go to' } },
-    credentials: { secret: { label: 'Secret', hint: 'Empty: one is made', isOptional: true } },
+    config: { callback_url: { label: 'Callback URL' } },
+    credentials: { secret: { label: 'Secret', hint: 'Empty: generated', isOptional: true } },
   },
   telegram: {
     config: {},
     credentials: {
-      bot_token: { label: 'Token of the bot', hint: 'From @BotFather' },
-      secret_token: { label: 'Secret token', hint: 'The one that setWebhook was given' },
+      bot_token: { label: 'Bot token', hint: 'From @BotFather' },
+      secret_token: { label: 'Secret token', hint: 'The secret_token of setWebhook' },
     },
   },
   slack: {
     config: {},
     credentials: {
-      bot_token: { label: 'Token of the bot', hint: 'xoxb-…' },
+      bot_token: { label: 'Bot token', hint: 'xoxb-…' },
       signing_secret: { label: 'Signing secret', hint: 'Under Basic Information of the app' },
     },
   },
   zalo_oa: {
     config: {
-      app_id: { label: 'Id of the app' },
-      oa_id: { label: 'Id of the account', hint: 'Empty: by the first consent', isOptional: true },
+      app_id: { label: 'App ID' },
+      oa_id: { label: 'OA ID', hint: 'Empty: set by the first consent', isOptional: true },
     },
     credentials: {
-      app_secret: { label: 'Secret key of the app' },
+      app_secret: { label: 'App secret key' },
       oa_secret: { label: 'OA secret key', hint: 'Under Webhook' },
     },
   },
@@ -79,7 +79,7 @@ export function NewChannelForm({ onCreated }: { onCreated: (secret: string | nul
     >
       <TextField label="Name" {...field('name')} isRequired />
       <AgentChoice {...field('agent')} />
-      <Choice label="People write by" {...field('type')} options={types} />
+      <Choice label="Type" {...field('type')} options={types} />
       {Object.entries({ ...config, ...credentials }).map(([member, { isOptional, ...texted }]) => (
         <TextField
           key={member}

@@ -12,8 +12,8 @@ const schemes: Record<WebhookScheme, string> = {
   grafana: 'Grafana',
   pagerduty: 'PagerDuty',
   sentry: 'Sentry',
-  hmac: 'HMAC-SHA-256 in a header',
-  token: 'a token',
+  hmac: 'HMAC-SHA-256 header',
+  token: 'Bearer token',
 };
 /** Senders with a secret made by themselves. */
 const theirs: readonly string[] = [
@@ -25,14 +25,14 @@ const theirs: readonly string[] = [
 ] satisfies WebhookScheme[];
 
 const templates = {
-  '': 'none: the body has "input"',
+  '': 'None: the body has "input"',
   ...{ alertmanager: 'Alertmanager', grafana: 'Grafana', github: 'GitHub', gitlab: 'GitLab' },
-  ...{ pagerduty: 'PagerDuty', sentry: 'Sentry', own: 'one of your own' },
+  ...{ pagerduty: 'PagerDuty', sentry: 'Sentry', own: 'Custom' },
 };
 
 const encodings = { hex: 'Hexadecimal', base64: 'Base64' };
 
-const modes = { sync: 'The sender waits for it', async: 'It goes to an address, later' };
+const modes = { sync: 'Synchronous: in the response', async: 'Asynchronous: to a callback URL' };
 
 /** The secrets of an endpoint. */
 export interface EndpointSecrets {
@@ -72,14 +72,14 @@ export function NewEndpointForm({ onCreated }: { onCreated: (made: EndpointSecre
     >
       <TextField label="Name" {...field('name')} isRequired />
       <AgentChoice {...field('agent')} />
-      <Choice label="Signed by" {...field('scheme')} options={schemes} />
+      <Choice label="Authentication" {...field('scheme')} options={schemes} />
       {scheme === 'hmac' ? (
         <>
           <TextField
             label="Header"
             {...field('header')}
             maxLength={64}
-            hint="With the signature"
+            hint="The header with the signature"
             isRequired
           />
           <Choice label="Encoding" {...field('encoding')} options={encodings} />
@@ -96,19 +96,19 @@ export function NewEndpointForm({ onCreated }: { onCreated: (made: EndpointSecre
         {...field('secret')}
         maxLength={256}
         isRequired={isTheirs}
-        hint={isTheirs ? 'The one that the sender shows' : 'Empty: one is made'}
+        hint={isTheirs ? 'The secret that the sender shows' : 'Empty: generated'}
       />
-      <Choice label="Prompt made by" {...field('template')} options={templates} />
+      <Choice label="Template" {...field('template')} options={templates} />
       {template === 'own' ? (
         <LongTextField label="Liquid template" {...field('liquid')} rows={6} isRequired />
       ) : null}
-      <Choice label="Result" {...field('mode')} options={modes} />
+      <Choice label="Response mode" {...field('mode')} options={modes} />
       {mode === 'async' ? (
         <TextField
-          label="Results go to"
+          label="Callback URL"
           {...field('callback')}
           maxLength={2_000}
-          hint="Empty: nowhere, look at its calls"
+          hint="Empty: results are only in the list of calls"
         />
       ) : null}
     </ActionForm>

@@ -45,7 +45,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
         hint="Binds the key to one person. Empty: the key may name a user with each request."
       />
       <Choice label="Expires" {...field('life')} options={lives} />
-      <TextField label="Budget a month in USD" {...field('budget')} hint="Empty: that of the tenant" />
+      <TextField label="Monthly budget in USD" {...field('budget')} hint="Empty: the budget of the tenant" />
       <Checks
         legend="Scopes"
         options={offered.map((scope) => [scope, scope])}

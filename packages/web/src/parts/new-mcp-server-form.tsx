@@ -4,14 +4,14 @@ import { Choice, TextField } from './fields.tsx';
 import { useFields } from './use-fields.ts';
 
 const logins: Record<Exclude<McpAuth['type'], 'headers'> | 'oauth_per_user', string> = {
-  none: 'nothing',
-  bearer: 'a token',
-  oauth_client_credentials: 'OAuth, as a client',
-  oauth: 'OAuth, by one consent for all',
-  oauth_per_user: 'OAuth, by a consent of each user',
+  none: 'None',
+  bearer: 'Bearer token',
+  oauth_client_credentials: 'OAuth 2.0 client credentials',
+  oauth: 'OAuth 2.0, one login for the tenant',
+  oauth_per_user: 'OAuth 2.0, a login per user',
 };
 
-const trusts = { pin: 'wait for a review', follow: 'are offered at once' };
+const trusts = { pin: 'Require a review', follow: 'Accept' };
 
 /** Registers a server with tools for agents. */
 export function NewMcpServerForm({ onCreated }: { onCreated: (secret: null) => void }) {
@@ -36,14 +36,14 @@ export function NewMcpServerForm({ onCreated }: { onCreated: (secret: null) => v
         maxLength={64}
         hint="Lower case: models get its tools as NAME__TOOL"
       />
-      <TextField label="Address" {...field('url')} isRequired maxLength={2_000} />
-      <Choice label="Asks for" {...field('login')} options={logins} />
+      <TextField label="URL" {...field('url')} isRequired maxLength={2_000} />
+      <Choice label="Authentication" {...field('login')} options={logins} />
       {login.startsWith('oauth') ? (
         <TextField
-          label="Client id"
+          label="Client ID"
           {...field('client')}
           maxLength={2_000}
-          {...(needsClient ? { isRequired: true } : { hint: 'Empty: the gateway registers itself' })}
+          {...(needsClient ? { isRequired: true } : { hint: 'Empty: dynamic client registration' })}
         />
       ) : null}
       {needsSecret || client !== '' ? (
@@ -55,7 +55,7 @@ export function NewMcpServerForm({ onCreated }: { onCreated: (secret: null) => v
           hint="It is never shown again"
         />
       ) : null}
-      <Choice label="Tools that change" {...field('trust')} options={trusts} />
+      <Choice label="Changed tools" {...field('trust')} options={trusts} />
     </ActionForm>
   );
 }

@@ -7,16 +7,16 @@ import { useFields } from './use-fields.ts';
 type AlertType = (typeof tenantAlertTypes)[number];
 
 const types: Record<AlertType, string> = {
-  'budget.threshold': 'A budget is spent by 50, 80 or 100 %',
-  'limit.exceeded': 'A limit was exceeded',
-  'run.failed': 'A run failed',
-  'endpoint.disabled': 'An address that gets results or events was disabled',
-  'channel.needs_reauth': 'A channel needs consent again',
-  'mcp.needs_auth': 'An MCP server needs a login',
-  'mcp.tool_changed': 'A tool of an MCP server has changed',
-  'provider_key.failing': 'A provider refuses a key of yours',
-  'key.expiring': 'An API key expires soon',
-  'transfer.finished': 'A transfer has finished',
+  'budget.threshold': 'Budget reached 50, 80 or 100 %',
+  'limit.exceeded': 'Limit exceeded',
+  'run.failed': 'Run failed',
+  'endpoint.disabled': 'Webhook URL disabled',
+  'channel.needs_reauth': 'Channel needs a new consent',
+  'mcp.needs_auth': 'MCP server needs a login',
+  'mcp.tool_changed': 'MCP tool changed',
+  'provider_key.failing': 'Provider key rejected',
+  'key.expiring': 'API key expires soon',
+  'transfer.finished': 'Transfer finished',
 };
 const options = Object.entries(types) as [AlertType, string][];
 
@@ -31,8 +31,8 @@ export function NewSubscriptionForm({ onCreated }: { onCreated: (secret: string)
       onDone={({ secret }) => onCreated(secret)}
       isIncomplete={values.types.length === 0}
     >
-      <TextField label="Address" {...field('url')} isRequired maxLength={2_000} />
-      <Checks legend="Events" options={options} {...field('types')} />
+      <TextField label="URL" {...field('url')} isRequired maxLength={2_000} />
+      <Checks legend="Event types" options={options} {...field('types')} />
     </ActionForm>
   );
 }

@@ -16,10 +16,10 @@ export function NewTenantForm({ onCreated }: { onCreated: (adminKey: string) => 
       })}
       onDone={({ admin_key: key }) => onCreated(key)}
     >
-      <TextField label="Slug" {...field('slug')} isRequired hint="Lower case, for addresses and logs" />
+      <TextField label="Slug" {...field('slug')} isRequired hint="Lower case, for URLs and logs" />
       <TextField label="Name" {...field('name')} isRequired />
       <TextField label="Time zone" {...field('timezone')} isRequired hint="For example Europe/Berlin" />
-      <TextField label="Budget a month in USD" {...field('budget')} hint="Empty: none" />
+      <TextField label="Monthly budget in USD" {...field('budget')} hint="Empty: no budget" />
     </ActionForm>
   );
 }

@@ -6,7 +6,7 @@ import { Checks } from './checks.tsx';
 import { Choice, TextField } from './fields.tsx';
 import { useFields } from './use-fields.ts';
 
-const lives = { '': 'as late as the tenant allows', '1': 'tomorrow', '7': 'in 7 days', '30': 'in 30 days' };
+const lives = { '': 'at the latest date allowed', '1': 'tomorrow', '7': 'in 7 days', '30': 'in 30 days' };
 
 /** Creates a key of the person's own. */
 export function PersonalKeyForm({ onCreated }: { onCreated: (key: string) => void }) {

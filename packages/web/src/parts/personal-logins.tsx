@@ -38,7 +38,7 @@ export function PersonalLogins() {
           { header: 'Logged in', cell: ({ logged_in_at: at }) => <Time at={at} otherwise="never" /> },
           { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} /> },
           {
-            header: 'Change',
+            header: 'Actions',
             cell: ({ server_id: id, server_name: name, status }) => (
               <span class="actions">
                 {status === 'logged_in' ? null : (

@@ -25,7 +25,7 @@ export function RunCost({ id }: { id: string }) {
   return (
     <p class="faint">
       {count(input)} tokens in, {count(output)} out · {milliseconds(duration)} ·{' '}
-      {cost === null ? 'without a price' : usd(cost)} · <a href={`/app/traces/${id}`}>the run</a>
+      {cost === null ? 'unpriced' : usd(cost)} · <a href={`/app/traces/${id}`}>the run</a>
     </p>
   );
 }

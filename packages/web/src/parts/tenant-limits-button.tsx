@@ -6,7 +6,7 @@ import { Choice, LongTextField, TextField } from './fields.tsx';
 import { changesOf, draftOf, rates, type Rate } from './tenant-limits.ts';
 import { useFields } from './use-fields.ts';
 
-const periods = { day: 'a day', month: 'a month' };
+const periods = { day: 'Day', month: 'Month' };
 
 interface TenantLimitsProps {
   tenant: Tenant;
@@ -47,13 +47,13 @@ function TenantLimitsForm({ tenant, onDone }: TenantLimitsProps) {
       {(Object.entries(rates) as [Rate, string][]).map(([name, label]) => (
         <TextField key={name} label={label} {...field(name)} isWhole hint="Empty: no limit" />
       ))}
-      <TextField label="Budget in USD" {...field('usd')} hint="Empty: none" />
-      <Choice label="Budget for" {...field('period')} options={periods} />
+      <TextField label="Budget in USD" {...field('usd')} hint="Empty: no budget" />
+      <Choice label="Budget period" {...field('period')} options={periods} />
       <LongTextField
         label="Allowed models"
         rows={4}
         {...field('models')}
-        hint="One a line; gpt-4* stands for all that begin so. Empty: all of the catalogue"
+        hint="One per line; gpt-4* matches every model with this prefix. Empty: all models"
       />
     </ActionForm>
   );

@@ -1,9 +1,9 @@
 import type { PatchTenant, Tenant } from '@gatehouse/contract/tenants';
 
 export const rates = {
-  requests_per_minute: 'Requests a minute',
-  tokens_per_minute: 'Tokens a minute',
-  max_concurrent: 'Requests at once',
+  requests_per_minute: 'Requests per minute',
+  tokens_per_minute: 'Tokens per minute',
+  max_concurrent: 'Concurrency',
 } as const;
 export type Rate = keyof typeof rates;
 

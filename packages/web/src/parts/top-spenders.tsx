@@ -51,7 +51,7 @@ function Spenders({ title, dimension, period }: SpendersProps) {
               </>
             }
             columns={[
-              groupColumn<Group>(title, dimension, period.range),
+              groupColumn<Group>(title, dimension),
               figureColumn('Runs', ({ requests }: Group) => requests),
               shareColumn('Share', {
                 part: ({ total_usd: cost }: Group) => Number(cost),

@@ -6,48 +6,47 @@ interface WaterfallProps {
   spans: readonly Span[];
 }
 
-const [width, row] = [720, 22];
+const ticks = [0, 0.25, 0.5, 0.75, 1];
+/** A shorter step is still seen. */
+const leastPercent = 0.4;
 
-/** The steps of a run on one line of time. The table beside it has the same in figures. */
+/** The steps of a run on one axis of time. The table beside it has the same in figures. */
 export function Waterfall({ trace, spans }: WaterfallProps) {
   const started = spans.flatMap((span) => (span.started_at === null ? [] : [{ span, at: span.started_at }]));
-  const begin = Date.parse(trace.started_at);
-  const ends = started.map(({ span, at }) => Date.parse(at) + (span.duration_ms ?? 0));
-  const length = Math.max(trace.duration_ms ?? 0, ...ends.map((end) => end - begin), 1);
   if (started.length === 0) return null;
+  const begin = Date.parse(trace.started_at);
+  const ends = started.map(({ span, at }) => Date.parse(at) + (span.duration_ms ?? 0) - begin);
+  const length = Math.max(trace.duration_ms ?? 0, ...ends, 1);
+  const percent = (ms: number): number => (ms / length) * 100;
   return (
-    <svg
-      class="waterfall"
-      viewBox={`0 0 ${width} ${started.length * row}`}
-      role="img"
-      aria-label="The steps of the run over time"
-    >
-      {started.map(({ span, at }, index) => {
-        const x = ((Date.parse(at) - begin) / length) * width;
-        const wide = Math.max(2, ((span.duration_ms ?? 0) / length) * width);
-        const isRight = x > width / 2;
+    <div class="waterfall" role="img" aria-label="The steps of the run over time">
+      <div class="waterfall-row waterfall-axis">
+        <span />
+        <span class="track">
+          {ticks.map((tick) => (
+            <span key={tick} style={{ left: `${tick * 100}%` }}>
+              {milliseconds(Math.round(length * tick))}
+            </span>
+          ))}
+        </span>
+      </div>
+      {started.map(({ span: { id, name, kind, status, duration_ms: duration }, at }) => {
+        const style = {
+          left: `${percent(Date.parse(at) - begin)}%`,
+          width: `${Math.max(leastPercent, percent(duration ?? 0))}%`,
+        };
         return (
-          <g key={span.id}>
-            <rect
-              class={`span-${span.status}`}
-              x={x}
-              y={index * row + 3}
-              width={wide}
-              height={row - 6}
-              rx="2"
-            >
-              <title>{`${span.name} · ${milliseconds(span.duration_ms)}`}</title>
-            </rect>
-            <text
-              x={isRight ? width - 4 : x + 6}
-              y={index * row + 15}
-              text-anchor={isRight ? 'end' : 'start'}
-            >
-              {span.name}
-            </text>
-          </g>
+          <div key={id} class="waterfall-row">
+            <span class="waterfall-name" title={name}>
+              {name}
+            </span>
+            <span class="track">
+              <span class={`span span-${kind} span-${status}`} style={style} title={milliseconds(duration)} />
+            </span>
+            <span class="number">{milliseconds(duration)}</span>
+          </div>
         );
       })}
-    </svg>
+    </div>
   );
 }
