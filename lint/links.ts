@@ -1,11 +1,11 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, lstatSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import GithubSlugger from 'github-slugger';
 import { marked, type Token } from 'marked';
 
 /**
  * A step of `make lint`: reports links of Markdown pages to files and headings that do not exist, and pages of `docs`
- * that its list of documents does not name.
+ * that its list of documents does not name; and links out of the chart, whose package has no other files.
  */
 
 interface Page {
@@ -15,6 +15,7 @@ interface Page {
 
 const root = path.join(import.meta.dirname, '..');
 const list = 'docs/README.md';
+const chart = 'charts/gatehouse/';
 const pages = new Map<string, Page>();
 
 function read(file: string): Page {
@@ -50,6 +51,8 @@ function dangling(file: string): string[] {
     const target = to === '' ? file : path.normalize(path.join(path.dirname(file), decodeURI(to)));
     // A page of the server that shows the repository.
     if (target.startsWith('..')) return [];
+    if (file.startsWith(chart) && !target.startsWith(chart))
+      return [`${file}:${line}  ${href}: the package of the chart has no such file`];
     if (!existsSync(path.join(root, target))) return [`${file}:${line}  ${href}: there is no such file`];
     if (anchor === undefined || !target.endsWith('.md') || pageOf(target).anchors.has(anchor)) return [];
     return [`${file}:${line}  ${href}: there is no such heading`];
@@ -60,6 +63,11 @@ const markdown = globSync('**/*.md', { cwd: root, exclude: ['**/node_modules', '
 const listed = new Set(pageOf(list).links.map(({ href }) => path.join('docs', href.split('#')[0] ?? '')));
 const problems = [
   ...markdown.flatMap(dangling),
+  ...globSync(`${chart}**`, { cwd: root })
+    .filter((file) => lstatSync(path.join(root, file)).isSymbolicLink())
+    .map(
+      (file) => `${file}: the chart has no symbolic links, since its package would copy what they lead to`,
+    ),
   ...markdown
     .filter((file) => file.startsWith('docs/') && file !== list && !listed.has(file))
     .map((file) => `${file}: ${list} does not name it`),

@@ -11,7 +11,10 @@ export const chart = path.join(repositoryRoot, 'charts/gatehouse');
 export type Values = Record<string, unknown>;
 
 /** Values that every installation needs. */
-export const required: Values = { database: { existingSecret: 'owner-database' } };
+export const required: Values = {
+  database: { existingSecret: 'owner-database' },
+  image: { registry: 'registry.example.com' },
+};
 
 /** The cluster that is rendered for; a Helm built from its module believes in a very old one. */
 const kubeVersion = '1.35.0';

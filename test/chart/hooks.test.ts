@@ -35,10 +35,13 @@ describe('before an install or an upgrade changes a pod', () => {
   });
 
   it('each service with a database migrates with the image that will run, once', () => {
-    const manifests = render({ image: { tag: 'next' }, kafka: { brokers: ['kafka:9092'], prefix: 'gw.' } });
+    const manifests = render({
+      image: { registry: 'docker.io', tag: 'next' },
+      kafka: { brokers: ['kafka:9092'], prefix: 'gw.' },
+    });
     const migrations = podsOf(manifests).find(({ component }) => component === 'migrations');
     expect(migrations?.containers.map(({ name, image, args }) => [name, image, args])).toEqual(
-      databaseServices.map((name) => [name, `gatehouse/${name}:next`, ['src/migrate.js']]),
+      databaseServices.map((name) => [name, `docker.io/gatehouse/${name}:next`, ['src/migrate.js']]),
     );
     // The last one is what the Job waits for; those before it must have succeeded.
     expect(migrations?.spec.containers).toHaveLength(1);
@@ -117,8 +120,9 @@ describe('before an install or an upgrade changes a pod', () => {
   );
 
   it('says what is missing without a database', () => {
-    expect(refusal({})).toContain('database.existingSecret is required');
-    expect(refusal({ secrets: { existing: 'ours' }, migrations: { enabled: false } })).toBe('');
+    const image = { registry: 'registry.example.com' };
+    expect(refusal({ image })).toContain('database.existingSecret is required');
+    expect(refusal({ image, secrets: { existing: 'ours' }, migrations: { enabled: false } })).toBe('');
   });
 
   it('stays for the configured time, in whole seconds', () => {

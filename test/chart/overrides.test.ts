@@ -34,7 +34,7 @@ describe('what is said of one service', () => {
     const { affinity, nodeSelector, tolerations, priorityClassName } = said;
     expect(spec?.template.spec).toMatchObject({ affinity, nodeSelector, tolerations, priorityClassName });
     const container = spec?.template.spec?.containers[0];
-    expect(container?.image).toBe(`gatehouse/agent@${digest}`);
+    expect(container?.image).toBe(`registry.example.com/gatehouse/agent@${digest}`);
     expect(container?.resources).toEqual({
       requests: { cpu: '500m', memory: '256Mi' },
       limits: { memory: '768Mi' },
@@ -187,17 +187,21 @@ describe('replicas', () => {
 describe('images', () => {
   const imageOf = (values: Values) => servicePods(render(values)).get('chat')?.containers[0]?.image;
   it.each<[string, Values, string]>([
-    ['the chart’s own version', {}, 'gatehouse/chat:0.3.0'],
+    ['the chart’s own version', {}, 'registry.example.com/gatehouse/chat:0.3.0'],
     [
       'a registry',
       { image: { registry: 'registry.example.com:5000' } },
       'registry.example.com:5000/gatehouse/chat:0.3.0',
     ],
-    ['a path and a tag', { image: { repository: 'ai/gw', tag: '2' } }, 'ai/gw/chat:2'],
+    [
+      'a path and a tag',
+      { image: { registry: 'r.example.com', repository: 'ai/gw', tag: '2' } },
+      'r.example.com/ai/gw/chat:2',
+    ],
     [
       'one service’s tag',
-      { image: { tag: '2' }, services: { chat: { image: { tag: '3' } } } },
-      'gatehouse/chat:3',
+      { image: { registry: 'docker.io', tag: '2' }, services: { chat: { image: { tag: '3' } } } },
+      'docker.io/gatehouse/chat:3',
     ],
     [
       'one service’s digest',

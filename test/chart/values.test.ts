@@ -29,8 +29,18 @@ const all = [...entries(defaults)].map(({ at, value }) => ({ name: at.join('.'),
 
 describe('values', () => {
   it('are accepted as they are', () => {
-    expect(validate(defaults)).toBe(true);
+    expect(
+      validate({ ...defaults, image: { ...(defaults.image as Values), ...(required.image as Values) } }),
+    ).toBe(true);
     expect(render()).not.toEqual([]);
+  });
+
+  it('need a registry, and say how it gets the images', () => {
+    for (const image of [{ registry: '' }, { registry: null }])
+      expect(refusal({ ...required, image })).toMatch(/'\/image/);
+    expect(refusal({ ...required, image: { registry: '' } })).toContain(
+      'build and push them with `REGISTRY=registry.example.com make images`',
+    );
   });
 
   const maps = all.filter(({ name, value }) => value?.constructor === Object && !open.test(name));

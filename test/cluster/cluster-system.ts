@@ -40,7 +40,7 @@ export class ClusterSystem {
   /** The image of a service or of the setup step, as pods name it. */
   imageOf(name: string): string {
     const { registry, imageRepository, imageTag } = this.settings;
-    return `${registry === '' ? '' : `${registry}/`}${imageRepository}/${name}:${imageTag}`;
+    return `${registry}/${imageRepository}/${name}:${imageTag}`;
   }
 
   /** All Deployments. */

@@ -38,7 +38,8 @@ export async function loadSettings(
     // If the cluster is on this very machine, the node's address is the machine's.
     host: environment['CLUSTER_HOST'] ?? node,
     node: environment['CLUSTER_NODE'] ?? node,
-    registry: environment['REGISTRY'] ?? '',
+    // The node has loaded images under this one, whatever their names leave out.
+    registry: environment['REGISTRY'] ?? 'docker.io',
     imageRepository: (environment['IMAGE_PREFIX'] ?? 'gatehouse/').replace(/\/$/, ''),
     imageTag: environment['IMAGE_TAG'] ?? defaultTag(environment),
     composed: environment['CLUSTER_COMPOSED'] === '1',
