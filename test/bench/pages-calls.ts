@@ -18,7 +18,7 @@ function days(more: Record<string, string> = {}): string {
   return new URLSearchParams({ from, to, timezone, ...more }).toString();
 }
 
-const costs = (group_by: string): string => `/v1/costs/summary?${days({ group_by, compare: 'previous' })}`;
+const costs = (group_by: string): string => `/v1/costs/summary?${days({ group_by })}`;
 const usage = (group_by: string): string => `/v1/usage/summary?${days({ group_by })}`;
 const lists = (role: string, paths: Record<string, string>): Call[] =>
   Object.entries(paths).map(([name, path]) => ({ name: `${role}: ${name}`, path }));
@@ -38,6 +38,11 @@ export function callsOfAdmin({ agent, endpoint, call, run }: Named): Call[] {
       'each page: limits': '/v1/limits',
       'Overview: costs': `/v1/costs/summary?${days({ group_by: 'day' })}`,
       'Overview: usage': `/v1/usage/summary?${days()}`,
+      'Overview: costs by model': costs('model'),
+      'Overview: costs by agent': costs('agent'),
+      'Overview: period before': `/v1/costs/summary?${days()}`,
+      'names: agents': '/v1/agents?limit=200',
+      'names: keys': '/v1/api-keys?limit=200',
       'Usage by day': usage('day'),
       'Usage by agent': usage('agent'),
       'Usage by session': usage('session'),
@@ -94,6 +99,9 @@ export const callsOfUser: readonly Call[] = lists('user', {
 
 export function callsOfOwner(tenant: string): Call[] {
   return lists('owner', {
+    'Spending by tenant': `/internal/v1/owner/costs/summary?${days({ group_by: 'tenant' })}`,
+    'Spending by day and tenant': `/internal/v1/owner/costs/summary?${days({ group_by: 'day,tenant' })}`,
+    'names: tenants': '/internal/v1/owner/tenants?limit=200',
     Tenants: '/internal/v1/owner/tenants?limit=50',
     'Tenants: search': '/internal/v1/owner/tenants?limit=50&q=other%20900',
     'Tenants: suspended': '/internal/v1/owner/tenants?limit=50&status=suspended',

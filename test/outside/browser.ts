@@ -7,6 +7,8 @@ import { setting } from './step.ts';
 export function launchBrowser(): Promise<Browser> {
   return puppeteer.launch({
     executablePath: setting('CHROMIUM'),
+    // As wide as pages need for their navigation to stand beside them.
+    defaultViewport: { width: 1_280, height: 900 },
     // Chromium refuses its own sandbox to root; and a name that is looked up is a request that leaves.
     args: [
       '--no-sandbox',

@@ -41,7 +41,7 @@ import type {
 } from '@gatehouse/contract/tenants';
 import type { Trace, tracePage } from '@gatehouse/contract/traces';
 import type { WireTransfer } from '@gatehouse/contract/transfers';
-import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
+import type { CostSummary, ownerCostSummary, UsageSummary } from '@gatehouse/contract/usage';
 import type { UserDataDeletion } from '@gatehouse/contract/users';
 import type { WebhookCall, WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
 import type {
@@ -166,6 +166,11 @@ export interface Endpoints {
   'POST /v1/mcp/servers/{id}/tools/{name}/accept': { body: { digest: string }; answer: WireMcpServer };
   'POST /v1/mcp/servers/{id}/consent-links': { answer: z.output<typeof mcpConsentLink> };
   'GET /v1/tenant/resource-transfers': { query: Query<Paged>; answer: List<WireTransfer> };
+  'GET /internal/v1/owner/costs/summary': {
+    query: Query<Selected | 'tenant_id'>;
+    answer: z.output<typeof ownerCostSummary>;
+  };
+  'GET /internal/v1/owner/costs/export': { query: Query<Selected | 'tenant_id' | 'format'>; answer: Blob };
   'GET /internal/v1/owner/tenants': { query: Query<Paged | 'status' | 'q'>; answer: List<Tenant> };
   'POST /internal/v1/owner/tenants': {
     body: z.input<typeof createTenant>;

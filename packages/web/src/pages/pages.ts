@@ -19,6 +19,7 @@ import { Playground } from './playground.tsx';
 import { Providers } from './providers.tsx';
 import { Sessions } from './sessions.tsx';
 import { Settings } from './settings.tsx';
+import { Spending } from './spending.tsx';
 import { Subscriptions } from './subscriptions.tsx';
 import { System } from './system.tsx';
 import { Tenants } from './tenants.tsx';
@@ -88,7 +89,8 @@ const administration = [
 ] as const;
 
 const platform = [
-  { path: '/app/', title: 'Tenants', icon: 'layers', needs: owner, component: Tenants },
+  { path: '/app/', title: 'Spending', icon: 'money', needs: owner, component: Spending },
+  { path: '/app/tenants', title: 'Tenants', icon: 'layers', needs: owner, component: Tenants },
   { path: '/app/models', title: 'Models', icon: 'database', needs: owner, component: Models },
   { path: '/app/providers', title: 'Providers', icon: 'server', needs: owner, component: Providers },
   { path: '/app/system', title: 'System', icon: 'gauge', needs: owner, component: System },

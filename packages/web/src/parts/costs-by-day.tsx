@@ -1,4 +1,4 @@
-import type { CostSummary } from '@gatehouse/contract/usage';
+import type { CostSummary, GroupKey } from '@gatehouse/contract/usage';
 import { useMemo } from 'preact/hooks';
 import { shortUsd } from '../format/amounts.ts';
 import type { Days } from '../format/period.ts';
@@ -6,19 +6,26 @@ import { dayLabel, daysBetween } from '../format/times.ts';
 import type { Bar } from './chart-series.ts';
 import { StackedChart } from './stacked-chart.tsx';
 
-type Group = CostSummary['groups'][number];
+/** Costs of a tenant, or of all tenants. */
+export interface AnyCosts extends Omit<CostSummary, 'groups'> {
+  groups: (Omit<CostSummary['groups'][number], 'key'> & { key: Partial<GroupKey> })[];
+}
+
+type Group = AnyCosts['groups'][number];
 
 interface CostsByDayProps {
   /** Grouped by day, and by a second dimension if there is one. */
-  summary: CostSummary;
+  summary: AnyCosts;
   days: Days;
   /** The name of a group; absent with days alone. */
   nameOf?: (group: Group) => string;
   hasTable?: boolean;
 }
 
+const costAlone = (): string => 'Cost';
+
 /** Costs of each day of a period as bars. */
-export function CostsByDay({ summary, days, nameOf = () => 'Cost', hasTable = false }: CostsByDayProps) {
+export function CostsByDay({ summary, days, nameOf = costAlone, hasTable = false }: CostsByDayProps) {
   const { first, last } = days;
   const bars = useMemo(() => {
     const byDay = Map.groupBy(summary.groups, ({ key }) => key.day ?? '');

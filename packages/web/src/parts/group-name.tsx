@@ -35,15 +35,25 @@ export function groupText(dimension: Dimension, key: Key): string {
   return nameOf(dimension, key) ?? value;
 }
 
-/** A column with the groups of one dimension, each with a link to its runs if these have such a filter. */
-export function groupColumn<Row extends { key: Key }>(header: string, dimension: Dimension): DataColumn<Row> {
-  const text = ({ key }: Row): string => groupText(dimension, key);
+/** The runs of a group. */
+function runsOf(dimension: Dimension, value: string): string | undefined {
   const filter = filters[dimension];
+  return filter === undefined
+    ? undefined
+    : `/app/traces?${new URLSearchParams({ [filter]: value }).toString()}`;
+}
+
+/** A column with the groups of one dimension, each with a link: by default to its runs. */
+export function groupColumn<Row extends { key: Key }>(
+  header: string,
+  dimension: Dimension,
+  hrefOf: (dimension: Dimension, value: string) => string | undefined = runsOf,
+): DataColumn<Row> {
+  const text = ({ key }: Row): string => groupText(dimension, key);
   const cell = (row: Row) => {
     const value = row.key[dimension] ?? null;
     if (value === null) return <span class="faint">{text(row)}</span>;
-    const href =
-      filter === undefined ? undefined : `/app/traces?${new URLSearchParams({ [filter]: value }).toString()}`;
+    const href = hrefOf(dimension, value);
     const name = nameOf(dimension, row.key);
     if (name !== undefined) return <Name id={value} name={name} {...(href !== undefined && { href })} />;
     return href === undefined ? value : <a href={href}>{value}</a>;

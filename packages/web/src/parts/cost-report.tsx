@@ -1,0 +1,180 @@
+import type { Dimension } from '@gatehouse/contract/usage';
+import { useCallback } from 'preact/hooks';
+import { useAnswer } from '../api/use-answer.ts';
+import { count } from '../format/amounts.ts';
+import type { Days } from '../format/period.ts';
+import { dayLabel } from '../format/times.ts';
+import { amountColumn, figureColumn, shareColumn } from './columns.tsx';
+import { CostExport } from './cost-export.tsx';
+import { CostsByDay, type AnyCosts } from './costs-by-day.tsx';
+import { DataTable, type DataColumn } from './data-table.tsx';
+import { Choice } from './fields.tsx';
+import { groupColumn, groupText } from './group-name.tsx';
+import { KnownAnswer } from './known-answer.tsx';
+import { Money } from './money.tsx';
+import { PeriodChoice, usePeriod } from './period-choice.tsx';
+import { AsOf } from './time.tsx';
+import { useParameter } from '../shell/location.tsx';
+
+/** The endpoints of a report: those of a tenant, or of all tenants. */
+export interface CostEndpoints {
+  summary: 'GET /v1/costs/summary' | 'GET /internal/v1/owner/costs/summary';
+  exports: 'GET /v1/costs/export' | 'GET /internal/v1/owner/costs/export';
+}
+
+interface CostReportProps {
+  endpoints: CostEndpoints;
+  /** The groups that a person can choose, the first one first. */
+  dimensions: readonly [ReportDimension, ...ReportDimension[]];
+  /** Filters of the report. */
+  filter?: { tenant_id?: string };
+  /** A page about a group in place of its runs. */
+  hrefOf?: (dimension: Dimension, value: string) => string | undefined;
+}
+
+type Group = AnyCosts['groups'][number];
+
+const titles = {
+  tenant: 'Tenant',
+  day: 'Day',
+  month: 'Month',
+  model: 'Model',
+  provider: 'Provider',
+  agent: 'Agent',
+  user: 'User',
+  api_key: 'API key',
+  channel: 'Channel',
+  client: 'Program',
+  session: 'Session',
+} as const;
+export type ReportDimension = keyof typeof titles;
+
+/** Costs of a period: how much, beside the period before, and by up to two groups. */
+export function CostReport({ endpoints, dimensions, filter = {}, hrefOf }: CostReportProps) {
+  const period = usePeriod();
+  const [first, setFirst] = useParameter('by');
+  const [second, setSecond] = useParameter('and');
+  const chosenIn = (text: string) => dimensions.find((dimension) => dimension === text);
+  const by = chosenIn(first) ?? dimensions[0];
+  const and = second === by ? undefined : chosenIn(second);
+  const groups = and === undefined ? [by] : [by, and];
+  const options: Readonly<Record<string, string>> = Object.fromEntries(
+    dimensions.map((dimension) => [dimension, titles[dimension]]),
+  );
+  const query = { ...period.range, ...filter, group_by: groups.join(',') };
+  const known = useAnswer(endpoints.summary, { query });
+  const before = useAnswer(endpoints.summary, { query: { ...period.before.range, ...filter } });
+  const nameOf = useCallback(({ key }: Group) => (and === undefined ? 'Cost' : groupText(and, key)), [and]);
+  return (
+    <>
+      <div class="choices">
+        <PeriodChoice period={period} />
+        <Choice<string> label="Group by" value={by} onChange={setFirst} options={options} />
+        <Choice<string>
+          label="Then by"
+          value={and ?? ''}
+          onChange={setSecond}
+          options={{ '': 'none', ...options }}
+        />
+      </div>
+      <KnownAnswer known={known}>
+        {(summary) => (
+          <>
+            <Totals summary={summary} before={before.answer} days={period.before.days} />
+            {by === 'day' ? (
+              <CostsByDay summary={summary} days={period.days} nameOf={nameOf} hasTable />
+            ) : null}
+            <DataTable
+              caption={`Costs by ${groups.map((group) => titles[group].toLowerCase()).join(' and ')}`}
+              file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
+              columns={columnsOf(groups, summary, hrefOf)}
+              rows={summary.groups}
+              keyOf={({ key }) => JSON.stringify(key)}
+              orderBy={by === 'day' || by === 'month' ? `-${titles[by]}` : 'Cost'}
+              totals={{ Cost: <Money amount={summary.total_usd} /> }}
+              isTruncated={summary.truncated}
+              empty="No runs in this period. Choose a longer one, or send a request."
+              exports={
+                <>
+                  <CostExport label="Save as CSV" name={endpoints.exports} query={query} />
+                  <CostExport
+                    label="Save as FOCUS"
+                    name={endpoints.exports}
+                    query={{ ...period.range, ...filter, format: 'focus' }}
+                  />
+                </>
+              }
+            />
+            <AsOf at={summary.as_of} />
+          </>
+        )}
+      </KnownAnswer>
+    </>
+  );
+}
+
+function columnsOf(
+  groups: readonly ReportDimension[],
+  summary: AnyCosts,
+  hrefOf: CostReportProps['hrefOf'],
+): DataColumn<Group>[] {
+  const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
+  return [
+    ...groups.map((group) => groupColumn<Group>(titles[group], group, hrefOf)),
+    figureColumn('Runs', ({ requests }) => requests),
+    ...(summary.unpriced.requests === 0
+      ? []
+      : [figureColumn('Unpriced', ({ unpriced_requests: requests }: Group) => requests)]),
+    shareColumn('Share', share),
+    amountColumn('Cost', ({ total_usd: cost }) => cost),
+  ];
+}
+
+interface TotalsProps {
+  summary: AnyCosts;
+  /** The costs of the period before; null until they have come. */
+  before: AnyCosts | null;
+  days: Days;
+}
+
+/** The total with the period before, and notes on runs that it leaves out or estimates. */
+function Totals({ summary, before, days: { first, last } }: TotalsProps) {
+  const { total_usd: total, unpriced, estimated, own_key: byok } = summary;
+  const days = first === last ? dayLabel(first) : `${dayLabel(first)} – ${dayLabel(last)}`;
+  return (
+    <>
+      <div class="cards">
+        <dl class="card">
+          <dt>Total cost</dt>
+          <dd class="figure">
+            <Money amount={total} figure="total_usd" />
+          </dd>
+        </dl>
+        <dl class="card">
+          <dt>{`Period before (${days})`}</dt>
+          <dd class="figure">
+            {before === null ? '–' : <Money amount={before.total_usd} figure="before_usd" />}
+          </dd>
+        </dl>
+      </div>
+      <ul class="notes">
+        {unpriced.requests === 0 ? null : (
+          <li>
+            {`${count(unpriced.requests)} runs are unpriced and count as no cost: ${unpriced.models.join(', ')}`}
+          </li>
+        )}
+        {estimated.requests === 0 ? null : (
+          <li>
+            <Money amount={estimated.total_usd} /> {`of ${count(estimated.requests)} runs is estimated`}
+          </li>
+        )}
+        {byok.requests === 0 ? null : (
+          <li>
+            {`${count(byok.requests)} runs with own provider keys (BYOK), not included: `}
+            <Money amount={byok.total_usd} />
+          </li>
+        )}
+      </ul>
+    </>
+  );
+}
