@@ -24,7 +24,7 @@ const rooms = {
     ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],
     ...['audit', 'deletions', 'transfers', 'system'],
   ],
-  analytics: ['shared', 'traces', 'usage', 'rollups', 'daily-rollups', 'retention', 'forgetting', 'ingest'],
+  analytics: ['shared', 'usage', 'traces', 'rollups', 'daily-rollups', 'retention', 'forgetting', 'ingest'],
   agent: [
     'shared',
     'secrets',

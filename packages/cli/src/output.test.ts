@@ -20,3 +20,9 @@ it('JSON has the same value without such a character', () => {
   expect(JSON.parse(json)).toEqual({ name });
   expect(json.replaceAll('\n', '')).toMatch(/^[\x20-\x7e]*$/);
 });
+
+it('a list has the columns of its command, in their order', () => {
+  const data = [{ id: 'r', name: 'chat small', agent_key: null, status: 'ok' }];
+  const table = written(false, (output) => output.answer({ data }, ['status', 'agent_key', 'id']));
+  expect(table).toBe('STATUS  AGENT_KEY  ID\nok      -          r\n');
+});

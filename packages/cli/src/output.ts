@@ -28,11 +28,11 @@ export class Output {
     this.#write(`${jsonForTerminal(value, indent)}\n`);
   }
 
-  /** An answer of the API: a list as a table, an object as its members. */
-  answer(value: unknown): void {
+  /** An answer of the API: a list as a table, by default with the columns that fit, an object as its members. */
+  answer(value: unknown, columns?: readonly string[]): void {
     if (value === undefined) return;
     if (this.#isJson) this.json(value, 2);
-    else if (isRecord(value) && Array.isArray(value['data'])) this.#list(value['data'], value);
+    else if (isRecord(value) && Array.isArray(value['data'])) this.#list(value['data'], value, columns);
     else if (isRecord(value)) this.#members(value);
     else this.line(cell(value));
   }
@@ -57,10 +57,10 @@ export class Output {
       );
   }
 
-  #list(items: readonly unknown[], answer: Record<string, unknown>): void {
+  #list(items: readonly unknown[], answer: Record<string, unknown>, columns?: readonly string[]): void {
     const rows = items.filter(isRecord);
     if (rows.length === 0) this.line('There are none.');
-    else this.rows(rows, columnsOf(rows));
+    else this.rows(rows, columns ?? columnsOf(rows));
     const cursor = answer['next_cursor'];
     if (typeof cursor === 'string') this.line(`There are more: --cursor ${cursor}, or --all`);
   }

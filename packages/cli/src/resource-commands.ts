@@ -11,6 +11,20 @@ import { UsageError } from './usage-error.ts';
 /** Verbs of operations better known by another name. */
 const verbs: Record<string, string> = { patch: 'update' };
 
+/** Columns of lists with more members than a terminal shows. */
+const columns: Record<string, readonly string[]> = {
+  'traces.list': [
+    'started_at',
+    'status',
+    'name',
+    'agent_key',
+    'api_key_name',
+    'cost_usd',
+    'duration_ms',
+    'id',
+  ],
+};
+
 /** Operations behind `gatehouse usage` and `gatehouse costs`. */
 const reports = /^(usage|costs)\.summary$/;
 
@@ -133,8 +147,8 @@ async function run({ operation, values, options, context }: Call): Promise<void>
   }
   if (target.out !== undefined) throw new UsageError('--out goes with --csv');
   const output = context.output(options);
-  if (options['all'] === true) output.answer({ data: await client.all(request) });
-  else output.answer(await client.json(request));
+  const answer = options['all'] === true ? { data: await client.all(request) } : await client.json(request);
+  output.answer(answer, columns[operation.id]);
 }
 
 async function confirmDeletion({ operation, values, options, context }: Call): Promise<void> {

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { dialectNames } from './dialects.ts';
 import {
   count,
+  listOf,
+  modelId,
+  page,
   queryCursor,
   queryLimit,
   storableText,
@@ -12,7 +15,7 @@ import {
   utcTime,
   uuid,
 } from './fields.ts';
-import { ok, routesWith, scope, type Route } from './route.ts';
+import { ok, pageOf, routesWith, scope, type Route } from './route.ts';
 
 /** Traces: `/v1/traces*`. */
 
@@ -112,6 +115,36 @@ export const followTraces = z.strictObject({
   include_spans: flag.default(false),
 });
 export type FollowTraces = z.output<typeof followTraces>;
+
+export const listTraces = z.strictObject({
+  ...page,
+  from: timestamp.optional().describe('Inclusive, by `started_at`; 24 hours before `to` by default'),
+  to: timestamp.optional().describe('Exclusive; now by default'),
+  q: storableText(1, 200)
+    .optional()
+    .describe(
+      'Names and ids that begin with this text, in any case: name, `id`, `trace_id`, `request_model`, `response_model`, `agent_key`, name of the agent, `api_key_name`, `user_id`, `session_id`. In periods of 7 days at most also previews that contain it, as far as they are shown to the caller',
+    ),
+  model: modelId.optional().describe('The requested model, or the one that answered'),
+  provider: storableText(1, 128).optional(),
+  agent_id: uuid.optional(),
+  api_key_id: uuid.optional(),
+  user_id: userId.optional(),
+  session_id: storableText(1, 255).optional(),
+  channel: storableText(1, 64).optional(),
+  dialect: z.enum(dialectNames).optional().describe('The API of the client'),
+  status: traceStatus.optional(),
+  error_code: storableText(1, 64).optional().describe('`error.type` of the run'),
+  min_cost_usd: usd.optional(),
+  min_duration_ms: z.coerce.number().int().min(0).max(2_147_483_647).optional(),
+  sort: z
+    .enum(['started_at', 'cost', 'duration'])
+    .optional()
+    .describe('Descending, by `started_at` if not set. A run without a cost or duration counts as 0'),
+});
+export type ListTraces = z.output<typeof listTraces>;
+
+export const traceList = listOf(trace);
 
 export const tracePage = z.strictObject({
   traces: z.array(trace),
@@ -217,6 +250,25 @@ export const routes: readonly Route[] = [
           server_time: '2026-01-10T09:15:03.000Z',
           poll_after_ms: 2_000,
         },
+      },
+    },
+  }),
+  route('traces.list', 'GET /v1/traces', {
+    query: listTraces,
+    response: ok(traceList),
+    summary: 'List runs, newest first',
+    description:
+      'One page reads 10,000 runs at most, so with filters that match few of them a page may have fewer items than `limit`, or none, although `has_more` is true: continue with `next_cursor`. A cursor belongs to its filters, and keeps the period of its first page.',
+    examples: {
+      expensive: {
+        summary: 'Expensive runs of a day',
+        query: {
+          from: '2026-01-10T00:00:00Z',
+          to: '2026-01-11T00:00:00Z',
+          min_cost_usd: '0.001',
+          sort: 'cost',
+        },
+        response: pageOf(traceExample),
       },
     },
   }),

@@ -109,6 +109,22 @@ describe('DescribeAgents', () => {
     expect(await names(tenant.id, [id])).toEqual([]);
   });
 
+  it('finds agents by the beginning of their keys and names, in any case', async () => {
+    const mine = agents.makeTenant();
+    const { id } = await agents.makeAgent(mine.admin, { key: 'night-shift', name: 'Shift of the night' });
+    await agents.makeAgent(tenant.admin, { key: 'nights' });
+    const peer = await agents.peer('analytics');
+    const named = async (namePrefix: string) => {
+      const request = { tenantId: mine.id, ids: [], namePrefix };
+      return (await peer.call('describeAgents', request, { deadlineMs: 5_000 })).agents.map(
+        (agent) => agent.id,
+      );
+    };
+    expect(await named('NIGHT')).toEqual([id]);
+    expect(await named('shift')).toEqual([id]);
+    expect(await named('hift')).toEqual([]);
+  });
+
   it('refuses more than 200 ids, and other services', async () => {
     const ids = Array.from({ length: 201 }, () => tenant.id);
     await expect(names(tenant.id, ids)).rejects.toMatchObject({ param: 'ids' });

@@ -15,6 +15,8 @@ import { NamesClient } from './shared/names-client.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
 import { Partitions } from './traces/partitions-job.ts';
 import { traceHandlers } from './traces/trace-handlers.ts';
+import { traceListHandlers } from './traces/trace-list-handlers.ts';
+import { TraceListStore } from './traces/trace-list-store.ts';
 import { TraceStore } from './traces/trace-store.ts';
 import { CostExportStore } from './usage/cost-export-store.ts';
 import { exportHandlers } from './usage/export-handlers.ts';
@@ -46,6 +48,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
   return {
     handlers: {
       ...traceHandlers(new TraceStore(options.app), names),
+      ...traceListHandlers(new TraceListStore(options.app), names),
       ...summaryHandlers(new UsageStore(options.summaries), tenantsOwnNames(names)),
       ...ownerSummaryHandlers(owner, namesOfTenants(names)),
     },

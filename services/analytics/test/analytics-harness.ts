@@ -186,17 +186,17 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
       },
       describeKeys: {
         callers: ['analytics'],
-        handle: ({ tenantId, ids }) =>
+        handle: ({ tenantId, ...wanted }) =>
           this.tenantServiceIsAway
             ? Promise.reject(new AppError('service_unavailable', 'The tenant service is away.'))
-            : Promise.resolve({ keys: withIds(this.apiKeys.get(tenantId), ids) }),
+            : Promise.resolve({ keys: described(this.apiKeys.get(tenantId), wanted) }),
       },
       describeTenants: {
         callers: ['analytics'],
         handle: ({ ids }) =>
           this.tenantServiceIsAway
             ? Promise.reject(new AppError('service_unavailable', 'The tenant service is away.'))
-            : Promise.resolve({ tenants: withIds(this.tenants, ids) }),
+            : Promise.resolve({ tenants: described(this.tenants, { ids }) }),
       },
     });
     const server = (await peerServer('tenant', this.identity)).add(TenantServiceService, rpcs);
@@ -209,10 +209,10 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
     const rpcs = someRpcs(AgentServiceService, {
       describeAgents: {
         callers: ['analytics'],
-        handle: ({ tenantId, ids }) =>
+        handle: ({ tenantId, ...wanted }) =>
           this.agentServiceIsAway
             ? Promise.reject(new AppError('service_unavailable', 'The agent service is away.'))
-            : Promise.resolve({ agents: withIds(this.agents.get(tenantId), ids) }),
+            : Promise.resolve({ agents: described(this.agents.get(tenantId), wanted) }),
       },
     });
     const server = (await peerServer('agent', this.identity)).add(AgentServiceService, rpcs);
@@ -222,8 +222,14 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   }
 }
 
-function withIds<Item extends { id: string }>(items: Item[] | undefined, ids: readonly string[]): Item[] {
-  return (items ?? []).filter(({ id }) => ids.includes(id));
+/** The items with these ids, or with a key or name that begins with the prefix. */
+function described<Item extends { id: string; key?: string; name: string }>(
+  items: Item[] = [],
+  { ids, namePrefix }: { ids: readonly string[]; namePrefix?: string | undefined },
+): Item[] {
+  if (namePrefix === undefined) return items.filter(({ id }) => ids.includes(id));
+  const begins = (text: string): boolean => text.toLowerCase().startsWith(namePrefix.toLowerCase());
+  return items.filter(({ key = '', name }) => begins(key) || begins(name));
 }
 
 /** A run id of that long ago. */

@@ -25,6 +25,18 @@ it('names keys of the tenant alone, revoked ones too, and nothing else of them',
   expect(await describeKeys(newId(), [id])).toEqual([]);
 });
 
+it('finds keys of the tenant by the beginning of their names, in any case', async () => {
+  const [mine, other] = [await tenants.makeTenant(), await tenants.makeTenant()];
+  const { id } = await tenants.makeKey(mine.admin, { name: 'Über 100%' });
+  await tenants.makeKey(other.admin, { name: 'Über 100%' });
+  await tenants.makeKey(mine.admin, { name: 'Not über' });
+  const peer = await tenants.peer('analytics');
+  const named = async (namePrefix: string) =>
+    (await peer.call('describeKeys', { tenantId: mine.id, ids: [], namePrefix }, { deadlineMs: 5_000 })).keys;
+  expect(await named('Über 1')).toEqual([{ id, name: 'Über 100%' }]);
+  expect(await named('Über _')).toEqual([]);
+});
+
 it('refuses more than 200 ids, texts that are no ids, and other services', async () => {
   const ids = Array.from({ length: 200 }, () => newId());
   expect(await describeKeys(tenant.id, ids)).toEqual([]);

@@ -82,6 +82,19 @@ export class AgentStore extends Store {
     );
   }
 
+  /** The newest `limit` agents with a key or name that begins with this text, in any case. */
+  named(
+    tenantId: string,
+    { prefix, limit }: { prefix: string; limit: number },
+  ): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
+    return this.tenant(tenantId).all(
+      `select id, key, name from agent.agents
+       where tenant_id = $1 and (starts_with(key, lower($2)) or starts_with(lower(name), lower($2)))
+       order by id desc limit $3`,
+      [tenantId, prefix, limit],
+    );
+  }
+
   /** By id or key. */
   find(viewer: Viewer, ref: string): Promise<Agent | null> {
     return withTenant(this.pool, viewer.tenantId, (db) => selectAgent(db, viewer, ref));

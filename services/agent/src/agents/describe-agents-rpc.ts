@@ -1,17 +1,19 @@
-import { assertDescribable } from '@gatehouse/grpc/described-ids';
+import { assertDescribable, maxDescribedIds } from '@gatehouse/grpc/described-ids';
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { DescribeAgentsRequest, DescribeAgentsResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { AgentStore } from './agent-store.ts';
 
 /** Returns names of a tenant's agents, whether or not they are active. */
 export function describeAgents(
-  agents: Pick<AgentStore, 'names'>,
+  agents: Pick<AgentStore, 'names' | 'named'>,
 ): Rpc<DescribeAgentsRequest, DescribeAgentsResponse> {
   return {
     callers: ['analytics'],
     handle: async (request) => {
       assertDescribable(request);
-      return { agents: await agents.names(request.tenantId, request.ids) };
+      const { tenantId, ids, namePrefix: prefix } = request;
+      const named = prefix !== undefined && agents.named(tenantId, { prefix, limit: maxDescribedIds });
+      return { agents: await (named || agents.names(tenantId, ids)) };
     },
   };
 }

@@ -72,7 +72,8 @@ function parse(text: string): z.output<typeof shape> {
   }
 }
 
-function fingerprint(filters: CursorScope['filters']): string {
+/** Identifies the viewer and the filters that a cursor is for. */
+export function fingerprint(filters: CursorScope['filters']): string {
   const set = Object.entries(filters).filter(([, value]) => value !== undefined && value !== null);
   const text = JSON.stringify(set.sort(([a], [b]) => (a < b ? -1 : 1)));
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);

@@ -4,13 +4,14 @@ import { Store } from '@gatehouse/pg/store';
 import type { TraceRow } from './stored-run.ts';
 import type { Position } from './trace-cursor.ts';
 
-const columns = `id, status, operation, channel, dialect, client, trace_id, api_key_id, user_id, session_id, agent_id, request_model,
+/** The columns of a trace besides its spans. */
+export const traceColumns = `id, status, operation, channel, dialect, client, trace_id, api_key_id, user_id, session_id, agent_id, request_model,
   input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, response_model, input_tokens,
   cached_input_tokens, output_tokens, reasoning_tokens, cost_pico, priced, usage_estimated, own_key, error_type,
   error_message, output_preview`;
 
 /** The possibly large columns, besides the spans. */
-const largeColumns = ['input_preview', 'output_preview', 'error_message'];
+export const largeColumns = ['input_preview', 'output_preview', 'error_message'];
 
 export interface ChangeFilter {
   agentId: string | null;
@@ -84,7 +85,7 @@ export class TraceStore extends Store {
       // Before the page is read: moving rows make the range smaller meanwhile, never longer.
       const end = await this.#endOfScan(db, { tenantId, from, oldest });
       const { rows, more } = await readPage<ChangeRow>(db, {
-        columns: `${columns}, change_transaction, change_number, ${filter.spans ? 'spans' : 'null::json as spans'}`,
+        columns: `${traceColumns}, change_transaction, change_number, ${filter.spans ? 'spans' : 'null::json as spans'}`,
         from: `analytics.traces
          where tenant_id = $1 and change_transaction < $2::xid8
            and (change_transaction, change_number) > ($3::xid8, $4::bigint)
@@ -136,7 +137,7 @@ export class TraceStore extends Store {
   find(tenantId: string, id: string): Promise<TraceRow | null> {
     return this.tenant(tenantId).first<TraceRow>({
       name: 'find_trace',
-      text: `select ${columns}, spans from analytics.traces where id = $1`,
+      text: `select ${traceColumns}, spans from analytics.traces where id = $1`,
       values: [id],
     });
   }

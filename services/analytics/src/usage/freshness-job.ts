@@ -2,7 +2,7 @@ import { readClock } from '@gatehouse/events/store/relay-store';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { gauge, type Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { TransactionAge } from '../traces/transaction-age.ts';
+import { TransactionAge } from './transaction-age.ts';
 import { countWaitingFolds, usageLagSeconds } from './usage-store.ts';
 
 const everyMs = 5_000;

@@ -2,6 +2,7 @@ import type { Queryable, Changed } from '@gatehouse/pg/pool';
 import type { Person, Rights, ApiKey, NewApiKey } from './api-key.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { Store } from '@gatehouse/pg/store';
+import { maxLooked } from '../bounds.ts';
 
 /** The API keys of one tenant at a time. Another tenant's key is treated as missing. `pool` acts as `tenant_app`. */
 export class ApiKeyStore extends Store {
@@ -26,6 +27,19 @@ export class ApiKeyStore extends Store {
     return this.tenant(tenantId).all('select id, name from tenant.api_keys where id = any($1::uuid[])', [
       ids,
     ]);
+  }
+
+  /** The newest `limit` keys with a name that begins with this text, in any case. Looks at the newest `maxLooked`. */
+  async named(
+    tenantId: string,
+    { prefix, limit }: { prefix: string; limit: number },
+  ): Promise<Pick<ApiKey, 'id' | 'name'>[]> {
+    return this.tenant(tenantId).all(
+      `select id, name
+       from (select id, name from tenant.api_keys where tenant_id = $1 order by id desc limit ${maxLooked}) as newest
+       where starts_with(lower(name), lower($2)) order by id desc limit $3`,
+      [tenantId, prefix, limit],
+    );
   }
 }
 

@@ -22,6 +22,8 @@ import {
 export interface DescribeAgentsRequest {
   tenantId: string;
   ids: string[];
+  /** In place of ids: the newest 200 agents with a key or name that begins with this text, in any case. */
+  namePrefix?: string | undefined;
 }
 
 export interface DescribeAgentsResponse {
@@ -159,7 +161,7 @@ export interface CallToolResponse {
 }
 
 function createBaseDescribeAgentsRequest(): DescribeAgentsRequest {
-  return { tenantId: "", ids: [] };
+  return { tenantId: "", ids: [], namePrefix: undefined };
 }
 
 export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
@@ -169,6 +171,9 @@ export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
     }
     for (const v of message.ids) {
       writer.uint32(18).string(v!);
+    }
+    if (message.namePrefix !== undefined) {
+      writer.uint32(26).string(message.namePrefix);
     }
     return writer;
   },
@@ -200,6 +205,14 @@ export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
             }
 
             message.ids.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.namePrefix = reader.string();
             continue;
           }
         }
@@ -1362,8 +1375,8 @@ export const AgentServiceService = {
     responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
   },
   /**
-   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids.
-   * Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
+   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
+   * or search by them. Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
    * ids a call.
    */
   describeAgents: {
@@ -1395,8 +1408,8 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
    */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /**
-   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids.
-   * Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
+   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
+   * or search by them. Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
    * ids a call.
    */
   describeAgents: handleUnaryCall<DescribeAgentsRequest, DescribeAgentsResponse>;
@@ -1474,8 +1487,8 @@ export interface AgentServiceClient extends Client {
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids.
-   * Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
+   * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
+   * or search by them. Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
    * ids a call.
    */
   describeAgents(

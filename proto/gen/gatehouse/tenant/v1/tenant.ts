@@ -77,6 +77,8 @@ export interface TenantName {
 export interface DescribeKeysRequest {
   tenantId: string;
   ids: string[];
+  /** In place of ids: the newest 200 keys among the newest 10,000 with a name that begins with this text, in any case. */
+  namePrefix?: string | undefined;
 }
 
 export interface DescribeKeysResponse {
@@ -529,7 +531,7 @@ export const TenantName: MessageFns<TenantName> = {
 };
 
 function createBaseDescribeKeysRequest(): DescribeKeysRequest {
-  return { tenantId: "", ids: [] };
+  return { tenantId: "", ids: [], namePrefix: undefined };
 }
 
 export const DescribeKeysRequest: MessageFns<DescribeKeysRequest> = {
@@ -539,6 +541,9 @@ export const DescribeKeysRequest: MessageFns<DescribeKeysRequest> = {
     }
     for (const v of message.ids) {
       writer.uint32(18).string(v!);
+    }
+    if (message.namePrefix !== undefined) {
+      writer.uint32(26).string(message.namePrefix);
     }
     return writer;
   },
@@ -570,6 +575,14 @@ export const DescribeKeysRequest: MessageFns<DescribeKeysRequest> = {
             }
 
             message.ids.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.namePrefix = reader.string();
             continue;
           }
         }
@@ -2673,8 +2686,8 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): NoteProviderKeysResponse => NoteProviderKeysResponse.decode(value),
   },
   /**
-   * Returns the names of API keys of a tenant, for lists that show them beside the ids. Caller: analytics. Leaves out
-   * unknown keys, and those of other tenants. At most 200 ids a call.
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Caller:
+   * analytics. Leaves out unknown keys, and those of other tenants. At most 200 ids a call.
    */
   describeKeys: {
     path: "/gatehouse.tenant.v1.TenantService/DescribeKeys" as const,
@@ -2740,8 +2753,8 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    */
   noteProviderKeys: handleUnaryCall<NoteProviderKeysRequest, NoteProviderKeysResponse>;
   /**
-   * Returns the names of API keys of a tenant, for lists that show them beside the ids. Caller: analytics. Leaves out
-   * unknown keys, and those of other tenants. At most 200 ids a call.
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Caller:
+   * analytics. Leaves out unknown keys, and those of other tenants. At most 200 ids a call.
    */
   describeKeys: handleUnaryCall<DescribeKeysRequest, DescribeKeysResponse>;
   /**
@@ -2886,8 +2899,8 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: NoteProviderKeysResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Returns the names of API keys of a tenant, for lists that show them beside the ids. Caller: analytics. Leaves out
-   * unknown keys, and those of other tenants. At most 200 ids a call.
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Caller:
+   * analytics. Leaves out unknown keys, and those of other tenants. At most 200 ids a call.
    */
   describeKeys(
     request: DescribeKeysRequest,

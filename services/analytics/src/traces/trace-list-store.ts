@@ -1,0 +1,189 @@
+import type { ListTraces } from '@gatehouse/contract/traces';
+import type { PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { Store } from '@gatehouse/pg/store';
+import type { Period } from '../usage/period.ts';
+import type { ListPosition } from './list-cursor.ts';
+import type { TraceRow } from './stored-run.ts';
+import type { TraceFilter } from './trace-filter.ts';
+import { largeColumns, traceColumns } from './trace-store.ts';
+
+type Sort = NonNullable<ListTraces['sort']>;
+
+export interface ListRequest {
+  period: Period;
+  sort: Sort;
+  filter: TraceFilter;
+  /** Null for the first page. */
+  after: ListPosition | null;
+  limit: number;
+}
+
+export interface ListedTraces {
+  rows: ListedRow[];
+  /** The place where the next page begins after all of these rows; null at the end of the list. */
+  next: ListPosition | null;
+}
+
+export type ListedRow = TraceRow & { list_key: string };
+
+/** Orders by which an index of `traces` has the runs of a tenant. `text` is the key as a cursor has it. */
+const sorts = {
+  started_at: {
+    key: 'started_at',
+    type: 'timestamptz',
+    text: `to_char(started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+    least: '-infinity',
+    most: 'infinity',
+  },
+  cost: {
+    key: 'coalesce(cost_pico, 0)',
+    type: 'numeric',
+    text: 'coalesce(cost_pico, 0)::text',
+    least: '-1',
+    most: 'Infinity',
+  },
+  duration: {
+    key: 'coalesce(duration_ms, 0)',
+    type: 'bigint',
+    text: 'coalesce(duration_ms, 0)::text',
+    least: '-1',
+    most: '9223372036854775807',
+  },
+} as const;
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * The runs in the partitions that a period may have runs in. Partitions are by id, which has the time of a run by the
+ * clock of a replica, hence a day of margin. From the begin of a month, so that the condition selects partitions and no
+ * rows.
+ */
+const inPartitions = `tenant_id = $1
+  and id >= analytics.first_id_at(date_trunc('month', $2::timestamptz - interval '1 day', 'UTC'))`;
+const inPeriod = `${inPartitions} and started_at >= $2 and started_at < $3`;
+
+interface Walk {
+  /** The tenant and the period: the first parameters of all statements. */
+  values: readonly unknown[];
+  sort: Sort;
+  start: ListPosition;
+  maxRead: number;
+}
+
+/** A search of previews reads a fraction of the runs: the database converts their texts to lower case. */
+const previewsShare = 1 / 5;
+
+/** Lists of runs of one tenant. */
+export class TraceListStore extends Store {
+  readonly #maxRead: number;
+
+  /** `pool` acts as `analytics_app`. `maxRead` is the number of runs that one page reads. */
+  constructor(pool: Pool, maxRead = 10_000) {
+    super(pool);
+    this.#maxRead = maxRead;
+  }
+
+  /**
+   * A page of runs in descending order. Reads `maxRead` runs at most, so when few of them match the filter, a page may
+   * be short, or empty, although more follow.
+   */
+  async list(tenantId: string, request: ListRequest): Promise<ListedTraces> {
+    const { period, sort, after } = request;
+    return withTenant(this.pool, tenantId, async (db) => {
+      const values = [tenantId, period.from, period.to];
+      const maxRead = Math.ceil(
+        this.#maxRead * (request.filter.search?.previews === true ? previewsShare : 1),
+      );
+      const walk = { values, sort, maxRead, start: after ?? { key: sorts[sort].most, id: lastId } };
+      // All runs of a short period are read and sorted; those of a long one are read in the order of an index.
+      const isSorted = sort !== 'started_at' && (await isShort(db, walk));
+      const end = isSorted ? null : await endOfWalk(db, walk);
+      const { rows, more } = await readRuns(db, { ...walk, end, isSorted, request });
+      const last = more ? rows.at(-1) : undefined;
+      return { rows, next: last === undefined ? end : positionOf(last) };
+    });
+  }
+}
+
+async function isShort(db: Queryable, { values, maxRead }: Walk): Promise<boolean> {
+  const { short } = await db.one<{ short: boolean }>(
+    `select count(*) <= $4 as short from (select from analytics.traces where ${inPeriod} limit $4 + 1) as runs`,
+    [...values, maxRead],
+  );
+  return short;
+}
+
+/** The last run that a page reads; null when it reads all. */
+async function endOfWalk(
+  db: Queryable,
+  { values, sort, start, maxRead }: Walk,
+): Promise<ListPosition | null> {
+  // Without statistics the planner would read all runs and sort them.
+  await db.query(`select set_config('enable_sort', 'off', true)`);
+  const { key, type, text } = sorts[sort];
+  // Other orders count the runs of all times: an index has few of a period among many.
+  const [among, parameters] = sort === 'started_at' ? [inPeriod, values] : [inPartitions, values.slice(0, 2)];
+  const next = parameters.length + 1;
+  return db.first<ListPosition>(
+    `select ${text} as key, id from analytics.traces
+     where ${among} and (${key}, id) < ($${next}::${type}, $${next + 1}::uuid)
+     order by ${key} desc, id desc offset $${next + 2} limit 1`,
+    [...parameters, start.key, start.id, maxRead - 1],
+  );
+}
+
+/** The place after a run. */
+export function positionOf({ list_key: key, id }: ListedRow): ListPosition {
+  return { key, id };
+}
+
+function readRuns(
+  db: Queryable,
+  {
+    values,
+    sort,
+    start,
+    end,
+    isSorted,
+    request,
+  }: Walk & { end: ListPosition | null; isSorted: boolean; request: ListRequest },
+): Promise<PageRows<ListedRow>> {
+  const { filter, limit } = request;
+  const { key, type, text, least } = sorts[sort];
+  const runs = isSorted
+    ? `(select tenant_id, model, ${traceColumns} from analytics.traces where ${inPeriod} offset 0) as traces`
+    : 'analytics.traces';
+  const search = filter.search;
+  return readPage<ListedRow>(db, {
+    columns: `${traceColumns}, null::json as spans, ${text} as list_key, ${key} as order_key`,
+    from: `${runs}
+     where ${inPeriod} and (${key}, id) < ($4::${type}, $5::uuid) and (${key}, id) >= ($6::${type}, $7::uuid)
+       and ($8::text is null or request_model = $8 or model = $8) and ($9::text is null or provider = $9)
+       and ($10::uuid is null or agent_id = $10) and ($11::uuid is null or api_key_id = $11)
+       and ($12::text is null or user_id = $12) and ($13::text is null or session_id = $13)
+       and ($14::text is null or channel = $14) and ($15::text is null or dialect = $15)
+       and ($16::text is null or status = $16) and ($17::text is null or error_type = $17)
+       and ($18::numeric is null or cost_pico >= $18) and ($19::bigint is null or duration_ms >= $19)
+       and ($20::text is null or ${matchesSearch})`,
+    order: 'order_key desc, id desc',
+    size: sizeOf(...largeColumns),
+    limit,
+    values: [
+      ...values,
+      ...[start.key, start.id, end?.key ?? least, end?.id ?? firstId],
+      ...[filter.model, filter.provider, filter.agentId, filter.apiKeyId, filter.user, filter.sessionId],
+      ...[filter.channel, filter.dialect, filter.status, filter.errorCode],
+      ...[filter.minCost, filter.minDurationMs],
+      ...[search?.text ?? null, search?.agentIds ?? [], search?.apiKeyIds ?? [], search?.previews ?? false],
+    ],
+  });
+}
+
+const begins = (text: string): string => `starts_with(lower(${text}), lower($20))`;
+/** Ids are lower case. */
+const matchesSearch = `(${begins('request_model')} or ${begins('response_model')} or ${begins(`operation || ' ' || request_model`)}
+  or ${begins('user_id')} or ${begins('session_id')} or ${begins('id::text')} or ${begins('trace_id')}
+  or agent_id = any($21::uuid[]) or api_key_id = any($22::uuid[])
+  or ($23 and (strpos(lower(input_preview), lower($20)) > 0 or strpos(lower(output_preview), lower($20)) > 0)))`;
