@@ -143,6 +143,19 @@ describe('one trace', () => {
     );
   });
 
+  it('of a refused request has its code in the line of the edge, and none in the headers', async () => {
+    const traceId = newTraceId();
+    const answer = await chat(traceId, { model: 'nothing' });
+    expect(answer.status).toBe(404);
+    expect([...answer.headers.keys()].filter((name) => name.startsWith('x-gatehouse'))).toEqual([]);
+    await eventually(() =>
+      expect(logged).toHaveBeenCalledWith(
+        expect.objectContaining({ trace_id: traceId, status: 404, code: 'model_not_found' }),
+        'request',
+      ),
+    );
+  });
+
   it('shows every call that a run took, each with its own parent for the provider', async () => {
     const traceId = newTraceId();
     await chat(traceId, { model: 'refusing-with-fallback', stream: true });

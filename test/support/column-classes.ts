@@ -149,6 +149,16 @@ const analytics: Record<string, Table> = {
     personal: 'pseudonym',
     neutral: 'tenant_id user_digest requested_at created_at pass_began_at last_trace usage_until',
   },
+  refused_batches: { neutral: 'id stored_at' },
+  refused_requests: {
+    personal: 'user_id session_id message',
+    neutral: `id tenant_id refused_at code operation channel dialect client request_id trace_id api_key_id agent_id
+      request_model`,
+  },
+  refused_usage: {
+    personal: 'user_id',
+    neutral: 'tenant_id bucket code model agent_id channel dialect client api_key_id refused',
+  },
   settled_days: { neutral: 'tenant_id day state hours cut cut_hours' },
   settled_usage: {
     personal: 'user_id session_id',

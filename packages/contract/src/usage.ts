@@ -28,6 +28,7 @@ const sharedDimensions = [
   'dialect',
   'client',
   'api_key',
+  'error_code',
 ] as const;
 
 /** Groups of the runs of a tenant. */
@@ -133,7 +134,7 @@ export const ownerExportQuery = z.strictObject({
 export type OwnerExportQuery = z.output<typeof ownerExportQuery>;
 
 const keyOfGroups =
-  'One member for each name in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour its start time. `client` is the program that its `User-Agent` names, from a closed list, or `other`; null where a run has none of these';
+  'One member for each name in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour its start time. `client` is the program that its `User-Agent` names, from a closed list, or `other`; null where a run has none of these. `error_code` is that of refused requests; null for runs';
 /** Names beside the ids of groups. */
 const keyNames = ['agent_key', 'api_key_name'] as const;
 const tenantNames = ['tenant_slug', 'tenant_name'] as const;
@@ -160,6 +161,10 @@ const usageTotals = {
   tool_calls: count,
   unique_users: count,
   avg_duration_ms: z.number().nullable(),
+  refused: count.describe(
+    'Requests answered 4xx before any provider call, which are in no other figure: those of quarters of an hour that begin in the period',
+  ),
+  blocked: count.describe('Runs that a guardrail blocked; always 0'),
 };
 
 const period = { from: utcTime, to: utcTime };
@@ -218,6 +223,8 @@ export const totalsExample = {
   tool_calls: 0,
   unique_users: 7,
   avg_duration_ms: 1_290.5,
+  refused: 3,
+  blocked: 0,
 };
 
 export const periodExample = { from: '2026-01-10T00:00:00.000Z', to: '2026-01-11T00:00:00.000Z' };

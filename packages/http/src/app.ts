@@ -31,6 +31,7 @@ import { csvPage, prefersCsv, type ListPage } from './csv-page.ts';
 import { handedOver, checkExchange, checkPrincipal, keyOfTenantNeeded } from './principal-check.ts';
 import { jsonText, sendError, sendNothing, sendWritten, type Reply, type Written } from './reply.ts';
 import { queryOf, readQuery } from './read-query.ts';
+import { errorCodeHeader } from './error-code.ts';
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
 import { innerContext, requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
@@ -285,7 +286,9 @@ class RouteServer {
     { requestId, trace, dialect }: RequestContext & Pick<Call, 'dialect'>,
   ): void {
     logFailure(this.#options.log, { request_id: requestId, trace_id: trace.traceId }, error);
-    sendError(response, toAppError(error), requestId, dialect);
+    const known = toAppError(error);
+    if (!response.headersSent) response.setHeader(errorCodeHeader, known.publicCode);
+    sendError(response, known, requestId, dialect);
   }
 }
 

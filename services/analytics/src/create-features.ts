@@ -8,6 +8,7 @@ import { consumeTopic } from '@gatehouse/shell/topic-consumer';
 import type { AnalyticsConfig } from './config.ts';
 import { DailyRollupJob } from './daily-rollups/daily-rollup-job.ts';
 import { oldDeletions } from './forgetting/forget-system-store.ts';
+import { oldRefusedBatches } from './ingest/refusal-system-store.ts';
 import { UsageConsumer } from './ingest/usage-consumer.ts';
 import { Retention, type RetentionTimes } from './retention/retention-job.ts';
 import { RollupJob } from './rollups/rollup-job.ts';
@@ -60,7 +61,7 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
     parts: [
       new Partitions(pool, log),
       new Retention({ pool, tenants, log, registry, times }),
-      ...cleanUp(log, pool, [oldDeletions]),
+      ...cleanUp(log, pool, [oldDeletions, oldRefusedBatches]),
       new Freshness(pool, registry),
       new DailyRollupJob({ pool, zones: tenants, log, registry }),
     ],

@@ -45,11 +45,11 @@ export async function createService(
   onReplace((read) => providers.replaceBy(read));
   const work = { ...base, ...limits, instance, alerts, pricing, providers };
   const recordingDeps = { ...work, committed, forgetSettleMs, countWaitMs };
-  const { recorder, telemetry, ...recording } = await createRecording(shell, recordingDeps);
+  const { recorder, telemetry, refusals, ...recording } = await createRecording(shell, recordingDeps);
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const { responses, ...storedResponses } = createStoredResponses(shell, base);
   const completions = createCompletions(shell, {
-    ...{ app, system, keyRing, instance, peers, silenceMs, ...memory },
+    ...{ app, system, keyRing, instance, peers, silenceMs, refusals, ...memory },
     turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses },
   });
   const batchDeps = { ...work, catalogue, telemetry, pace: overrides.batchPace };

@@ -122,6 +122,7 @@ export class CompletionServer {
       answers: new AnswerBudget(budget),
       bodyBudget: new BodyBudget(budget),
       silenceMs: 100,
+      refusals: { note: () => undefined },
     };
     // The clients of other services are classes, of which handlers use these methods.
     return dependencies as unknown as CompletionDependencies;

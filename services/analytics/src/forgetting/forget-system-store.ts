@@ -216,9 +216,34 @@ async function finish(
      on conflict do nothing`,
     [tenantId, userId, until],
   );
+  await forgetRefusals(client, { tenantId, userId }, until);
   await client.query(
     'update analytics.forgotten_users set pseudonym = null where tenant_id = $1 and user_digest = $2',
     [tenantId, userDigest(tenantId, userId)],
+  );
+}
+
+/** Deletes the user's refused requests, and removes the user from the counts of them. */
+async function forgetRefusals(
+  client: PoolClient,
+  { tenantId, userId }: ForgottenUser,
+  until: Date,
+): Promise<void> {
+  const values = [tenantId, userId, until];
+  await client.query(
+    'delete from analytics.refused_requests where tenant_id = $1 and user_id = $2 and refused_at <= $3',
+    values,
+  );
+  const groups = 'tenant_id, bucket, code, model, agent_id, channel, dialect, client, api_key_id';
+  await client.query(
+    `with moved as (
+       delete from analytics.refused_usage where tenant_id = $1 and user_id = $2 and bucket <= $3
+       returning ${groups}, refused
+     )
+     insert into analytics.refused_usage (${groups}, user_id, refused)
+     select ${groups}, null, sum(refused) from moved group by ${groups}
+     on conflict (${groups}, user_id) do update set refused = refused_usage.refused + excluded.refused`,
+    values,
   );
 }
 
@@ -238,7 +263,7 @@ export async function forgetDeadLetters(pool: Pool, { tenantId, userId }: Forgot
 /** The ids of the runs begun before the deletion of their user's data. */
 export async function findForgotten(
   pool: Pool,
-  runs: readonly (RunStarted | RunEnded)[],
+  runs: readonly Pick<RunStarted | RunEnded, 'run_id' | 'tenant_id' | 'user_id' | 'started_at'>[],
 ): Promise<ReadonlySet<string>> {
   const userRuns = runs.flatMap(({ user_id: userId, ...run }) =>
     userId === null ? [] : [{ ...run, userId }],

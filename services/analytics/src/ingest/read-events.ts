@@ -9,11 +9,18 @@ import {
   type RunEnded,
   type RunStarted,
 } from '@gatehouse/events/run-event';
+import { requestsRefused, requestsRefusedData, type RequestsRefused } from '@gatehouse/events/refused-event';
 import type { z } from 'zod';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { watermarkData, watermarkType, type Watermark } from '@gatehouse/events/watermark';
 
 export type RunEvent<Run = RunStarted | RunEnded> = { received: Received; run: Run };
+
+/** Counts of refused requests. */
+export interface RefusalEvent {
+  received: Received;
+  refused: RequestsRefused;
+}
 
 export interface ReadEvents {
   /** One event per run: its end, if the batch has it. No event of a run in `corrections`. */
@@ -22,6 +29,7 @@ export interface ReadEvents {
   corrections: RunEvent<RunEnded>[];
   /** The latest watermark of each partition. */
   watermarks: (Watermark & { source: string })[];
+  refusals: RefusalEvent[];
   rejected: { received: Received; reason: string }[];
 }
 
@@ -30,6 +38,7 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
   const runs = new Map<string, RunEvent>();
   const corrections = new Map<string, RunEvent<RunEnded>>();
   const watermarks = new Map<string, Watermark & { source: string }>();
+  const refusals: RefusalEvent[] = [];
   const rejected: ReadEvents['rejected'] = [];
   for (const received of batch) {
     try {
@@ -45,6 +54,9 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
       } else if (event.type === runStarted) {
         const run = shapeOf(runStartedData, event.data, 'not the start of a run');
         if (!runs.has(run.run_id)) runs.set(run.run_id, { received, run });
+      } else if (event.type === requestsRefused) {
+        const refused = shapeOf(requestsRefusedData, event.data, 'not counts of refused requests');
+        refusals.push({ received, refused });
       } else if (event.type === watermarkType) {
         const data = shapeOf(watermarkData, event.data, 'not a watermark');
         watermarks.set(cacheKey(event.source, data.partition), { ...data, source: event.source });
@@ -58,6 +70,7 @@ export function readEvents(batch: readonly Received[]): ReadEvents {
     runs: [...runs.values()],
     corrections: [...corrections.values()],
     watermarks: [...watermarks.values()],
+    refusals,
     rejected,
   };
 }

@@ -10,6 +10,7 @@ import { findForgotten } from '../forgetting/forget-system-store.ts';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { correctEnds } from './correction-system-store.ts';
 import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from './ingest-system-store.ts';
+import { takeRefusals } from './refusal-consumer.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 
 /** The limits of a batch for one statement. */
@@ -48,11 +49,12 @@ export class UsageConsumer {
   }
 
   async #takeBatch(batch: readonly Received[]): Promise<void> {
-    const { runs, corrections, watermarks, rejected } = readEvents(batch);
+    const { runs, corrections, watermarks, refusals, rejected } = readEvents(batch);
     for (const { received, reason } of rejected) await this.#deadLetters.add(received, reason);
     // Before the watermarks.
     await this.#correct(corrections);
     await this.#store(runs, watermarks);
+    await takeRefusals(refusals, { pool: this.#pool, deadLetters: this.#deadLetters });
     this.#runs.inc(runs.length + corrections.length);
     this.stored += runs.length + corrections.length;
     // Two calls per run: builds the log fields only when they are written.

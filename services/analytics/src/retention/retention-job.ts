@@ -8,10 +8,12 @@ import type { Pool } from '@gatehouse/pg/pool';
 import {
   blankTraces,
   deleteDeadLetters,
+  deleteRefusals,
   deleteTraces,
   dropExpiredPartition,
   nextTenants,
-  type TenantTraces,
+  nextTenantsOfRefusals,
+  type TenantRows,
 } from './retention-system-store.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import { deadLetterDays, leastRetentionDays, traceAges } from './trace-ages.ts';
@@ -44,8 +46,15 @@ const tenantsPerPage = 100;
 /** Pause between two batches, to leave the disk to other writers. */
 const pauseMs = 20;
 
+/** The deletion of one kind of rows, tenant by tenant. */
+interface TenantSweep {
+  nextTenants: (pool: Pool, after: string, limit: number) => Promise<TenantRows[]>;
+  sweepTenant: (tenantId: string, retentionDays: number, signal?: AbortSignal) => Promise<void>;
+  lastTenant: string;
+}
+
 /**
- * Deletes expired traces, once a day. Every replica runs it without coordination: a lock gives each batch to one
+ * Deletes expired traces and refused requests, once a day. Every replica runs it without coordination: a lock gives each batch to one
  * replica, and the others don't find deleted rows again.
  */
 export class Retention {
@@ -54,7 +63,7 @@ export class Retention {
   readonly #rows: Counter<'action'>;
   readonly #success: Gauge;
   readonly #work: PeriodicWork;
-  #lastTenant = beforeFirst;
+  readonly #sweeps: readonly TenantSweep[];
 
   constructor(options: RetentionOptions) {
     this.#options = options;
@@ -62,10 +71,18 @@ export class Retention {
     const round = (signal: AbortSignal): Promise<'retry' | false> => this.#round(signal);
     this.#work = new PeriodicWork({ task: 'delete old traces', log, ...defaultTimes, ...times, round });
     this.#batchSize = options.batchSize ?? defaultBatchSize;
+    this.#sweeps = [
+      { nextTenants, sweepTenant: (...tenant) => this.#sweepTraces(...tenant), lastTenant: beforeFirst },
+      {
+        nextTenants: nextTenantsOfRefusals,
+        sweepTenant: (...tenant) => this.#sweepRefusals(...tenant),
+        lastTenant: beforeFirst,
+      },
+    ];
     this.#rows = counter(
       options.registry,
       'gatehouse_retention_rows_total',
-      'Traces and dead letters deleted, and traces whose texts were removed, after their retention',
+      'Traces, refused requests and dead letters deleted, and traces whose texts were removed, after their retention',
       ['action'],
     );
     this.#success = gauge(
@@ -86,7 +103,8 @@ export class Retention {
   /** Sweeps all tenants once. False when a part has to be retried soon. Throws when `signal` aborts. */
   async sweep(signal?: AbortSignal): Promise<boolean> {
     const { pool, log } = this.#options;
-    const complete = await this.#sweepTenants(signal);
+    let complete = true;
+    for (const sweep of this.#sweeps) complete = (await this.#sweepTenants(sweep, signal)) && complete;
     const deadLetters = { olderThanDays: deadLetterDays, limit: this.#batchSize };
     await this.#repeat('dead_letter_deleted', () => deleteDeadLetters(pool, deadLetters), signal);
     for (;;) {
@@ -100,18 +118,18 @@ export class Retention {
    * Ends early during an outage of the tenant service; the next sweep continues from there. A tenant is skipped until
    * the next sweep if its retention can't be read or applied for any other reason.
    */
-  async #sweepTenants(signal?: AbortSignal): Promise<boolean> {
+  async #sweepTenants(sweep: TenantSweep, signal?: AbortSignal): Promise<boolean> {
     let complete = true;
     for (;;) {
-      const page = await nextTenants(this.#options.pool, this.#lastTenant, tenantsPerPage);
+      const page = await sweep.nextTenants(this.#options.pool, sweep.lastTenant, tenantsPerPage);
       for (const next of page) {
-        const outcome = await this.#sweepIfOld(next, signal);
+        const outcome = await this.#sweepIfOld(sweep, next, signal);
         if (outcome === 'outage') return false;
         if (outcome === 'failed') complete = false;
-        this.#lastTenant = next.tenantId;
+        sweep.lastTenant = next.tenantId;
       }
       if (page.length < tenantsPerPage) {
-        this.#lastTenant = beforeFirst;
+        sweep.lastTenant = beforeFirst;
         return complete;
       }
       await sleep(pauseMs, signal);
@@ -120,14 +138,15 @@ export class Retention {
 
   /** Most tenants have nothing to delete: then a sweep costs no statement for each, or that of their retention. */
   async #sweepIfOld(
-    { tenantId, oldestDays }: TenantTraces,
+    { sweepTenant }: TenantSweep,
+    { tenantId, oldestDays }: TenantRows,
     signal?: AbortSignal,
   ): Promise<'done' | 'failed' | 'outage'> {
     const { tenants, log } = this.#options;
     try {
       const days = oldestDays < leastRetentionDays ? Infinity : await tenants.daysOf(tenantId);
       if (days === null) return 'outage';
-      if (oldestDays >= days) await this.#sweepTenant(tenantId, days, signal);
+      if (oldestDays >= days) await sweepTenant(tenantId, days, signal);
       return 'done';
     } catch (error) {
       if (signal?.aborted === true) throw error;
@@ -136,7 +155,12 @@ export class Retention {
     }
   }
 
-  async #sweepTenant(tenantId: string, retentionDays: number, signal?: AbortSignal): Promise<void> {
+  async #sweepRefusals(tenantId: string, olderThanDays: number, signal?: AbortSignal): Promise<void> {
+    const batch = { tenantId, olderThanDays, limit: this.#batchSize };
+    await this.#repeat('refused_deleted', () => deleteRefusals(this.#options.pool, batch), signal);
+  }
+
+  async #sweepTraces(tenantId: string, retentionDays: number, signal?: AbortSignal): Promise<void> {
     const { pool } = this.#options;
     const { blankAfterDays, deleteAfterDays } = traceAges(retentionDays);
     const batch = { tenantId, limit: this.#batchSize };

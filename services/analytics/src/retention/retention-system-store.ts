@@ -1,14 +1,14 @@
 import { dayMs } from '@gatehouse/kit/bounds';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 
-export interface TenantTraces {
+export interface TenantRows {
   tenantId: string;
-  /** The age of the oldest one, by the time in its id. */
+  /** The age of the oldest one; of a trace by the time in its id. */
   oldestDays: number;
 }
 
 /** The next tenants with traces after this one, `limit` at most; empty after the last. */
-export async function nextTenants(pool: Pool, after: string, limit: number): Promise<TenantTraces[]> {
+export async function nextTenants(pool: Pool, after: string, limit: number): Promise<TenantRows[]> {
   const oldestAfter = (tenantId: string): string =>
     `(select tenant_id, id from analytics.traces where tenant_id > ${tenantId} order by tenant_id, id limit 1)`;
   const rows = await pool.all<{ tenant_id: string; id: string; now: number }>({
@@ -24,6 +24,25 @@ export async function nextTenants(pool: Pool, after: string, limit: number): Pro
   return rows.map(({ tenant_id: tenantId, id, now }) => {
     const startedAt = parseInt(id.replaceAll('-', '').slice(0, 12), 16);
     return { tenantId, oldestDays: (now - startedAt) / dayMs };
+  });
+}
+
+/** The same of refused requests. */
+export async function nextTenantsOfRefusals(pool: Pool, after: string, limit: number): Promise<TenantRows[]> {
+  const oldestAfter = (tenantId: string): string =>
+    `(select tenant_id, refused_at from analytics.refused_requests where tenant_id > ${tenantId}
+      order by tenant_id, refused_at limit 1)`;
+  return pool.all<TenantRows>({
+    name: 'find_next_tenants_of_refusals',
+    text: `with recursive oldest as (
+             ${oldestAfter('$1')}
+             union all
+             select next.tenant_id, next.refused_at
+             from oldest cross join lateral ${oldestAfter('oldest.tenant_id')} as next
+           )
+           select tenant_id as "tenantId", extract(epoch from now() - refused_at)::float8 / 86400 as "oldestDays"
+           from oldest limit $2`,
+    values: [after, limit],
   });
 }
 
@@ -54,6 +73,18 @@ export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit 
       rows.map((row) => row.id),
     ]);
   });
+}
+
+/** The same of refused requests. */
+export async function deleteRefusals(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
+  return withTurn(pool, tenantId, 0, async (client) =>
+    client.count(
+      `delete from analytics.refused_requests where id = any(array(
+         select id from analytics.refused_requests
+         where tenant_id = $1 and refused_at < now() - $2 * interval '1 day' order by refused_at limit $3))`,
+      [tenantId, olderThanDays, limit],
+    ),
+  );
 }
 
 export interface Blanked {

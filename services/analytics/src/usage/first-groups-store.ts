@@ -81,7 +81,8 @@ async function readFirstKeys(
       requests,
     );
   }
-  const firstGroups = { ...request, groupBy: first, figures: 'costs' } as const;
+  const withRefused = request.figures !== 'costs' && { withRefused: true as const };
+  const firstGroups = { ...request, groupBy: first, figures: 'costs' as const, ...withRefused };
   const { groups } = await readSums(db, tenantId, firstGroups, { totals: false, groups: most });
   return firstValues(
     request,

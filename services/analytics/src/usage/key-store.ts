@@ -63,6 +63,7 @@ export const keys: Record<Dimension, string> = {
   api_key: 'api_key_id',
   session: 'session_id',
   tenant: 'tenant_id',
+  error_code: 'error_code',
 };
 
 /** The SQL expression of the label of each key, as the response shows it. */
@@ -80,4 +81,5 @@ export const labels: Record<Dimension, (key: string) => string> = {
   api_key: (key) => `${key}::text`,
   session: (key) => key,
   tenant: (key) => `${key}::text`,
+  error_code: (key) => key,
 };

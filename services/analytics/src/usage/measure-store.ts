@@ -30,6 +30,8 @@ const shares = {
 };
 
 export type Measure = keyof typeof shares;
+/** The measures of summaries: refused requests are no runs, and in no roll-up of them. */
+export type Figure = Measure | 'refused';
 /** The cast is safe: `shares` is a literal without other keys. */
 export const measures = Object.keys(shares) as Measure[];
 

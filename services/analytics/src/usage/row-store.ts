@@ -10,18 +10,20 @@ import {
   measures,
   measuresOfRun,
   personalDimensions,
-  type Measure,
+  type Figure,
 } from './measure-store.ts';
 
 /** Rows for summaries and exports to add up, as SQL: those of roll-ups, and single runs. */
 
-const filters = `$3::text is not null and ($5::uuid is null or agent_id = $5)
-  and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)
+const filters = `$3::text is not null and ($5::uuid is null or agent_id = $5) and ($8::text is null or channel = $8)
   and ($13::text is null or dialect = $13)`;
 
 /** The condition for rows of the tenant `$4`; for all tenants it is null. */
 const tenantCondition = ({ allTenants }: Pick<SummaryRequest, 'allTenants'>): string =>
   allTenants === true ? '$4::uuid is null' : 'tenant_id = $4';
+
+/** Refused requests have no provider. */
+const providerCondition = '($7::text is null or provider = $7)';
 
 /** Only the roll-up table `usage` has these columns. */
 const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
@@ -60,7 +62,7 @@ const quarters = (source: Source, reading: Reading): string =>
 function settled(source: Source, columns: string): string {
   const { kind, others, settled: days } = source.parts;
   if (kind === null) return '';
-  const condition = `kind = '${kind}' and ($10::uuid is null or api_key_id = $10)`;
+  const condition = `${providerCondition} and kind = '${kind}' and ($10::uuid is null or api_key_id = $10)`;
   const reading = { table: 'settled_usage', columns, condition };
   return `union all ${rowsOf(source, reading, inParts(days, others.length))}`;
 }
@@ -75,7 +77,7 @@ const runsBetween = (
 ): string => `
   select ${columns}
   from ${runs}
-  where called and ended_at >= ${from} and ended_at < ${to} and ${tenantCondition(source)} and ${filters}
+  where called and ended_at >= ${from} and ended_at < ${to} and ${tenantCondition(source)} and ${filters} and ${providerCondition}
     and ${personFilters} and ($6::text is null or coalesce(model, request_model) = $6)`;
 
 /**
@@ -111,6 +113,8 @@ export interface Source {
   table: 'usage' | 'usage_totals';
   parts: PeriodParts;
   allTenants?: true;
+  /** Whether refused requests are among the rows. */
+  withRefused?: true;
 }
 
 /** All rows to add up: roll-ups, and single runs. */
@@ -120,25 +124,44 @@ export function units(source: Source): string {
   const personal = isPersonal
     ? personalColumns
     : 'null::text as user_id, null::uuid as api_key_id, null::text as session_id';
-  const columns = `bucket as at, tenant_id, ${dimensionColumns}, ${personal}, ${measures.join(', ')}`;
+  const figures = `${noCode}, ${measures.join(', ')}, 0 as refused`;
+  const columns = `bucket as at, tenant_id, ${dimensionColumns}, ${personal}, ${figures}`;
   return `
-  ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
-  ${settled(source, `bucket, tenant_id, ${dimensionColumns}, ${personalColumns}, ${measures.join(', ')}`)}
-  union all ${singleRuns(source, `${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
+  ${quarters(source, { table, columns, ...(isPersonal && { condition: `${providerCondition} and ${personFilters}` }) })}
+  ${settled(source, `bucket, tenant_id, ${dimensionColumns}, ${personalColumns}, ${figures}`)}
+  union all ${singleRuns(source, `${runDimensions}, ${noCode}, ${measuresOfRun.join(', ')}, 0`)}
+  ${source.withRefused === true ? `union all ${refusals(source)}` : ''}`;
 }
+
+/** Runs are in no group of an error code. */
+const noCode = 'null::text as error_code';
+const nothing = measures.map(() => '0').join(', ');
+
+/** Refused requests, of the quarters of an hour that begin in the period. */
+const refusals = (source: Source): string =>
+  rowsOf(
+    source,
+    {
+      table: 'refused_usage',
+      columns: `bucket, tenant_id, model, agent_id, '' as provider, channel, dialect, client, user_id, api_key_id,
+        null::text, code, ${nothing}, refused`,
+      condition: `${personFilters} and $7::text is null`,
+    },
+    'bucket >= $1 and bucket < $2',
+  );
 
 /** The users of the runs as bit sets, one for each chunk of 1024 users of a tenant. */
 export const sets = (source: Source): string => `
-  ${quarters(source, { table: 'usage_users', columns: `bucket as at, tenant_id, ${dimensionColumns}, chunk, users` })}
-  ${settled(source, `bucket, tenant_id, ${dimensionColumns}, unnest(chunks), unnest(users)`)}
+  ${quarters(source, { table: 'usage_users', columns: `bucket as at, tenant_id, ${dimensionColumns}, ${noCode}, chunk, users` })}
+  ${settled(source, `bucket, tenant_id, ${dimensionColumns}, ${noCode}, unnest(chunks), unnest(users)`)}
   union all
-  select at, tenant_id, ${dimensionColumns}, number / 1024, analytics.user_bit(number)
+  select at, tenant_id, ${dimensionColumns}, ${noCode}, number / 1024, analytics.user_bit(number)
   from (${singleRuns(source, runDimensions)}) as runs join analytics.users using (tenant_id, user_id)
   where ${tenantCondition(source)}`;
 
 /** The models of attempts without a price. */
 export const unpricedModels = (source: Source): string => `
-  ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: personFilters })}
+  ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: `${providerCondition} and ${personFilters}` })}
   ${settled(source, 'unnest(unpriced_models)')}
   union all
   select unnest(unpriced_models) from (${singleRuns(source, 'unpriced_models')}) as runs where unpriced_models is not null`;
@@ -162,9 +185,9 @@ export function readsOtherRows(request: SummaryRequest): boolean {
 
 /** The tables for a request. */
 export function sourceOf(request: SummaryRequest, parts: PeriodParts): Source {
-  const { groupBy, filter, allTenants } = request;
+  const { groupBy, filter, allTenants, figures, withRefused = figures !== 'costs' } = request;
   const table = isPersonal(groupBy, filter) ? 'usage' : 'usage_totals';
-  return { table, parts, ...(allTenants && { allTenants }) };
+  return { table, parts, ...(allTenants && { allTenants }), ...(withRefused && { withRefused }) };
 }
 
 const uuidGroups: ReadonlySet<Dimension> = new Set(['agent', 'api_key', 'tenant']);
@@ -198,7 +221,7 @@ export function summaryValues(
   ];
 }
 
-export const sumsOf = (measures: readonly Measure[]): string =>
+export const sumsOf = (measures: readonly Figure[]): string =>
   measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
 
 interface Grouping {

@@ -179,6 +179,8 @@ function showTotals(totals: Totals): UsageSummary['totals'] {
     tool_calls: totals.toolCalls,
     unique_users: totals.uniqueUsers,
     avg_duration_ms: totals.avgDurationMs,
+    refused: totals.refused,
+    blocked: 0,
   };
 }
 

@@ -14,16 +14,19 @@ import {
   unpricedModels,
 } from './row-store.ts';
 import type { Figures, SummaryRequest } from './summary.ts';
-import { measures, type Measure } from './measure-store.ts';
+import { measures, type Figure } from './measure-store.ts';
 
 const [requests, ...amounts] = costMeasures;
-const usageMeasures = measures.filter((measure) => !amounts.some((amount) => amount === measure));
+const usageMeasures: readonly Figure[] = [
+  ...measures.filter((measure) => !amounts.some((amount) => amount === measure)),
+  'refused',
+];
 
 /** The measures of totals and of groups. Adding up an amount takes several times as long as adding up a count. */
-const measuresOf: Record<Figures | 'all', Record<'totals' | 'groups', readonly Measure[]>> = {
+const measuresOf: Record<Figures | 'all', Record<'totals' | 'groups', readonly Figure[]>> = {
   usage: { totals: usageMeasures, groups: usageMeasures },
   costs: { totals: costMeasures, groups: [requests, 'cost_pico', 'unpriced_requests'] },
-  all: { totals: measures, groups: measures },
+  all: { totals: [...measures, 'refused'], groups: [...measures, 'refused'] },
 };
 
 export interface Shows {
@@ -74,7 +77,7 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
 /** The users of rows of sums: their number in all of them, and the groups of sums with their numbers of users. */
 interface Users {
   inAll: string;
-  groupRows: (keys: readonly string[], measures: readonly Measure[]) => string;
+  groupRows: (keys: readonly string[], measures: readonly Figure[]) => string;
 }
 
 const noUsers: Users = {
@@ -118,7 +121,7 @@ function usersOf(groupBy: readonly Dimension[], isPersonal: boolean): Users {
 }
 
 interface GroupRows {
-  measures: readonly Measure[];
+  measures: readonly Figure[];
   users: Users;
   most: number;
 }

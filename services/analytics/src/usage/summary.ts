@@ -24,6 +24,8 @@ export interface SummaryRequest {
   firstKeys?: { after: string | null; upTo: string } | 'none';
   /** The figures to add up; others are 0. All by default. */
   figures?: Figures;
+  /** Whether groups of refused requests alone are among those of costs. */
+  withRefused?: true;
   /** Runs of all tenants, which only the system role can read. */
   allTenants?: true;
 }
@@ -38,6 +40,8 @@ export interface Totals {
   outputTokens: number;
   reasoningTokens: number;
   toolCalls: number;
+  /** Requests refused before any provider call, which are no runs. */
+  refused: number;
   uniqueUsers: number;
   avgDurationMs: number | null;
   costPico: bigint;

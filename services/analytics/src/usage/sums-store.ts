@@ -3,12 +3,12 @@ import { summaryValues } from './row-store.ts';
 import { readParts } from './rolled-days-store.ts';
 import { summaryStatement, type Shows } from './summary-store.ts';
 import type { SummaryRequest } from './summary.ts';
-import type { Measure } from './measure-store.ts';
+import type { Figure } from './measure-store.ts';
 
 type NumberText = string | null;
 
 /** Has the summed measures. */
-export type SumRow = Partial<Record<Measure, NumberText>> & {
+export type SumRow = Partial<Record<Figure, NumberText>> & {
   labels: (string | null)[] | null;
   unique_users: NumberText;
   /** The number of groups. */

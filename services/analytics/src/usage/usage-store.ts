@@ -78,6 +78,7 @@ function toTotals(row: SumRow | undefined): Totals {
     outputTokens: Number(row?.output_tokens ?? 0),
     reasoningTokens: Number(row?.reasoning_tokens ?? 0),
     toolCalls: Number(row?.tool_calls ?? 0),
+    refused: Number(row?.refused ?? 0),
     uniqueUsers: Number(row?.unique_users ?? 0),
     avgDurationMs: timed === 0 ? null : Math.round(Number(row?.duration_ms ?? 0) / timed),
     costPico: BigInt(row?.cost_pico ?? 0),

@@ -64,6 +64,7 @@ function dependencies(): CompletionDependencies {
   const some: Partial<Record<keyof CompletionDependencies, unknown>> = {
     ...{ catalogue, pricing: new Pricing(catalogue, null), stages: [], limiter, bodyBudget },
     providers: { deploymentOrder: (model: unknown) => [model] },
+    refusals: { note: () => undefined },
     settings: { peekForKey: known, getForKey: () => Promise.reject(new AppError('not_found', 'away')) },
   };
   return some as unknown as CompletionDependencies;

@@ -17,12 +17,15 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-client.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { arrive, startTurn, type TurnDependencies } from '../turns/start-turn.ts';
 import type { Turn } from '../turns/turn.ts';
+import type { RefusedRequests } from '../recording/refused-requests.ts';
+import { noteRefusal, notingModel, type RequestedFacts } from './refusal-handlers.ts';
 
 export interface CompletionDependencies extends TurnDependencies, ReaderDependencies {
   settings: TenantSettingsClient;
   answers: AnswerBudget;
   bodyBudget: BodyBudget;
   silenceMs?: number | undefined;
+  refusals: Pick<RefusedRequests, 'note'>;
 }
 
 /** A route of completions or embeddings, beside its dialect. */
@@ -50,7 +53,7 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
   const entrance =
     (api: ApiName, options: Entrance = {}): RawHandler =>
     (request, response, call) =>
-      complete(dependencies, request, response, { ...call, dialect: dialects[api], ...options });
+      answer(dependencies, request, response, { ...call, dialect: dialects[api], ...options });
   const methods = ['gemini', 'gemini.v1'].flatMap((prefix) =>
     Object.entries(googleMethods).map(
       ([method, options]) =>
@@ -75,12 +78,35 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
 
 type CompletionCall = Omit<RawCall, 'dialect'> & Entrance & { dialect: Dialect & { name: ApiName } };
 
-/** Checks limits before the body is read where they don't depend on it, and all others afterwards. */
-async function complete(
+/** Answers a request, and counts it if it is refused before any provider call. */
+async function answer(
   dependencies: CompletionDependencies,
   incoming: IncomingMessage,
   response: ServerResponse,
   call: CompletionCall,
+): Promise<void> {
+  const { operation = 'chat', modelIn, params } = call;
+  const model = modelIn === undefined ? '' : (params[modelIn] ?? '');
+  const facts: RequestedFacts = { operation, model, agentId: null, turn: null };
+  try {
+    await complete(dependencies, { incoming, response, call, facts });
+  } catch (error) {
+    noteRefusal(dependencies.refusals, { incoming, call, facts }, error);
+    throw error;
+  }
+}
+
+interface Answering {
+  incoming: IncomingMessage;
+  response: ServerResponse;
+  call: CompletionCall;
+  facts: RequestedFacts;
+}
+
+/** Checks limits before the body is read where they don't depend on it, and all others afterwards. */
+async function complete(
+  dependencies: CompletionDependencies,
+  { incoming, response, call, facts }: Answering,
 ): Promise<void> {
   const arrivedAt = monotonicMs();
   const principal = tenantOf(call);
@@ -89,8 +115,9 @@ async function complete(
   const { settings: store } = dependencies;
   const settings = store.peekForKey(principal) ?? (await store.getForKey(principal, call));
   const turn = await arrive(dependencies, { tenantId, apiKeyId, settings }, (admission) =>
-    accept(dependencies, { incoming, response, call, admission, arrivedAt }, settings),
+    accept(dependencies, { incoming, response, call, admission, arrivedAt, facts }, settings),
   );
+  facts.turn = turn;
   const { runId, traceId, limitHeaders } = turn;
   const { answers, log, silenceMs } = dependencies;
   const { requestId, dialect, stream = false } = call;
@@ -116,17 +143,18 @@ async function complete(
 /** Reads the body and starts its turn. Not part of `complete`, which would keep the body as long as the run lasts. */
 async function accept(
   dependencies: CompletionDependencies,
-  arrival: IncomingRequest & { call: CompletionCall },
+  arrival: IncomingRequest & { call: CompletionCall; facts: RequestedFacts },
   known: KeySettings,
 ): Promise<Turn> {
-  const { call, arrivedAt } = arrival;
+  const { call, arrivedAt, facts } = arrival;
   const { turn, input } = await readTurn(dependencies, arrival, {
-    parse: parserOf(call),
+    parse: notingModel(facts, parserOf(call)),
     isAnswered: true,
     // A body may take hours. Settings are a second old at most when a request is accepted.
     settings: () =>
       monotonicMs() - arrivedAt > 1_000 ? dependencies.settings.getForKey(tenantOf(call), call) : known,
   });
+  facts.agentId = turn.target.agentId;
   return startTurn(dependencies, turn, input);
 }
 

@@ -26,8 +26,9 @@ export interface CompletionsOptions {
   peers: Peers;
   /** Silence of a provider after which the client gets a sign of life. */
   silenceMs?: number | undefined;
+  refusals: CompletionDependencies['refusals'];
   /** Dependencies of turns. */
-  turns: Omit<CompletionDependencies, 'stages' | 'log' | 'bodyBudget' | 'silenceMs'>;
+  turns: Omit<CompletionDependencies, 'stages' | 'log' | 'bodyBudget' | 'silenceMs' | 'refusals'>;
   /** The memory of agents. */
   recall: RecallStep;
   remember: RememberQueue;
@@ -39,7 +40,7 @@ const mostOriginsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
 /** Turns of clients, and of services. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
-  const { app, system, keyRing, instance, peers, silenceMs, recall, remember } = options;
+  const { app, system, keyRing, instance, peers, silenceMs, refusals, recall, remember } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
   const thoughts = new ReasoningStore({ pool: app, keyRing, log });
   const signatures = new SignatureOriginStore(app);
@@ -49,7 +50,7 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
   const completions = new CompletionCache({ app, instance, keyRing, log });
   return {
     rawHandlers: {
-      ...completionHandlers({ ...turns, silenceMs }),
+      ...completionHandlers({ ...turns, silenceMs, refusals }),
       ...countHandlers(turns),
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },

@@ -10,6 +10,7 @@ import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
 import { eventSource, RunOutbox } from './outbox-system-store.ts';
 import { Reaper, type ReaperOptions } from './reaper-job.ts';
+import { RefusedRequestsPublisher } from './refused-requests-job.ts';
 import { RunPublisher } from './run-publisher-job.ts';
 import { RunRecorder } from './run-recorder.ts';
 import { RunTelemetry } from './run-telemetry.ts';
@@ -49,6 +50,7 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   publishOutbox(shell, { ...target, outbox: runOutbox, watermarks: true });
   const sink = eventSink(shell, target, { passesObjects: true });
   const publisher = new RunPublisher({ sink, log, registry });
+  const refusals = new RefusedRequestsPublisher({ sink, log });
   const onWaiting = (): void => runOutbox.committed();
   const onAlerts = options.committed;
   const recorder = new RunRecorder({ pool, instance, alerts, publisher, log, registry, onWaiting, onAlerts });
@@ -62,12 +64,14 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   return {
     recorder,
     telemetry,
+    refusals: refusals.counts,
     forgetUser: (deletion: UserDeletion) => forgotten.forget(deletion),
     rpcs: { countOpenRuns: countOpenRuns(pool) },
     parts: [
       new TokenCounter({ log, waitMs: options.countWaitMs }),
       ...[instance, settler, { start: () => publisher.start() }, recorder, reaper],
-      ...[new Vacuum({ pool, countEnds, log }), forgotten.part],
+      // Stops before the recorder, which closes the sink.
+      ...[new Vacuum({ pool, countEnds, log }), forgotten.part, refusals],
     ],
   };
 }

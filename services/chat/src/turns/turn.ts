@@ -65,6 +65,11 @@ export class Turn {
     return this.#turn.request.stream;
   }
 
+  /** Whether a provider was called: then the request is a run, whatever it is answered. */
+  get hasRun(): boolean {
+    return this.#turn.run.calls > 0;
+  }
+
   /** Aborts when the answer is no longer wanted. */
   get signal(): AbortSignal {
     return this.#turn.signal;
@@ -139,12 +144,11 @@ export class Turn {
   }
 
   async #giveUp(sink: AnswerSink, thrown: unknown): Promise<void> {
-    const { run } = this.#turn;
     const failure = thrown instanceof ProviderFailure ? thrown : null;
     const error = failure?.toAppError() ?? toAppError(thrown);
     this.#logEnd(await this.#end(failure, error));
     for (const stage of this.#dependencies.stages) stage.ended?.(this.#turn, { error });
-    sink.fail(error, { cause: failure === null ? thrown : error, hasRun: run.calls > 0 });
+    sink.fail(error, { cause: failure === null ? thrown : error, hasRun: this.hasRun });
   }
 
   #end(failure: ProviderFailure | null, error: AppError): Promise<RunEnd | null> {

@@ -18,6 +18,8 @@ export interface AccessEntry extends RequestContext {
   /** The dialect in which the client gets errors. */
   dialect: DialectName;
   principal: Principal | null;
+  /** The code of an error that the client gets. */
+  code: string | undefined;
 }
 
 export interface AccessLogOptions {
@@ -42,6 +44,7 @@ export class AccessLog {
       relayed: false,
       dialect: defaultDialect,
       principal: null,
+      code: undefined,
     };
     response.on('close', () => this.#record(request, response, entry));
     return entry;
@@ -63,6 +66,7 @@ export class AccessLog {
         route: routeId,
         relayed: entry.relayed || undefined,
         status,
+        code: entry.code,
         duration_ms: Math.round(durationMs),
         tenant_id: tenantId,
         key_id: entry.principal?.keyId ?? undefined,

@@ -98,6 +98,7 @@ export class Gateway {
       const known = inDialect(toAppError(error), entry, clientRequest);
       if (known.code === 'internal')
         this.#options.log.error({ err: error, request_id: entry.requestId }, 'request failed');
+      entry.code = known.publicCode;
       sendError(response, known, entry.requestId, entry.dialect);
     };
     try {
@@ -167,6 +168,7 @@ export class Gateway {
       requestId: entry.requestId,
       trace: entry.trace,
       dialect: entry.dialect,
+      outcome: entry,
     });
   }
 

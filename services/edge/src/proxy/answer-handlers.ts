@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorEvent } from '@gatehouse/http/dialect-error';
 import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/http/reply';
+import { errorCodeHeader } from '@gatehouse/http/error-code';
 import type { Exchange } from '@gatehouse/http/principal-check';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import type { AppError } from '@gatehouse/kit/errors';
@@ -18,6 +19,8 @@ export interface ForwardedRequest extends Exchange {
   headers: HeaderList;
   /** Null for owner keys. */
   tenantId: string | null;
+  /** Gets the code of an error, for the access log. */
+  outcome?: { code: string | undefined };
   /** On routes without a key: the client's address, or `''` if it is not known. */
   anonymousAddress?: string | undefined;
 }
@@ -93,6 +96,7 @@ export class ProxiedResponse {
       this.#abort(rejectedAssertion(route.service));
       return;
     }
+    this.#noteCode(headers[errorCodeHeader]);
     closeWhenEarly(response);
     try {
       // All at once: headers set one by one before cost each of these twice what it takes.
@@ -143,10 +147,16 @@ export class ProxiedResponse {
       return;
     }
     const known = upstreamError(route.service, error);
+    this.#noteCode(known.publicCode);
     if (known.status >= 500)
       this.#log.error({ err: error, request_id: requestId, service: route.service }, 'forwarding failed');
     if (this.#begun && this.#streams) this.#endStream(known);
     else sendError(response, known, requestId, dialect);
+  }
+
+  #noteCode(code: unknown): void {
+    const { outcome } = this.#forwarded;
+    if (outcome !== undefined && typeof code === 'string') outcome.code = code;
   }
 
   #abort(error: unknown): void {

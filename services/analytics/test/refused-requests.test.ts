@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
+import { writeRequestsRefused, type RefusedDetail, type RefusedEntry } from '@gatehouse/events/refused-event';
+import { newId } from '@gatehouse/kit/ids';
+import { forget } from '../src/forgetting/forget-user-job.ts';
+import { AnalyticsHarness, endOf, startOf } from './analytics-harness.ts';
+
+const dayMs = 86_400_000;
+
+let harness: AnalyticsHarness;
+beforeAll(async () => {
+  harness = await AnalyticsHarness.start();
+});
+afterAll(() => harness.stop());
+
+const detail = (at: Date): RefusedDetail => ({
+  id: newId(),
+  request_id: 'request-1',
+  trace_id: '0af7651916cd43dd8448eb211c80319c',
+  session_id: null,
+  message: 'The limit of 10 requests per minute is reached.',
+  refused_at: at.toISOString(),
+});
+
+const entryOf = (tenantId: string, fields: Partial<RefusedEntry> = {}): RefusedEntry => ({
+  tenant_id: tenantId,
+  code: 'rate_limit_exceeded',
+  operation: 'chat',
+  request_model: 'small',
+  agent_id: null,
+  channel: 'api',
+  dialect: 'chat',
+  client: 'curl',
+  user_id: null,
+  api_key_id: null,
+  count: 1,
+  details: [],
+  ...fields,
+});
+
+const eventOf = (entries: readonly RefusedEntry[], at = new Date()): string =>
+  writeRequestsRefused('gatehouse/chat', at, entries).json;
+
+const usageOf = (tenantId: string, query = '', as: object = {}): Promise<UsageSummary> =>
+  harness.get(`/v1/usage/summary?${query}`, { tenantId, ...as }) as Promise<UsageSummary>;
+
+const refusedBy = async (tenantId: string, group: string): Promise<unknown[]> => {
+  const { groups } = await usageOf(tenantId, `group_by=${group}`);
+  return groups.map(({ key, requests, refused }) => [key[group as 'model'], requests, refused]);
+};
+
+const keptOf = async (tenantId: string): Promise<number> => {
+  const rows = await harness.rows('select id from analytics.refused_requests where tenant_id = $1', [
+    tenantId,
+  ]);
+  return rows.length;
+};
+
+it('counts refused requests by code, model and key, beside runs and never among them', async () => {
+  const [tenantId, key] = [newId(), newId()];
+  await harness.ingest(
+    endOf(startOf({ tenant_id: tenantId, request_model: 'small' }, 0.01)),
+    eventOf([
+      entryOf(tenantId, { count: 5, api_key_id: key }),
+      entryOf(tenantId, { count: 2, code: 'model_not_found', request_model: 'gpt-9' }),
+    ]),
+  );
+  const { totals } = await usageOf(tenantId);
+  expect(totals).toMatchObject({ requests: 1, refused: 7, blocked: 0 });
+  expect(await refusedBy(tenantId, 'error_code')).toEqual([
+    ['model_not_found', 0, 2],
+    ['rate_limit_exceeded', 0, 5],
+    [null, 1, 0],
+  ]);
+  expect(await refusedBy(tenantId, 'model')).toEqual([
+    ['gpt-9', 0, 2],
+    ['small', 1, 5],
+  ]);
+  expect((await usageOf(tenantId, `api_key_id=${key}`)).totals.refused).toBe(5);
+  expect((await usageOf(tenantId, 'model=gpt-9')).totals).toMatchObject({ requests: 0, refused: 2 });
+  expect((await usageOf(tenantId, 'provider=simulator')).totals).toMatchObject({ requests: 1, refused: 0 });
+  const costs = (await harness.get('/v1/costs/summary?group_by=model', { tenantId })) as CostSummary;
+  expect(costs.groups.map(({ key: { model } }) => model)).toEqual(['small']);
+  const follow = (await harness.get('/v1/traces/follow', { tenantId })) as { traces: unknown[] };
+  expect(follow.traces).toHaveLength(1);
+});
+
+it('adds an event once, however often it arrives', async () => {
+  const tenantId = newId();
+  const event = eventOf([entryOf(tenantId, { count: 3, details: [detail(new Date())] })]);
+  await Promise.all([harness.store(event), harness.store(event), harness.store(event)]);
+  await harness.store(event);
+  expect((await usageOf(tenantId)).totals.refused).toBe(3);
+  expect(await keptOf(tenantId)).toBe(1);
+});
+
+it('keeps 1,000 requests of an hour of a tenant one by one, and counts them all', async () => {
+  const [tenantId, other] = [newId(), newId()];
+  const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000 - 3_600_000);
+  const batch = (tenant: string, at: Date) =>
+    entryOf(tenant, { count: 200, details: Array.from({ length: 200 }, () => detail(at)) });
+  for (let sent = 0; sent < 6; sent += 1) await harness.store(eventOf([batch(tenantId, hour)], hour));
+  await harness.store(eventOf([batch(other, hour)], hour), eventOf([batch(tenantId, new Date())]));
+  expect([await keptOf(tenantId), await keptOf(other)]).toEqual([1_200, 200]);
+  expect((await usageOf(tenantId)).totals.refused).toBe(1_400);
+});
+
+it('counts by code alone beyond 2,000 groups of a quarter of an hour, and other tenants as before', async () => {
+  const [tenantId, other] = [newId(), newId()];
+  const at = new Date();
+  const flood = (from: number) =>
+    Array.from({ length: 1_000 }, (_, index) =>
+      entryOf(tenantId, { request_model: `model-${from + index}` }),
+    );
+  await harness.store(eventOf(flood(0), at), eventOf(flood(1_000), at));
+  await harness.store(eventOf([...flood(2_000).slice(1), entryOf(other, { request_model: 'large' })], at));
+  const rows = await harness.rows(
+    `select count(*)::integer as rows, sum(refused)::integer as refused from analytics.refused_usage
+     where tenant_id = $1`,
+    [tenantId],
+  );
+  expect(rows).toEqual([{ rows: 2_001, refused: 2_999 }]);
+  expect(await refusedBy(other, 'model')).toEqual([['large', 0, 1]]);
+});
+
+it('shows users and tenants their own, and owners all', async () => {
+  const [tenantId, other] = [newId(), newId()];
+  await harness.store(
+    eventOf([
+      entryOf(tenantId, { user_id: 'ada', count: 2 }),
+      entryOf(tenantId, { user_id: 'bob', count: 3 }),
+      entryOf(other, { count: 4 }),
+    ]),
+  );
+  const user = { role: 'user', boundUser: 'ada', userId: 'ada' } as const;
+  expect((await usageOf(tenantId, '', user)).totals.refused).toBe(2);
+  expect((await usageOf(tenantId)).totals.refused).toBe(5);
+  const owner = { role: 'owner', tenantId: null, tenantSlug: null } as const;
+  const all = (await harness.get(
+    '/internal/v1/owner/usage/summary?group_by=tenant,error_code',
+    owner,
+  )) as UsageSummary;
+  const refused = all.groups.filter(({ key }) =>
+    [tenantId, other].includes((key as { tenant: string }).tenant),
+  );
+  expect(refused.map((group) => group.refused).toSorted()).toEqual([4, 5]);
+});
+
+it('removes a user whose data are deleted, also from events that arrive later', async () => {
+  const tenantId = newId();
+  const at = new Date(Date.now() - 60_000);
+  const personal = () =>
+    eventOf([entryOf(tenantId, { user_id: 'ada', count: 2, details: [detail(at)] })], at);
+  await harness.store(personal());
+  const pool = harness.pool('analytics_system');
+  const deletion = { id: newId(), tenantId, userId: 'ada', requestedAt: new Date() };
+  const { completed } = await forget(deletion, { pool, settleMs: 0 });
+  expect(completed).toBe(true);
+  await harness.store(personal());
+  expect(await refusedBy(tenantId, 'user')).toEqual([[null, 0, 4]]);
+  expect(await keptOf(tenantId)).toBe(0);
+});
+
+it('deletes kept requests after the retention of their tenant, and never the counts', async () => {
+  const [tenantId, other] = [newId(), newId()];
+  harness.retentionDays.set(tenantId, 1).set(other, 7);
+  const old = new Date(Date.now() - 1.5 * dayMs);
+  for (const tenant of [tenantId, other])
+    await harness.store(
+      eventOf([entryOf(tenant, { details: [detail(old)] })], old),
+      eventOf([entryOf(tenant, { details: [detail(new Date())] })]),
+    );
+  const retention = await harness.retention();
+  await retention.sweep();
+  expect([await keptOf(tenantId), await keptOf(other)]).toEqual([1, 2]);
+  const from = new Date(Date.now() - 2 * dayMs).toISOString();
+  expect((await usageOf(tenantId, `from=${from}`)).totals.refused).toBe(2);
+});
+
+it('dead-letters counts that come too late or that are none, without users', async () => {
+  const tenantId = newId();
+  const old = new Date(Date.now() - 3 * dayMs);
+  await harness.store(
+    eventOf([entryOf(tenantId, { user_id: 'ada-late', details: [detail(old)] })], old),
+    eventOf([entryOf(tenantId, { request_model: 'nul \u0000' })]),
+    eventOf([entryOf(tenantId, { count: 0 })]),
+    eventOf([entryOf(tenantId)]),
+  );
+  expect((await usageOf(tenantId)).totals.refused).toBe(1);
+  const letters = await harness.rows(
+    `select reason, convert_from(payload, 'UTF8') as text from analytics.dead_letters
+     where strpos(convert_from(payload, 'UTF8'), $1) > 0 order by reason`,
+    [tenantId],
+  );
+  expect(letters.map(({ reason }) => reason)).toEqual([
+    expect.stringContaining('not counts of refused requests'),
+    expect.stringContaining('rejected by the database'),
+    expect.stringContaining('too late'),
+  ]);
+  expect(letters.filter(({ text }) => String(text).includes('ada-late'))).toEqual([]);
+});

@@ -1,0 +1,84 @@
+import { expect, it } from '@jest/globals';
+import { requestsRefusedData, writeRequestsRefused } from '@gatehouse/events/refused-event';
+import { maxEventBytes } from '@gatehouse/events/cloud-event';
+import { newId } from '@gatehouse/kit/ids';
+import { RefusedRequests, type RefusedRequest } from './refused-requests.ts';
+
+const now = new Date('2026-01-10T09:15:00Z');
+
+const requestOf = (tenantId: string, fields: Partial<RefusedRequest> = {}): RefusedRequest => ({
+  tenant_id: tenantId,
+  code: 'rate_limit_exceeded',
+  message: 'The limit of 10 requests per minute is reached.',
+  operation: 'chat',
+  request_model: 'small',
+  agent_id: null,
+  channel: 'api',
+  dialect: 'chat',
+  client: 'curl',
+  user_id: null,
+  api_key_id: null,
+  request_id: newId(),
+  trace_id: '0af7651916cd43dd8448eb211c80319c',
+  session_id: null,
+  ...fields,
+});
+
+it('counts requests that are alike together, each with the facts of its own', () => {
+  const [refused, tenantId] = [new RefusedRequests(), newId()];
+  for (let sent = 0; sent < 3; sent += 1) refused.note(requestOf(tenantId), now);
+  refused.note(requestOf(tenantId, { code: 'model_not_found' }), now);
+  const [entries = []] = refused.take();
+  expect(entries.map(({ code, count, details }) => [code, count, details.length])).toEqual([
+    ['rate_limit_exceeded', 3, 3],
+    ['model_not_found', 1, 1],
+  ]);
+  expect(refused.isEmpty).toBe(true);
+  expect(refused.take()).toEqual([]);
+});
+
+it('has a bound for a tenant that floods it, and room for others beside it', () => {
+  const [refused, flooding, other] = [new RefusedRequests(), newId(), newId()];
+  for (let sent = 0; sent < 50_000; sent += 1)
+    refused.note(requestOf(flooding, { request_model: `model-${sent % 5_000}` }), now);
+  refused.note(requestOf(other), now);
+  const entries = refused.take().flat();
+  const own = entries.filter(({ tenant_id: tenantId }) => tenantId === flooding);
+  expect(own.reduce((sum, { count }) => sum + count, 0)).toBe(50_000);
+  expect(own).toHaveLength(201);
+  expect(own.at(-1)).toMatchObject({ code: 'rate_limit_exceeded', request_model: '', count: 48_000 });
+  expect(own.reduce((sum, { details }) => sum + details.length, 0)).toBe(1_000);
+  expect(entries.at(-1)).toMatchObject({ tenant_id: other, count: 1, details: [{}] });
+});
+
+it('has facts of 1,000 requests of an hour of a tenant, and counts all of them', () => {
+  const [refused, tenantId] = [new RefusedRequests(), newId()];
+  const detailsAt = (at: Date): number => {
+    for (let model = 0; model < 10; model += 1)
+      for (let sent = 0; sent < 80; sent += 1)
+        refused.note(requestOf(tenantId, { request_model: `model-${model}` }), at);
+    const entries = refused.take().flat();
+    expect(entries.reduce((sum, { count }) => sum + count, 0)).toBe(800);
+    return entries.reduce((sum, { details }) => sum + details.length, 0);
+  };
+  const nextHour = new Date(now.getTime() + 3_600_000);
+  expect([detailsAt(now), detailsAt(now), detailsAt(now), detailsAt(nextHour)]).toEqual([800, 200, 0, 800]);
+});
+
+it('writes events that a reader takes, whatever clients sent', () => {
+  const refused = new RefusedRequests();
+  const texts = { request_model: '\ud800\0'.repeat(200), message: '\u4e2d'.repeat(5_000) };
+  for (let tenant = 0; tenant < 20; tenant += 1) {
+    const tenantId = newId();
+    for (let sent = 0; sent < 400; sent += 1)
+      refused.note(requestOf(tenantId, { ...texts, user_id: `user-${sent % 100}` }), now);
+  }
+  const events = refused.take().map((entries) => writeRequestsRefused('gatehouse/chat', now, entries).json);
+  expect(events.length).toBeGreaterThan(1);
+  for (const json of events) {
+    expect(Buffer.byteLength(json)).toBeLessThan(maxEventBytes);
+    const { data } = JSON.parse(json) as { data: unknown };
+    expect(requestsRefusedData.parse(data)).toEqual(data);
+    expect(json).not.toMatch(/\\u0000|\\ud800/);
+  }
+});
