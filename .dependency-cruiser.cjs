@@ -215,7 +215,7 @@ module.exports = {
       comment: 'nothing imports an entry file',
       severity: 'error',
       from: {},
-      to: { path: '^services/[^/]+/src/(main|migrate|bootstrap|login-link|prices-diff)\\.ts$' },
+      to: { path: '^services/[^/]+/src/(main|migrate|bootstrap|login-link|models-check|prices-diff)\\.ts$' },
     },
     only('pg', `^(packages/pg|deploy/local|test)/|${tests}`, 'SQL goes through packages/pg'),
     only(

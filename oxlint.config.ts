@@ -106,6 +106,7 @@ export default defineConfig({
         '**/src/migrate.ts',
         '**/src/bootstrap.ts',
         '**/src/login-link.ts',
+        '**/src/models-check.ts',
         '**/src/prices-diff.ts',
         'deploy/**/*.ts',
         'test/**/*.ts',

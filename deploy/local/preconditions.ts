@@ -1,8 +1,15 @@
+import { execFile } from 'node:child_process';
 import { access, chmod, constants, mkdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import { isPortFree } from './ports.ts';
+import { repositoryRoot } from './settings.ts';
 import { StartError } from './start-error.ts';
 
-/** Preconditions of a start. Each function throws one sentence when it is not met. */
+/** Preconditions of a start. Each function throws one sentence, or a list of mistakes, when it is not met. */
+
+const run = promisify(execFile);
+const modelsCheck = path.join(repositoryRoot, 'services/chat/src/models-check.ts');
 
 export async function assertReadable(modelsFile: string): Promise<void> {
   await access(modelsFile, constants.R_OK).catch((error: unknown) => {
@@ -12,6 +19,17 @@ export async function assertReadable(modelsFile: string): Promise<void> {
         cause: error,
       },
     );
+  });
+}
+
+/** Checks the model catalogue as chat reads it, with these variables. Throws with every mistake in it. */
+export async function assertCatalogue(
+  modelsFile: string,
+  environment: Record<string, string | undefined>,
+): Promise<void> {
+  await run(process.execPath, [modelsCheck, modelsFile], { env: environment }).catch((error: unknown) => {
+    const { stderr = '' } = Object(error) as { stderr?: string };
+    throw new StartError(stderr.trim() === '' ? String(error) : stderr.trimEnd(), { cause: error });
   });
 }
 

@@ -17,7 +17,7 @@ import type { LogStream } from './log-stream.ts';
 import { buildPages } from '@gatehouse/web/build';
 import { freePort, loopback } from './ports.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
-import { assertPortsFree, assertReadable, makeStateFolder } from './preconditions.ts';
+import { assertCatalogue, assertPortsFree, assertReadable, makeStateFolder } from './preconditions.ts';
 import { endListedLeftovers, writeProcessList } from './process-list.ts';
 import { startNode } from './running-process.ts';
 import { loadSecrets, type LocalSecrets } from './secrets.ts';
@@ -54,6 +54,15 @@ function mainOf(service: string): string {
 /** The entry file of a process. */
 function mainOfReplica({ services: [first, ...others] }: Replica): string {
   return first === undefined || others.length > 0 ? composedMain : mainOf(first.name);
+}
+
+/** Provider settings by which the simulator answers. */
+function simulatorSettings(url: string): Record<string, string> {
+  return {
+    ...{ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'simulator' },
+    ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'simulator' },
+    ...{ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: 'simulator' },
+  };
 }
 
 /** Runs the whole system on this machine: PostgreSQL, every service and, if needed, Kafka and the simulator. */
@@ -157,9 +166,11 @@ export class LocalSystem {
   }
 
   async #prepareState(): Promise<void> {
-    const { settings } = this.#options;
+    const { settings, caller } = this.#options;
     await assertReadable(settings.modelsFile);
     await makeStateFolder(settings.stateFolder);
+    const provider = settings.simulated ? simulatorSettings(`http://${loopback}`) : {};
+    await assertCatalogue(settings.modelsFile, { ...provider, ...caller });
     await buildPages();
     this.#unlock = await lockState(settings.stateFolder);
     const mains = new Set([...services.map(({ name }) => mainOf(name)), composedMain, simulatorMain]);
@@ -258,11 +269,7 @@ export class LocalSystem {
         isReady: () => answers(`${url}/control/ledger`),
       },
     ]);
-    return {
-      ...{ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'simulator' },
-      ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'simulator' },
-      ...{ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: 'simulator' },
-    };
+    return simulatorSettings(url);
   }
 
   async #startServices(environment: EnvironmentOptions): Promise<void> {

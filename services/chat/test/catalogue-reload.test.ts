@@ -120,7 +120,9 @@ it('a wrong change leaves the catalogue as it is, and is named in log, metric an
   });
   expect(new Set(statuses)).toEqual(new Set([200]));
   expect([await statusOf('good'), await failuresIn()]).toEqual([200, counted + 1]);
-  const problems = ['model a: there is no provider missing', 'model b: there is no fallback model c'];
+  const problems = ['model a: there is no provider missing', 'model b: there is no fallback model c'].map(
+    (problem) => `${harness.modelsFile}:1: ${problem}`,
+  );
   expect(reported().slice(linesBefore)).toMatchObject([{ problems, count: 2 }]);
   const event = await eventually(() => {
     const found = harness.alertsOf(null, 'catalogue.invalid').find(({ data }) => data['problem_count'] === 2);

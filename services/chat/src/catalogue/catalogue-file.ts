@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { parserProblem } from '@gatehouse/kit/parser-problem';
-import { parse } from 'yaml';
-import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
+import { Catalogue, CatalogueError } from './catalogue.ts';
+import { interpolate } from './interpolate.ts';
+import { LinedYaml } from './lined-yaml.ts';
 import { secretsOf } from './provider-schema.ts';
 import { catalogueBytes } from '../bounds.ts';
 
@@ -56,20 +57,35 @@ export class CatalogueFile {
   }
 
   #read(text: string): ReadCatalogue {
-    const catalogue = Catalogue.parse(parsedYaml(this.path, interpolate(text, this.#environment)));
+    const catalogue = this.#parsed(text);
     const named = catalogue.providers
       .flatMap(secretsOf)
       // A blank variable counts as unset, as in `parseConfig`.
       .map((name) => [name, this.#environment[name]?.trim() === '' ? undefined : this.#environment[name]]);
     return { catalogue, secrets: Object.fromEntries(named) as CatalogueSecrets };
   }
-}
 
-function parsedYaml(file: string, text: string): unknown {
-  try {
-    return parse(text);
-  } catch (error) {
-    throw new CatalogueError([`${file} is not valid YAML: ${parserProblem(error)}`]);
+  /** Throws one error with every problem, each with the file's name and the line. */
+  #parsed(text: string): Catalogue {
+    const { filled, unset } = interpolate(text, this.#environment);
+    const yaml = new LinedYaml(filled);
+    const invalid = (problem: string): string => `${this.path} is not valid YAML: ${problem}`;
+    const placeAt = (line: number): string => `${this.path}:${line}: `;
+    const unsetPlaces = unset.map(({ at }) => placeAt(text.slice(0, at).split('\n').length));
+    const problems = unset.map(
+      ({ name }, index) => `${unsetPlaces[index] ?? ''}the environment variable ${name} is not set`,
+    );
+    if (yaml.problems.length > 0) throw new CatalogueError([...problems, ...yaml.problems.map(invalid)]);
+    let catalogue: Catalogue | null = null;
+    try {
+      catalogue = Catalogue.parse(yaml.value, (path) => placeAt(yaml.lineOf(path)));
+    } catch (error) {
+      const further = error instanceof CatalogueError ? error.problems : [invalid(parserProblem(error))];
+      // An unset variable is one mistake, not two.
+      problems.push(...further.filter((problem) => !unsetPlaces.some((place) => problem.startsWith(place))));
+    }
+    if (catalogue === null || problems.length > 0) throw new CatalogueError(problems);
+    return catalogue;
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { problemsIn, problemsOf } from '../../test/catalogue-problems.ts';
-import { Catalogue, interpolate } from './catalogue.ts';
+import { Catalogue } from './catalogue.ts';
 import { factsBy, takenDefaults } from './facts-by.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type ResolvedAgent } from './target.ts';
 
@@ -229,27 +229,6 @@ describe('a catalogue', () => {
     expect(catalogue.find('small', new AllowedModels(['large']))).toBeUndefined();
     expect(catalogue.find('small', new AllowedModels([]))).toBeUndefined();
     for (const id of ['', 'Small', 'toString', '__proto__']) expect(catalogue.find(id, null)).toBeUndefined();
-  });
-});
-
-describe('the environment in a catalogue', () => {
-  it.each([
-    ['url: ${URL}', 'url: https://x'],
-    ['${URL:-other}', 'https://x'],
-    ['${NONE:-fallback}', 'fallback'],
-    ['${EMPTY:-fallback}', 'fallback'],
-    ['${NONE:-}', ''],
-    ['${NONE:-http://a:1/b?c=$d}', 'http://a:1/b?c=$d'],
-    ['$URL ${lower} $$ ${}', '$URL ${lower} $$ ${}'],
-    ['${DOLLAR}', '$& $1 ${URL}'],
-  ])('fills in %j', (text, expected) => {
-    expect(interpolate(text, { URL: 'https://x', EMPTY: '', DOLLAR: '$& $1 ${URL}' })).toBe(expected);
-  });
-
-  it('names every variable that is missing, once', () => {
-    expect(problemsIn(() => interpolate('${A} ${B:-b} ${C} ${A} ${E}', { E: '' }))).toEqual(
-      ['A', 'C', 'E'].map((name) => `the environment variable ${name} is not set`),
-    );
   });
 });
 

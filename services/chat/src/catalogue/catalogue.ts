@@ -1,130 +1,25 @@
-import { dayMs, hourMs, minuteMs } from '@gatehouse/kit/bounds';
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
-import { z } from 'zod';
+import { ConfigError } from '@gatehouse/kit/config';
 import { withoutLong } from '@gatehouse/dialects/model-names';
-import { limitNames } from '@gatehouse/dialects/request-additions';
-import { upstreamApis, type UpstreamApi } from '@gatehouse/dialects/upstream-api';
-import { modelPrice } from './catalogue-price.ts';
-import { isNameOrPattern, isPattern, ModelNames, nameBehind, upstreamBehind } from './model-names.ts';
-import { factsBy, familyBehind, isKnownFamily, unknownFamily } from './facts-by.ts';
+import type { UpstreamApi } from '@gatehouse/dialects/upstream-api';
 import {
-  hasEmbeddings,
-  hasPool,
-  name,
-  oneOf,
-  provider,
-  traitsOf,
-  weight,
-  type Provider,
-} from './provider-schema.ts';
-import { maxNameLength, maxNamed } from '../bounds.ts';
+  readDocument,
+  type ModelEntry,
+  type Placed,
+  type PriceSetting,
+  type Mistake,
+} from './catalogue-document.ts';
+import { isPattern, ModelNames, nameBehind, upstreamBehind } from './model-names.ts';
+import { factsBy, familyBehind } from './facts-by.ts';
+import { hasEmbeddings, hasPool, traitsOf, type Provider } from './provider-schema.ts';
+import { maxNamed } from '../bounds.ts';
 
 /** The operator's catalogue: which providers there are and which models tenants may name. */
 
-const onlyAtEnd = 'must have * at its end only';
-const modelName = z
-  .string()
-  .min(1)
-  .max(maxNameLength)
-  .refine((id) => !id.startsWith('agent:'), 'must not begin with "agent:", which names agents');
-const exactName = modelName.refine((id) => !id.includes('*'), 'must have no *');
-
-const upstreamName = z.string().min(1).max(maxNameLength).refine(isNameOrPattern, onlyAtEnd);
-
-/** A model at one of several providers, among which its calls are divided. */
-const deployment = z.strictObject({
-  provider: name,
-  /** The name of the model unless given. */
-  upstream_model: upstreamName.optional(),
-  weight,
-});
-
-const model = z.strictObject({
-  /** With `*` at its end, it stands for every name with this beginning, unless another model has the name. */
-  id: modelName.refine(isNameOrPattern, onlyAtEnd),
-  /** Other names of the same model. */
-  aliases: z.array(exactName).max(20).default([]),
-  /** Names behind the pattern, for lists of models. */
-  list: z.array(exactName).max(1_000).default([]),
-  provider: name.optional(),
-  /** In place of one provider. */
-  deployments: z.array(deployment).min(1).max(16).optional(),
-  /** The provider's own name of the model; the id unless given. In both, `*` stands for the same text. */
-  upstream_model: upstreamName.optional(),
-  /**
-   * An API of its provider's kind; the first of these unless given. A deployment of a kind without it is called in the
-   * first API of its own kind.
-   */
-  api: z.enum(upstreamApis).optional(),
-  /** Whether it thinks before it answers; unless given, models are known by their names. */
-  reasoning: z.boolean().optional(),
-  /** A public name of it, or of its family, for rules that go by names; the upstream's name unless given. */
-  family: z.string().max(maxNameLength).refine(isKnownFamily, unknownFamily).optional(),
-  /** Whether it takes parameters of sampling, like `temperature`. So do all fields down to `cache`: by its name unless given. */
-  sampling: z.boolean().optional(),
-  /** Whether its thinking can be switched off. */
-  thinking_off: z.boolean().optional(),
-  /** Whether it has a context of a million tokens by Anthropic's beta. */
-  context_1m: z.boolean().optional(),
-  /** The name of the limit of an answer in chat completions. */
-  max_tokens_field: z.enum(limitNames).optional(),
-  /** Whether requests without cache points get some, for models that cache only up to points. */
-  cache: z.enum(['auto', 'off']).default('auto'),
-  fallbacks: z.array(z.string().max(maxNameLength)).max(10).default([]),
-  /** The most tokens of an answer. */
-  max_output_tokens: z.int().min(1).max(1e9).optional(),
-  price: modelPrice.optional(),
-});
-
-const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: minuteMs, h: hourMs };
-
-const priceFields = z.strictObject({
-  /** A list over the public one, see `operator-prices.ts`. */
-  file: z.string().min(1).max(4_096).optional(),
-  url: z
-    .url({ protocol: /^https?$/ })
-    .max(4_096)
-    .refine((url) => new URL(url).username + new URL(url).password === '', 'must have no user info')
-    .optional(),
-  /** How often the list behind the URL is fetched at least, in milliseconds. */
-  every: z
-    .string()
-    .regex(/^[1-9]\d{0,4}[smh]$/, 'must be a number of seconds, minutes or hours, such as 30m')
-    .transform((text) => Number.parseInt(text, 10) * (unitMs[text.slice(-1)] ?? 0))
-    .refine((ms) => ms <= dayMs, 'must be 24h at most')
-    .optional(),
-});
-const prices = priceFields
-  .refine(({ file, url }) => (file === undefined) !== (url === undefined), 'needs either a file or a url')
-  .refine(({ url, every }) => url !== undefined || every === undefined, 'every is for a url')
-  .transform((given) => ({ ...given, every: given.every ?? hourMs }));
-export type PriceSetting = z.output<typeof prices>;
-
-const catalogueDocument = z.strictObject({
-  providers: z.array(provider).min(1),
-  models: z.array(model.refine(...oneOf('provider', 'deployments'))).min(1),
-  /** The embedding model of memory's semantic search. */
-  embeddings: z.strictObject({ model: z.string().max(maxNameLength) }).optional(),
-  prices: prices.optional(),
-});
-
-/** A catalogue as it is written, with all defaults. */
-type CatalogueDocument = z.output<typeof catalogueDocument>;
-
-/** Checks the shape of a parsed document. Throws one error with every problem. */
-function readDocument(value: unknown): CatalogueDocument {
-  const parsed = catalogueDocument.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new CatalogueError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
-}
-
 /** A model of the catalogue at one provider. */
-export interface Model extends Omit<
-  z.output<typeof model>,
-  'provider' | 'deployments' | 'upstream_model' | 'api'
-> {
+export interface Model extends Omit<ModelEntry, 'provider' | 'deployments' | 'upstream_model' | 'api'> {
   provider: Provider;
   api: UpstreamApi;
   upstreamModel: string;
@@ -164,41 +59,55 @@ export class Catalogue {
     this.#content = content;
   }
 
-  /** Checks a parsed document and its references. Throws one error with every problem. */
-  static parse(value: unknown): Catalogue {
-    const { providers, models, embeddings, prices } = readDocument(value);
-    const byName = new Map(providers.map((entry) => [entry.name, entry]));
+  /**
+   * Checks a parsed document and its references. Throws one error with every problem, each with its place by `placeOf`:
+   * a text before it, such as a line.
+   */
+  static parse(value: unknown, placeOf: (path: Mistake['path']) => string = () => ''): Catalogue {
+    const { providers, models, embeddings, prices, wrong, problems } = readDocument(value);
+    const byName = new Map<string, Provider | null>([
+      ...wrong.providers.map((name) => [name, null] as const),
+      ...providers.map(({ entry }) => [entry.name, entry] as const),
+    ]);
     const names = new ModelNames();
-    for (const entry of models) names.add(entry);
-    const problems = [
-      ...repeated(providers.map((entry) => entry.name)),
-      ...repeated(models.flatMap(({ id, aliases }) => [id, ...aliases])),
+    for (const entry of [...wrong.models, ...models.map(({ entry: right }) => right)]) names.add(entry);
+    problems.push(
+      ...repeated(providers.map(({ entry, at }) => [entry.name, ['providers', at, 'name']])),
+      ...repeated(
+        models.flatMap(({ entry: { id, aliases }, at }) =>
+          [id, ...aliases].map((one) => [one, ['models', at]]),
+        ),
+      ),
       ...models.flatMap(patternProblems),
-    ];
+    );
     const resolved = new Map<string, Model>();
-    let divides = providers.some(hasPool);
-    for (const entry of models) {
-      const [first, ...others] = deployed(entry, byName, problems);
+    let divides = providers.some(({ entry }) => hasPool(entry));
+    for (const placed of models) {
+      const { entry, at } = placed;
+      const [first, ...others] = deployed(placed, byName, problems);
       if (first !== undefined) resolved.set(entry.id, { ...first, others });
       divides ||= others.length > 0;
-      for (const fallback of entry.fallbacks) {
+      const add = (member: string, index: number, text: string): void =>
+        void problems.push({ path: ['models', at, member, index], text: `model ${entry.id}: ${text}` });
+      for (const [index, fallback] of entry.fallbacks.entries()) {
         if (names.match(fallback) === undefined)
-          problems.push(`model ${entry.id}: there is no fallback model ${fallback}`);
+          add('fallbacks', index, `there is no fallback model ${fallback}`);
       }
-      for (const listed of entry.list) {
+      for (const [index, listed] of entry.list.entries()) {
         if (names.match(listed)?.id !== entry.id)
-          problems.push(`model ${entry.id}: ${listed} in its list is no name behind it`);
+          add('list', index, `${listed} in its list is no name behind it`);
       }
     }
-    if (embeddings !== undefined) {
-      const found = names.match(embeddings.model);
-      if (found === undefined) problems.push(`embeddings: there is no model ${embeddings.model}`);
+    if (embeddings !== null) {
+      const path = ['embeddings', 'model'];
+      const found = names.match(embeddings);
+      if (found === undefined) problems.push({ path, text: `embeddings: there is no model ${embeddings}` });
       else if (!canEmbed(resolved.get(found.id)))
-        problems.push(`embeddings: the provider of model ${embeddings.model} has no embeddings`);
+        problems.push({ path, text: `embeddings: the provider of model ${embeddings} has no embeddings` });
     }
-    if (problems.length > 0) throw new CatalogueError(problems);
+    if (problems.length > 0) throw new CatalogueError(problems.map(({ path, text }) => placeOf(path) + text));
     return new Catalogue({
-      ...{ providers, models: resolved, embeddings: embeddings?.model ?? null, prices: prices ?? null },
+      ...{ providers: providers.map(({ entry }) => entry), models: resolved, embeddings, prices },
       ...{ divides, names, named: new RecentMap(maxNamed) },
     });
   }
@@ -290,13 +199,8 @@ function modelBehind(pattern: Model, id: string, rest: string): Model {
   return { ...pattern, id, list: [], upstreamModel, reasoning, others, pattern };
 }
 
-function patternProblems({
-  id,
-  aliases,
-  list,
-  upstream_model: named,
-  deployments = [],
-}: z.output<typeof model>): string[] {
+function patternProblems({ entry, at }: Placed<ModelEntry>): Mistake[] {
+  const { id, aliases, list, upstream_model: named, deployments = [] } = entry;
   const upstreams = [named, ...deployments.map(({ upstream_model: own }) => own)];
   const wrong = isPattern(id)
     ? { 'a pattern has no aliases': aliases.length > 0 }
@@ -306,22 +210,31 @@ function patternProblems({
           isPattern(upstream ?? ''),
         ),
       };
-  return Object.entries(wrong).flatMap(([problem, is]) => (is ? [`model ${id}: ${problem}`] : []));
+  return Object.entries(wrong).flatMap(([problem, is]) =>
+    is ? [{ path: ['models', at], text: `model ${id}: ${problem}` }] : [],
+  );
 }
 
-/** A model at each of its providers. Adds what is wrong to `problems`. */
+/** A model at each of its providers. Adds what is wrong to `problems`. `providers`: null for one with a mistake. */
 function deployed(
-  { provider: sole, deployments, upstream_model: named, api: asked, ...rest }: z.output<typeof model>,
-  providers: ReadonlyMap<string, Provider>,
-  problems: string[],
+  {
+    entry: { provider: sole, deployments, upstream_model: named, api: asked, ...rest },
+    at,
+  }: Placed<ModelEntry>,
+  providers: ReadonlyMap<string, Provider | null>,
+  problems: Mistake[],
 ): Model[] {
+  const add = (text: string, path: PropertyKey[] = []): void =>
+    void problems.push({ path: ['models', at, ...path], text: `model ${rest.id}: ${text}` });
   const entries = deployments ?? [{ provider: sole ?? '', weight: 1 }];
-  const found = entries.flatMap(({ provider: providerName, weight, upstream_model: own }) => {
+  const found = entries.flatMap(({ provider: providerName, weight, upstream_model: own }, index) => {
     const provider = providers.get(providerName);
-    if (provider === undefined) {
-      problems.push(`model ${rest.id}: there is no provider ${providerName}`);
-      return [];
-    }
+    if (provider === undefined)
+      add(`there is no provider ${providerName}`, [
+        ...(deployments === undefined ? [] : ['deployments', index]),
+        'provider',
+      ]);
+    if (provider === undefined || provider === null) return [];
     const [first, ...others] = traitsOf(provider.kind).apis;
     const api = asked === undefined || (deployments !== undefined && !others.includes(asked)) ? first : asked;
     const upstreamModel = own ?? named ?? rest.id;
@@ -334,9 +247,9 @@ function deployed(
   });
   const kinds = [...new Set(found.map(({ provider: { kind } }) => kind))];
   if (asked !== undefined && kinds.length > 0 && !kinds.some((kind) => traitsOf(kind).apis.includes(asked)))
-    problems.push(`model ${rest.id}: providers of kind ${kinds.join(', ')} have no API ${asked}`);
+    add(`providers of kind ${kinds.join(', ')} have no API ${asked}`, ['api']);
   const names = found.map(({ provider, upstreamModel }) => `${upstreamModel} of ${provider.name}`);
-  problems.push(...repeated(names).map((problem) => `model ${rest.id}: ${problem}`));
+  for (const { text } of repeated(names.map((one) => [one, []]))) add(text, ['deployments']);
   return found;
 }
 
@@ -348,7 +261,8 @@ function canEmbed(model: Model | undefined): boolean {
   );
 }
 
-export class CatalogueError extends Error {
+/** A wrong catalogue, or a list of prices. The message is for the operator, and has a line for each problem. */
+export class CatalogueError extends ConfigError {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
@@ -357,29 +271,13 @@ export class CatalogueError extends Error {
   }
 }
 
-/** Problems of repeated names. */
-function repeated(names: readonly string[]): string[] {
+/** Problems of repeated names, each at the place of its last repeat. */
+function repeated(names: readonly (readonly [name: string, path: PropertyKey[]])[]): Mistake[] {
   const seen = new Set<string>();
-  const twice = names.filter((name) => seen.size === seen.add(name).size);
-  return [...new Set(twice)].map((name) => `${name} is there twice`);
-}
-
-/**
- * Fills `${NAME}` and `${NAME:-default}` from the environment, so one file serves several installations. Throws one
- * error with the name of every unset variable without a default.
- */
-export function interpolate(text: string, environment: Record<string, string | undefined>): string {
-  const unset = new Set<string>();
-  const filled = text.replaceAll(
-    /\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g,
-    (_whole, variable: string, fallback?: string) => {
-      const value = environment[variable] ?? '';
-      if (value !== '') return value;
-      if (fallback === undefined) unset.add(variable);
-      return fallback ?? '';
-    },
-  );
-  if (unset.size > 0)
-    throw new CatalogueError([...unset].map((variable) => `the environment variable ${variable} is not set`));
-  return filled;
+  const twice = new Map<string, Mistake>();
+  for (const [name, path] of names) {
+    if (seen.has(name)) twice.set(name, { path, text: `${name} is there twice` });
+    seen.add(name);
+  }
+  return [...twice.values()];
 }

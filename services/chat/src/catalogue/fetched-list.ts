@@ -1,7 +1,8 @@
 import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { EgressError } from '@gatehouse/egress/errors';
 import type { Egress } from '@gatehouse/egress/egress';
-import { CatalogueError, type PriceSetting } from './catalogue.ts';
+import type { PriceSetting } from './catalogue-document.ts';
+import { CatalogueError } from './catalogue.ts';
 import { OperatorPrices } from './operator-prices.ts';
 import { catalogueBytes, refetchMs } from '../bounds.ts';
 
