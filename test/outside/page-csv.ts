@@ -135,8 +135,8 @@ try {
     await settle(page);
     for (const [caption, file, column] of [
       ['Services', 'services.csv', 'Status'],
-      ['Events that wait for publication', 'outboxes.csv', 'Outbox'],
-      ['Background jobs', 'jobs.csv', 'Task'],
+      ['Outboxes', 'outboxes.csv', 'Outbox'],
+      ['Background jobs', 'jobs.csv', 'Job'],
     ] as const) {
       const [header = '', ...rows] = await save(page, caption, file);
       if (!header.startsWith(`Service,${column},`) || rows.length === 0) wrong.push(`${file}: ${header}`);

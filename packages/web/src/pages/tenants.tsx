@@ -7,6 +7,7 @@ import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { NewTenantForm } from '../parts/new-tenant-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { Name } from '../parts/name.tsx';
 import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
@@ -51,7 +52,10 @@ export function Tenants() {
 
 function columnsOf(reload: () => void): Column<Tenant>[] {
   return [
-    { header: 'Name', cell: ({ name }) => name },
+    {
+      header: 'Name',
+      cell: ({ id, name }) => <Name id={id} name={name} href={`/app/?tenant_id=${id}&by=model`} />,
+    },
     { header: 'Slug', cell: ({ slug }) => <code>{slug}</code> },
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     {

@@ -154,7 +154,7 @@ ${list.join('\n')}
 <input type="hidden" name="user_code" value="${escaped(program.userCode)}">
 <input type="hidden" name="session" value="${escaped(session.id)}">
 <button type="submit" name="decision" value="allow">Allow</button>
-<button type="submit" name="decision" value="deny">Deny</button>
+<button class="plain" type="submit" name="decision" value="deny">Deny</button>
 </form>`,
   );
 }
