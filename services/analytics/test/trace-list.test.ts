@@ -5,7 +5,7 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
 import { TraceListStore } from '../src/traces/trace-list-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
-import { makeEnd, makeStart } from './event-fixture.ts';
+import { correction, makeEnd, makeStart } from './event-fixture.ts';
 
 let analytics: AnalyticsHarness;
 beforeAll(async () => {
@@ -85,7 +85,9 @@ describe('the list of traces', () => {
 
   it('pages through runs of one moment without a repeat, while others are added', async () => {
     const started = at(1);
-    const { tenantId, runs } = await store(...Array.from({ length: 7 }, () => ({ started_at: started })));
+    const { tenantId, runs } = await store(
+      ...Array.from({ length: 7 }, () => ({ started_at: started, ended_at: at(0) })),
+    );
     const first = await list(tenantId, { limit: '3' });
     await analytics.store(makeEnd({ tenant_id: tenantId }));
     const rest = await allIds(tenantId, { limit: '3' });
@@ -298,4 +300,28 @@ describe('a search of traces', () => {
     expect(await ids(tenantId, query, { role: 'user' })).toEqual([]);
     expect(await ids(tenantId, { ...query, user_id: 'ada' }, { role: 'user' })).toEqual([]);
   });
+});
+
+it('times agree in the list, also of interrupted runs and of corrected ones', async () => {
+  const tenantId = newId();
+  const [now, hour] = [Date.now(), 3_600_000];
+  const run = makeEnd({
+    ...{ tenant_id: tenantId, status: 'interrupted', duration_ms: 1_000 },
+    started_at: new Date(now - hour).toISOString(),
+    ended_at: new Date(now - 1_000).toISOString(),
+  });
+  const exact = makeEnd({
+    ...run,
+    status: 'ok',
+    duration_ms: 2 * hour,
+    ended_at: new Date(now).toISOString(),
+  });
+  await analytics.ingest(run);
+  const times = { started_at: run.started_at, ended_at: run.ended_at, duration_ms: hour - 1_000 };
+  expect((await list(tenantId)).data).toMatchObject([times]);
+  await analytics.ingest(correction(exact).payload.toString('utf8'));
+  const started = new Date(now - 2 * hour).toISOString();
+  expect((await list(tenantId)).data).toMatchObject([
+    { status: 'ok', started_at: started, ended_at: exact.ended_at, duration_ms: 2 * hour },
+  ]);
 });

@@ -1,6 +1,7 @@
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { arrayLiteral, plainArray, textArray } from '@gatehouse/pg/arrays';
 import { lateAfterDays } from '../retention/trace-ages.ts';
+import { timesOf } from './run-times.ts';
 import type { StoredSpan } from '../traces/stored-run.ts';
 
 /** The parts of the statements for storing runs. */
@@ -12,9 +13,10 @@ const sentColumns = `operation, channel, dialect, client, request_id, trace_id, 
 /** The columns of `traces` set by these statements, besides the id, the tenant and the status. */
 export const columns = `${sentColumns}, fold`;
 
-/** The columns set only by the end of a run. */
+/** The columns set by the end of a run. */
 const endColumns = [
   'status',
+  'started_at',
   'ended_at',
   'duration_ms',
   'time_to_first_token_ms',
@@ -143,6 +145,10 @@ function valueOf(run: RunStarted | RunEnded, column: InputColumn): InputValue {
   switch (column) {
     case 'own_key':
       return isOwnKey;
+    case 'started_at':
+      return (ended && timesOf(ended)?.startedAt) ?? run.started_at;
+    case 'duration_ms':
+      return ended && (timesOf(ended)?.durationMs ?? null);
     case 'spans':
       return ended && JSON.stringify(spansOf(ended));
     case 'called':

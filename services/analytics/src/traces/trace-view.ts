@@ -15,6 +15,7 @@ export interface TraceView {
 /** The trace of a run in its wire shape, as this viewer may see it. */
 export function showTrace(row: TraceRow, { viewer, names, withSpans }: TraceView): Trace {
   const { all, user } = viewer.previewsOf;
+  const durationMs = durationOf(row);
   const previews = all || (user !== null && user === row.user_id);
   return {
     id: row.id,
@@ -35,8 +36,9 @@ export function showTrace(row: TraceRow, { viewer, names, withSpans }: TraceView
     provider: row.provider,
     started_at: row.started_at.toISOString(),
     ended_at: row.ended_at?.toISOString() ?? null,
-    duration_ms: row.duration_ms,
-    time_to_first_token_ms: row.time_to_first_token_ms,
+    duration_ms: durationMs,
+    time_to_first_token_ms:
+      durationMs === null ? row.time_to_first_token_ms : atMost(row.time_to_first_token_ms, durationMs),
     input_tokens: Number(row.input_tokens ?? 0),
     cached_input_tokens: Number(row.cached_input_tokens ?? 0),
     output_tokens: Number(row.output_tokens ?? 0),
@@ -57,18 +59,16 @@ function showSpan(span: StoredSpan, row: TraceRow): WireSpan {
   return span.kind === 'tool' ? showTool(span, row) : showCall(span, row);
 }
 
-function showCall(span: Span, { started_at, operation }: TraceRow): WireSpan {
+function showCall(span: Span, row: TraceRow): WireSpan {
   return {
     id: span.id,
     kind: span.kind,
-    name: nameOf(operation, span.model),
+    name: nameOf(row.operation, span.model),
     status: span.status,
     provider: span.provider,
     request_model: span.upstream_model,
     response_model: span.response_model,
-    started_at: startOf(span, started_at),
-    duration_ms: span.duration_ms,
-    time_to_first_token_ms: span.time_to_first_token_ms,
+    ...timesWithin(row, span),
     http_status: span.http_status,
     input_tokens: span.input_tokens,
     cached_input_tokens: span.cached_input_tokens,
@@ -94,7 +94,7 @@ function showTool(span: ToolSpan, row: TraceRow): WireSpan {
 /** A span other than a provider call, in the shape of all spans: it has no provider, no model and no tokens. */
 function showStep(
   span: Pick<ToolSpan, 'id' | 'outcome' | 'offset_ms' | 'duration_ms'>,
-  { started_at }: TraceRow,
+  row: TraceRow,
 ): Omit<WireSpan, 'kind' | 'name'> {
   return {
     id: span.id,
@@ -102,9 +102,7 @@ function showStep(
     provider: null,
     request_model: null,
     response_model: null,
-    started_at: startOf(span, started_at),
-    duration_ms: span.duration_ms,
-    time_to_first_token_ms: null,
+    ...timesWithin(row, { ...span, time_to_first_token_ms: null }),
     http_status: null,
     input_tokens: 0,
     cached_input_tokens: 0,
@@ -117,8 +115,28 @@ function showStep(
   };
 }
 
-function startOf({ offset_ms: offset }: { offset_ms: number | null }, runStart: Date): string | null {
-  return offset === null ? null : new Date(runStart.getTime() + offset).toISOString();
+/** Runs stored by release 0.3.0 have a duration by another clock than their times. */
+function durationOf({ started_at: start, ended_at: end, duration_ms: stored }: TraceRow): number | null {
+  return end === null || stored === null ? null : Math.max(0, end.getTime() - start.getTime());
+}
+
+/** The times of a span, none of them outside its run. Offsets are rounded, and those of 0.3.0 are by another clock. */
+function timesWithin(
+  { started_at: start, ended_at: end }: Pick<TraceRow, 'started_at' | 'ended_at'>,
+  span: Pick<Span, 'offset_ms' | 'duration_ms' | 'time_to_first_token_ms'>,
+): Pick<WireSpan, 'started_at' | 'duration_ms' | 'time_to_first_token_ms'> {
+  const runMs = Math.max(0, (end ?? start).getTime() - start.getTime());
+  const offset = span.offset_ms === null ? null : Math.min(Math.max(span.offset_ms, 0), runMs);
+  const duration = atMost(span.duration_ms, runMs - (offset ?? 0));
+  return {
+    started_at: offset === null ? null : new Date(start.getTime() + offset).toISOString(),
+    duration_ms: duration,
+    time_to_first_token_ms: atMost(span.time_to_first_token_ms, duration ?? runMs),
+  };
+}
+
+function atMost(value: number | null, most: number): number | null {
+  return value === null ? null : Math.min(value, most);
 }
 
 /** OpenTelemetry's name of a GenAI span: operation and requested model. */
