@@ -67,7 +67,7 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) oxfmt charts/gatehouse docs/operators/models.md docs/tenants/dialects.md
 
 bench: pages ## Measure the whole path against a provider that answers at once, many tenants beside one, each dialect with each API, many streams at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, the calls of pages, a tenant beside one that attacks, what grows in ten minutes, and on paper how far all of it grows
-	@BENCH_PROCESSES=one $(WITH_TOOLS) node test/bench/run.ts
+	@BENCH_PROCESSES=one BENCH_CORES=1 $(WITH_TOOLS) node test/bench/run.ts
 	@BENCH_PROCESSES=separate $(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/tenants.ts
 	@$(WITH_TOOLS) node test/bench/dialects.ts

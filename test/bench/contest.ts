@@ -32,6 +32,8 @@ export interface Gateway {
 export interface Process {
   name: string;
   pid: number;
+  /** Whether its children are processes of their own here. */
+  isParent?: true;
 }
 
 export interface ContestOptions {
@@ -112,7 +114,10 @@ export async function startGateway({
   name,
   root,
   models,
+  sharesOneCore = false,
 }: Pick<ContestOptions, 'children' | 'folder' | 'size'> & {
+  /** Whether `make up` is on the core of the services, with a line of its log for each request. */
+  sharesOneCore?: boolean;
   name: string;
   root: string;
   models: string;
@@ -125,17 +130,19 @@ export async function startGateway({
       GATEHOUSE_STATE: stateFolder,
       GATEHOUSE_MODELS: models,
       OPENAI_API_KEY: 'unused',
-      // At `info` the supervisor would print two lines a request, on the core that the load generator needs.
-      LOG_LEVEL: 'warn',
+      // At `info` the supervisor passes on a line a request, elsewhere on the core that the load generator needs.
+      LOG_LEVEL: sharesOneCore ? 'info' : 'warn',
       GATEHOUSE_PROCESSES: size,
     },
   });
   await lineOf(up, /^ready: /m);
-  pin(up.pid ?? 0, otherCore);
+  pin(up.pid ?? 0, sharesOneCore ? measuredCore : otherCore);
   const credentials = JSON.parse(
     await readFile(path.join(stateFolder, 'credentials.json'), 'utf8'),
   ) as LocalCredentials;
-  const processes = readProcessList(stateFolder).map(({ name, pid }) => ({ name, pid: pid ?? 0 }));
+  const listed = readProcessList(stateFolder).map(({ name, pid }) => ({ name, pid: pid ?? 0 }));
+  const supervisor = { name: 'make up', pid: up.pid ?? 0, isParent: true } as const;
+  const processes = sharesOneCore ? [...listed, supervisor] : listed;
   return {
     credentials,
     processes,

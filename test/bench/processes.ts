@@ -5,9 +5,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
-/** User and system time so far, in milliseconds; children that a server forked (PostgreSQL's backends) included, ended ones too. */
-export function cpuMs(pid: number): number {
-  return [pid, ...childrenOf(pid)].reduce((sum, each) => sum + ownCpuMs(each), 0);
+/**
+ * User and system time so far, in milliseconds; children that a server forked (PostgreSQL's backends) included, ended ones
+ * too. `isParent`: without those that still run.
+ */
+export function cpuMs(pid: number, isParent = false): number {
+  return [pid, ...(isParent ? [] : childrenOf(pid))].reduce((sum, each) => sum + ownCpuMs(each), 0);
 }
 
 /** Resident memory in MiB; for a server with children its own alone, since they share most of theirs. */
@@ -16,11 +19,16 @@ export function residentMiB(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** Resident memory that is not shared, in MiB, with that of children. */
-export function privateMiB(pid: number): number {
-  const kilobytes = [pid, ...childrenOf(pid)].map((each) => {
-    const status = readFileSync(`/proc/${each}/status`, 'utf8');
-    return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0);
+/** Resident memory that is not shared, in MiB, with that of children, or without it (`isParent`). */
+export function privateMiB(pid: number, isParent = false): number {
+  const kilobytes = [pid, ...(isParent ? [] : childrenOf(pid))].map((each) => {
+    try {
+      const status = readFileSync(`/proc/${each}/status`, 'utf8');
+      return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0);
+    } catch {
+      // A child has ended.
+      return 0;
+    }
   });
   return kilobytes.reduce((sum, each) => sum + each, 0) / 1024;
 }

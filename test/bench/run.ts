@@ -18,14 +18,15 @@ import {
   type Target,
 } from './load.ts';
 import { cpuMs, privateMiB, residentMiB } from './processes.ts';
+import { cpuOf, emptySummaries, isServing, printSummaries, type Summaries } from './summary.ts';
 import { figure, median, print } from './table.ts';
 import { visibleAfter } from './visible.ts';
 
 /**
  * `make bench`: the whole path against a zero-delay provider, beside the provider itself and a bare express +
  * http-proxy-middleware pass-through, in one run. The pass-through and the process with all services share the measured
- * core, or with BENCH_PROCESSES=separate edge and chat; with BENCH_CORES=1 PostgreSQL and all services. Everything else,
- * this load generator included, runs on the other. BENCH_ROUNDS (3) and BENCH_SECONDS (4) set its length.
+ * core, or with BENCH_PROCESSES=separate edge and chat; with BENCH_CORES=1 PostgreSQL, all services and `make up`, which
+ * then passes on a line of the log for each request. Everything else, this load generator included, runs on the other. BENCH_ROUNDS (3) and BENCH_SECONDS (4) set its length.
  * BENCH_BASE=<revision> measures that revision too, in turns with the work tree.
  */
 
@@ -42,12 +43,18 @@ const idleSeconds = 10;
 /** By then V8 and PostgreSQL have given back what they do not keep. */
 const restSeconds = 60;
 const rates = [30, 300, 600];
+/** The rate of the summary. */
+const summedRate = 300;
+const paced = { streams: 128, chunks: 50, chunkDelayMs: 40 };
+/** Besides its chunks, a stream has a reason, usage and an end. */
+const framesOfRound = paced.streams * (paced.chunks + 3);
 
 /** CPU time and memory of processes of a gateway. */
 interface Footprint {
   /** Percent of a core without requests. */
   idleShare: number;
   idleMiB: number;
+  idlePrivateMiB: number;
   /** CPU time of the requests under full load, in milliseconds. */
   cpu: number;
 }
@@ -66,23 +73,24 @@ async function measure(contest: Contest): Promise<void> {
   // V8 drops code of a process that was idle for a minute, as the first gateway was while the next one warmed up.
   for (const target of all) await closedLoop(target, 64, 2 * warmUpSeconds);
 
-  await throughput(contest, all, footprints);
+  const summaries = emptySummaries(contest);
+  await throughput(contest, all, { footprints, summaries });
   await sameConditions(contest);
-  await latencies(all);
+  await latencies(contest, all, summaries);
   await frontier(all.slice(1), seconds);
-  await streaming(contest, all);
+  await streaming(contest, all, summaries);
   const [gateway] = gateways;
   if (gateway !== undefined) await gatewayAlone(contest, gateway);
   const loaded = new Map(processesOf(contest).map(({ pid }) => [pid, residentMiB(pid)]));
   await sleep(restSeconds * 1_000);
-  const cpuOf = (processes: readonly Process[]): number =>
+  const cpuOfAll = (processes: readonly Process[]): number =>
     processes.reduce((sum, { pid }) => sum + (footprints.get(pid)?.cpu ?? 0), 0);
   print([
     [
       ...['process', 'CPU ms/request', '% of a core idle', 'MiB idle', 'MiB after load'],
       ...[`${restSeconds} s later`, 'of it private'],
     ],
-    ...processesOf(contest).map(({ name, pid }) => {
+    ...processesOf(contest).map(({ name, pid, isParent }) => {
       const { idleShare = 0, idleMiB = 0, cpu = 0 } = footprints.get(pid) ?? {};
       return [
         name,
@@ -91,17 +99,18 @@ async function measure(contest: Contest): Promise<void> {
         figure(idleMiB),
         figure(loaded.get(pid) ?? 0),
         figure(residentMiB(pid)),
-        figure(privateMiB(pid)),
+        figure(privateMiB(pid, isParent)),
       ];
     }),
-    ...gateways.map(({ target, processes }) => [`sum of ${target.name}`, figure(cpuOf(processes), 3)]),
+    ...gateways.map(({ target, processes }) => [`sum of ${target.name}`, figure(cpuOfAll(processes), 3)]),
   ]);
+  printSummaries(summaries, footprints);
 }
 
 /** All processes. Those of the base have its name too. */
 function processesOf({ gateways, processes }: Contest): Process[] {
   const named = gateways.flatMap(({ target, processes: own }, index) =>
-    own.map(({ name, pid }) => ({ name: index === 0 ? name : `${target.name}: ${name}`, pid })),
+    own.map((each) => (index === 0 ? each : { ...each, name: `${target.name}: ${each.name}` })),
   );
   return [...named, ...processes];
 }
@@ -110,14 +119,15 @@ async function idleFootprints(contest: Contest): Promise<Map<number, Footprint>>
   // Work that the load has left behind is done by then.
   await sleep(idleSeconds * 1_000);
   const processes = processesOf(contest);
-  const before = processes.map(({ pid }) => cpuMs(pid));
+  const before = processes.map(({ pid, isParent }) => cpuMs(pid, isParent));
   await sleep(idleSeconds * 1_000);
   return new Map(
-    processes.map(({ pid }, index) => [
+    processes.map(({ pid, isParent }, index) => [
       pid,
       {
-        idleShare: (cpuMs(pid) - (before[index] ?? 0)) / (10 * idleSeconds),
+        idleShare: (cpuMs(pid, isParent) - (before[index] ?? 0)) / (10 * idleSeconds),
         idleMiB: residentMiB(pid),
+        idlePrivateMiB: privateMiB(pid, isParent),
         cpu: 0,
       },
     ]),
@@ -127,7 +137,7 @@ async function idleFootprints(contest: Contest): Promise<Map<number, Footprint>>
 async function throughput(
   { provider, passThrough, gateways }: Contest,
   all: readonly Target[],
-  footprints: Map<number, Footprint>,
+  { footprints, summaries }: { footprints: Map<number, Footprint>; summaries: Summaries },
 ): Promise<void> {
   const perSecond = new Map(all.map((target) => [target, [] as number[]]));
   const requests = new Map(gateways.map((gateway) => [gateway, 0]));
@@ -139,13 +149,13 @@ async function throughput(
     // Each is first in every other round: V8 drops code of the one that has waited.
     for (const gateway of round % 2 === 0 ? gateways : gateways.toReversed()) {
       const { target, processes } = gateway;
-      const before = processes.map(({ pid }) => cpuMs(pid));
+      const before = processes.map((each) => cpuOf([each]));
       const result = await closedLoop(target, 64, seconds);
       perSecond.get(target)?.push(result.perSecond);
       requests.set(gateway, (requests.get(gateway) ?? 0) + result.requests);
-      for (const [at, { pid }] of processes.entries()) {
-        const footprint = footprints.get(pid);
-        if (footprint !== undefined) footprint.cpu += cpuMs(pid) - (before[at] ?? 0);
+      for (const [at, each] of processes.entries()) {
+        const footprint = footprints.get(each.pid);
+        if (footprint !== undefined) footprint.cpu += cpuOf([each]) - (before[at] ?? 0);
       }
     }
   }
@@ -159,6 +169,7 @@ async function throughput(
   const bare = perSecond.get(passThrough) ?? [];
   const shareOf = ({ target }: Gateway): number =>
     median((perSecond.get(target) ?? []).map((each, round) => each / (bare[round] ?? NaN)));
+  for (const [gateway, summary] of summaries) summary.ratio = shareOf(gateway);
   print([
     [
       '64 connections',
@@ -189,13 +200,13 @@ async function throughput(
 async function sameConditions({ gateways }: Contest): Promise<void> {
   const [tree, base] = gateways;
   if (tree === undefined || base === undefined) return;
-  const cpuOf = ({ processes }: Gateway): number => processes.reduce((sum, { pid }) => sum + cpuMs(pid), 0);
   const ratios: number[] = [];
   for (let slice = 0; slice < rounds * seconds; slice += 1) {
-    const before = [tree, base].map(cpuOf);
+    const before = [tree, base].map(({ processes }) => cpuOf(processes));
     const { done } = await closedLoop([tree.target, base.target], 64, 1);
     const [own = NaN, others = NaN] = [tree, base].map(
-      (gateway, index) => (cpuOf(gateway) - (before[index] ?? 0)) / (done.get(gateway.target) ?? NaN),
+      (gateway, index) =>
+        (cpuOf(gateway.processes) - (before[index] ?? 0)) / (done.get(gateway.target) ?? NaN),
     );
     ratios.push(own / others);
   }
@@ -249,19 +260,39 @@ function latencyRows(measured: readonly (readonly Latencies[])[], suffix = ''): 
   });
 }
 
-async function latencies(all: readonly Target[]): Promise<void> {
+async function latencies({ gateways }: Contest, all: readonly Target[], summaries: Summaries): Promise<void> {
   const rows = [latencyHead('latency, ms', all)];
-  for (const rate of rates)
-    rows.push(
-      ...latencyRows(await inTurns(all, (target) => openLoop(target, rate, seconds)), ` at ${rate}/s`),
-    );
+  for (const rate of rates) {
+    const measured = await inTurns(all, (target) => openLoop(target, rate, seconds));
+    rows.push(...latencyRows(measured, ` at ${rate}/s`));
+    if (rate !== summedRate) continue;
+    for (const gateway of gateways) {
+      const at = all.indexOf(gateway.target);
+      const added = { p50: addedBy(measured, at, 'p50'), p99: addedBy(measured, at, 'p99') };
+      Object.assign(summaries.get(gateway) ?? {}, { added });
+    }
+  }
   print(rows);
 }
 
-async function streaming({ gateways }: Contest, all: readonly Target[]): Promise<void> {
-  const measured = await inTurns(all, (target) =>
-    pacedStreams(target, { streams: 128, chunks: 50, chunkDelayMs: 40 }),
-  );
+/** The median that a target adds to the provider's, which is the first. */
+function addedBy(measured: readonly (readonly Latencies[])[], at: number, name: keyof Latencies): number {
+  const medianOf = (index: number): number => median((measured[index] ?? []).map((each) => each[name]));
+  return medianOf(at) - medianOf(0);
+}
+
+async function streaming({ gateways }: Contest, all: readonly Target[], summaries: Summaries): Promise<void> {
+  const measured = await inTurns(all, async (target) => {
+    const processes = gateways.find((each) => each.target === target)?.processes.filter(isServing) ?? [];
+    const before = cpuOf(processes);
+    const result = await pacedStreams(target, paced);
+    return { ...result, frame: (1_000 * (cpuOf(processes) - before)) / framesOfRound };
+  });
+  for (const gateway of gateways) {
+    const at = all.indexOf(gateway.target);
+    const frame = median((measured[at] ?? []).map((each) => each.frame));
+    Object.assign(summaries.get(gateway) ?? {}, { addedFirst: addedBy(measured, at, 'p50'), frame });
+  }
   const many = new Map<Target, StreamsResult>();
   for (const { target } of gateways)
     many.set(target, await pacedStreams(target, { streams: 256, chunks: 50, chunkDelayMs: 100 }));
