@@ -56,6 +56,7 @@ export function callsOfAdmin({ agent, endpoint, call, run }: Named): Call[] {
       Users: `/v1/costs/summary?${days({ group_by: 'user' })}`,
       Traces: '/v1/traces/follow?limit=100',
       'Traces of a user': '/v1/traces/follow?limit=100&user_id=user-0',
+      'Traces of a period': '/v1/traces?limit=50',
       'Traces that failed': '/v1/traces/follow?limit=100&status=error',
       Trace: `/v1/traces/${run}`,
       Agents: '/v1/agents?limit=50',

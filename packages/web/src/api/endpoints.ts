@@ -70,12 +70,10 @@ interface List<Item> {
 
 type Paged = 'limit' | 'cursor';
 
-/** Parameters with the runs of a summary and of an export. */
-type Selected =
-  // The period and its groups.
-  | ('from' | 'to' | 'timezone' | 'group_by')
-  // Filters.
-  | ('agent_id' | 'model' | 'provider' | 'user_id' | 'api_key_id');
+/** Parameters with the runs of a summary and of an export: the period and its groups. */
+type Selected = 'from' | 'to' | 'timezone' | 'group_by';
+
+type RunFilter = 'model' | 'provider' | 'channel' | 'agent_id' | 'api_key_id' | 'user_id' | 'session_id';
 
 type Subscription = z.output<typeof webhookSubscription>;
 type NewSubscription = z.input<typeof createWebhookSubscription>;
@@ -85,12 +83,16 @@ export interface Endpoints {
   'GET /v1/session': { answer: CurrentSession };
   'GET /v1/limits': { answer: LimitList };
   'GET /v1/models': { answer: z.output<typeof modelList> };
-  'GET /v1/usage/summary': { query: Query<Selected | 'compare'>; answer: UsageSummary };
-  'GET /v1/costs/summary': { query: Query<Selected | 'compare'>; answer: CostSummary };
+  'GET /v1/usage/summary': { query: Query<Selected>; answer: UsageSummary };
+  'GET /v1/costs/summary': { query: Query<Selected>; answer: CostSummary };
   'GET /v1/costs/export': { query: Query<Selected | 'format'>; answer: Blob };
   'GET /v1/traces/follow': {
     query: Query<Paged | 'since' | 'agent_id' | 'session_id' | 'user_id' | 'status'>;
     answer: z.output<typeof tracePage>;
+  };
+  'GET /v1/traces': {
+    query: Query<Paged | 'from' | 'to' | 'q' | 'sort' | 'status' | 'error_code' | RunFilter>;
+    answer: List<Trace>;
   };
   'GET /v1/traces/{id}': { answer: Trace };
   'GET /v1/agents': { query: Query<Paged | 'status' | 'q'>; answer: List<Agent> };

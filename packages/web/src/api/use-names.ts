@@ -11,18 +11,19 @@ const sources = {
   tenant: 'GET /internal/v1/owner/tenants',
   owner_key: 'GET /internal/v1/owner/api-keys',
 } as const;
-type NamedKind = keyof typeof sources;
+export type NamedKind = keyof typeof sources;
 
 const noNames: Names = new Map();
 const pageSize = 200;
 
 /**
- * Names of all agents, keys or tenants, up to a bound; empty until they have come, and without the right to list them.
- * Pages then show ids.
+ * Names of all agents, keys or tenants, up to a bound; empty until they have come, without the right to list them, and
+ * for a null kind. Pages then show ids.
  */
-export function useNames(kind: NamedKind): Names {
+export function useNames(kind: NamedKind | null): Names {
   const [names, setNames] = useState<Names>(noNames);
   useEffect(() => {
+    if (kind === null) return undefined;
     const leaving = new AbortController();
     namesOf(kind, leaving.signal).then(setNames, () => {
       // The ids say as much, and the error of the page's own answer is shown.

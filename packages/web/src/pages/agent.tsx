@@ -33,7 +33,7 @@ export function Agent({ id }: PageProps) {
             <a class="button" href={`/app/playground?model=agent:${agent.key}`}>
               Try it
             </a>
-            <a class="button" href={`/app/traces?agent_id=${agent.id}`}>
+            <a class="button" href={`/app/traces?period=7d&agent_id=${agent.id}`}>
               Traces
             </a>
             <a class="button" href={`/app/memory/${agent.id}`}>

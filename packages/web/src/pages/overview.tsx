@@ -40,7 +40,7 @@ export function Overview() {
               <>
                 <div class="cards">
                   <Spent summary={summary} before={before.answer} period={period} />
-                  {usage.answer === null ? null : <Used totals={usage.answer.totals} />}
+                  {usage.answer === null ? null : <Used totals={usage.answer.totals} period={period} />}
                   {limits.answer === null ? null : <NextLimit limits={limits.answer.limits} />}
                 </div>
                 <CostsByDay summary={summary} days={period.days} />
@@ -90,7 +90,7 @@ function Spent({ summary, before, period }: SpentProps) {
   );
 }
 
-function Used({ totals }: { totals: UsageSummary['totals'] }) {
+function Used({ totals, period }: { totals: UsageSummary['totals']; period: Period }) {
   return (
     <dl class="card">
       <dt>Runs</dt>
@@ -98,7 +98,7 @@ function Used({ totals }: { totals: UsageSummary['totals'] }) {
         {count(totals.requests)}
       </dd>
       <dd class="faint">
-        <a href="/app/traces?status=error">{`${count(totals.errors)} failed`}</a>
+        <a href={`/app/traces?period=${period.name}&status=error`}>{`${count(totals.errors)} failed`}</a>
         {` · ${milliseconds(totals.avg_duration_ms)} on average`}
       </dd>
       <dd class="faint">{`${count(totals.input_tokens)} tokens in, ${count(totals.output_tokens)} out`}</dd>

@@ -7,7 +7,7 @@ import type { Bar } from '../parts/chart-series.ts';
 import { figureColumn, shareColumn } from '../parts/columns.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { Choice } from '../parts/fields.tsx';
-import { groupColumn } from '../parts/group-name.tsx';
+import { groupColumn, runsIn } from '../parts/group-name.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod, type Period } from '../parts/period-choice.tsx';
 import { StackedChart } from '../parts/stacked-chart.tsx';
@@ -46,7 +46,7 @@ export function Usage() {
             <DataTable
               caption={`Usage by ${dimensions[by].toLowerCase()}`}
               file={`usage-${by}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(by, summary)}
+              columns={columnsOf(by, summary, period)}
               rows={summary.groups}
               keyOf={({ key }) => key[by] ?? ''}
               orderBy={by === 'day' ? '-Day' : 'Runs'}
@@ -89,10 +89,10 @@ function totalsOf(totals: UsageSummary['totals']): Record<string, string> {
   };
 }
 
-function columnsOf(by: Grouping, summary: UsageSummary): DataColumn<Group>[] {
+function columnsOf(by: Grouping, summary: UsageSummary, period: Period): DataColumn<Group>[] {
   const share = { part: ({ requests }: Group) => requests, total: summary.totals.requests };
   return [
-    groupColumn<Group>(dimensions[by], by),
+    groupColumn<Group>(dimensions[by], by, runsIn(period.name)),
     figureColumn('Runs', ({ requests }) => requests),
     shareColumn('Share', share),
     figureColumn('Failed', ({ errors }) => errors),

@@ -1,9 +1,10 @@
 import type { CostSummary } from '@gatehouse/contract/usage';
 import { useAnswer } from '../api/use-answer.ts';
+import type { PeriodName } from '../format/period.ts';
 import { amountColumn, figureColumn, shareColumn } from '../parts/columns.tsx';
 import { CostExport } from '../parts/cost-export.tsx';
 import { DeleteUserData } from '../parts/delete-user-data.tsx';
-import { groupColumn } from '../parts/group-name.tsx';
+import { groupColumn, runsIn } from '../parts/group-name.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { Money } from '../parts/money.tsx';
 import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
@@ -27,7 +28,7 @@ export function Users() {
             <DataTable
               caption="Costs by user"
               file={`users-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(summary)}
+              columns={columnsOf(summary, period.name)}
               orderBy="Cost"
               totals={{ Cost: <Money amount={summary.total_usd} /> }}
               rows={summary.groups}
@@ -46,10 +47,10 @@ export function Users() {
   );
 }
 
-function columnsOf(summary: CostSummary): DataColumn<Group>[] {
+function columnsOf(summary: CostSummary, period: PeriodName): DataColumn<Group>[] {
   const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
   return [
-    groupColumn<Group>('User', 'user'),
+    groupColumn<Group>('User', 'user', runsIn(period)),
     {
       header: 'Keys and limits',
       value: null,

@@ -1,4 +1,3 @@
-import type { Dimension } from '@gatehouse/contract/usage';
 import { useCallback } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
@@ -9,7 +8,7 @@ import { CostExport } from './cost-export.tsx';
 import { CostsByDay, type AnyCosts } from './costs-by-day.tsx';
 import { DataTable, type DataColumn } from './data-table.tsx';
 import { Choice } from './fields.tsx';
-import { groupColumn, groupText } from './group-name.tsx';
+import { groupColumn, groupText, runsIn, type GroupLink } from './group-name.tsx';
 import { KnownAnswer } from './known-answer.tsx';
 import { Money } from './money.tsx';
 import { PeriodChoice, usePeriod } from './period-choice.tsx';
@@ -28,8 +27,8 @@ interface CostReportProps {
   dimensions: readonly [ReportDimension, ...ReportDimension[]];
   /** Filters of the report. */
   filter?: { tenant_id?: string };
-  /** A page about a group in place of its runs. */
-  hrefOf?: (dimension: Dimension, value: string) => string | undefined;
+  /** Links of groups; to their runs without it. */
+  hrefOf?: GroupLink;
 }
 
 type Group = AnyCosts['groups'][number];
@@ -87,7 +86,7 @@ export function CostReport({ endpoints, dimensions, filter = {}, hrefOf }: CostR
             <DataTable
               caption={`Costs by ${groups.map((group) => titles[group].toLowerCase()).join(' and ')}`}
               file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
-              columns={columnsOf(groups, summary, hrefOf)}
+              columns={columnsOf(groups, summary, hrefOf ?? runsIn(period.name))}
               rows={summary.groups}
               keyOf={({ key }) => JSON.stringify(key)}
               orderBy={by === 'day' || by === 'month' ? `-${titles[by]}` : 'Cost'}
@@ -116,7 +115,7 @@ export function CostReport({ endpoints, dimensions, filter = {}, hrefOf }: CostR
 function columnsOf(
   groups: readonly ReportDimension[],
   summary: AnyCosts,
-  hrefOf: CostReportProps['hrefOf'],
+  hrefOf: GroupLink,
 ): DataColumn<Group>[] {
   const share = { part: ({ total_usd: cost }: Group) => Number(cost), total: Number(summary.total_usd) };
   return [

@@ -1,4 +1,5 @@
 import type { Dimension, GroupKey } from '@gatehouse/contract/usage';
+import type { PeriodName } from '../format/period.ts';
 import { byText } from '../format/order.ts';
 import type { DataColumn } from './data-table.tsx';
 import { Name } from './name.tsx';
@@ -18,6 +19,10 @@ const filters: Partial<Record<Dimension, string>> = {
   agent: 'agent_id',
   user: 'user_id',
   session: 'session_id',
+  api_key: 'api_key_id',
+  model: 'model',
+  provider: 'provider',
+  channel: 'channel',
 };
 
 /** The name of a group whose value is an id: null if the API doesn't know it, absent for other values. */
@@ -35,19 +40,23 @@ export function groupText(dimension: Dimension, key: Key): string {
   return nameOf(dimension, key) ?? value;
 }
 
-/** The runs of a group. */
-function runsOf(dimension: Dimension, value: string): string | undefined {
-  const filter = filters[dimension];
-  return filter === undefined
-    ? undefined
-    : `/app/traces?${new URLSearchParams({ [filter]: value }).toString()}`;
+/** A page about a group. */
+export type GroupLink = (dimension: Dimension, value: string) => string | undefined;
+
+/** Links of groups to their runs in a period. */
+export function runsIn(period: PeriodName): GroupLink {
+  return (dimension, value) => {
+    const filter = filters[dimension];
+    if (filter === undefined) return undefined;
+    return `/app/traces?${new URLSearchParams({ period, [filter]: value }).toString()}`;
+  };
 }
 
-/** A column with the groups of one dimension, each with a link: by default to its runs. */
+/** A column with the groups of one dimension, each with a link. */
 export function groupColumn<Row extends { key: Key }>(
   header: string,
   dimension: Dimension,
-  hrefOf: (dimension: Dimension, value: string) => string | undefined = runsOf,
+  hrefOf: GroupLink,
 ): DataColumn<Row> {
   const text = ({ key }: Row): string => groupText(dimension, key);
   const cell = (row: Row) => {

@@ -7,7 +7,7 @@ import { usePerson } from '../shell/session.tsx';
 import { amountColumn, figureColumn, shareColumn } from './columns.tsx';
 import { CostExport } from './cost-export.tsx';
 import { DataTable } from './data-table.tsx';
-import { groupColumn } from './group-name.tsx';
+import { groupColumn, runsIn } from './group-name.tsx';
 import { KnownAnswer } from './known-answer.tsx';
 import type { Period } from './period-choice.tsx';
 
@@ -51,7 +51,7 @@ function Spenders({ title, dimension, period }: SpendersProps) {
               </>
             }
             columns={[
-              groupColumn<Group>(title, dimension),
+              groupColumn<Group>(title, dimension, runsIn(period.name)),
               figureColumn('Runs', ({ requests }: Group) => requests),
               shareColumn('Share', {
                 part: ({ total_usd: cost }: Group) => Number(cost),
