@@ -19,7 +19,30 @@ class LoopShare {
 
   /** Whether more may be read at this time. */
   isLeftAt(now: number): boolean {
-    if (!this.#isTurn && this.#turns.size > 0) return false;
+    return (this.#isTurn || this.#turns.size === 0) && this.#hasTime(now);
+  }
+
+  /** Counts the parser's time for a piece. */
+  use(ms: number): void {
+    this.#usedMs += Math.min(turnMs, ms);
+  }
+
+  /** Calls `read` when the turn of the party has come. Those of several share a turn of the loop while it has time. */
+  async wait(party: string, read: () => void): Promise<void> {
+    const work = async (): Promise<void> => {
+      if (!this.#hasTime(performance.now())) await nextTurn();
+      this.#isTurn = true;
+      try {
+        read();
+      } finally {
+        this.#isTurn = false;
+      }
+    };
+    await this.#turns.run(party, work, never);
+  }
+
+  /** Whether this turn of the loop has time to read. */
+  #hasTime(now: number): boolean {
     if (this.#endsAt === undefined) {
       this.#usedMs = 0;
       this.#endsAt = now + longestTurnMs;
@@ -29,30 +52,6 @@ class LoopShare {
       });
     }
     return this.#usedMs < turnMs && now < this.#endsAt;
-  }
-
-  /** Counts the parser's time for a piece. */
-  use(ms: number): void {
-    this.#usedMs += Math.min(turnMs, ms);
-  }
-
-  /** Calls `read` when the turn of the party has come. */
-  async wait(party: string, read: () => void): Promise<void> {
-    const work = async (): Promise<void> => {
-      await nextTurn();
-      this.#usedMs = 0;
-      this.#endsAt = performance.now() + turnMs;
-      this.#isTurn = true;
-      try {
-        read();
-      } finally {
-        this.#isTurn = false;
-        this.#endsAt = 0;
-      }
-      await nextTurn();
-      this.#endsAt = undefined;
-    };
-    await this.#turns.run(party, work, never);
   }
 }
 
