@@ -1,14 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import { NIL, v7 } from 'uuid';
-import { pooledRandom } from './random.ts';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 
 /** A UUIDv7 (RFC 9562). Ids sort by creation time, so they serve as primary key and cursor. */
 export function newId(): string {
-  return v7({ random: pooledRandom(16) });
+  return randomUUIDv7();
 }
 
 /** Sorts before every id: the start of a walk through all ids. */
-export const beforeFirst: string = NIL;
+export const beforeFirst = '00000000-0000-0000-0000-000000000000';
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
