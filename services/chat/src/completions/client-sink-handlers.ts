@@ -35,6 +35,8 @@ export interface HttpSinkOptions {
 export class HttpSink implements AnswerSink, AnswerClient {
   readonly #options: HttpSinkOptions;
   readonly #stream: ClientStream | null;
+  /** The model whose provider sent the headers of a stream. */
+  #streaming: Model | null = null;
   #ignored: readonly string[] = [];
   /** Memory for the answer to the newest call. */
   #room: AnswerRoom | null = null;
@@ -43,7 +45,12 @@ export class HttpSink implements AnswerSink, AnswerClient {
     this.#options = options;
     const { response, dialect, asArray, streams, silenceMs = keepAliveMs } = options;
     this.#stream = streams
-      ? new ClientStream(response, { dialect, headers: this.#headers(true), silenceMs, asArray })
+      ? new ClientStream(response, {
+          dialect,
+          headers: () => this.#answerHeaders(this.#streaming),
+          silenceMs,
+          asArray,
+        })
       : null;
     response.on('close', () => this.#room?.close());
   }
@@ -71,7 +78,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
   }
 
   streamAccepted(model: Model): void {
-    this.#stream?.setHeaders(this.#answerHeaders(model));
+    this.#streaming = model;
   }
 
   sendObject({ model, bytes }: ObjectAnswer): void {
@@ -86,7 +93,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
 
   openStream(model: Model): ClientStream {
     if (this.#stream === null) throw new Error('the client asked for no stream');
-    this.#stream.setHeaders(this.#answerHeaders(model));
+    this.#streaming = model;
     return this.#stream;
   }
 
@@ -119,8 +126,9 @@ export class HttpSink implements AnswerSink, AnswerClient {
     response.socket?.destroy();
   }
 
-  #answerHeaders(model: Model): Record<string, string> {
+  #answerHeaders(model: Model | null): Record<string, string> {
     const headers = this.#headers(true);
+    if (model === null) return headers;
     headers['x-gateway-provider'] = model.provider.name;
     headers['x-gateway-model'] = headerText(model.id);
     if (this.#ignored.length > 0) headers['x-gateway-ignored'] = headerText(this.#ignored.join(', '));

@@ -40,7 +40,7 @@ async function seenBy(work: (response: ServerResponse) => void): Promise<Seen> {
 }
 
 const streamTo = (response: ServerResponse, headers: Record<string, string>, silenceMs: number) =>
-  new ClientStream(response, { dialect: dialects.chat, headers, silenceMs });
+  new ClientStream(response, { dialect: dialects.chat, headers: () => ({ ...headers }), silenceMs });
 const after = (ms: number, work: () => void): void => void setTimeout(work, ms);
 const frame = (data: string): Buffer => Buffer.from(`data: ${data}\n\n`);
 
@@ -48,14 +48,15 @@ describe('the client’s end of a stream', () => {
   it('begins with the first byte for the client, under the headers that were named last', async () => {
     const begun: boolean[] = [];
     const seen = await seenBy((response) => {
-      const client = streamTo(response, { 'x-gateway-provider': 'first' }, 10_000);
-      client.setHeaders({ 'x-gateway-provider': 'second' });
+      const headers: Record<string, string> = { 'x-gateway-provider': 'first' };
+      const client = streamTo(response, headers, 10_000);
+      headers['x-gateway-provider'] = 'second';
       begun.push(client.begun);
       client.write([]);
       begun.push(client.begun);
       client.write([frame('1'), frame('2')]);
       begun.push(client.begun);
-      client.setHeaders({ 'x-gateway-provider': 'late' });
+      headers['x-gateway-provider'] = 'late';
       client.write([frame('3')]);
       client.finish([frame('usage')]);
     });
@@ -151,7 +152,7 @@ describe('the client’s end of a stream', () => {
     async (_end, expected, end) => {
       const seen = await seenBy((response) => {
         const client = new ClientStream(response, {
-          ...{ dialect: dialects.gemini, headers: {}, silenceMs: 60, asArray: true },
+          ...{ dialect: dialects.gemini, headers: () => ({}), silenceMs: 60, asArray: true },
         });
         after(100, () => {
           client.write([frame('1'), Buffer.from(': comment\n\n'), frame('2')]);

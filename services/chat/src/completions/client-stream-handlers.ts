@@ -12,7 +12,8 @@ type StreamDialect = Pick<Dialect, 'name' | 'keepAlive' | 'follower'>;
 
 export interface ClientStreamOptions {
   dialect: StreamDialect;
-  headers: Record<string, string>;
+  /** The headers of the response, when it begins. */
+  headers: () => Record<string, string>;
   silenceMs: number;
   /** Whether the client gets a JSON array of the data in place of events. */
   asArray?: boolean | undefined;
@@ -25,7 +26,7 @@ export class ClientStream implements FrameSink {
   readonly #follower: StreamFollower | null;
   readonly #array: GrowingArray | null;
   readonly #keepAlive: NodeJS.Timeout;
-  #headers: Record<string, string>;
+  readonly #headers: () => Record<string, string>;
   #begun = false;
 
   /** Silence counts from now on; the response begins with the first byte for the client, which may be a sign of life. */
@@ -52,11 +53,6 @@ export class ClientStream implements FrameSink {
   /** Whether the client has the status 200, so an error must be an event. */
   get headSent(): boolean {
     return this.#response.headersSent;
-  }
-
-  /** Sets the headers of the answering provider. No effect once the response has begun. */
-  setHeaders(headers: Record<string, string>): void {
-    this.#headers = headers;
   }
 
   /** Sends frames, as they are unless the client gets an array. Returns false if it reads more slowly than they come. */
@@ -108,11 +104,10 @@ export class ClientStream implements FrameSink {
 
   #begin(): void {
     if (this.#response.headersSent) return;
-    this.#response.writeHead(200, {
-      ...this.#headers,
-      'content-type': this.#array === null ? 'text/event-stream' : 'application/json',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-    });
+    const headers = this.#headers();
+    headers['content-type'] = this.#array === null ? 'text/event-stream' : 'application/json';
+    headers['cache-control'] = 'no-cache';
+    headers['x-accel-buffering'] = 'no';
+    this.#response.writeHead(200, headers);
   }
 }
