@@ -1,3 +1,4 @@
+import { listOf } from '@gatehouse/kit/fields';
 import { isTokens } from './tokens.ts';
 import { toUsage, withToolCalls, type Media, type ToolCalls, type Usage, type UsageReport } from './usage.ts';
 import { billedIterations } from './reported-usage.ts';
@@ -22,13 +23,20 @@ export function readUsage(value: unknown): Usage | null {
 
 /** The usage in an answer or a chunk: Groq has it in `x_groq`, Moonshot in a choice. */
 export function usageIn(answer: Fields): Usage | null {
-  const choices = Array.isArray(answer['choices']) ? answer['choices'].slice(0, maxUsageEntries) : [];
-  const places = [answer, objectOf(answer['x_groq']), ...choices.map(objectOf)];
-  for (const place of places) {
-    const usage = readUsage(place?.['usage']);
+  return (
+    readUsage(answer['usage']) ??
+    readUsage(objectOf(answer['x_groq'])?.['usage']) ??
+    usageInChoice(answer['choices']) ??
+    readUsage(answer['usageMetadata'])
+  );
+}
+
+function usageInChoice(choices: unknown): Usage | null {
+  for (const choice of listOf(choices).slice(0, maxUsageEntries)) {
+    const usage = readUsage(objectOf(choice)?.['usage']);
     if (usage !== null) return usage;
   }
-  return readUsage(answer['usageMetadata']);
+  return null;
 }
 
 /**
@@ -36,13 +44,15 @@ export function usageIn(answer: Fields): Usage | null {
  * has the price of `priority` (https://platform.claude.com/docs/en/build-with-claude/fast-mode).
  */
 export function readServiceTier(answer: Fields): string | null {
-  if (objectOf(answer['usage'])?.['speed'] === 'fast') return 'priority';
-  for (const holder of [answer, objectOf(answer['usage'])]) {
-    const tier = holder?.['service_tier'];
-    // Longer than any name of a tier, so no cut name is taken for another.
-    if (typeof tier === 'string' && tier !== '') return tier.slice(0, 64);
-  }
-  return null;
+  const usage = objectOf(answer['usage']);
+  if (usage?.['speed'] === 'fast') return 'priority';
+  return tierIn(answer) ?? tierIn(usage);
+}
+
+function tierIn(holder: Fields | null): string | null {
+  const tier = holder?.['service_tier'];
+  // Longer than any name of a tier, so no cut name is taken for another.
+  return typeof tier === 'string' && tier !== '' ? tier.slice(0, 64) : null;
 }
 
 /** OpenAI's chat completions and embeddings, and what imitates them. */
