@@ -20,6 +20,8 @@ import { ok, pageOf, routesWith, scope, type Route } from './route.ts';
 /** Traces: `/v1/traces*`. */
 
 export const traceStatus = z.enum(['running', 'ok', 'error', 'cancelled', 'interrupted']);
+/** The statuses of runs, and that of requests that began none. */
+export const listedStatus = z.enum([...traceStatus.options, 'refused']);
 
 const traceId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hexadecimal digits');
 
@@ -58,7 +60,9 @@ export const trace = z.strictObject({
   id: uuid,
   trace_id: traceId,
   name: z.string(),
-  status: traceStatus,
+  status: listedStatus.describe(
+    '`refused`: a request answered 4xx before any provider call, which is no run. `request_model` is empty if it was refused before it was read',
+  ),
   channel: z.string(),
   dialect: z
     .enum(dialectNames)
@@ -133,8 +137,10 @@ export const listTraces = z.strictObject({
   session_id: storableText(1, 255).optional(),
   channel: storableText(1, 64).optional(),
   dialect: z.enum(dialectNames).optional().describe('The API of the client'),
-  status: traceStatus.optional(),
-  error_code: storableText(1, 64).optional().describe('`error.type` of the run'),
+  status: listedStatus
+    .optional()
+    .describe('`refused` lists refused requests, which are in no other list, newest first'),
+  error_code: storableText(1, 64).optional().describe('`error.type` of the run, or of the refused request'),
   min_cost_usd: usd.optional(),
   min_duration_ms: z.coerce.number().int().min(0).max(2_147_483_647).optional(),
   sort: z

@@ -15,6 +15,7 @@ import { RollupJob } from './rollups/rollup-job.ts';
 import { NamesClient } from './shared/names-client.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-client.ts';
 import { Partitions } from './traces/partitions-job.ts';
+import { RefusedListStore } from './traces/refused-list-store.ts';
 import { traceHandlers } from './traces/trace-handlers.ts';
 import { traceListHandlers } from './traces/trace-list-handlers.ts';
 import { TraceListStore } from './traces/trace-list-store.ts';
@@ -42,14 +43,15 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
   const tenants = new TenantSettingsClient(tenant);
   const names = new NamesClient({ tenant, agent, log });
   const owner = new OwnerUsageStore(options.owners);
+  const refused = new RefusedListStore(options.app);
   const ingest = new UsageConsumer({ pool, log, registry });
   // Stops after the consumer, to add the last runs.
   shell.add(new RollupJob({ pool, stored: () => ingest.stored, everyMs, log, registry }));
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
   return {
     handlers: {
-      ...traceHandlers(new TraceStore(options.app), names),
-      ...traceListHandlers(new TraceListStore(options.app), names),
+      ...traceHandlers({ runs: new TraceStore(options.app), refused }, names),
+      ...traceListHandlers({ runs: new TraceListStore(options.app), refused }, names),
       ...summaryHandlers(new UsageStore(options.summaries), tenantsOwnNames(names)),
       ...ownerSummaryHandlers(owner, namesOfTenants(names)),
     },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { trace, type Trace } from '@gatehouse/contract/traces';
 import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
 import { writeRequestsRefused, type RefusedDetail, type RefusedEntry } from '@gatehouse/events/refused-event';
 import { newId } from '@gatehouse/kit/ids';
@@ -83,6 +84,63 @@ it('counts refused requests by code, model and key, beside runs and never among 
   expect(costs.groups.map(({ key: { model } }) => model)).toEqual(['small']);
   const follow = (await harness.get('/v1/traces/follow', { tenantId })) as { traces: unknown[] };
   expect(follow.traces).toHaveLength(1);
+});
+
+interface List {
+  data: Trace[];
+  has_more: boolean;
+  next_cursor: string | null;
+}
+const listOf = (tenantId: string, query = '', as: object = {}): Promise<List> =>
+  harness.get(`/v1/traces?status=refused${query}`, { tenantId, ...as }) as Promise<List>;
+
+it('lists refused requests alone, newest first, with the filters of runs', async () => {
+  const [tenantId, agent, key] = [newId(), newId(), newId()];
+  harness.agents.set(tenantId, [{ id: agent, key: 'helper', name: 'Helper' }]);
+  await harness.store(endOf(startOf({ tenant_id: tenantId }, 0.01)));
+  for (let minutes = 5; minutes > 0; minutes -= 1)
+    await harness.store(
+      eventOf([
+        entryOf(tenantId, {
+          request_model: `model-${minutes}`,
+          user_id: minutes % 2 === 0 ? 'ada' : 'bob',
+          ...(minutes === 1 && { agent_id: agent, api_key_id: key, code: 'agent_disabled' }),
+          details: [detail(new Date(Date.now() - minutes * 60_000))],
+        }),
+      ]),
+    );
+  const modelsOf = ({ data }: List): string[] => data.map(({ request_model: model }) => model);
+  const { data } = await listOf(tenantId);
+  expect(modelsOf({ data, has_more: false, next_cursor: null })).toEqual(
+    [1, 2, 3, 4, 5].map((minutes) => `model-${minutes}`),
+  );
+  expect(data.map((item) => trace.parse(item))).toEqual(data);
+  expect(data[0]).toMatchObject({
+    ...{ status: 'refused', name: 'chat model-1', provider: null, cost_usd: null, duration_ms: 0 },
+    ...{ agent_id: agent, agent_key: 'helper', api_key_id: key, user_id: 'bob', client: 'curl' },
+    error: { type: 'agent_disabled', message: 'The limit of 10 requests per minute is reached.' },
+  });
+  expect(modelsOf(await listOf(tenantId, '&error_code=agent_disabled'))).toEqual(['model-1']);
+  expect(modelsOf(await listOf(tenantId, `&agent_id=${agent}&api_key_id=${key}`))).toEqual(['model-1']);
+  expect(modelsOf(await listOf(tenantId, '&user_id=ada&model=model-4'))).toEqual(['model-4']);
+  expect(modelsOf(await listOf(tenantId, '&q=MODEL-3'))).toEqual(['model-3']);
+  expect(modelsOf(await listOf(tenantId, '&provider=simulator'))).toEqual([]);
+  expect(modelsOf(await listOf(tenantId, '&min_cost_usd=0.01'))).toEqual([]);
+  const user = { role: 'user', boundUser: 'ada', userId: 'ada' } as const;
+  expect(modelsOf(await listOf(tenantId, '', user))).toEqual(['model-2', 'model-4']);
+  expect(modelsOf(await listOf(newId()))).toEqual([]);
+  const paged: string[] = [];
+  for (let page = await listOf(tenantId, '&limit=2'); ;) {
+    paged.push(...modelsOf(page));
+    if (page.next_cursor === null) break;
+    page = await listOf(tenantId, `&limit=2&cursor=${page.next_cursor}`);
+  }
+  expect(paged).toEqual([1, 2, 3, 4, 5].map((minutes) => `model-${minutes}`));
+  const path = `/v1/traces/${data[0]?.id ?? ''}`;
+  expect(await harness.get(path, { tenantId })).toMatchObject({ status: 'refused', spans: [] });
+  expect(await harness.call('GET', path, { as: { tenantId: newId() } })).toMatchObject({ status: 404 });
+  const { data: runs } = (await harness.get('/v1/traces', { tenantId })) as List;
+  expect(runs.map(({ status }) => status)).toEqual(['error']);
 });
 
 it('adds an event once, however often it arrives', async () => {

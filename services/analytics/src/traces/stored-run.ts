@@ -4,7 +4,7 @@ import type { Recall, Span, ToolSpan } from '@gatehouse/events/run-event';
 /** A stored run. Bigints and exact amounts are text. */
 export interface TraceRow {
   id: string;
-  status: 'running' | 'ok' | 'error' | 'cancelled' | 'interrupted';
+  status: 'running' | 'ok' | 'error' | 'cancelled' | 'interrupted' | 'refused';
   operation: string;
   channel: string;
   dialect: DialectName | null;

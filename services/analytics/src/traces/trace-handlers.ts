@@ -12,8 +12,16 @@ import { showTrace } from './trace-view.ts';
 const defaultSinceMs = 3_600_000;
 const pollAfterMs = 1_000;
 
+interface TraceStores {
+  runs: TraceStore;
+  refused: Pick<TraceStore, 'find'>;
+}
+
 /** `/v1/traces*` */
-export function traceHandlers(traces: TraceStore, names: NamesClient): Record<string, Handler> {
+export function traceHandlers(
+  { runs: traces, refused }: TraceStores,
+  names: NamesClient,
+): Record<string, Handler> {
   return {
     'traces.follow': async (call: Call<unknown, FollowTraces>) => {
       const { query } = call;
@@ -50,7 +58,10 @@ export function traceHandlers(traces: TraceStore, names: NamesClient): Record<st
     'traces.get': async (call: Call) => {
       const viewer = viewerOf(tenantOf(call), undefined);
       const id = call.params['id'] ?? '';
-      const row = isUuid(id) ? await traces.find(viewer.tenantId, id) : null;
+      const { tenantId } = viewer;
+      const row = isUuid(id)
+        ? ((await traces.find(tenantId, id)) ?? (await refused.find(tenantId, id)))
+        : null;
       if (row === null || (viewer.user !== null && row.user_id !== viewer.user))
         throw new AppError('not_found', `There is no trace ${JSON.stringify(id.slice(0, 100))}.`);
       const view = { viewer, names: await names.namesOf(viewer.tenantId, [row]), withSpans: true };

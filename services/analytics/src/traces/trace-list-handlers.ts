@@ -9,8 +9,17 @@ import { filterOf, searchesPreviews, type TraceSearch } from './trace-filter.ts'
 import { positionOf, type TraceListStore } from './trace-list-store.ts';
 import { showTrace } from './trace-view.ts';
 
+/** The lists of runs and of refused requests. */
+interface TraceLists {
+  runs: Pick<TraceListStore, 'list'>;
+  refused: Pick<TraceListStore, 'list'>;
+}
+
 /** `GET /v1/traces` */
-export function traceListHandlers(traces: TraceListStore, names: NamesClient): Record<string, Handler> {
+export function traceListHandlers(
+  { runs, refused }: TraceLists,
+  names: NamesClient,
+): Record<string, Handler> {
   return {
     'traces.list': async (call: Call<unknown, ListTraces>) => {
       const { q, sort = 'started_at', limit, cursor, from, to } = call.query;
@@ -23,7 +32,7 @@ export function traceListHandlers(traces: TraceListStore, names: NamesClient): R
       const search = q === undefined ? null : await searchOf(q, { viewer, period, names });
       const after = place?.position ?? null;
       const request = { period, sort, after, limit, filter: { ...conditions, search } };
-      const { rows, next } = await traces.list(tenantId, request);
+      const { rows, next } = await (conditions.status === 'refused' ? refused : runs).list(tenantId, request);
       const view = { viewer, names: await names.namesOf(tenantId, rows), withSpans: false };
       const items = new BoundedItems<Trace>();
       const size = items.addAll(rows, (row) => showTrace(row, view));
