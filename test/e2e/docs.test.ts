@@ -26,7 +26,9 @@ const yaml = pages.flatMap(({ name, examples }) =>
   examples.filter(({ language }) => language === 'yaml').map((example) => ({ ...example, page: name })),
 );
 const issuers = yaml.filter(({ page }) => page === 'login');
-const [catalogue, ...otherYaml] = yaml.filter(({ page }) => page !== 'login');
+/** Pages with YAML for other programs. */
+const ofOthers = new Set(['webhooks', 'slack']);
+const [catalogue, ...otherYaml] = yaml.filter(({ page }) => page !== 'login' && !ofOthers.has(page));
 
 const readme = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8');
 const [variables] = fencedBlocks(readme).filter(({ language }) => language === 'sh');

@@ -86,6 +86,11 @@ export const webhookEndpoint = z.strictObject({
   id: uuid,
   ...settings,
   scheme: webhookScheme,
+  url: z
+    .string()
+    .describe(
+      'The URL for the sender; only its path where the operator has not set the public URL of the gateway',
+    ),
   previous_secret_expires_at: utcTime
     .nullable()
     .describe('Until then the secret before the last rotation is accepted too'),
@@ -115,9 +120,14 @@ const providedSecret = z
     'The secret that the sender uses. Required for `stripe`, `slack`, `pagerduty`, `sentry` and `hmac`, whose senders make their own; otherwise one is made. `standard`: `whsec_` and base64',
   );
 
+const agentRef = z
+  .string()
+  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?$/, 'must be the id or the key of an agent')
+  .describe('Id or key of the agent');
+
 export const createWebhookEndpoint = z.strictObject({
   name: settings.name,
-  agent_id: settings.agent_id,
+  agent_id: agentRef,
   scheme: webhookScheme.default('standard'),
   secret: providedSecret,
   template: settings.template.default(null),
@@ -135,6 +145,7 @@ export type CreateWebhookEndpoint = z.output<typeof createWebhookEndpoint>;
 export const patchWebhookEndpoint = z
   .strictObject({
     ...settings,
+    agent_id: agentRef,
     callback_secret: standardSecret.describe(
       'A new secret that signs results: `whsec_` and the base64 of 24 to 64 bytes',
     ),
@@ -165,6 +176,7 @@ const endpointExample = {
   header: null,
   encoding: null,
   prefix: null,
+  url: 'https://gateway.example.com/v1/webhooks/llm?endpoint=0198c2d0-6a1b-7c38-b1d4-3c6e8f1a2b76',
   previous_secret_expires_at: null,
   previous_callback_secret_expires_at: null,
   created_at: '2026-01-10T09:00:00.000Z',
@@ -188,7 +200,7 @@ export const routes: readonly Route[] = [
     idempotencyKey: true,
     body: createWebhookEndpoint,
     response: created(webhookEndpointWithSecrets),
-    nullInDryRun: ['id', 'secret', 'callback_secret'],
+    nullInDryRun: ['id', 'url', 'secret', 'callback_secret'],
     summary: 'Create a webhook endpoint; its secrets are shown only in this response',
     examples: {
       hmac: {

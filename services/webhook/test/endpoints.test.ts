@@ -63,7 +63,8 @@ describe('creating an endpoint', () => {
   it('shows every field, the omitted ones at their defaults, and the secrets this once', async () => {
     const answer = await webhooks.post(tenant);
     expect(answer.status).toBe(201);
-    const { id, secret, callback_secret: callbackSecret, ...shown } = answer.body;
+    const { id, url, secret, callback_secret: callbackSecret, ...shown } = answer.body;
+    expect(url).toBe(`/v1/webhooks/llm?endpoint=${id}`);
     expect(answer.headers.get('location')).toBe(`${endpoints}/${id}`);
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(callbackSecret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -86,7 +87,17 @@ describe('creating an endpoint', () => {
       created_at: shown.updated_at,
       updated_at: shown.created_at,
     });
-    expect((await get(id)).body).toEqual({ id, ...shown });
+    expect((await get(id)).body).toEqual({ id, url, ...shown });
+  });
+
+  it('takes the key of an agent in place of its id, and shows the id', async () => {
+    const next = webhooks.agents.add(tenant.id, 'next');
+    const { id, agent_id: agentId } = await webhooks.makeEndpoint(tenant, { agent_id: 'next' });
+    expect(agentId).toBe(next);
+    await patch(id, { agent_id: tenant.agentId });
+    expect((await patch(id, { agent_id: 'next' })).body.agent_id).toBe(next);
+    const unknown = await patch(id, { agent_id: 'nobody' });
+    expect([unknown.status, unknown.body.error.param]).toEqual([400, 'agent_id']);
   });
 
   it('keeps every field as it was given', async () => {

@@ -153,7 +153,7 @@ async function assertUsable(
   }: Pick<PatchChannelInstance, 'agent_id' | 'config'> & { type: ChannelType },
   { agents, guard, adapters }: ChannelDependencies,
 ): Promise<void> {
-  if (agentId !== undefined) await agents.assertVisible(call, agentId);
+  if (agentId !== undefined) await agents.idOf(call, agentId);
   const url = adapterOf(adapters, type).callbackUrlOf?.(config ?? {});
   if (typeof url === 'string') await guard.check(url, 'config.callback_url');
 }

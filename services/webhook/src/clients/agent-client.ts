@@ -13,16 +13,14 @@ export class AgentClient {
     this.#peer = peer;
   }
 
-  /** Throws a 400 for `agent_id` if the caller doesn't see the agent. */
-  async assertVisible({ assertion, requestId, trace }: Call, agentId: string): Promise<void> {
+  /** The id of the agent with this id or key. Throws a 400 for `agent_id` if the caller doesn't see one. */
+  async idOf({ assertion, requestId, trace }: Call, idOrKey: string): Promise<string> {
     try {
-      await this.#peer
-        .call(
-          'resolveAgent',
-          { idOrKey: agentId },
-          { deadlineMs: lookupDeadlineMs, assertion, requestId, trace },
-        )
+      const { agent } = await this.#peer
+        .call('resolveAgent', { idOrKey }, { deadlineMs: lookupDeadlineMs, assertion, requestId, trace })
         .catch(hangIsOutage);
+      if (agent === undefined) throw new Error('the agent service answered without an agent');
+      return agent.id;
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
       throw new AppError('invalid_value', 'There is no such agent.', { param: 'agent_id', cause: error });

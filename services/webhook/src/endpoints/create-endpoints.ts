@@ -12,10 +12,13 @@ import { findSealedEndpoints, removableEndpoints } from './endpoint-system-store
 /** Endpoints, and which requests to them are genuine. */
 export function createEndpoints({ log }: Shell, ground: Ground) {
   const { app, system, unauthenticatedPool } = ground;
-  const { WEBHOOK_ALLOW_TOKEN: allowToken } = ground.config;
+  const { WEBHOOK_ALLOW_TOKEN: allowToken, PUBLIC_URL: publicUrl } = ground.config;
   const templates = new Templates();
   return {
-    handlers: endpointHandlers({ ...ground, endpoints: new EndpointStore(app), templates, allowToken }),
+    handlers: endpointHandlers({
+      ...ground,
+      ...{ endpoints: new EndpointStore(app), templates, allowToken, publicUrl },
+    }),
     parts: [{ stop: () => templates.stop() }, removal(log, system, removableEndpoints)],
     endpointGate: new EndpointGate({
       ...ground,

@@ -14,7 +14,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import { assertNetworks } from './networks.ts';
-import { newSettings, patchedSettings, showEndpoint } from './endpoint.ts';
+import { newSettings, patchedSettings, showEndpoint, type Endpoint } from './endpoint.ts';
 import { newStandardSecret, secretFor } from '../signatures/signing-secret.ts';
 import type { Ground } from '../ground.ts';
 import { rotationOf } from '../secrets/rotation.ts';
@@ -42,11 +42,13 @@ export interface EndpointDependencies extends Pick<Ground, 'agents' | 'guard' | 
   templates: Templates;
   /** Whether the operator allows the scheme `token`. */
   allowToken: boolean;
+  /** The URL by which clients reach the gateway; empty where it is not set. */
+  publicUrl: string;
 }
 
 /** `/v1/webhooks/endpoints*` */
 export function endpointHandlers(dependencies: EndpointDependencies): Record<string, Handler> {
-  const { endpoints, secrets, allowToken } = dependencies;
+  const { agents, endpoints, secrets, allowToken } = dependencies;
   const replies = repliesOf(dependencies);
   return {
     'webhooks.endpoints.list': (call: List) =>
@@ -60,7 +62,8 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
           param: 'scheme',
         });
       const [secret, callbackSecret] = [secretFor(scheme, provided), newStandardSecret()];
-      const settings = newSettings(call.body);
+      const body = { ...call.body, agent_id: await agents.idOf(call, call.body.agent_id) };
+      const settings = newSettings(body);
       await assertUsable(call, settings, dependencies);
       const id = newId();
       const place = { tenantId, table: 'endpoints', id } as const;
@@ -87,12 +90,14 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
         secret === undefined ? undefined : secretFor('standard', secret, 'callback_secret');
       const place = { tenantId, table: 'endpoints', column: 'callback_secret', id } as const;
       // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
-      await assertUsable(call, call.body, dependencies);
+      const { agent_id: ref, ...others } = call.body;
+      const body = { ...others, ...(ref !== undefined && { agent_id: await agents.idOf(call, ref) }) };
+      await assertUsable(call, body, dependencies);
       return replies.change(call, async (db) => {
         const before = orNotFound(await lockEndpoint(db, id), what);
         const current = await readSecret(db, place);
         const rotation = rotationOf(secrets, place, { current, next: callbackSecret, overlapS });
-        const after = await updateEndpoint(db, before, patchedSettings(before, call.body), rotation);
+        const after = await updateEndpoint(db, before, patchedSettings(before, body), rotation);
         return { before, after };
       });
     },
@@ -108,8 +113,9 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
   };
 }
 
-function repliesOf({ changes }: EndpointDependencies) {
-  return resourceReplies({ what, type: 'webhook_endpoint', show: showEndpoint, changes });
+function repliesOf({ changes, publicUrl }: EndpointDependencies) {
+  const show = (endpoint: Endpoint) => showEndpoint(endpoint, publicUrl);
+  return resourceReplies({ what, type: 'webhook_endpoint', show, changes });
 }
 
 async function rotateSecret(call: Rotate, dependencies: EndpointDependencies): Promise<Reply> {
@@ -124,19 +130,17 @@ async function rotateSecret(call: Rotate, dependencies: EndpointDependencies): P
   return repliesOf(dependencies).change(call, (db) => replaceSecret(db, rotation), options);
 }
 
-/** Throws a 400 unless the agent exists for the caller, and the URL, the networks and the template may be used. */
+/** Throws a 400 unless the URL, the networks and the template may be used. */
 async function assertUsable(
   call: Call,
   {
-    agent_id: agentId,
     callback_url: url,
     allowed_cidrs: networks,
     template,
-  }: Pick<PatchWebhookEndpoint, 'agent_id' | 'callback_url' | 'allowed_cidrs' | 'template'>,
-  { agents, guard, templates }: EndpointDependencies,
+  }: Pick<PatchWebhookEndpoint, 'callback_url' | 'allowed_cidrs' | 'template'>,
+  { guard, templates }: EndpointDependencies,
 ): Promise<void> {
   assertNetworks(networks ?? []);
   if (typeof template === 'string') await templates.check(tenantOf(call).tenantId, template);
-  if (agentId !== undefined) await agents.assertVisible(call, agentId);
   if (typeof url === 'string') await guard.check(url, 'callback_url');
 }

@@ -91,16 +91,14 @@ export function patchedSettings(
   return withHmac(before.scheme, { ...current, ...defined } as EndpointSettings);
 }
 
-/** As clients see it. */
-export function showEndpoint({
-  previousSecretExpiresAt,
-  previousCallbackSecretExpiresAt,
-  createdAt,
-  updatedAt,
-  ...endpoint
-}: Endpoint): WebhookEndpoint {
+/** As clients see it. `publicUrl`: empty where the operator has not set it. */
+export function showEndpoint(
+  { previousSecretExpiresAt, previousCallbackSecretExpiresAt, createdAt, updatedAt, ...endpoint }: Endpoint,
+  publicUrl: string,
+): WebhookEndpoint {
   return {
     ...endpoint,
+    url: `${publicUrl}/v1/webhooks/llm?endpoint=${endpoint.id}`,
     previous_secret_expires_at: previousSecretExpiresAt?.toISOString() ?? null,
     previous_callback_secret_expires_at: previousCallbackSecretExpiresAt?.toISOString() ?? null,
     created_at: createdAt.toISOString(),
