@@ -1,12 +1,5 @@
-import path from 'node:path';
-import { services } from '@gatehouse/contract/services';
-import { FormerSchemaError } from '@gatehouse/pg/migration-record';
-import { migrateService } from '@gatehouse/shell/migrate';
-import { Client } from 'pg';
-import { repositoryRoot } from './settings.ts';
-import { StartError } from './start-error.ts';
-
-const database = 'gatehouse';
+/** The database of all services: each has its own schema and login role in it. */
+export const localDatabase = 'gatehouse';
 
 export interface DatabaseOptions {
   adminUrl: (database: string) => string;
@@ -14,44 +7,10 @@ export interface DatabaseOptions {
   passwords: Readonly<Record<string, string>>;
 }
 
-/** The `DATABASE_URL` of a service. All services share one database; each has its own schema and login role. */
+/** The `DATABASE_URL` of a service. */
 export function serviceUrl(options: DatabaseOptions, service: string): string {
-  const url = new URL(options.adminUrl(database));
+  const url = new URL(options.adminUrl(localDatabase));
   url.username = `${service}_login`;
   url.password = options.passwords[service] ?? '';
   return url.href;
-}
-
-/** Creates the database if it does not exist, and migrates the schemas of all services. */
-export async function prepareDatabase(options: DatabaseOptions): Promise<void> {
-  await createDatabase(options);
-  for (const { name } of services.filter((service) => service.database)) {
-    try {
-      await migrateService({
-        service: name,
-        adminUrl: options.adminUrl(database),
-        serviceUrl: serviceUrl(options, name),
-        directory: path.join(repositoryRoot, 'services', name, 'migrations'),
-      });
-    } catch (error) {
-      const advice = error instanceof FormerSchemaError ? ': set GATEHOUSE_STATE to a new folder.' : '';
-      throw new StartError(`Migrating the database of ${name} failed: ${(error as Error).message}${advice}`, {
-        cause: error,
-      });
-    }
-  }
-}
-
-const duplicateDatabase = '42P04';
-
-async function createDatabase(options: DatabaseOptions): Promise<void> {
-  const client = new Client({ connectionString: options.adminUrl('postgres') });
-  await client.connect();
-  try {
-    await client.query(`create database ${database}`).catch((error: unknown) => {
-      if ((error as { code?: string }).code !== duplicateDatabase) throw error;
-    });
-  } finally {
-    await client.end();
-  }
 }

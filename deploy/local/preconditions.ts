@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process';
 import { access, chmod, constants, mkdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { isPortFree } from './ports.ts';
 import { repositoryRoot } from './settings.ts';
 import { StartError } from './start-error.ts';
+import { runStep } from './start-step.ts';
 
 /** Preconditions of a start. Each function throws one sentence, or a list of mistakes, when it is not met. */
 
-const run = promisify(execFile);
 const modelsCheck = path.join(repositoryRoot, 'services/chat/src/models-check.ts');
 
 export async function assertReadable(modelsFile: string): Promise<void> {
@@ -27,10 +25,7 @@ export async function assertCatalogue(
   modelsFile: string,
   environment: Record<string, string | undefined>,
 ): Promise<void> {
-  await run(process.execPath, [modelsCheck, modelsFile], { env: environment }).catch((error: unknown) => {
-    const { stderr = '' } = Object(error) as { stderr?: string };
-    throw new StartError(stderr.trim() === '' ? String(error) : stderr.trimEnd(), { cause: error });
-  });
+  await runStep(modelsCheck, [modelsFile], environment);
 }
 
 export async function makeStateFolder(folder: string): Promise<void> {

@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { services, topics } from '@gatehouse/contract/services';
-import { migrateTopic } from '@gatehouse/events/migrate-command';
+import { services } from '@gatehouse/contract/services';
 import { bootstrap } from './bootstrap.ts';
 import { CredentialsFile, type LocalCredentials } from './credentials.ts';
-import { prepareDatabase, serviceUrl, type DatabaseOptions } from './database.ts';
+import { serviceUrl, type DatabaseOptions } from './database.ts';
 import { serviceEnvironment, sharedEnvironment, type EnvironmentOptions } from './environment.ts';
 import { GatewayClient } from './gateway-client.ts';
 import { stopKafkaLeftover } from './kafka-leftover.ts';
@@ -14,7 +13,6 @@ import { issuerSecretsIn } from './issuer-secrets.ts';
 import { lockState } from './lock.ts';
 import { heapLimit } from './heap-limit.ts';
 import type { LogStream } from './log-stream.ts';
-import { buildPages } from '@gatehouse/web/build';
 import { freePort, loopback } from './ports.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { assertCatalogue, assertPortsFree, assertReadable, makeStateFolder } from './preconditions.ts';
@@ -23,6 +21,7 @@ import { startNode } from './running-process.ts';
 import { loadSecrets, type LocalSecrets } from './secrets.ts';
 import { allServices, repositoryRoot, type LocalSettings } from './settings.ts';
 import { StartError } from './start-error.ts';
+import { runStep } from './start-step.ts';
 import { Supervised, type SupervisedOptions } from './supervised.ts';
 import { planReplicas, type Replica } from './topology.ts';
 
@@ -44,6 +43,9 @@ const stopMarginMs = 22_000;
 const answerTimeoutMs = 1_000;
 
 const simulatorMain = path.join(repositoryRoot, 'test/support/provider-simulator/main.ts');
+
+const pagesBuild = path.join(repositoryRoot, 'packages/web/build.ts');
+const preparation = path.join(import.meta.dirname, 'prepare.ts');
 
 const composedMain = path.join(repositoryRoot, 'deploy/composed/src/main.ts');
 
@@ -133,7 +135,7 @@ export class LocalSystem {
     );
     const [database, kafkaBrokers] = await Promise.all([this.#startDatabase(secrets), this.#findKafka()]);
     this.#database = database;
-    if (kafkaBrokers !== undefined) await this.#createTopics(kafkaBrokers);
+    if (kafkaBrokers !== undefined) await this.#prepare({ KAFKA_BROKERS: kafkaBrokers });
     const provider = settings.simulated ? await this.#startSimulator() : {};
     const replicas = await planReplicas(settings);
     const url = `http://${loopback}:${settings.port}`;
@@ -171,7 +173,7 @@ export class LocalSystem {
     await makeStateFolder(settings.stateFolder);
     const provider = settings.simulated ? simulatorSettings(`http://${loopback}`) : {};
     await assertCatalogue(settings.modelsFile, { ...provider, ...caller });
-    await buildPages();
+    await runStep(pagesBuild, [], sharedEnvironment(caller));
     this.#unlock = await lockState(settings.stateFolder);
     const mains = new Set([...services.map(({ name }) => mainOf(name)), composedMain, simulatorMain]);
     await endListedLeftovers(settings.stateFolder, mains);
@@ -202,7 +204,11 @@ export class LocalSystem {
     const { adminUrl } = server;
     const database = { adminUrl, passwords: secrets.databasePasswords };
     this.#stopping.signal.throwIfAborted();
-    this.#migrate = () => prepareDatabase(database);
+    this.#migrate = () =>
+      this.#prepare({
+        ADMIN_URL: adminUrl('postgres'),
+        PASSWORDS: JSON.stringify(secrets.databasePasswords),
+      });
     await this.#migrate();
     return database;
   }
@@ -230,18 +236,6 @@ export class LocalSystem {
       },
     ]);
     return `${loopback}:${port}`;
-  }
-
-  /** Runs the Kafka part of the migration step. */
-  async #createTopics(brokers: string): Promise<void> {
-    try {
-      const environment = { ...this.#options.caller, KAFKA_BROKERS: brokers };
-      for (const topic of Object.values(topics)) await migrateTopic('gatehouse', topic, environment);
-    } catch (error) {
-      throw new StartError(`Creating the topics in Kafka at ${brokers} failed: ${(error as Error).message}`, {
-        cause: error,
-      });
-    }
   }
 
   /** Starts the simulator and returns the provider settings for the catalogue. */
@@ -330,6 +324,12 @@ export class LocalSystem {
       DATABASE_URL: serviceUrl(database, 'tenant'),
       ...(kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: kafkaBrokers }),
     });
+  }
+
+  /** Runs the migration step. */
+  async #prepare(settings: Record<string, string>): Promise<void> {
+    const env = { ...sharedEnvironment(this.#options.caller), ...settings };
+    await runStep(preparation, [], env);
   }
 
   /** Runs a command of the tenant service, and returns what it prints. */
