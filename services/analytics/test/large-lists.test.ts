@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { tracePage } from '@gatehouse/contract/traces';
+import { traceList, tracePage } from '@gatehouse/contract/traces';
 import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/kit/page';
@@ -63,6 +63,21 @@ describe('following runs with large previews and many calls', () => {
     // The runs of this round are there before the next.
     ids.push(...later);
     expect(pages).toBeGreaterThan(0);
+  });
+
+  it.each(['started_at', 'cost'])('has pages of 4 MiB at most as a list by %s', async (sort) => {
+    const seen: string[] = [];
+    let pages = 0;
+    for (let cursor: string | null = ''; cursor !== null; pages += 1) {
+      const next = cursor === '' ? '' : `&cursor=${cursor}`;
+      const path = `/v1/traces?limit=200&sort=${sort}${next}`;
+      const page = traceList.parse(await harness.get(path, { tenantId, role: 'admin' }));
+      expect(bytesOf(page)).toBeLessThan(pageBytes + 1_000);
+      seen.push(...page.data.map(({ id }) => id));
+      cursor = page.next_cursor;
+    }
+    expect(pages).toBeGreaterThan(1);
+    expect(seen.toSorted()).toEqual(ids.toSorted());
   });
 
   it('reads no more than a page from the database', async () => {
