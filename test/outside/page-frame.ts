@@ -1,3 +1,4 @@
+import { makeTenant } from '@gatehouse/test/tenants';
 import type { Page } from 'puppeteer-core';
 import { launchBrowser } from './browser.ts';
 import {
@@ -14,7 +15,7 @@ import {
 } from './page-driver.ts';
 import { check, mustHold } from './step.ts';
 
-/** A part of 32-pages.sh: a chart by keyboard, the theme, and the navigation of a phone. */
+/** A part of 32-pages.sh: a chart by keyboard, the theme, the navigation of a phone, and the first request. */
 
 const [phone, desktop] = [360, 1_280];
 
@@ -76,6 +77,25 @@ try {
     await page.setViewport({ width: desktop, height: 900 });
     await page.waitForSelector('nav', patience);
     return holdsNothing([...wrong, ...(before ? [] : ['the navigation is beside the page'])]);
+  });
+
+  await check('the Overview of a new tenant waits for its first request, and shows it', async () => {
+    const slug = `first-${Date.now().toString(36)}`;
+    const { adminKey } = await makeTenant({ url: origin, ownerKey: credentials.owner_key }, { slug });
+    await logInAfresh(page, adminKey, '/app/');
+    await click(page, 'Create a key for the first request');
+    await page.waitForSelector('.first-request .secret pre', patience);
+    const key = await textOf(page, '.first-request .secret pre');
+    const line = await textOf(page, '[role=tabpanel] pre');
+    const wrong = await faults(page);
+    const messages = [{ role: 'user', content: 'Say hello.' }];
+    const { status } = await api('/v1/chat/completions', key, { model: 'gpt-4.1-mini', messages });
+    await page.waitForFunction(
+      `/Your first request is here/.test(document.querySelector('main').textContent)`,
+      patience,
+    );
+    wrong.push(...(await faults(page)));
+    return holdsNothing([...wrong, ...(line.includes(key) && status === 200 ? [] : [`${status} ${line}`])]);
   });
 } finally {
   await browser.close();

@@ -56,7 +56,7 @@ function columnsOf(reload: () => void): Column<Tenant>[] {
       header: 'Name',
       cell: ({ id, name }) => <Name id={id} name={name} href={`/app/?tenant_id=${id}&by=model`} />,
     },
-    { header: 'Slug', cell: ({ slug }) => <code>{slug}</code> },
+    { header: 'Slug', cell: ({ slug }) => <code class="line">{slug}</code> },
     { header: 'Status', cell: ({ status }) => <Status state={status} /> },
     {
       header: 'Budget',
