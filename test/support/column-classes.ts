@@ -87,7 +87,7 @@ const tenant: Record<string, Table> = {
   settlements: { neutral: 'id settled_at' },
   tenants: {
     neutral: `id slug name status limits budget allowed_models timezone retention_days previews_enabled
-      previews_max_chars memory_limits created_at updated_at user_keys_enabled user_keys_max user_keys_max_days
+      previews_max_chars content_full memory_limits created_at updated_at user_keys_enabled user_keys_max user_keys_max_days
       budget_timezone`,
   },
   token_revocations: {
@@ -261,6 +261,10 @@ const chat: Record<string, Table> = {
   responses: {
     ...{ personal: 'user_id', secret: 'content' },
     neutral: 'id tenant_id previous_id provider bytes ready days created_at expires_at',
+  },
+  run_contents: {
+    ...{ personal: 'user_id', secret: 'content' },
+    neutral: 'id tenant_id bytes created_at expires_at',
   },
   run_costs: { neutral: 'id tenant_id holder_id charges cost_pico' },
   run_log: {

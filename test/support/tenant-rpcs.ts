@@ -15,6 +15,7 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     allowedModels: undefined,
     previewsEnabled: true,
     previewMaxChars: 500,
+    contentFull: false,
     retentionDays: 90,
     limited: [],
     limitedKeys: [],

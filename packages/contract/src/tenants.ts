@@ -46,11 +46,23 @@ const newTenantLimits = tenantLimits
   .default({ max_concurrent: usualConcurrent });
 
 const previewFields = { enabled: z.boolean(), max_chars: z.int().min(1).max(10_000) };
-export const previews = z.strictObject({
-  enabled: previewFields.enabled.default(true),
+/** Without `enabled`, `content` decides. */
+const newPreviews = z.strictObject({
+  enabled: previewFields.enabled.optional().describe('`true`, unless `content` is `off`'),
   max_chars: previewFields.max_chars.default(500),
 });
-export type Previews = z.output<typeof previews>;
+export interface Previews {
+  enabled: boolean;
+  max_chars: number;
+}
+
+/** The texts of runs that are stored. */
+export const content = z
+  .enum(['off', 'previews', 'full'])
+  .describe(
+    'Texts of runs that are stored: none, previews, or previews and everything that `GET /v1/traces/{id}/content` returns. `off` is the same as `previews.enabled: false`',
+  );
+export type Content = z.output<typeof content>;
 
 /** Keys made by users for themselves. */
 const userKeyFields = {
@@ -76,6 +88,7 @@ export const tenant = z.strictObject({
   timezone: z.string(),
   retention_days: z.int(),
   previews: z.strictObject({ enabled: z.boolean(), max_chars: z.int() }),
+  content,
   user_keys: z
     .strictObject({ enabled: z.boolean(), max: z.int(), max_days: z.int() })
     .describe('Whether users make keys for themselves, how many each, and for how many days at most'),
@@ -112,7 +125,8 @@ export const createTenant = z.strictObject({
   allowed_models: settings.allowed_models.default(null),
   timezone: settings.timezone.default('UTC'),
   retention_days: settings.retention_days.default(90),
-  previews: previews.default({ enabled: true, max_chars: 500 }),
+  previews: newPreviews.default({ max_chars: 500 }),
+  content: content.optional().describe('`previews`, unless `previews.enabled` is `false`'),
   user_keys: userKeys.default({ enabled: true, max: 5, max_days: 90 }),
 });
 export type CreateTenant = z.output<typeof createTenant>;
@@ -122,13 +136,14 @@ export const patchTenant = z
   .strictObject({
     ...{ slug, name: storableText(1, 200), status: tenantStatus, ...settings },
     previews: z.strictObject(previewFields).partial(),
+    content,
     user_keys: z.strictObject(userKeyFields).partial(),
   })
   .partial();
 export type PatchTenant = z.output<typeof patchTenant>;
 
 /** The settings open to admins of a tenant. */
-const adminSettings = { timezone: true, previews: true, user_keys: true } as const;
+const adminSettings = { timezone: true, previews: true, content: true, user_keys: true } as const;
 export const adminTenantSettings = tenant.pick(adminSettings);
 export type AdminTenantSettings = z.output<typeof adminTenantSettings>;
 export const patchOwnSettings = patchTenant.pick(adminSettings);
@@ -160,12 +175,13 @@ export const tenantExample = {
   timezone: 'Europe/Berlin',
   retention_days: 90,
   previews: { enabled: true, max_chars: 500 },
+  content: 'previews',
   user_keys: { enabled: true, max: 5, max_days: 90 },
   created_at: '2026-01-10T08:00:00.000Z',
   updated_at: '2026-01-10T08:00:00.000Z',
 };
 
-const settingsExample = pick(tenantExample, 'timezone', 'previews', 'user_keys');
+const settingsExample = pick(tenantExample, 'timezone', 'previews', 'content', 'user_keys');
 const settingsRoute = routesWith({
   service: 'tenant',
   access: scope('keys.write'),
@@ -187,6 +203,11 @@ export const routes: readonly Route[] = [
         summary: 'Users make no keys for themselves',
         body: { user_keys: { enabled: false } },
         response: { ...settingsExample, user_keys: { ...settingsExample.user_keys, enabled: false } },
+      },
+      content: {
+        summary: 'Store the content of runs',
+        body: { content: 'full' },
+        response: { ...settingsExample, content: 'full' },
       },
     },
   }),

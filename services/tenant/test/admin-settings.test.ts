@@ -19,6 +19,7 @@ describe('the settings of a tenant', () => {
     const defaults = {
       timezone: 'UTC',
       previews: { enabled: true, max_chars: 500 },
+      content: 'previews',
       user_keys: { enabled: true, max: 5, max_days: 90 },
     };
     expect((await get(tenant.admin)).body).toEqual(defaults);
@@ -31,6 +32,7 @@ describe('the settings of a tenant', () => {
       {
         timezone: 'Europe/Berlin',
         previews: { enabled: false, max_chars: 500 },
+        content: 'off',
         user_keys: { enabled: true, max: 2, max_days: 7 },
       },
     ]);
@@ -47,6 +49,22 @@ describe('the settings of a tenant', () => {
     // The zone in which pages show days and times.
     const limits = await tenants.call('GET', '/v1/limits', { as: tenant.admin });
     expect(limits.body).toMatchObject({ timezone: 'Europe/Berlin' });
+  });
+
+  it('say which texts of runs are stored, for other services too', async () => {
+    const { admin, id } = await tenants.makeTenant();
+    const full = await patch(admin, { content: 'full', previews: { max_chars: 100 } });
+    expect(full.body).toMatchObject({ content: 'full', previews: { enabled: true, max_chars: 100 } });
+    expect(await tenants.settings(id)).toMatchObject({ contentFull: true, previewsEnabled: true });
+    const off = await tenants.call('PATCH', `/internal/v1/owner/tenants/${id}`, { body: { content: 'off' } });
+    expect(off.body).toMatchObject({ content: 'off', previews: { enabled: false, max_chars: 100 } });
+    expect(await tenants.settings(id)).toMatchObject({ contentFull: false, previewsEnabled: false });
+    const refused = await patch(admin, { content: 'full', previews: { enabled: false } });
+    expect([refused.status, refused.body.error]).toMatchObject([
+      400,
+      { code: 'invalid_value', param: 'content' },
+    ]);
+    expect((await get(admin)).body).toMatchObject({ content: 'off' });
   });
 
   it('of the owner are not theirs', async () => {

@@ -214,6 +214,7 @@ describe('GetTenantSettings', () => {
     expect(await tenants.settings(tenant.id)).toEqual({
       previewsEnabled: true,
       previewMaxChars: 500,
+      contentFull: false,
       retentionDays: 90,
       limited: [],
       limitedKeys: [],
@@ -234,6 +235,7 @@ describe('GetTenantSettings', () => {
       allowedModels: { ids: ['gpt-4o'] },
       previewsEnabled: false,
       previewMaxChars: 10,
+      contentFull: false,
       retentionDays: 7,
       limited: [],
       limitedKeys: [],

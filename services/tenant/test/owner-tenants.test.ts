@@ -32,6 +32,7 @@ describe('creating a tenant', () => {
       timezone: 'UTC',
       retention_days: 90,
       previews: { enabled: true, max_chars: 500 },
+      content: 'previews',
       user_keys: { enabled: true, max: 5, max_days: 90 },
       created_at: expect.any(String),
       updated_at: expect.any(String),
@@ -75,8 +76,21 @@ describe('creating a tenant', () => {
     const limits = { requests_per_minute: 60, tokens_per_minute: null, max_concurrent: 5 };
     const { id } = await tenants.makeTenant({ ...settings, limits });
     const answer = await tenants.call('GET', `${path}/${id}`);
-    expect(answer.body).toMatchObject(settings);
+    expect(answer.body).toMatchObject({ ...settings, content: 'off' });
     expect(answer.body.limits).toEqual({ requests_per_minute: 60, max_concurrent: 5 });
+  });
+
+  it('takes previews and content, as far as they agree', async () => {
+    const made = async (content: string): Promise<unknown> => {
+      const { id } = await tenants.makeTenant({ content, previews: { max_chars: 10 } });
+      return (await tenants.call('GET', `${path}/${id}`)).body;
+    };
+    const previews = { enabled: true, max_chars: 10 };
+    expect(await made('full')).toMatchObject({ content: 'full', previews });
+    expect(await made('off')).toMatchObject({ content: 'off', previews: { ...previews, enabled: false } });
+    const body = { slug: 'contrary', name: 'x', content: 'off', previews: { enabled: true } };
+    const refused = await tenants.call('POST', path, { body });
+    expect(refused.body.error).toMatchObject({ code: 'invalid_value', param: 'content' });
   });
 
   it('refuses a taken slug and then leaves nothing behind', async () => {

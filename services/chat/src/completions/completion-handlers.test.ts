@@ -27,7 +27,14 @@ const catalogue = Catalogue.parse({
   models: [{ id: 'm', provider: 'acme' }],
 });
 const settings = {
-  ...{ allowedModels: null, previewChars: 0, retentionDays: 30, ownKeys: [], keyLimited: [] },
+  ...{
+    allowedModels: null,
+    previewChars: 0,
+    storesContent: false,
+    retentionDays: 30,
+    ownKeys: [],
+    keyLimited: [],
+  },
   unleasedRequests: 1n,
 };
 const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });

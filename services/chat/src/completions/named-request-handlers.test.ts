@@ -40,7 +40,7 @@ const actor = {
 };
 
 const settings = {
-  ...{ allowedModels: null, previewChars: 0, retentionDays: 30, limited: [] },
+  ...{ allowedModels: null, previewChars: 0, storesContent: false, retentionDays: 30, limited: [] },
   ...{ ownKeys: [], unleasedRequests: 0n },
 };
 

@@ -77,10 +77,12 @@ export class TenantSettingsClient {
   ): Promise<{ settings: Known; status: string | undefined }> {
     const request = { tenantId, omitLimitedKeys: true, withProviderKeys: true };
     const response = await this.#peer.call('getTenantSettings', request, context);
-    const { allowedModels, previewsEnabled, previewMaxChars, retentionDays, limited, status } = response;
+    const { allowedModels, previewsEnabled, previewMaxChars, contentFull, retentionDays, limited, status } =
+      response;
     const settings = {
       allowedModels: allowedModels === undefined ? null : new AllowedModels(allowedModels.ids),
       previewChars: previewsEnabled ? previewMaxChars : 0,
+      storesContent: contentFull,
       retentionDays,
       limited,
       keyLimited: [],

@@ -7,6 +7,8 @@ export interface TenantSettings {
   allowedModels: AllowedModels | null;
   /** Characters of prompt and answer kept in runs; 0 with previews off. */
   previewChars: number;
+  /** Whether the content of runs is stored. */
+  storesContent: boolean;
   /** How long texts are kept. */
   retentionDays: number;
   /** The limited resources of the tenant. */
@@ -36,6 +38,11 @@ const longestDays = 30;
 /** How long responses are stored for their clients. */
 export function storedDays({ retentionDays: days }: Pick<TenantSettings, 'retentionDays'>): number {
   return days >= 1 ? Math.min(days, longestDays) : longestDays;
+}
+
+/** How long contents of runs are stored. */
+export function contentDays({ retentionDays: days }: Pick<TenantSettings, 'retentionDays'>): number {
+  return days >= 1 ? days : longestDays;
 }
 
 /** The same for a request with one of the tenant's keys. */

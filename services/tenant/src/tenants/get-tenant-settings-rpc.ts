@@ -32,8 +32,17 @@ export function getTenantSettings({
       const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
       const stored = isUuid(tenantId) ? await find(tenantId.toLowerCase()) : null;
       if (stored === null) throw new AppError('not_found', 'There is no such tenant.');
-      const { allowedModels, previews, retentionDays, limits, memoryLimits, budget, status, timezone } =
-        stored;
+      const {
+        allowedModels,
+        previews,
+        contentFull,
+        retentionDays,
+        limits,
+        memoryLimits,
+        budget,
+        status,
+        timezone,
+      } = stored;
       const limitedKeys = stored.someKeyLimited && keys.max > 0 ? await findLimitedKeys(stored.id, keys) : [];
       const includesKeys = withProviderKeys === true && caller === 'chat' && stored.hasProviderKeys;
       const providerKeys = includesKeys ? await findProviderKeys(stored.id) : [];
@@ -42,6 +51,7 @@ export function getTenantSettings({
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
         previewsEnabled: previews.enabled,
         previewMaxChars: previews.max_chars,
+        contentFull: previews.enabled && contentFull,
         retentionDays,
         limited: limitedOf(limits, budget),
         limitedKeys: limitedKeys.map((key) => ({

@@ -8,7 +8,7 @@ import type { z } from 'zod';
 import { newApiKey } from '../keys/api-key.ts';
 import { scopesForNewKey } from '../keys/key-rules.ts';
 import { withoutNulls } from '../limits/stored-limits.ts';
-import { patchSettings, type NewTenant } from './tenant.ts';
+import { changedTexts, patchSettings, type NewTenant } from './tenant.ts';
 import { changeTenant, insertTenantWithKey, type TenantSystemStore } from './tenant-system-store.ts';
 import { keyCreated } from '../keys/key-views.ts';
 import { showTenant, tenantCreated, tenantUpdated } from './tenant-views.ts';
@@ -16,6 +16,8 @@ import { showTenant, tenantCreated, tenantUpdated } from './tenant-views.ts';
 type List = Call<unknown, z.output<typeof listTenants>>;
 
 const what = 'tenant';
+/** Before the settings of its creation. */
+const newTexts = { previews: { enabled: true, max_chars: 500 }, contentFull: false };
 
 /** `/internal/v1/owner/tenants*`: an owner creates, limits, suspends and archives tenants. */
 export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes): Record<string, Handler> {
@@ -39,7 +41,7 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
         allowedModels: body.allowed_models,
         timezone: body.timezone,
         retentionDays: body.retention_days,
-        previews: body.previews,
+        ...changedTexts(newTexts, body),
         userKeys: body.user_keys,
       };
       const { text, key: firstKey } = newApiKey({

@@ -7,6 +7,7 @@ export const tenantColumns = `
   id, slug, name, status, limits, memory_limits as "memoryLimits", budget, allowed_models as "allowedModels", timezone,
   retention_days as "retentionDays",
   json_build_object('enabled', previews_enabled, 'max_chars', previews_max_chars) as previews,
+  content_full as "contentFull",
   json_build_object('enabled', user_keys_enabled, 'max', user_keys_max, 'max_days', user_keys_max_days) as "userKeys",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
@@ -37,14 +38,18 @@ export async function lockAndChange(
 export async function updateOwnSettings(
   db: Queryable,
   id: string,
-  { timezone, previews, userKeys }: TenantSettings,
+  { timezone, previews, contentFull, userKeys }: TenantSettings,
 ): Promise<Tenant> {
   return db.one<Tenant>(
     `update tenant.tenants set timezone = $2, previews_enabled = $3, previews_max_chars = $4,
-       user_keys_enabled = $5, user_keys_max = $6, user_keys_max_days = $7, updated_at = now()
+       user_keys_enabled = $5, user_keys_max = $6, user_keys_max_days = $7, content_full = $8,
+       updated_at = now()
      where id = $1
      returning ${tenantColumns}`,
-    [id, timezone, previews.enabled, previews.max_chars, userKeys.enabled, userKeys.max, userKeys.max_days],
+    [
+      ...[id, timezone, previews.enabled, previews.max_chars],
+      ...[userKeys.enabled, userKeys.max, userKeys.max_days, contentFull],
+    ],
   );
 }
 

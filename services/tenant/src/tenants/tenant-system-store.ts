@@ -89,8 +89,8 @@ async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
   return db.one<Tenant>(
     `insert into tenant.tenants
        (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
-        previews_max_chars, memory_limits, user_keys_enabled, user_keys_max, user_keys_max_days)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        previews_max_chars, memory_limits, user_keys_enabled, user_keys_max, user_keys_max_days, content_full)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
      returning ${tenantColumns}`,
     [tenant.id, ...settingValues(tenant)],
   );
@@ -106,8 +106,8 @@ async function updateTenant(
     `update tenant.tenants set
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
        retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12,
-       user_keys_enabled = $13, user_keys_max = $14, user_keys_max_days = $15, updated_at = now(),
-       budget_timezone = case when $16 then $8 else budget_timezone end
+       user_keys_enabled = $13, user_keys_max = $14, user_keys_max_days = $15, content_full = $16,
+       updated_at = now(), budget_timezone = case when $17 then $8 else budget_timezone end
      where id = $1
      returning ${tenantColumns}`,
     [id, ...settingValues(settings), setsTimezone],
@@ -121,6 +121,6 @@ function settingValues(settings: TenantSettings): unknown[] {
     ...[settings.slug, settings.name, settings.status, settings.limits, settings.budget],
     ...[settings.allowedModels, settings.timezone, settings.retentionDays],
     ...[previews.enabled, previews.max_chars, settings.memoryLimits],
-    ...[userKeys.enabled, userKeys.max, userKeys.max_days],
+    ...[userKeys.enabled, userKeys.max, userKeys.max_days, settings.contentFull],
   ];
 }

@@ -1,7 +1,7 @@
 import type { Change } from '@gatehouse/audited-changes/audit-entry';
 import type * as tenants from '@gatehouse/contract/tenants';
 
-import type { Tenant } from './tenant.ts';
+import { contentOf, type Tenant } from './tenant.ts';
 
 /** The wire shape of tenants, and their changes for the audit log. */
 
@@ -17,14 +17,16 @@ export function showTenant(tenant: Tenant): tenants.Tenant {
     timezone: tenant.timezone,
     retention_days: tenant.retentionDays,
     previews: tenant.previews,
+    content: contentOf(tenant),
     user_keys: tenant.userKeys,
     created_at: tenant.createdAt.toISOString(),
     updated_at: tenant.updatedAt.toISOString(),
   };
 }
 
-export function showOwnSettings({ timezone, previews, userKeys }: Tenant): tenants.AdminTenantSettings {
-  return { timezone, previews, user_keys: userKeys };
+export function showOwnSettings(tenant: Tenant): tenants.AdminTenantSettings {
+  const { timezone, previews, userKeys } = tenant;
+  return { timezone, previews, content: contentOf(tenant), user_keys: userKeys };
 }
 
 function isEmpty(fields: object): boolean {

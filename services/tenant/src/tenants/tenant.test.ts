@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PatchTenant } from '@gatehouse/contract/tenants';
-import { patchSettings, type TenantSettings } from './tenant.ts';
+import { contentOf, patchSettings, type TenantSettings } from './tenant.ts';
 
 const current: TenantSettings = {
   slug: 'acme',
@@ -13,6 +13,7 @@ const current: TenantSettings = {
   timezone: 'UTC',
   retentionDays: 90,
   previews: { enabled: true, max_chars: 500 },
+  contentFull: false,
   userKeys: { enabled: true, max: 5, max_days: 90 },
 };
 
@@ -45,6 +46,32 @@ describe('patching the settings of a tenant', () => {
       budget: null,
       allowedModels: null,
     });
+  });
+
+  it('stores content with previews alone, whichever of the two is sent', () => {
+    const texts = (patch: PatchTenant, before = current) => {
+      const patched = patchSettings(before, patch);
+      return { content: contentOf(patched), enabled: patched.previews.enabled };
+    };
+    const full = patchSettings(current, { content: 'full' });
+    expect(texts({}, full)).toEqual({ content: 'full', enabled: true });
+    expect(texts({ previews: { max_chars: 7 } }, full)).toEqual({ content: 'full', enabled: true });
+    expect(texts({ content: 'off' }, full)).toEqual({ content: 'off', enabled: false });
+    expect(texts({ previews: { enabled: false } }, full)).toEqual({ content: 'off', enabled: false });
+    const off = patchSettings(full, { previews: { enabled: false } });
+    expect(texts({ previews: { enabled: true } }, off)).toEqual({ content: 'previews', enabled: true });
+    expect(texts({ content: 'full' }, off)).toEqual({ content: 'full', enabled: true });
+    expect(texts({ content: 'previews', previews: { enabled: true } }, off).content).toBe('previews');
+  });
+
+  it.each([
+    { content: 'off', previews: { enabled: true } },
+    { content: 'previews', previews: { enabled: false } },
+    { content: 'full', previews: { enabled: false } },
+  ] as const)('refuses %j, which contradicts itself', (patch) => {
+    expect(() => patchSettings(current, patch)).toThrow(
+      expect.objectContaining({ code: 'invalid_value', param: 'content' }),
+    );
   });
 
   it('leaves what it was given as it was', () => {
