@@ -261,6 +261,22 @@ export const patientMs = 1_000;
 /** Times at which requests waiting for amounts of a budget reserved by others ask, all together. */
 export const reservedAskMs = 250;
 
+/* Content of runs */
+/** Messages of a request that are stored; the oldest beyond it are left out. */
+export const messagesBytes = 1024 * 1024;
+/** Each other part: parameters, additions of the agent, response, calls of tools. A larger one is cut or left out. */
+export const contentPartBytes = 256 * 1024;
+/** Calls of tools in the content of a run, as in its trace. */
+export const maxContentTools = 100;
+/** Memory for contents of runs under way and of those that wait for the database. A run without any has no content. */
+export const contentMemory = { perTenant: 16 * 1024 * 1024, perProcess: 32 * 1024 * 1024 };
+/** Contents that wait for the database, of all and of a tenant; further ones are dropped and counted. */
+export const maxWaitingContents = { all: 2_000, tenant: 1_000 };
+/** Contents in one commit. */
+export const contentGroup = 16;
+/** Stored of each tenant: beyond it, the oldest are deleted within ten minutes. */
+export const mostContentOfTenant = { count: 1_000_000, bytes: 20 * 1024 * 1024 * 1024 };
+
 /* Tools */
 /**
  * A call of a tool ends so long after the tool's own time limit, which starts late: the agent service looks up the agent,

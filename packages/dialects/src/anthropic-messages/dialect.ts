@@ -14,6 +14,7 @@ import { readWhole } from './response.ts';
 export const anthropicMessagesDialect = {
   name: 'messages',
   readRequest,
+  conversation: { messages: ['messages'], instructions: ['system'] },
   pathOf: ({ operation }) => (operation === 'count' ? '/v1/messages/count_tokens' : '/v1/messages'),
   signatures: {
     vendor: 'anthropic',

@@ -14,6 +14,10 @@ import { readWhole } from './response.ts';
 export const geminiDialect = {
   name: 'gemini',
   readRequest,
+  conversation: {
+    messages: ['contents', 'content', 'requests'],
+    instructions: ['systemInstruction', 'system_instruction'],
+  },
   // This version has every field of v1.
   pathOf: (call) => `/v1beta/models/${inPath(call.model)}:${methodOf(call)}`,
   methodOf,

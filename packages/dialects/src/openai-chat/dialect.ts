@@ -14,6 +14,7 @@ import { readWhole } from './whole-answer.ts';
 export const openAiChatDialect = {
   name: 'chat',
   readRequest,
+  conversation: { messages: ['messages', 'input'], instructions: ['instructions'] },
   pathOf: ({ operation }) => (operation === 'embeddings' ? '/embeddings' : '/chat/completions'),
   signatures: null,
   reasonsUnasked: true,

@@ -18,6 +18,7 @@ const methods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/c
 export const openAiResponsesDialect = {
   name: 'responses',
   readRequest,
+  conversation: { messages: ['input'], instructions: ['instructions'] },
   readCompaction,
   pathOf: ({ operation }) => `/responses${methods[operation]}`,
   signatures: { vendor: 'openai', readers: 'key', members: [Buffer.from('"encrypted_content"')] },
