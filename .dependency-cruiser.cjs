@@ -17,7 +17,16 @@ const rooms = {
   edge: ['shared', 'dialects', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'http'],
   chat: [
     ...['shared', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
-    ...['recording', 'memory', 'stored-responses', 'reasoning', 'tools', 'turns', 'completions'],
+    ...[
+      'recording',
+      'memory',
+      'stored-responses',
+      'run-content',
+      'reasoning',
+      'tools',
+      'turns',
+      'completions',
+    ],
     'batches',
   ],
   tenant: [

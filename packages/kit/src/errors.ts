@@ -43,6 +43,7 @@ const table = {
   model_unpriced: [403, 7],
   not_accepted: [403, 7],
   relay_forbidden: [403, 7],
+  content_not_stored: [404, 5],
   model_not_found: [404, 5],
   not_found: [404, 5],
   provider_not_found: [404, 5],

@@ -71,7 +71,7 @@ describe('ForgetUser', () => {
       );
       const { counts } = await forget(tenantId, user);
       expect(counts).toEqual({
-        ...{ completions: 0n, responses: 0n, thoughts: 0n, seals: 0n },
+        ...{ completions: 0n, responses: 0n, contents: 0n, thoughts: 0n, seals: 0n },
         ...{ batches: 0n, runs: 1n },
       });
       const [own, ...others] = await harness.endedRuns('tenant_id = $1', [tenantId]);
@@ -127,6 +127,8 @@ describe('ForgetUser', () => {
       values ($1, $2, $3, $4, $1, $1, '', '', now() + interval '1 day')`,
     responses: `insert into chat.responses (id, tenant_id, user_id, created_at, provider, content, bytes, days)
       values ($1, $2, $3, $4, 'sim', '', 0, 1)`,
+    run_contents: `insert into chat.run_contents (id, tenant_id, user_id, created_at, content, bytes, expires_at)
+      values ($1, $2, $3, $4, '', 0, now() + interval '1 day')`,
     thoughts: `insert into chat.thoughts (call_id, tenant_id, user_id, created_at, content, bytes)
       values ($1::uuid::text, $2, $3, $4, '', 0)`,
     seals: `insert into chat.seals (digest, tenant_id, user_id, created_at, maker)
@@ -155,7 +157,7 @@ describe('ForgetUser', () => {
     await insert('ursula', at - 1);
     await insert('grace', at - 1);
     expect((await forget(tenantId, 'ursula', at)).counts).toMatchObject({
-      ...{ completions: 1n, responses: 1n, thoughts: 1n, seals: 1n, batches: 2n },
+      ...{ completions: 1n, responses: 1n, contents: 1n, thoughts: 1n, seals: 1n, batches: 2n },
     });
     await insert('ursula', at + 1);
     const { counts } = await forget(tenantId, 'ursula', at);
@@ -195,6 +197,7 @@ describe('ForgetUser', () => {
     expect((await forget(tenantId, 'ursula')).counts).toEqual({
       completions: 2n,
       responses: 0n,
+      contents: 0n,
       thoughts: 0n,
       seals: 0n,
       batches: 0n,

@@ -143,8 +143,8 @@ export async function deleteDeadLettersWith(pool: Pool, tenantId: string, fragme
 /** A row is of the time at which its request began, by the database clock: see `beganAt`. */
 const inDeletion = `tenant_id = $1 and user_id = $2 and created_at <= to_timestamp($3::float8 / 1000)`;
 
-/** Completions, with the claims of those in progress, stored responses, reasoning, and origins of signatures. */
-export type UsersTable = 'completions' | 'responses' | 'thoughts' | 'seals';
+/** Completions, with the claims of those in progress, stored responses, contents, reasoning, and origins of signatures. */
+export type UsersTable = 'completions' | 'responses' | 'run_contents' | 'thoughts' | 'seals';
 
 /** Deletes the rows of a table left by a user before the deletion, some at a time. Returns their number. */
 export async function deleteRowsOf(

@@ -57,6 +57,7 @@ export class ForgottenUsers {
     const user = { tenantId, userId, untilMs };
     const completions = await deleteRowsOf(pool, 'completions', user);
     const responses = await deleteRowsOf(pool, 'responses', user);
+    const contents = await deleteRowsOf(pool, 'run_contents', user);
     const thoughts = await deleteRowsOf(pool, 'thoughts', user);
     const seals = await deleteRowsOf(pool, 'seals', user);
     const batches = await hideBatchesOf(pool, user);
@@ -67,7 +68,7 @@ export class ForgottenUsers {
     // Entries hold JSON in JSON.
     await deleteDeadLettersWith(pool, tenantId, inString(fragmentOf(userId)));
     return {
-      counts: { completions, responses, thoughts, seals, batches, runs: runs.size },
+      counts: { completions, responses, contents, thoughts, seals, batches, runs: runs.size },
       completed: ageMs >= this.#settleMs,
     };
   }

@@ -25,14 +25,18 @@ const inserts: Record<ExpiringTable, string> = {
     insert into chat.seals (digest, tenant_id, maker, bytes, created_at, expires_at)
     values (convert_to($1, 'UTF8'), $2, 'm', $3, now() - interval '1 day' + make_interval(secs => $4),
             now() + $5::interval)`,
+  'chat.run_contents': `
+    insert into chat.run_contents (id, tenant_id, content, bytes, created_at, expires_at)
+    values ($1, $2, '', $3, now() - interval '1 day' + make_interval(secs => $4), now() + $5::interval)`,
 };
 const ids: Record<ExpiringTable, string> = {
   'chat.responses': 'id',
   'chat.thoughts': 'call_id',
+  'chat.run_contents': 'id',
   'chat.seals': "convert_from(digest, 'UTF8')",
 };
 
-describe.each(['chat.responses', 'chat.thoughts', 'chat.seals'] as const)('the cleaning of %s', (table) => {
+describe.each(Object.keys(inserts) as ExpiringTable[])('the cleaning of %s', (table) => {
   /** Writes rows of a tenant, the oldest first, and returns their ids. */
   const keep = async (tenantId: string, sizes: readonly number[], expires = '1 day'): Promise<string[]> => {
     const made = sizes.map(() => newId());

@@ -1,7 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
 /** Tables of rows stored for clients until they expire. */
-export type ExpiringTable = 'chat.responses' | 'chat.thoughts' | 'chat.seals';
+export type ExpiringTable = 'chat.responses' | 'chat.thoughts' | 'chat.seals' | 'chat.run_contents';
 
 /** The next id of a tenant with rows; null after the last. */
 export async function nextTenant(pool: Pool, table: ExpiringTable, after: string): Promise<string | null> {
