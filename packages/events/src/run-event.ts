@@ -36,6 +36,7 @@ export const textLimits = {
   error_message: 2_000,
   recall_mode: 32,
   tool_name: 64,
+  tool_server: 64,
   price_version: 64,
 } as const;
 
@@ -132,6 +133,9 @@ export const toolSpan = z.object({
   id: z.uuid(),
   /** As models get it. */
   name: text('tool_name'),
+  /** Its server, and its name there; absent for tools of the gateway, and in runs of earlier releases. */
+  server: text('tool_server').optional(),
+  tool: text('tool_name').optional(),
   /** `ok`, `error`, or what went wrong. */
   outcome: text('error_code'),
   /** From the arrival of the request. */

@@ -58,7 +58,14 @@ describe('ends that arrive as objects', () => {
 
   it('are stored in the same rows as those that arrive as texts, and none is written to', async () => {
     const recall = { outcome: 'ok', mode: 'hybrid', passages: 3, offset_ms: 1, duration_ms: 2 } as const;
-    const tool = { name: 'search', outcome: 'ok', offset_ms: 0, duration_ms: 2 };
+    const tool = {
+      name: 's__search',
+      server: 's',
+      tool: 'search',
+      outcome: 'ok',
+      offset_ms: 0,
+      duration_ms: 2,
+    };
     const texts = ['plain', '\ud800 alone', '\udc00', '🙂\u2028\u0001"\\u0000', 'x'.repeat(10_000), ''];
     const ends = texts.flatMap((text) => {
       const chosen = { client: text, user_id: text.slice(0, 255), session_id: text.slice(0, 255) };

@@ -44,7 +44,10 @@ describe('the end of a run as an object', () => {
         usage: noUsage,
         cost,
       };
-      const tool = { id: newId(), name: text, outcome: 'ok', offsetMs: 1, durationMs: 2 };
+      const tool = {
+        ...{ id: newId(), name: text, server: text, tool: text },
+        ...{ outcome: 'ok', offsetMs: 1, durationMs: 2 },
+      };
       const withTexts = { ...end.end, outputPreview: text, errorMessage: text, tools: [tool] };
       await endRun({ ...end, attempts: [attempt], end: withTexts });
       const [run] = pushed[0]?.runs ?? [];

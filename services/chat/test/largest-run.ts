@@ -72,7 +72,7 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       errorMessage: text,
       outputPreview: text,
       tools: Array.from({ length: maxToolSpans + 1 }, () => ({
-        ...{ id: newId(), name: text, outcome: text, offsetMs: ms, durationMs: ms },
+        ...{ id: newId(), name: text, server: text, tool: text, outcome: text, offsetMs: ms, durationMs: ms },
       })),
     },
   };

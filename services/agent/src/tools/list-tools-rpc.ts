@@ -143,7 +143,7 @@ function missingOf(refs: readonly string[], server: string, list: readonly Offer
 function sendServerTool({ name, server, tool }: AgentTool): Tool {
   const { description, schemaJson, readOnly, idempotent } = tool;
   return {
-    ...{ name, tool: tool.name, description, schemaJson, serverId: server.id },
+    ...{ name, tool: tool.name, description, schemaJson, serverId: server.id, serverName: server.name },
     ...{ repeatable: readOnly || idempotent, timeoutMs: server.timeoutMs, executor: 'agent' },
   };
 }

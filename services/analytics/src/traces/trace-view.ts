@@ -88,7 +88,11 @@ function showRecall(span: Recall, row: TraceRow): WireSpan {
 }
 
 function showTool(span: ToolSpan, row: TraceRow): WireSpan {
-  return { ...showStep(span, row), kind: 'tool', name: `execute_tool ${span.name}` };
+  const { server, tool: name } = span;
+  return {
+    ...{ ...showStep(span, row), kind: 'tool', name: `execute_tool ${span.name}` },
+    ...(server !== undefined && name !== undefined && { tool: { server, name } }),
+  };
 }
 
 /** A span other than a provider call, in the shape of all spans: it has no provider, no model and no tokens. */

@@ -50,6 +50,12 @@ interface OpenAttempt {
   reservedTokens: number;
 }
 
+/** A call of a tool by the gateway. */
+export interface CalledTool extends Pick<ToolSpan, 'name' | 'server' | 'tool' | 'outcome'> {
+  startedAt: number;
+  endedAt: number;
+}
+
 /** Commits the record of runs. */
 export interface RunWriter {
   startAttempt(row: StartRow): Promise<void>;
@@ -137,11 +143,11 @@ export class ActiveRun implements AttemptRecord {
     return (this.#prompt ??= this.#options.prompt());
   }
 
-  /** A call of a tool has ended. `startedAt` is by the monotonic clock. */
-  noteTool({ name, outcome, startedAt }: { name: string; outcome: string; startedAt: number }): void {
-    const endedAt = monotonicMs();
+  /** A call of a tool has ended. Times are by the monotonic clock. */
+  noteTool({ startedAt, endedAt, ...tool }: CalledTool): void {
+    const { name, outcome } = tool;
     this.#tools.push({
-      ...{ id: newId(), name, outcome },
+      ...{ id: newId(), ...tool },
       offsetMs: Math.round(startedAt - this.#options.arrivedAt),
       durationMs: Math.round(endedAt - startedAt),
     });

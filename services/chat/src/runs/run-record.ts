@@ -102,10 +102,14 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
   };
 }
 
-function toolSpanOf({ id, name, outcome, offsetMs, durationMs }: ToolSpan): WireToolSpan {
+function toolSpanOf({ id, name, server, tool, outcome, offsetMs, durationMs }: ToolSpan): WireToolSpan {
   return {
     id,
     name: cutText(name, textLimits.tool_name),
+    ...(server !== null && {
+      server: cutText(server, textLimits.tool_server),
+      tool: cutText(tool, textLimits.tool_name),
+    }),
     outcome: cutText(outcome, textLimits.error_code),
     offset_ms: Math.min(offsetMs, maxInteger),
     duration_ms: Math.min(durationMs, maxInteger),

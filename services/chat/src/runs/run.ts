@@ -105,6 +105,9 @@ export interface ToolSpan {
   id: string;
   /** As models get it. */
   name: string;
+  /** Its server and its name there; null for tools of the gateway. */
+  server: string | null;
+  tool: string;
   /** `ok`, `error`, or what went wrong. */
   outcome: string;
   /** From the start of the run, in milliseconds. */

@@ -25,6 +25,7 @@ import { ProviderFailure } from '../providers/provider-failure.ts';
 import { withRelease } from '../providers/request-source.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
+import type { ToolContent } from '../run-content/run-content.ts';
 import type { SignedReasoning } from '@gatehouse/dialects/translation/signed-reasoning';
 import type { ServerTool, ToolDefinitions } from './tool-set.ts';
 
@@ -57,6 +58,8 @@ export interface ToolLoopOptions {
   admitMore: (addedBytes: number) => Promise<number | null>;
   /** A call of the model has ended: returns what it had reserved beyond what it spent. */
   callEnded: () => void;
+  /** A call of a tool has ended. */
+  called: (call: ToolContent) => void;
 }
 
 /** A stream over several calls of a model. */
@@ -278,7 +281,10 @@ export class ToolLoop {
       .call(tool, argumentsJson, chain.receiver.signal)
       .catch((error: unknown) => ({ content: sentenceOf(error), outcome: outcomeOf(error) }));
     this.#events?.show({ type: 'tool.finished', id, name, outcome });
-    run.noteTool({ name, outcome, startedAt });
+    const { serverName: server = null, tool: toolName } = tool;
+    const called = { name, server, tool: toolName, outcome, startedAt, endedAt: monotonicMs() };
+    run.noteTool(called);
+    this.#options.called({ ...called, argumentsJson, result: content });
     return quoted(content, outcome);
   }
 }
