@@ -148,6 +148,7 @@ const when: Record<ErrorCode, When> = {
   model_unpriced: runs,
   not_accepted: at('transfers.create'),
   relay_forbidden: never,
+  content_not_stored: at('traces.content'),
   model_not_found: either(namesModel, startsBatch, at('files.create', 'transfers.create')),
   not_found: either(
     namesResourceOfOurs,

@@ -102,20 +102,20 @@ interface CompleteCall {
 async function acceptedRequest(
   dependencies: CompleteDependencies,
   { agent: ref, requestJson, actor, settings, asAgent, share }: CompleteCall,
-): Promise<Pick<InnerTurn, 'facts' | 'source' | 'target'>> {
+): Promise<Pick<InnerTurn, 'facts' | 'sent' | 'source' | 'target'>> {
   const { tenantId } = actor;
   const bytes = Buffer.byteLength(requestJson);
   // The agent service is asked before the turn of large requests. Its error is thrown where the agent is needed.
   const lookUp = dependencies.agents.resolve(actor, ref);
   await Promise.allSettled([lookUp]);
   return LargeWork.during({ tenantId, bytes }, async () => {
-    const request = await readRequest(ref, Buffer.from(requestJson), tenantId);
+    const { request, body: sent } = await readRequest(ref, Buffer.from(requestJson), tenantId);
     const sessionId = asAgent?.sessionId ?? null;
     const query = { api: 'chat', request, agent: await lookUp, actor, settings, sessionId } as const;
     const named = plain(findTarget(dependencies, query));
     const target = asAgent === null ? modelOnly(named) : named;
     const facts = requestFacts(request, { target, previewChars: settings.previewChars });
-    return { target, facts, source: request.source(share) };
+    return { target, facts, sent, source: request.source(share) };
   });
 }
 
@@ -155,7 +155,11 @@ function withoutUser({ signer }: CompleteDependencies, context: RpcContext, acto
 
 const requestJsonParam = { what: 'request_json', param: 'request_json' };
 
-async function readRequest(agent: string, text: Buffer, tenantId: string): Promise<CompletionRequest> {
+async function readRequest(
+  agent: string,
+  text: Buffer,
+  tenantId: string,
+): Promise<{ request: CompletionRequest; body: Buffer }> {
   const fields = await parseBody(text, tenantId, requestJsonParam);
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
     throw new AppError('invalid_type', 'request_json must be a JSON object.', { param: 'request_json' });
@@ -166,7 +170,8 @@ async function readRequest(agent: string, text: Buffer, tenantId: string): Promi
   const members = text.subarray(text.indexOf('{') + 1);
   const separator = members[skipSpace(members, 0)] === closeBrace ? '' : ',';
   const body = Buffer.concat([Buffer.from(`{"model":${JSON.stringify(model)}${separator}`), members]);
-  return readPart(body, tenantId, () => dialects.chat.readRequest('chat', body, { model, ...fields }));
+  const read = () => dialects.chat.readRequest('chat', body, { model, ...fields });
+  return { request: await readPart(body, tenantId, read), body };
 }
 
 /** Leaves out the agent's parameters without a use here. */

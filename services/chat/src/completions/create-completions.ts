@@ -9,6 +9,7 @@ import { ReasoningStore } from '../reasoning/reasoning-store.ts';
 import { expiringRows } from '../shared/expiring-rows-job.ts';
 import type { RecallStep } from '../memory/recall.ts';
 import type { RememberQueue } from '../memory/remember-queue.ts';
+import type { RunContents } from '../run-content/run-content.ts';
 import { ToolClient } from '../tools/tool-client.ts';
 import { turnStages } from '../turns/turn-stages.ts';
 import { complete } from './complete-rpc.ts';
@@ -32,6 +33,7 @@ export interface CompletionsOptions {
   /** The memory of agents. */
   recall: RecallStep;
   remember: RememberQueue;
+  contents: RunContents;
 }
 
 const mostReasoningOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
@@ -40,12 +42,15 @@ const mostOriginsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
 /** Turns of clients, and of services. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
-  const { app, system, keyRing, instance, peers, silenceMs, refusals, recall, remember } = options;
+  const { app, system, keyRing, instance, peers, silenceMs, refusals, recall, remember, contents } =
+    options;
   const tools = new ToolClient(peers.agent, peers.memory);
   const thoughts = new ReasoningStore({ pool: app, keyRing, log });
   const signatures = new SignatureOriginStore(app);
   const { providers, responses } = options.turns;
-  const stages = turnStages({ providers, responses, signatures, thoughts, recall, remember, tools, log });
+  const stages = turnStages({
+    ...{ providers, responses, signatures, thoughts, recall, remember, tools, contents, log },
+  });
   const turns = { ...options.turns, stages, log, bodyBudget };
   const completions = new CompletionCache({ app, instance, keyRing, log });
   return {

@@ -22,6 +22,8 @@ type Members = 'source' | 'target' | 'actor' | 'settings' | 'channel' | 'signal'
 export interface InnerTurn
   extends Pick<TurnContext, Members>, Partial<Pick<TurnContext, 'member' | 'sessionId' | 'act'>> {
   facts: AcceptedRequest;
+  /** The body of the request. */
+  sent: Buffer;
   share: TenantShare;
   /** Stores the answer with the end of its run. */
   store?: StoreAnswer;
@@ -49,7 +51,7 @@ export async function charged<Result>(
 /** One turn for another service: the same stages, limits, provider calls and record as for a client, without a key. */
 export async function answerInside(
   dependencies: InnerTurnDependencies,
-  { facts, share, store, ...turn }: InnerTurn,
+  { facts, sent, share, store, ...turn }: InnerTurn,
 ): Promise<ObjectAnswer> {
   const { settings, signal } = turn;
   const actor = { ...turn.actor, apiKeyId: null };
@@ -57,7 +59,7 @@ export async function answerInside(
   const arrivedAt = monotonicMs();
   const started = await arrive(dependencies, { tenantId, apiKeyId: null, settings }, (admission) => {
     const entrance = { ...turn, actor, dialect: dialects.chat, arrivedAt, admission };
-    return startTurn(dependencies, turnContext(entrance, facts), { facts, text: null, share });
+    return startTurn(dependencies, turnContext(entrance, facts), { facts, text: null, sent, share });
   });
   let room: AnswerRoom | null = null;
   let answer = null as ObjectAnswer | null;

@@ -100,7 +100,7 @@ export async function readTurn(
     },
     facts,
   );
-  return { turn, input: { facts, text, share } };
+  return { turn, input: { facts, text, sent: body, share } };
 }
 
 /** The optional `X-Stream-Events: tools`. */

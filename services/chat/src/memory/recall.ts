@@ -6,7 +6,7 @@ import type { Assertion } from '@gatehouse/identity/local-assertion';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
+import type { Passage, RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { ProvenActor } from '../shared/actor.ts';
@@ -55,6 +55,8 @@ export interface Recalled {
   target: Target;
   /** Null if there was no search. */
   recall: Recall | null;
+  /** The passages that the target has. */
+  passages: readonly Passage[];
 }
 
 interface Outcome extends Pick<Recall, 'outcome' | 'mode'> {
@@ -81,7 +83,7 @@ export class RecallStep {
     const { target, request } = turn;
     const { memory } = target;
     const question = memory === null ? null : request.lastUserText();
-    if (memory === null || question === null) return { target, recall: null };
+    if (memory === null || question === null) return { target, recall: null, passages: [] };
     const startedAt = monotonicMs();
     const { outcome, mode, passages } = await this.#search(turn, memory, question.text, startedAt);
     const reference = referenceOf(passages);
@@ -89,13 +91,14 @@ export class RecallStep {
       id: newId(),
       outcome,
       mode,
-      passages: reference?.passages ?? 0,
+      passages: reference?.passages.length ?? 0,
       offset_ms: Math.round(startedAt - turn.arrivedAt),
       duration_ms: Math.round(monotonicMs() - startedAt),
     };
-    if (reference === null) return { target, recall };
+    if (reference === null) return { target, recall, passages: [] };
     const { index } = question;
-    return { target: { ...target, reference: { index, content: reference.content } }, recall };
+    const { content, passages: used } = reference;
+    return { target: { ...target, reference: { index, content } }, recall, passages: used };
   }
 
   async #search(

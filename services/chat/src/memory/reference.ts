@@ -7,8 +7,8 @@ const maxChars = 100_000;
 export interface Reference {
   /** The content of a message. */
   content: string;
-  /** How many of the passages it contains. */
-  passages: number;
+  /** The passages that it contains. */
+  passages: readonly Passage[];
 }
 
 /**
@@ -27,7 +27,7 @@ export function referenceOf(results: readonly Passage[]): Reference | null {
     ...passages.map((passage, index) => shown(passage, `[${fence} ${index + 1}/${passages.length}]`)),
     end,
   ].join('\n');
-  return { content, passages: passages.length };
+  return { content, passages };
 }
 
 /** Names come from documents too, and JSON keeps each of them on its line. */

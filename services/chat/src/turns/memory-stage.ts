@@ -21,6 +21,7 @@ export function memoryStage({ recall, remember }: MemoryDependencies): TurnStage
       const search = { request: facts, actor: member, target, sessionId, arrivedAt };
       return recall.run(search).then((result) => {
         ({ target: turn.target, recall: turn.recall } = result);
+        if (turn.settings.storesContent) turn.passages = result.passages;
       });
     },
     ended({ run, remember: add }, outcome) {

@@ -59,7 +59,14 @@ async function lookedUp({
     },
     log: createLogger('test', 'silent'),
   });
-  const settings = { allowedModels: null, previewChars: 0, retentionDays: 30, limited: [], keyLimited: [] };
+  const settings = {
+    allowedModels: null,
+    previewChars: 0,
+    storesContent: false,
+    retentionDays: 30,
+    limited: [],
+    keyLimited: [],
+  };
   const turn = turnContext(
     {
       ...{
@@ -75,7 +82,12 @@ async function lookedUp({
     },
     facts,
   );
-  await stage.prepare?.(turn, { facts, text: null, share: { grow: (bytes) => found.push(bytes) } });
+  await stage.prepare?.(turn, {
+    facts,
+    text: null,
+    sent: Buffer.from(JSON.stringify(body)),
+    share: { grow: (bytes) => found.push(bytes) },
+  });
   // The stage reads the run once the answer is whole.
   const answer = stage.answer?.(turn as StartedTurn) ?? null;
   return [...found, answer !== null];

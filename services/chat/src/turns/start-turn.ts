@@ -88,6 +88,7 @@ export async function startTurn(
     },
     admitMore: tools === null ? null : furtherCalls(limiter, { admission, payer, call: callAmounts }),
     isStored: false,
+    content: null,
   };
   for (const stage of dependencies.stages) {
     const pending = stage.request?.(started, input);

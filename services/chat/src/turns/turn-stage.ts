@@ -1,5 +1,6 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Recall } from '@gatehouse/events/run-event';
+import type { Passage } from '@gatehouse/proto/memory/v1/memory';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
@@ -11,6 +12,7 @@ import type { CallReasoning, KnownReasoning } from '@gatehouse/dialects/translat
 import type { ProviderChainOptions } from '../providers/provider-chain.ts';
 import type { SignatureOrigins } from '../providers/signature-origins.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
+import type { RunContent } from '../run-content/run-content.ts';
 import type { StoreResponse } from '../runs/run.ts';
 import type { Actor, ProvenActor } from '../shared/actor.ts';
 import type { ClientName } from '../shared/client-name.ts';
@@ -78,6 +80,8 @@ export interface TurnInput {
   facts: AcceptedRequest;
   /** Its text with everything it names; null for a request of another service. */
   text: Buffer | null;
+  /** The body as its client or a service sent it. */
+  sent: Buffer;
   /** Is charged for what is read for it. */
   share: { grow(bytes: number): void };
 }
@@ -121,6 +125,8 @@ export interface TurnContext {
   readonly stored: StoredState | null;
   /** The search in memory behind the target's reference; null without one. */
   recall: Recall | null;
+  /** The passages of it, for a tenant that stores the content of runs; otherwise empty. */
+  passages: readonly Passage[];
   /** Takes the text of the answer, for memory; null where it is not remembered. Must not throw. */
   remember: ((answer: { runId: string; text: string }) => void) | null;
   /** Tools called by the gateway; null without any. */
@@ -154,6 +160,8 @@ export interface StartedTurn extends TurnContext {
   readonly admitMore: ((addedBytes: number) => Promise<number | null>) | null;
   /** Whether the end of the run makes a stored response visible. */
   isStored: boolean;
+  /** The content to be stored; null where the tenant stores none, and once the run has ended. */
+  content: RunContent | null;
 }
 
 /** Members of a turn known to its entrance. */
@@ -187,6 +195,7 @@ export function turnContext(entrance: Entrance, facts: AcceptedRequest): TurnCon
     showsTools: entrance.showsTools ?? false,
     stored,
     recall: null,
+    passages: [],
     remember: null,
     tools: null,
     missingTools: [],

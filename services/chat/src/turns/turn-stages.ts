@@ -1,3 +1,4 @@
+import { contentStage, type ContentDependencies } from './content-stage.ts';
 import { memoryStage, type MemoryDependencies } from './memory-stage.ts';
 import { reasoningStage, type ReasoningDependencies } from './reasoning-stage.ts';
 import { signatureStage, type SignatureDependencies } from './signature-stage.ts';
@@ -11,7 +12,8 @@ export interface StageDependencies
     ToolDependencies,
     SignatureDependencies,
     ReasoningDependencies,
-    StoredResponseDependencies {}
+    StoredResponseDependencies,
+    ContentDependencies {}
 
 /** The stages of every turn, in the order in which they are called. */
 export function turnStages(dependencies: StageDependencies): readonly TurnStage[] {
@@ -21,5 +23,6 @@ export function turnStages(dependencies: StageDependencies): readonly TurnStage[
     signatureStage(dependencies),
     reasoningStage(dependencies),
     storedResponseStage(dependencies),
+    contentStage(dependencies),
   ];
 }

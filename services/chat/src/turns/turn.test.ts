@@ -145,7 +145,14 @@ async function setUp(
   const target = modelTarget(catalogue, 'm', null);
   const log = createLogger('test', 'silent');
   const actor = { ...run.identity, trace };
-  const settings = { allowedModels: null, previewChars: 0, retentionDays: 30, limited: [], keyLimited: [] };
+  const settings = {
+    allowedModels: null,
+    previewChars: 0,
+    storesContent: false,
+    retentionDays: 30,
+    limited: [],
+    keyLimited: [],
+  };
   const entrance = {
     ...{ dialect: dialects.chat, source, target, actor, channel: 'webhook', arrivedAt: monotonicMs() },
     settings: { ...settings, unleasedRequests: 0n, ownKeys: [] },
@@ -153,7 +160,15 @@ async function setUp(
   };
   const started = {
     ...turnContext(entrance, request),
-    ...{ run, maxTokens: null, unpricedTools: () => [], limitHeaders: {}, admitMore: null, isStored: false },
+    ...{
+      run,
+      maxTokens: null,
+      unpricedTools: () => [],
+      limitHeaders: {},
+      admitMore: null,
+      isStored: false,
+      content: null,
+    },
   };
   const stages = overrides.stages ?? [];
   const turn = new Turn({ providers, log, stages }, started);

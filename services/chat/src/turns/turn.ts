@@ -8,6 +8,7 @@ import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { FrameSink } from '@gatehouse/dialects/dialect';
 import type { RunEnd, StoreAnswer } from '../runs/run.ts';
 import type { Model } from '../catalogue/catalogue.ts';
+import type { ToolContent } from '../run-content/run-content.ts';
 import { ToolLoop, type LoopedStream } from '../tools/tool-loop.ts';
 import type { AnswerStage, StartedTurn, TurnStage } from './turn-stage.ts';
 
@@ -95,16 +96,18 @@ export class Turn {
     } finally {
       sink.close();
       turn.run.release();
+      turn.content?.release();
     }
   }
 
   #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
     const { providers } = this.#dependencies;
-    const { tools, admitMore, dialect, run, admission } = this.#turn;
+    const { tools, admitMore, dialect, run, admission, content } = this.#turn;
     const chain = { ...chainOptionsOf(this.#turn), providers, receiver };
     if (tools === null || admitMore === null) return new ProviderChain({ ...chain, record: run });
     const callEnded = (): void => admission.lessen(run.spent);
-    return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });
+    const called = (call: ToolContent): void => content?.addTool(call);
+    return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded, called });
   }
 
   async #sendObject(answer: ObjectAnswer, parts: readonly AnswerStage[], sink: AnswerSink): Promise<void> {
