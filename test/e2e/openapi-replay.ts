@@ -87,7 +87,8 @@ export function sentBody(body: unknown): { body?: string | FormData; headers?: R
 
 /** A run shows in traces a moment after its end, and a webhook's call has its result when it has ended, as a batch has. */
 export const takeAMoment = new Set([
-  ...['traces.get', 'webhooks.calls.redeliver', 'messages.batches.results', 'messages.batches.delete'],
+  ...['traces.get', 'traces.content', 'webhooks.calls.redeliver'],
+  ...['messages.batches.results', 'messages.batches.delete'],
 ]);
 
 /** The collections with ids that are no UUIDs, in the form of OpenAI's. */
