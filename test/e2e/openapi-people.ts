@@ -24,3 +24,13 @@ export async function openSession({ url, user_key: key }: LocalCredentials): Pro
   const { data } = (await listed.json()) as { data: { id: string }[] };
   return data[0]?.id ?? '';
 }
+
+/** The tenant stores the content of the runs that follow. */
+export async function storeContents({ url, admin_key: key }: LocalCredentials): Promise<void> {
+  const response = await fetch(`${url}/v1/tenant/settings`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ content: 'full' }),
+  });
+  if (!response.ok) throw new Error(await response.text());
+}

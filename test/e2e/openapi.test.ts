@@ -14,7 +14,7 @@ import { signed } from '@gatehouse/test/webhook-senders';
 import { expectSameAsCsv } from './csv-lists.ts';
 import { acceptsDryRun, asDryRun, expectNothingChanged } from './dry-run-check.ts';
 import { logInAtServer, registerLoginServer } from './login-server.ts';
-import { makePersonKey, openSession } from './openapi-people.ts';
+import { makePersonKey, openSession, storeContents } from './openapi-people.ts';
 import {
   actingUserOf,
   bodiesOf,
@@ -63,7 +63,7 @@ beforeAll(async () => {
   login = await AuthorizationServer.start();
   loginServer = await TestMcpServer.start([]);
   login.protect(loginServer);
-  await storeContents();
+  await storeContents(credentials);
   made.set(loginServers, await registerLoginServer(credentials, loginServer.url));
   await makeTarget();
   personKey = await makePersonKey(credentials);
@@ -88,10 +88,10 @@ interface Sent {
 function keyOf(operation: Operation): string | null {
   if (operation.operationId === 'transfers.previews.accept') return target.adminKey;
   if (operation.operationId.startsWith('me.api-keys.')) return personKey;
-  // The examples write to the memory of an agent, not of a user, and runs of theirs have none.
-  const isForAdmins =
-    operation['x-required-scope'] === 'memory.write' || operation.operationId === 'traces.content';
-  const role = isForAdmins ? 'admin' : roleFor(operation);
+  // The examples write to the memory of an agent, not of a user, and runs have none.
+  const ofAgents = [operation['x-required-scope'], operation.operationId];
+  const isAdmins = ofAgents.includes('memory.write') || ofAgents.includes('traces.content');
+  const role = isAdmins ? 'admin' : roleFor(operation);
   return role === null ? null : credentials[`${role}_key`];
 }
 
@@ -135,16 +135,6 @@ async function makeTarget(): Promise<void> {
   });
   const { id, admin_key: adminKey } = (await response.json()) as { id: string; admin_key: string };
   Object.assign(target, { id, adminKey });
-}
-
-/** The content of the runs of the examples is read, too. */
-async function storeContents(): Promise<void> {
-  const response = await fetch(`${credentials.url}/v1/tenant/settings`, {
-    method: 'PATCH',
-    headers: { authorization: `Bearer ${credentials.admin_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ content: 'full' }),
-  });
-  if (!response.ok) throw new Error(await response.text());
 }
 
 /** A key that is bound to a user, who makes keys with it. */
