@@ -1,6 +1,6 @@
 import { formData } from '@gatehouse/contract/route';
 import { newId } from '@gatehouse/kit/ids';
-import { ownParameters, type Operation } from '../conformance/openapi-document.ts';
+import { ownParameters, roleFor, type Operation } from '../conformance/openapi-document.ts';
 
 /** The statuses of an operation's success. */
 export function successesOf({ operationId, responses }: Operation): number[] {
@@ -110,4 +110,10 @@ export function queryOf(operation: Operation): Record<string, string> {
     ({ in: place, example }) => place === 'query' && example !== undefined,
   );
   return Object.fromEntries(shown.map(({ name, example }) => [name, String(example)]));
+}
+
+/** The role whose key sends an example: memory is written for an agent, and runs have no user. */
+export function exampleRole(operation: Operation): ReturnType<typeof roleFor> {
+  const names = [operation['x-required-scope'], operation.operationId];
+  return names.includes('memory.write') || names.includes('traces.content') ? 'admin' : roleFor(operation);
 }

@@ -18,6 +18,7 @@ import { makePersonKey, openSession, storeContents } from './openapi-people.ts';
 import {
   actingUserOf,
   bodiesOf,
+  exampleRole,
   isTable,
   namesResource,
   pathOf,
@@ -88,10 +89,7 @@ interface Sent {
 function keyOf(operation: Operation): string | null {
   if (operation.operationId === 'transfers.previews.accept') return target.adminKey;
   if (operation.operationId.startsWith('me.api-keys.')) return personKey;
-  // The examples write to the memory of an agent, not of a user, and runs have none.
-  const ofAgents = [operation['x-required-scope'], operation.operationId];
-  const isAdmins = ofAgents.includes('memory.write') || ofAgents.includes('traces.content');
-  const role = isAdmins ? 'admin' : roleFor(operation);
+  const role = exampleRole(operation);
   return role === null ? null : credentials[`${role}_key`];
 }
 

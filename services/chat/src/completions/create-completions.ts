@@ -42,8 +42,7 @@ const mostOriginsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
 /** Turns of clients, and of services. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
-  const { app, system, keyRing, instance, peers, silenceMs, refusals, recall, remember, contents } =
-    options;
+  const { app, system, keyRing, instance, peers, silenceMs, refusals, recall, remember, contents } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
   const thoughts = new ReasoningStore({ pool: app, keyRing, log });
   const signatures = new SignatureOriginStore(app);

@@ -15,9 +15,10 @@ import { interruption } from './interrupted.ts';
 import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import {
-  missingTool,
+  missingToolSpan,
   type Attempt,
   type AttemptStart,
+  type CalledTool,
   type RunEnd,
   type RunIdentity,
   type RunStatus,
@@ -48,12 +49,6 @@ interface OpenAttempt {
   firstTokenAt: number | null;
   /** Tokens reserved for its answer. */
   reservedTokens: number;
-}
-
-/** A call of a tool by the gateway. */
-export interface CalledTool extends Pick<ToolSpan, 'name' | 'server' | 'tool' | 'outcome'> {
-  startedAt: number;
-  endedAt: number;
 }
 
 /** Commits the record of runs. */
@@ -145,19 +140,18 @@ export class ActiveRun implements AttemptRecord {
 
   /** A call of a tool has ended. Times are by the monotonic clock. */
   noteTool({ startedAt, endedAt, ...tool }: CalledTool): void {
-    const { name, outcome } = tool;
+    const { telemetry, trace, arrivedAt } = this.#options;
     this.#tools.push({
       ...{ id: newId(), ...tool },
-      offsetMs: Math.round(startedAt - this.#options.arrivedAt),
+      offsetMs: Math.round(startedAt - arrivedAt),
       durationMs: Math.round(endedAt - startedAt),
     });
-    const trace = this.#options.telemetry.within(this.#options.trace);
-    this.#options.telemetry.toolEnded({ run: this.identity, trace, name, outcome, startedAt, endedAt });
+    telemetry.toolEnded({ run: this.identity, trace: telemetry.within(trace), ...tool, startedAt, endedAt });
   }
 
   /** A tool of the agent that doesn't exist: shown as a failed step of the run, and no call. */
   noteMissingTool(name: string): void {
-    this.#tools.push({ id: newId(), name, outcome: missingTool, offsetMs: 0, durationMs: 0 });
+    this.#tools.push(missingToolSpan(newId(), name));
   }
 
   passOver(model: Model, { code }: AppError): void {

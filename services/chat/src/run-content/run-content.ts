@@ -4,7 +4,7 @@ import type { TenantShare } from '@gatehouse/kit/body-budget';
 import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
 import { largeBytes } from '@gatehouse/kit/json-bytes';
 import type { Passage } from '@gatehouse/proto/memory/v1/memory';
-import type { CalledTool } from '../recording/active-run.ts';
+import type { CalledTool } from '../runs/run.ts';
 import { contentPartBytes, maxContentTools } from '../bounds.ts';
 import {
   documentContent,

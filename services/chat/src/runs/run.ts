@@ -115,6 +115,17 @@ export interface ToolSpan {
   durationMs: number;
 }
 
+/** The span of a tool of the agent that doesn't exist. */
+export function missingToolSpan(id: string, name: string): ToolSpan {
+  return { id, name, server: null, tool: name, outcome: missingTool, offsetMs: 0, durationMs: 0 };
+}
+
+/** A call of a tool by the gateway. */
+export interface CalledTool extends Pick<ToolSpan, 'name' | 'server' | 'tool' | 'outcome'> {
+  startedAt: number;
+  endedAt: number;
+}
+
 /** An answer stored with the end of its run, for repeats of the call. */
 export interface StoredAnswer {
   /** Claim of the call waiting for it. */

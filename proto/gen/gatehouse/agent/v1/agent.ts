@@ -140,6 +140,8 @@ export interface Tool {
   timeoutMs: number;
   /** The service that executes it: "agent", also if empty, by CallTool; "memory" by its CallTool. */
   executor: string;
+  /** The name of the server. Absent for tools of the gateway, and if sent by the previous release. */
+  serverName?: string | undefined;
 }
 
 export interface CallToolRequest {
@@ -1061,6 +1063,7 @@ function createBaseTool(): Tool {
     repeatable: false,
     timeoutMs: 0,
     executor: "",
+    serverName: undefined,
   };
 }
 
@@ -1089,6 +1092,9 @@ export const Tool: MessageFns<Tool> = {
     }
     if (message.executor !== "") {
       writer.uint32(66).string(message.executor);
+    }
+    if (message.serverName !== undefined) {
+      writer.uint32(74).string(message.serverName);
     }
     return writer;
   },
@@ -1168,6 +1174,14 @@ export const Tool: MessageFns<Tool> = {
             }
 
             message.executor = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.serverName = reader.string();
             continue;
           }
         }

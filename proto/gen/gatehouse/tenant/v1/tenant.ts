@@ -223,6 +223,8 @@ export interface GetTenantSettingsResponse {
   timezone: string;
   /** Requests of the tenant that each replica may admit at once without a lease. 0 if sent by the previous release. */
   unleasedRequests: bigint;
+  /** Whether runs store their content. False if sent by the previous release. */
+  contentFull: boolean;
 }
 
 export interface ProviderKey {
@@ -1294,6 +1296,7 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     providerKeys: [],
     timezone: "",
     unleasedRequests: 0n,
+    contentFull: false,
   };
 }
 
@@ -1341,6 +1344,9 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
         throw new globalThis.Error("value provided for field message.unleasedRequests of type int64 too large");
       }
       writer.uint32(96).int64(message.unleasedRequests);
+    }
+    if (message.contentFull !== false) {
+      writer.uint32(120).bool(message.contentFull);
     }
     return writer;
   },
@@ -1462,6 +1468,14 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.unleasedRequests = reader.int64() as bigint;
+            continue;
+          }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.contentFull = reader.bool();
             continue;
           }
         }
