@@ -34,6 +34,7 @@ import * as responses from './responses.ts';
 import * as ownKeys from './personal-keys.ts';
 import * as sessions from './sessions.ts';
 import * as tenants from './tenants.ts';
+import * as traceContent from './trace-content.ts';
 import * as traces from './traces.ts';
 import * as transfers from './transfers.ts';
 import * as usage from './usage.ts';
@@ -66,6 +67,7 @@ export const resources = [
   memory,
   graph,
   traces,
+  traceContent,
   usage,
   keys,
   ownKeys,

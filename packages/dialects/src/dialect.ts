@@ -51,22 +51,12 @@ export interface RequestFormat {
    * Throws 400s with the name of the field.
    */
   readRequest(operation: Operation, body: Buffer, parsed: unknown, inPath?: RequestInPath): CompletionRequest;
-  /** The members of a request with its conversation; of several, the first that is there counts. */
-  readonly conversation: ConversationMembers;
   /** The path of a call, behind the base address of the vendor's own SDK. */
   pathOf(call: PathCall): string;
   /** Names of an agent's parameters without a field in the API. They reach no provider. */
   unsupportedDefaults(defaults: Fields): string[];
   /** The definition of a tool as models get it: JSON text, to be joined with commas. */
   toolText(tool: ToolDefinition): string;
-}
-
-/** Names of members of a request with its conversation. */
-export interface ConversationMembers {
-  /** The list of messages, items or inputs. */
-  messages: readonly string[];
-  /** The system prompt, in an API with a member of its own for it. */
-  instructions: readonly string[];
 }
 
 /** The part of a request in its path, in dialects with one there instead of in the body. */

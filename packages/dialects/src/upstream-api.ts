@@ -29,7 +29,17 @@ export interface HistoryPlace {
   textType: 'text' | 'input_text';
 }
 
+/** Names of members of a request with its conversation. */
+export interface ConversationMembers {
+  /** The list of messages, items or inputs. */
+  messages: readonly string[];
+  /** The system prompt, in an API with a member of its own for it. */
+  instructions: readonly string[];
+}
+
 export interface HistoryFormat {
+  /** The members of a request with its conversation; of several, the first that is there counts. */
+  readonly conversation: ConversationMembers;
   /** Absent where all servers of the API take the same histories. */
   readonly history?: HistoryPlace;
 }

@@ -9,7 +9,6 @@ import { createBatches } from './batches/create-batches.ts';
 import { createCatalogue } from './catalogue/create-catalogue.ts';
 import { createCompletions } from './completions/create-completions.ts';
 import { migrations, type ChatConfig, type ChatOverrides } from './config.ts';
-import { createRunContent } from './run-content/create-run-content.ts';
 import { createStoredResponses } from './stored-responses/create-stored-responses.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createMemory } from './memory/create-memory.ts';
@@ -49,16 +48,15 @@ export async function createService(
   const { recorder, telemetry, refusals, ...recording } = await createRecording(shell, recordingDeps);
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const { responses, ...storedResponses } = createStoredResponses(shell, base);
-  const { contents, ...runContent } = createRunContent(shell, base);
   const completions = createCompletions(shell, {
-    ...{ app, system, keyRing, instance, peers, silenceMs, refusals, contents, ...memory },
+    ...{ app, system, keyRing, instance, peers, silenceMs, drainTimeoutMs, refusals, ...memory },
     turns: { ...work, catalogue, answers, telemetry, agents, recorder, responses },
   });
   const batchDeps = { ...work, catalogue, telemetry, pace: overrides.batchPace };
   const { idempotency, ...batches } = createBatches(shell, batchDeps);
   const rewrap = rewrapColumns(shell, { system, keyRing });
   // Ends of runs are stored before turns are remembered, however much time is left.
-  const turnParts = [memory, recording, storedResponses, runContent, completions, batches, rewrap];
+  const turnParts = [memory, recording, storedResponses, completions, batches, rewrap];
   const { parts, ...served } = joined([models, alertParts, providerParts, ...turnParts]);
   const rpcs = { ...models.rpcs, ...providerParts.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Principal } from '@gatehouse/identity/principal';
-import { traceContent, type TraceContent } from '@gatehouse/contract/traces';
+import { traceContent, type TraceContent } from '@gatehouse/contract/trace-content';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTransaction } from '@gatehouse/pg/pool';

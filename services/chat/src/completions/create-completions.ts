@@ -9,7 +9,8 @@ import { ReasoningStore } from '../reasoning/reasoning-store.ts';
 import { expiringRows } from '../shared/expiring-rows-job.ts';
 import type { RecallStep } from '../memory/recall.ts';
 import type { RememberQueue } from '../memory/remember-queue.ts';
-import type { RunContents } from '../run-content/run-content.ts';
+import { ContentQueue } from '../run-content/content-queue-job.ts';
+import { runContentHandlers } from '../run-content/run-content-handlers.ts';
 import { ToolClient } from '../tools/tool-client.ts';
 import { turnStages } from '../turns/turn-stages.ts';
 import { complete } from './complete-rpc.ts';
@@ -18,6 +19,7 @@ import { countHandlers } from './count-handlers.ts';
 import { embed } from './embed-rpc.ts';
 import { CompletionCache } from './completion-cache.ts';
 import { expiredCompletions } from './completion-system-store.ts';
+import { mostContentOfTenant } from '../bounds.ts';
 
 export interface CompletionsOptions {
   app: Pool;
@@ -33,7 +35,7 @@ export interface CompletionsOptions {
   /** The memory of agents. */
   recall: RecallStep;
   remember: RememberQueue;
-  contents: RunContents;
+  drainTimeoutMs: number;
 }
 
 const mostReasoningOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
@@ -41,12 +43,15 @@ const mostReasoningOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
 const mostOriginsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
 /** Turns of clients, and of services. */
-export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
-  const { app, system, keyRing, instance, peers, silenceMs, refusals, recall, remember, contents } = options;
+export function createCompletions({ log, registry, bodyBudget, signer }: Shell, options: CompletionsOptions) {
+  const { app, system, keyRing, instance, peers, silenceMs, refusals, recall, remember } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
   const thoughts = new ReasoningStore({ pool: app, keyRing, log });
   const signatures = new SignatureOriginStore(app);
-  const { providers, responses } = options.turns;
+  // The longest delay of the stop by contents waiting for the database.
+  const drainMs = Math.min(options.drainTimeoutMs, 5_000);
+  const contents = new ContentQueue({ pool: system, keyRing, log, registry, drainMs });
+  const { providers, responses, settings } = options.turns;
   const stages = turnStages({
     ...{ providers, responses, signatures, thoughts, recall, remember, tools, contents, log },
   });
@@ -56,12 +61,15 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
     rawHandlers: {
       ...completionHandlers({ ...turns, silenceMs, refusals }),
       ...countHandlers(turns),
+      ...runContentHandlers({ app, keyRing, settings }),
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [
+      contents,
       ...cleanUp(log, system, [expiredCompletions]),
       expiringRows({ pool: system, log, table: 'chat.thoughts', most: mostReasoningOfTenant }),
       expiringRows({ pool: system, log, table: 'chat.seals', most: mostOriginsOfTenant }),
+      expiringRows({ pool: system, log, table: 'chat.run_contents', most: mostContentOfTenant }),
     ],
   };
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ConversationMembers } from '@gatehouse/dialects/dialect';
+import type { ConversationMembers } from '@gatehouse/dialects/upstream-api';
 import {
   elementRanges,
   isParsable,
