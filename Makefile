@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help install up dev test test-changed test-outside lint lint-rules lint-format lint-structure gen bench
-.PHONY: pages cli images test-statements test-hostile test-cluster clean
+.PHONY: login backup restore pages cli images test-statements test-hostile test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -22,6 +22,15 @@ up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHO
 
 dev: node_modules/.package-lock.json ## As `make up`; a service restarts when its code changes. INSPECT=chat opens it to a debugger
 	@DRAIN_TIMEOUT_MS=$${DRAIN_TIMEOUT_MS:-500} DRAIN_DELAY_MS=$${DRAIN_DELAY_MS:-0} $(WITH_TOOLS) exec node --max-semi-space-size=2 deploy/local/up.ts --watch
+
+login: node_modules/.package-lock.json ## Print a link that logs a browser in at the running `make up`, once and within a minute
+	@$(WITH_TOOLS) node deploy/local/login.ts
+
+backup: node_modules/.package-lock.json ## Write the data and secrets of `make up`, running or not, into one file; FILE names it
+	@$(WITH_TOOLS) node deploy/local/backup.ts
+
+restore: node_modules/.package-lock.json ## Make a new state folder of `make up` from a backup: FILE=gatehouse-….tar.gz GATEHOUSE_STATE=…
+	@$(WITH_TOOLS) node deploy/local/restore.ts
 
 test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"
 	@$(WITH_TOOLS) $(JEST) $(ARGS)

@@ -32,6 +32,11 @@ export async function lockState(stateFolder: string): Promise<() => Promise<void
   throw new StartError(`Failed to create the lock ${file}.`);
 }
 
+/** Process id of the supervisor of a state folder; undefined while none runs. */
+export async function supervisorOf(stateFolder: string): Promise<number | undefined> {
+  return runningPid(await readFile(path.join(stateFolder, fileName), 'utf8').catch(() => ''));
+}
+
 /** A hard link appears atomically with its content and never replaces another file. */
 async function linked(draft: string, file: string): Promise<boolean> {
   return link(draft, file).then(

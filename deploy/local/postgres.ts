@@ -61,8 +61,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const ended = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(describeExit(code, signal)));
   });
-  const adminUrl = (database: string): string =>
-    `postgres://${superuser}:${password}@${loopback}:${options.port}/${encodeURIComponent(database)}`;
+  const adminUrl = (database: string): string => adminUrlOf({ port: options.port, password }, database);
   try {
     await acceptsConnections(child, adminUrl('postgres'));
   } catch (error) {
@@ -84,6 +83,16 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   };
 }
 
+/** `postgres://` URL of the superuser of a server on this machine. */
+export function adminUrlOf({ port, password }: { port: number; password: string }, database: string): string {
+  return `postgres://${superuser}:${password}@${loopback}:${port}/${encodeURIComponent(database)}`;
+}
+
+/** The password of the superuser of a data folder. */
+export function readPassword(dataDirectory: string): Promise<string> {
+  return readFile(`${dataDirectory}.password`, 'utf8');
+}
+
 interface Cluster extends PostgresOptions {
   binaries: PostgresBinaries;
   user: OsUser;
@@ -99,7 +108,7 @@ async function initialise(cluster: Cluster): Promise<string> {
       throw new StartError(
         `${dataDirectory} has data of PostgreSQL ${version.trim()}; this release runs PostgreSQL ${majorVersion}.`,
       );
-    return readFile(passwordFile, 'utf8');
+    return readPassword(dataDirectory);
   }
   cluster.log?.('creating a database cluster');
   const password = randomBytes(24).toString('base64url');

@@ -30,7 +30,7 @@ export async function assertCatalogue(
 
 export async function makeStateFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o711 });
+    await makeFolder(folder);
     // When run as root, PostgreSQL runs as another OS user, which must be able to enter its folder. Every file has its
     // own permissions.
     if (process.getuid?.() === 0) await chmod(folder, (await stat(folder)).mode | 0o011);
@@ -41,6 +41,17 @@ export async function makeStateFolder(folder: string): Promise<void> {
       { cause: error },
     );
   }
+}
+
+/**
+ * Makes a folder with its parents, one by one: where the system refuses a folder as if its parent were missing, as
+ * `/proc` does, Node's own `recursive` never ends.
+ */
+async function makeFolder(folder: string): Promise<void> {
+  if ((await stat(folder).catch(() => undefined))?.isDirectory() === true) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) await makeFolder(parent);
+  await mkdir(folder, { mode: 0o711 });
 }
 
 /** Checks `count` ports, starting with `first`. */

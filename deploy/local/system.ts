@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { services } from '@gatehouse/contract/services';
 import { bootstrap } from './bootstrap.ts';
 import { CredentialsFile, type LocalCredentials } from './credentials.ts';
@@ -11,6 +9,7 @@ import { stopKafkaLeftover } from './kafka-leftover.ts';
 import { startKafka } from './kafka.ts';
 import { issuerSecretsIn } from './issuer-secrets.ts';
 import { lockState } from './lock.ts';
+import { makeLoginLink, runOfTenant } from './login-link.ts';
 import { heapLimit } from './heap-limit.ts';
 import type { LogStream } from './log-stream.ts';
 import { freePort, loopback } from './ports.ts';
@@ -24,8 +23,6 @@ import { StartError } from './start-error.ts';
 import { runStep } from './start-step.ts';
 import { Supervised, type SupervisedOptions } from './supervised.ts';
 import { planReplicas, type Replica } from './topology.ts';
-
-const run = promisify(execFile);
 
 export interface SystemOptions {
   settings: LocalSettings;
@@ -90,12 +87,9 @@ export class LocalSystem {
   }
 
   /** Link to log a browser in once, within a minute, with the admin key of the demo tenant. */
-  async makeLoginLink({ url, admin_key: key }: LocalCredentials): Promise<string> {
+  async makeLoginLink(credentials: LocalCredentials): Promise<string> {
     if (this.#database === undefined) throw new Error('the system has not been started');
-    // The public half of the key: arguments of processes are no place for secrets.
-    const prefix = key.split('_', 2).join('_');
-    const settings = { DATABASE_URL: serviceUrl(this.#database, 'tenant') };
-    return url + (await this.#runOfTenant('login-link.ts', [prefix], settings));
+    return makeLoginLink(credentials, { database: this.#database, caller: this.#options.caller });
   }
 
   /** Stops everything: the edge first, the database and Kafka last. */
@@ -320,24 +314,17 @@ export class LocalSystem {
 
   async #createOwnerKey({ database, kafkaBrokers }: EnvironmentOptions): Promise<string> {
     // `--force`, because this runs only when the owner key is unknown here, so an existing one is lost.
-    return this.#runOfTenant('bootstrap.ts', ['--force'], {
+    const settings = {
       DATABASE_URL: serviceUrl(database, 'tenant'),
       ...(kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: kafkaBrokers }),
-    });
+    };
+    return runOfTenant('bootstrap.ts', ['--force'], { caller: this.#options.caller, settings });
   }
 
   /** Runs the migration step. */
   async #prepare(settings: Record<string, string>): Promise<void> {
     const env = { ...sharedEnvironment(this.#options.caller), ...settings };
     await runStep(preparation, [], env);
-  }
-
-  /** Runs a command of the tenant service, and returns what it prints. */
-  async #runOfTenant(file: string, words: string[], settings: Record<string, string>): Promise<string> {
-    const command = path.join(repositoryRoot, 'services/tenant/src', file);
-    const env = { ...sharedEnvironment(this.#options.caller), ...settings };
-    const { stdout } = await run(process.execPath, [command, ...words], { env });
-    return stdout.trim();
   }
 }
 

@@ -2,7 +2,7 @@ import type { LocalCredentials } from './credentials.ts';
 import { LogStream } from './log-stream.ts';
 import { restartOnChange } from './restart-on-change.ts';
 import { loadSettings } from './settings.ts';
-import { StartError } from './start-error.ts';
+import { printFailure } from './start-error.ts';
 import { LocalSystem } from './system.ts';
 
 /**
@@ -32,7 +32,7 @@ async function up(): Promise<void> {
     await announceLogin(system, credentials, log);
   } catch (error) {
     if (stopped.requested()) return;
-    fail(error);
+    printFailure(error);
     await system.stop();
     process.exit(1);
   }
@@ -52,7 +52,7 @@ function stopOnSignal(system: LocalSystem, log: LogStream): { requested: () => b
     void system.stop().then(
       () => process.exit(0),
       (error: unknown) => {
-        fail(error);
+        printFailure(error);
         system.kill();
         process.exit(1);
       },
@@ -62,7 +62,7 @@ function stopOnSignal(system: LocalSystem, log: LogStream): { requested: () => b
   // The parent process, which started this one with an IPC channel, has exited.
   if (process.channel !== undefined) process.on('disconnect', () => onSignal('parent exited'));
   process.on('uncaughtException', (error) => {
-    fail(error);
+    printFailure(error);
     system.kill();
     process.exit(1);
   });
@@ -100,15 +100,9 @@ async function announceLogin(
   }
 }
 
-/** Prints one sentence for problems the operator can solve, and the stack for all others. */
-function fail(error: unknown): void {
-  const known = error instanceof StartError;
-  process.stderr.write(`${known ? error.message : String((error as Error).stack)}\n`);
-}
-
 try {
   await up();
 } catch (error) {
-  fail(error);
+  printFailure(error);
   process.exit(1);
 }

@@ -33,7 +33,7 @@ const systemTests: readonly { reached: RegExp; tests: RegExp }[] = [
   },
   { reached: /^services\/webhook\//, tests: /e2e\/(channels|events|transfer-moves|user-data)/ },
   { reached: /\/migrations\//, tests: /e2e\/(columns|migrations|upgrade)/ },
-  { reached: /^deploy\/(local|composed)\/(?!.*\.test\.ts$)/, tests: /e2e\/(dev|up|readme)\./ },
+  { reached: /^deploy\/(local|composed)\/(?!.*\.test\.ts$)/, tests: /e2e\/(dev|local-backup|up|readme)\./ },
   { reached: /^deploy\/(compose|composed|systemd)\/|^packages\/cli\/src\/init\//, tests: /e2e\/one-machine/ },
   { reached: /^deploy\/observability\//, tests: /e2e\/(observability|signals)/ },
   { reached: /^README\.md$|^docs\/tenants\/tour/, tests: /e2e\/readme/ },

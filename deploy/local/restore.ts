@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process';
+import { access, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { lockState } from './lock.ts';
+import { postgresUser } from './os-user.ts';
+import { makeStateFolder } from './preconditions.ts';
+import { loadSettings } from './settings.ts';
+import { runLocalCommand, StartError } from './start-error.ts';
+
+/** `make restore FILE=…`: makes a state folder of `make up` from a file of `make backup`. */
+
+const run = promisify(execFile);
+/** In this order: data without its secrets is no state, secrets without data are replaced by another restore. */
+const parts = ['credentials.json', 'secrets.json', 'postgres.password', 'postgres'];
+
+await runLocalCommand(async () => {
+  const { stateFolder } = loadSettings(process.env);
+  const name = process.env['FILE'] ?? '';
+  if (name === '') throw new StartError('Name the file of a backup: make restore FILE=gatehouse-….tar.gz');
+  const file = path.resolve(name);
+  await access(file).catch((error: unknown) => {
+    throw new StartError(`The backup ${file} can't be read.`, { cause: error });
+  });
+  await makeStateFolder(stateFolder);
+  const unlock = await lockState(stateFolder);
+  const folder = path.join(stateFolder, 'restore.unfinished');
+  try {
+    if ((await readdir(stateFolder)).includes('postgres'))
+      throw new StartError(`${stateFolder} has data already: set GATEHOUSE_STATE to a new folder.`);
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder, { mode: 0o700 });
+    await unpack(file, folder);
+    for (const part of parts) await rename(path.join(folder, part), path.join(stateFolder, part));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+    await unlock();
+  }
+  process.stdout.write(`restored ${stateFolder}: start it with "make up"\n`);
+});
+
+async function unpack(file: string, folder: string): Promise<void> {
+  try {
+    await run('tar', ['--extract', '--gzip', `--file=${file}`, `--directory=${folder}`, ...parts]);
+  } catch (error) {
+    throw new StartError(`${file} is not a whole backup of "make backup".`, { cause: error });
+  }
+  // On another machine the user of PostgreSQL may have another id.
+  const { uid, gid } = await postgresUser();
+  if (uid === undefined || gid === undefined) return;
+  await run('chown', ['--recursive', `${uid}:${gid}`, 'postgres', 'postgres.password'], { cwd: folder });
+}
