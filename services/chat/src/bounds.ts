@@ -73,6 +73,8 @@ export const maxIdChars = 1_024;
 /* Refused requests, which are counted in memory until they are published */
 /** Groups of the refused requests of a tenant; further ones are counted by their code alone. */
 export const maxRefusedGroups = 200;
+/** The same of all tenants, which an outage of analytics would else fill memory with: about 10 MB. */
+export const maxRefusedGroupsOfAll = 20_000;
 /** Refused requests of a tenant with facts of their own, in an hour: as many as analytics keeps. Others are only counted. */
 export const maxRefusedOfHour = 1_000;
 /** The same that wait for publication, of one tenant and of all: about 5 MB. */

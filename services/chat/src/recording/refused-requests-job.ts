@@ -20,7 +20,7 @@ export class RefusedRequestsPublisher {
   /** Events under way, in order. */
   #events: EventText[] = [];
 
-  /** Without a sink nothing is published. The sink is closed by others, after `stop`. */
+  /** Without a sink the counts are dropped. The sink is closed by others, after `stop`. */
   constructor({ sink, log }: { sink: EventSink | null; log: Logger }) {
     this.#sink = sink;
     this.#log = log;
@@ -48,16 +48,21 @@ export class RefusedRequestsPublisher {
     );
   }
 
+  /** Events under way come first, under the ids that they had. */
   async #publish(): Promise<void> {
+    if (this.#sink !== null) await this.#send(this.#sink);
+    if (this.counts.isEmpty) return;
+    const now = new Date();
+    const entries = this.counts.take();
     if (this.#sink === null) return;
-    if (this.#events.length === 0) {
-      if (this.counts.isEmpty) return;
-      const now = new Date();
-      this.#events = this.counts.take().map((entries) => writeRequestsRefused(eventSource, now, entries));
-    }
+    this.#events = entries.map((some) => writeRequestsRefused(eventSource, now, some));
+    await this.#send(this.#sink);
+  }
+
+  async #send(sink: EventSink): Promise<void> {
     const signal = AbortSignal.timeout(refusedDeadlineMs);
     for (let event = this.#events[0]; event !== undefined; event = this.#events[0]) {
-      const sent = this.#sink.publish([{ partition: partitionOf(event.key), events: [event] }]);
+      const sent = sink.publish([{ partition: partitionOf(event.key), events: [event] }]);
       await unlessAborted(signal, sent);
       this.#events.shift();
     }

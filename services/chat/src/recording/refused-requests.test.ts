@@ -65,6 +65,18 @@ it('has facts of 1,000 requests of an hour of a tenant, and counts all of them',
   expect([detailsAt(now), detailsAt(now), detailsAt(now), detailsAt(nextHour)]).toEqual([800, 200, 0, 800]);
 });
 
+it('has a bound for all tenants together, beyond which each is counted by code', () => {
+  const refused = new RefusedRequests();
+  const tenants = Array.from({ length: 300 }, () => newId());
+  for (const tenantId of tenants)
+    for (let model = 0; model < 100; model += 1)
+      refused.note(requestOf(tenantId, { request_model: `model-${model}` }), now);
+  const entries = refused.take().flat();
+  expect(entries).toHaveLength(20_100);
+  expect(entries.reduce((sum, { count }) => sum + count, 0)).toBe(30_000);
+  expect(new Set(entries.map(({ tenant_id: tenantId }) => tenantId)).size).toBe(300);
+});
+
 it('writes events that a reader takes, whatever clients sent', () => {
   const refused = new RefusedRequests();
   const texts = { request_model: '\ud800\0'.repeat(200), message: '\u4e2d'.repeat(5_000) };

@@ -11,6 +11,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { hourMs } from '@gatehouse/kit/bounds';
 import {
   maxRefusedGroups,
+  maxRefusedGroupsOfAll,
   maxRefusedMessageChars,
   maxRefusedOfHour,
   maxRefusedWaiting,
@@ -34,6 +35,7 @@ interface TenantRefusals {
 export class RefusedRequests {
   #tenants = new Map<string, TenantRefusals>();
   #waiting = 0;
+  #groups = 0;
   /** Requests with facts of their own in the current hour, by tenant. */
   readonly #hourCounts = new Map<string, number>();
   #hour = 0;
@@ -47,7 +49,9 @@ export class RefusedRequests {
     const known = this.#tenants.get(tenantId);
     const tenant = known ?? { entries: new Map<string, RefusedEntry>(), details: 0 };
     if (known === undefined) this.#tenants.set(tenantId, tenant);
-    const entry = entryOf(tenant, request);
+    const before = tenant.entries.size;
+    const entry = entryOf(tenant, request, this.#groups >= maxRefusedGroupsOfAll);
+    this.#groups += tenant.entries.size - before;
     entry.count += 1;
     if (entry.details.length < maxRefusedDetails && this.#hasRoom(tenant, tenantId, now)) {
       entry.details.push(detailOf(request, now));
@@ -61,6 +65,7 @@ export class RefusedRequests {
     const entries = [...this.#tenants.values()].flatMap((tenant) => [...tenant.entries.values()]);
     this.#tenants = new Map();
     this.#waiting = 0;
+    this.#groups = 0;
     return inEvents(entries);
   }
 
@@ -79,14 +84,14 @@ export class RefusedRequests {
   }
 }
 
-/** The entry of a request. One beyond the bound of its tenant is counted by its code alone. */
-function entryOf({ entries }: TenantRefusals, request: RefusedRequest): RefusedEntry {
+/** The entry of a request. One beyond the bound of its tenant, or of all, is counted by its code alone. */
+function entryOf({ entries }: TenantRefusals, request: RefusedRequest, areFull: boolean): RefusedEntry {
   const { code, operation, request_model: model, agent_id: agent, channel, dialect, client } = request;
   const { user_id: user, api_key_id: key } = request;
   const name = cacheKey(code, operation, model, agent, channel, dialect, client, user, key);
   const known = entries.get(name);
   if (known !== undefined) return known;
-  const isFull = entries.size >= maxRefusedGroups;
+  const isFull = areFull || entries.size >= maxRefusedGroups;
   const place = isFull ? cacheKey(code) : name;
   const other = isFull ? entries.get(place) : undefined;
   if (other !== undefined) return other;
