@@ -220,7 +220,7 @@ try {
       }
     };
     await inspect(made.body.key, ['/app/agents', '/app/keys', '/app/sessions', '/login']);
-    await inspect(credentials.owner_key, ['/app/?q=Set-Cookie']);
+    await inspect(credentials.owner_key, ['/app/tenants?q=Set-Cookie']);
     const injected = (await browser.cookies()).filter((cookie) => cookie.name === 'injected');
     return holdsNothing([...wrong, ...injected.map(({ domain }) => `a cookie of ${domain}`)]);
   });
