@@ -246,7 +246,7 @@ describe('tenants', () => {
       allowed_models: null,
       timezone: 'UTC',
       retention_days: 90,
-      previews: { enabled: true, max_chars: 500 },
+      previews: { max_chars: 500 },
       user_keys: { enabled: true, max: 5, max_days: 90 },
     });
     expect(createTenant.parse({ slug: 'a', name: 'A', previews: { enabled: false } }).previews).toEqual({
