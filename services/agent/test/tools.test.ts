@@ -74,7 +74,7 @@ describe('the tools of an agent', () => {
     expect(tools.map(({ name }) => name)).toEqual(await names(id));
     expect(tools[2]).toEqual({
       ...{ name: 'second__c', description: '', schemaJson: '{"type":"object","properties":{}}', tool: 'c' },
-      ...{ serverId: second, repeatable: true, timeoutMs: 5_000, executor: 'agent' },
+      ...{ serverId: second, serverName: 'second', repeatable: true, timeoutMs: 5_000, executor: 'agent' },
     });
   });
 
