@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { dryRunShape } from '@gatehouse/contract/dry-run';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import { routes } from '@gatehouse/contract/routes';
 import { RpcClient, type RpcOptions, type RpcStub } from '@gatehouse/grpc/client';
@@ -194,7 +195,8 @@ function readAnswer(
   if (status >= 400 || match.kind !== 'route') return errorShape.parse(JSON.parse(text));
   const { response } = match.route;
   expect([response.status, response.also]).toContain(status);
-  const { shape } = response;
+  const isDryRun = new URLSearchParams(path.split('?', 2)[1]).get('dry_run') === 'true';
+  const shape = (isDryRun ? dryRunShape(match.route) : null) ?? response.shape;
   if (shape !== null && response.lines === true)
     return text.split('\n').flatMap((line) => (line === '' ? [] : [shape.parse(JSON.parse(line))]));
   if (shape !== null) return shape.parse(response.csv === true ? text : JSON.parse(text));

@@ -93,6 +93,18 @@ describe('a transfer', () => {
     }
   });
 
+  it('has no ids of copies in a dry run, which begins none', async () => {
+    const resources = [sides.add(newId())];
+    const body = { mode: 'copy', source_tenant_id: source.id, target_tenant_id: target.id, resources };
+    const preview = await tenants.call('POST', `${path}/previews`, { as: owner, body });
+    const request = { as: owner, body: { preview_id: preview.body.id } };
+    const dryRun = await tenants.call('POST', `${path}?dry_run=true`, request);
+    const items = [{ action: 'copy', source_id: resources[0]?.id, target_id: null }];
+    expect([dryRun.status, dryRun.body]).toMatchObject([202, { id: null, status: 'running', items }]);
+    expect([await inUse(), steps]).toEqual([[], []]);
+    expect((await tenants.call('POST', path, request)).status).toBe(202);
+  });
+
   it('closes what moves, and waits for requests that are under way', async () => {
     let runs = 1;
     tenants.others.openRuns = () => runs;

@@ -1,5 +1,5 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { CreateTransfer, listTransfers as listShape } from '@gatehouse/contract/transfers';
+import type { CreateTransfer, listTransfers as listShape, WireTransfer } from '@gatehouse/contract/transfers';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { pageReply } from '@gatehouse/http/pagination';
 import { orNotFound, resourceId } from '@gatehouse/http/resource';
@@ -64,7 +64,8 @@ export function transferHandlers({
           ...contentOf({ ...locked, target: locked.target ?? now.target }),
           asked: { actor, clientIp, requestId },
         });
-        const body = showTransfer(transfer, principal.tenantId);
+        const view = showTransfer(transfer, principal.tenantId);
+        const body = call.dryRun ? withoutNewIds(view) : view;
         return {
           body,
           headers: { location: `/v1/tenant/resource-transfers/${transfer.id}` },
@@ -92,6 +93,14 @@ export function transferHandlers({
       const rows = (page: PageRequest) => read(principal, (db) => listTransfers(db, page));
       return pageReply(call, rows, (transfer) => showTransfer(transfer, principal.tenantId));
     },
+  };
+}
+
+/** A transfer of a dry run: its copies have no ids. */
+function withoutNewIds({ items, ...transfer }: WireTransfer): WireTransfer {
+  return {
+    ...transfer,
+    items: items.map((item) => (item.action === 'copy' ? { ...item, target_id: null } : item)),
   };
 }
 
