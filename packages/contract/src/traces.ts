@@ -152,7 +152,9 @@ export const listTraces = z.strictObject({
   sort: z
     .enum(['started_at', 'cost', 'duration'])
     .optional()
-    .describe('Descending, by `started_at` if not set. A run without a cost or duration counts as 0'),
+    .describe(
+      'Descending, by `started_at` if not set. A run without a cost or duration counts as 0. By `cost` and `duration`, a period of more than 10,000 runs has its first 10,000 by that order',
+    ),
 });
 export type ListTraces = z.output<typeof listTraces>;
 

@@ -156,7 +156,7 @@ describe('the list of traces', () => {
 
 describe.each([
   ['of a short period', 10_000],
-  ['of a long period', 3],
+  ['of a long period, which has its first runs alone,', 3],
 ])('an order %s', (_name, maxRead) => {
   const makeRuns = () =>
     store(
@@ -201,11 +201,11 @@ describe.each([
   }
 
   it('by cost is descending, a run without a cost last', async () => {
-    expect(await order('cost')).toEqual([1, 3, 0, 2]);
+    expect(await order('cost')).toEqual([1, 3, 0, 2].slice(0, maxRead));
   });
 
   it('by duration is descending', async () => {
-    expect(await order('duration')).toEqual([0, 3, 2, 1]);
+    expect(await order('duration')).toEqual([0, 3, 2, 1].slice(0, maxRead));
   });
 });
 

@@ -46,23 +46,22 @@ const sorts = {
   },
   duration: {
     key: 'coalesce(duration_ms, 0)',
-    type: 'bigint',
+    type: 'integer',
     text: 'coalesce(duration_ms, 0)::text',
     least: '-1',
-    most: '9223372036854775807',
+    most: '2147483647',
   },
 } as const;
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const firstId = '00000000-0000-0000-0000-000000000000';
 
 /**
- * The runs in the partitions that a period may have runs in. Partitions are by id, which has the time of a run by the
- * clock of a replica, hence a day of margin. From the begin of a month, so that the condition selects partitions and no
- * rows.
+ * The runs of a period, in the partitions that may have some. Partitions are by id, which has the time of a run by the
+ * clock of a replica, hence a day of margin.
  */
-const inPartitions = `tenant_id = $1
-  and id >= analytics.first_id_at(date_trunc('month', $2::timestamptz - interval '1 day', 'UTC'))`;
-const inPeriod = `${inPartitions} and started_at >= $2 and started_at < $3`;
+const inPeriod = `tenant_id = $1
+  and id >= analytics.first_id_at(date_trunc('month', $2::timestamptz - interval '1 day', 'UTC'))
+  and started_at >= $2 and started_at < $3`;
 
 interface Walk {
   /** The tenant and the period: the first parameters of all statements. */
@@ -86,8 +85,9 @@ export class TraceListStore extends Store {
   }
 
   /**
-   * A page of runs in descending order. Reads `maxRead` runs at most, so when few of them match the filter, a page may
-   * be short, or empty, although more follow.
+   * A page of runs in descending order. By start, a page reads `maxRead` runs at most: when few of them match the filter,
+   * it may be short, or empty, although more follow. By cost and duration, the list has the first `maxRead` runs of the
+   * period, as far as they match.
    */
   async list(tenantId: string, request: ListRequest): Promise<ListedTraces> {
     const { period, sort, after } = request;
@@ -97,14 +97,29 @@ export class TraceListStore extends Store {
         this.#maxRead * (request.filter.search?.previews === true ? previewsShare : 1),
       );
       const walk = { values, sort, maxRead, start: after ?? { key: sorts[sort].most, id: lastId } };
-      // All runs of a short period are read and sorted; those of a long one are read in the order of an index.
-      const isSorted = sort !== 'started_at' && (await isShort(db, walk));
-      const end = isSorted ? null : await endOfWalk(db, walk);
-      const { rows, more } = await readRuns(db, { ...walk, end, isSorted, request });
+      const end = sort === 'started_at' ? await endOfWalk(db, walk) : null;
+      const among = sort === 'started_at' ? 'analytics.traces' : await firstRuns(db, walk);
+      const { rows, more } = await readRuns(db, { ...walk, end, among, request });
       const last = more ? rows.at(-1) : undefined;
       return { rows, next: last === undefined ? end : positionOf(last) };
     });
   }
+}
+
+/**
+ * The first runs of a period by cost or duration. All runs of a short period are read and sorted; those of a long one
+ * are read in the order of an index, always from its begin: row-level security admits no bound by these keys to it.
+ */
+async function firstRuns(db: Queryable, walk: Walk): Promise<string> {
+  const runs = `select tenant_id, model, ${traceColumns} from analytics.traces where ${inPeriod}`;
+  if (await isShort(db, walk)) return `(${runs} offset 0) as traces`;
+  await withoutSort(db);
+  return `(${runs} order by ${sorts[walk.sort].key} desc, id desc limit ${walk.maxRead}) as traces`;
+}
+
+/** Without statistics the planner would read all runs and sort them. */
+async function withoutSort(db: Queryable): Promise<void> {
+  await db.query(`select set_config('enable_sort', 'off', true)`);
 }
 
 async function isShort(db: Queryable, { values, maxRead }: Walk): Promise<boolean> {
@@ -115,22 +130,14 @@ async function isShort(db: Queryable, { values, maxRead }: Walk): Promise<boolea
   return short;
 }
 
-/** The last run that a page reads; null when it reads all. */
-async function endOfWalk(
-  db: Queryable,
-  { values, sort, start, maxRead }: Walk,
-): Promise<ListPosition | null> {
-  // Without statistics the planner would read all runs and sort them.
-  await db.query(`select set_config('enable_sort', 'off', true)`);
-  const { key, type, text } = sorts[sort];
-  // Other orders count the runs of all times: an index has few of a period among many.
-  const [among, parameters] = sort === 'started_at' ? [inPeriod, values] : [inPartitions, values.slice(0, 2)];
-  const next = parameters.length + 1;
+/** The last run that a page by start reads; null when it reads all. */
+async function endOfWalk(db: Queryable, { values, start, maxRead }: Walk): Promise<ListPosition | null> {
+  await withoutSort(db);
   return db.first<ListPosition>(
-    `select ${text} as key, id from analytics.traces
-     where ${among} and (${key}, id) < ($${next}::${type}, $${next + 1}::uuid)
-     order by ${key} desc, id desc offset $${next + 2} limit 1`,
-    [...parameters, start.key, start.id, maxRead - 1],
+    `select ${sorts.started_at.text} as key, id from analytics.traces
+     where ${inPeriod} and (started_at, id) < ($4::timestamptz, $5::uuid)
+     order by started_at desc, id desc offset $6 limit 1`,
+    [...values, start.key, start.id, maxRead - 1],
   );
 }
 
@@ -146,19 +153,16 @@ function readRuns(
     sort,
     start,
     end,
-    isSorted,
+    among,
     request,
-  }: Walk & { end: ListPosition | null; isSorted: boolean; request: ListRequest },
+  }: Walk & { end: ListPosition | null; among: string; request: ListRequest },
 ): Promise<PageRows<ListedRow>> {
   const { filter, limit } = request;
   const { key, type, text, least } = sorts[sort];
-  const runs = isSorted
-    ? `(select tenant_id, model, ${traceColumns} from analytics.traces where ${inPeriod} offset 0) as traces`
-    : 'analytics.traces';
   const search = filter.search;
   return readPage<ListedRow>(db, {
     columns: `${traceColumns}, null::json as spans, ${text} as list_key, ${key} as order_key`,
-    from: `${runs}
+    from: `${among}
      where ${inPeriod} and (${key}, id) < ($4::${type}, $5::uuid) and (${key}, id) >= ($6::${type}, $7::uuid)
        and ($8::text is null or request_model = $8 or model = $8) and ($9::text is null or provider = $9)
        and ($10::uuid is null or agent_id = $10) and ($11::uuid is null or api_key_id = $11)
