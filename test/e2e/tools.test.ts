@@ -137,6 +137,8 @@ describe('an agent with tools', () => {
       ...['llm chat priced ok', 'llm chat priced ok'],
       ...['tool execute_tool city__clock ok', 'tool execute_tool city__weather ok'],
     ]);
+    const called = (trace.spans ?? []).flatMap(({ tool }) => tool ?? []);
+    expect(called).toContainEqual({ server: 'city', name: 'clock' });
     // The usage of both calls of the model.
     expect([trace.input_tokens, trace.output_tokens]).toEqual([
       data.usage?.prompt_tokens,
