@@ -3,9 +3,12 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
+  type ServerOptions,
   type ServerResponse,
 } from 'node:http';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
+import type { Certificate, CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { newId } from '@gatehouse/kit/ids';
 import { OpenList } from '@gatehouse/kit/open-list';
 import { inviteWhenRead } from './reply.ts';
@@ -21,7 +24,12 @@ export interface HttpServerOptions {
   cut?: () => void;
   /** If unset, connections of clients are never closed for not reading. */
   unread?: UnreadResponses;
+  /** The certificate, started before the server. If unset, connections are not encrypted. */
+  certificate?: CertificateFiles | undefined;
 }
+
+/** A client that has not finished its handshake by then is disconnected. */
+const handshakeTimeoutMs = 10_000;
 
 /**
  * Once the server stops, an idle connection closes this long after the stop or its last response. A client sending
@@ -83,18 +91,34 @@ interface Connection {
   unread: UnreadCheck;
 }
 
+const tlsVersions = { minVersion: 'TLSv1.2' } as const;
+
+/** A server without a certificate yet if it `isEncrypted`. */
+function newServer(isEncrypted: boolean, options: ServerOptions): Server {
+  if (!isEncrypted) return createServer(options);
+  return createTlsServer({ ...options, ...tlsVersions, handshakeTimeout: handshakeTimeoutMs });
+}
+
+/** Whether a connection failed before any HTTP, so its client can't read a response. */
+function isHandshakeError({ code = '' }: NodeJS.ErrnoException): boolean {
+  return code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
+}
+
 /** HTTP server able to drain: it finishes requests in flight and then stops. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: HttpServerOptions;
   readonly #connections = new OpenList<Connection>();
+  /** The sockets under encrypted connections, which have none of the above until their handshake is over. */
+  readonly #encrypted = new OpenList<Socket>();
   readonly #answers = new OpenList<ServerResponse>();
   #draining = false;
   #sweep: NodeJS.Timeout | undefined;
+  #unsubscribe: (() => void) | undefined;
 
   constructor(listener: RequestListener, options: HttpServerOptions) {
     this.#options = options;
-    this.#server = createServer({
+    this.#server = newServer(options.certificate !== undefined, {
       // Longer than any idle timeout of a client or proxy in front, so a connection never closes as a request is sent.
       keepAliveTimeout: 75_000,
       keepAliveTimeoutBuffer: 0,
@@ -124,18 +148,28 @@ export class HttpServer {
     this.#server.on('checkExpectation', serve);
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       if (!socket.writable) return;
+      if (isHandshakeError(error)) {
+        socket.destroy();
+        return;
+      }
       const status = invalidHttpStatus[error.code ?? ''] ?? '400 Bad Request';
       const { headers, body } = invalidHttp(error.code === 'ERR_HTTP_REQUEST_TIMEOUT');
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
       socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`);
     });
-    this.#server.on('connection', (socket) => {
-      if (!socket.closed)
-        socket.once('close', this.#connections.add({ socket, unread: new UnreadCheck(socket) }));
-    });
+    this.#server.on(
+      options.certificate === undefined ? 'connection' : 'secureConnection',
+      (socket: Socket) => {
+        if (!socket.closed)
+          socket.once('close', this.#connections.add({ socket, unread: new UnreadCheck(socket) }));
+      },
+    );
+    if (options.certificate !== undefined)
+      this.#server.on('connection', (socket: Socket) => socket.once('close', this.#encrypted.add(socket)));
   }
 
   async start(): Promise<void> {
+    this.#useCertificate();
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(this.#options.port, this.#options.host, () => {
@@ -146,6 +180,16 @@ export class HttpServer {
     const { unread } = this.#options;
     if (unread === undefined) return;
     this.#sweep = setInterval(() => this.#cutUnread(unread), unread.timeoutMs / sweepsPerTimeout).unref();
+  }
+
+  #useCertificate(): void {
+    const { certificate } = this.#options;
+    const server = this.#server;
+    if (certificate === undefined || !(server instanceof TlsServer)) return;
+    // Applies to new connections; those that are open stay.
+    const use = ({ cert, key }: Certificate): void => server.setSecureContext({ cert, key, ...tlsVersions });
+    use(certificate.current);
+    this.#unsubscribe = certificate.onChange(use);
   }
 
   get port(): number {
@@ -179,6 +223,7 @@ export class HttpServer {
       setTimeout(() => this.#closeAll(), drainTimeoutMs + (cut === undefined ? 0 : partingMs)),
     ];
     await closed;
+    this.#unsubscribe?.();
     timers.forEach(clearTimeout);
     clearInterval(this.#sweep);
     // Ends the timer of the HTTP server.
@@ -195,6 +240,7 @@ export class HttpServer {
 
   #closeAll(): void {
     for (const { socket } of this.#connections) socket.destroy(new DrainTimeout());
+    for (const socket of this.#encrypted) socket.destroy();
   }
 
   /** Node counts a connection without any request so far as busy. */

@@ -5,6 +5,7 @@ import { GrpcServer } from '@gatehouse/grpc/server';
 import { HttpServer } from '@gatehouse/http/server';
 import { unreadByEdge, unreadResponses } from '@gatehouse/http/unread-responses';
 import type { Verifier } from '@gatehouse/identity/verifier';
+import type { CertificateFiles } from '@gatehouse/kit/certificate-files';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
@@ -34,7 +35,13 @@ export interface ServiceDefinition {
   /** Absent if the service does not serve gRPC. */
   rpcs?: readonly RpcService[];
   /** Set for the service clients reach directly; `cut` ends requests in flight after the drain time. */
-  frontDoor?: { cut: () => void };
+  frontDoor?: FrontDoor;
+}
+
+export interface FrontDoor {
+  cut: () => void;
+  /** If unset, clients connect without TLS. */
+  certificate?: CertificateFiles | undefined;
 }
 
 interface ServiceOptions extends ServiceDefinition {

@@ -1,5 +1,6 @@
 import { innerServices, type InnerServiceName } from '@gatehouse/contract/services';
-import { addresses, parseConfig } from '@gatehouse/kit/config';
+import { filesOf } from '@gatehouse/kit/certificate-files';
+import { addresses, parseConfig, wrongSettings } from '@gatehouse/kit/config';
 import proxyaddr from 'proxy-addr';
 import { publicUrlSettings, serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
@@ -57,12 +58,23 @@ const settings = z.object({
   TRUSTED_PROXIES: proxies,
   /** Origins with pages allowed to call the API from a browser (CORS); empty by default. */
   CORS_ORIGINS: origins,
+  /** Files with the certificate, its chain included, and its private key, for https on `HTTP_PORT`. */
+  TLS_CERT: z.string().default(''),
+  TLS_KEY: z.string().default(''),
 });
 
 export type EdgeConfig = Readonly<z.output<typeof settings>>;
 
 export function loadConfig(environment: Record<string, string | undefined>): EdgeConfig {
-  return parseConfig(settings, environment);
+  const config = parseConfig(settings, environment);
+  if (tlsFiles(config) !== undefined && config.PUBLIC_URL.startsWith('http:'))
+    throw wrongSettings(['PUBLIC_URL: must be https, because TLS_CERT and TLS_KEY are set']);
+  return config;
+}
+
+/** The files for TLS; undefined without TLS. Throws a `ConfigError` if only one of them is set. */
+export function tlsFiles({ TLS_CERT, TLS_KEY }: Pick<EdgeConfig, 'TLS_CERT' | 'TLS_KEY'>) {
+  return filesOf({ TLS_CERT, TLS_KEY });
 }
 
 /** Addresses of the replicas of a service: `host:port` each, or `dns:///name:port`. */

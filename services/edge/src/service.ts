@@ -1,4 +1,5 @@
 import type { PaceOptions } from '@gatehouse/http/pace-check';
+import { CertificateFiles } from '@gatehouse/kit/certificate-files';
 import { wideNetworkOf } from '@gatehouse/kit/client-network';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Service } from '@gatehouse/shell/service';
@@ -9,7 +10,7 @@ import { KeyClient } from './auth/key-client.ts';
 import { clientIp } from './auth/client-ip.ts';
 import { SessionReader } from './auth/session-reader.ts';
 import { UntrustedProxies } from './auth/untrusted-proxies.ts';
-import type { EdgeConfig } from './config.ts';
+import { tlsFiles, type EdgeConfig } from './config.ts';
 import { Cors } from './cors/cors.ts';
 import { AccessLog } from './http/access-log-handlers.ts';
 import { createEdgeApp, Gateway } from './http/gateway-handlers.ts';
@@ -19,6 +20,8 @@ import { createProxy } from './proxy/create-proxy.ts';
 export interface EdgeOverrides extends ShellOverrides {
   /** The least pace of a request body. */
   pace?: PaceOptions;
+  /** How often the files of the certificate are read. */
+  certificate?: { everyMs: number };
 }
 
 /** The edge: the only public HTTP. It stores nothing and uses no database. */
@@ -33,10 +36,16 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
     networkOf: (request) => wideNetworkOf(clientIp(request, isTrustedProxy) ?? ''),
   });
   shell.require('tenant', () => authenticator.ready);
+  const files = tlsFiles(config);
+  const certificate =
+    files &&
+    new CertificateFiles({ cert: files.TLS_CERT, key: files.TLS_KEY, log, ...overrides.certificate });
+  if (certificate !== undefined) shell.add(certificate);
   const { forwarder, parts } = createProxy(shell, config, overrides.pace);
   const untrustedProxies = new UntrustedProxies({
     ...{ isTrusted: isTrustedProxy, count: isTrustedProxy.count },
-    ...{ publicUrl: config.PUBLIC_URL, log },
+    // A public https URL means a proxy, unless the edge serves https itself.
+    ...{ isProxied: certificate === undefined && config.PUBLIC_URL.startsWith('https:'), log },
   });
   const gateway = new Gateway({
     authenticator,
@@ -51,7 +60,7 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   });
   return shell.createService({
     handler: createEdgeApp(gateway),
-    frontDoor: { cut: () => void forwarder.close() },
+    frontDoor: { cut: () => void forwarder.close(), certificate },
     parts: [...parts, gateway, untrustedProxies],
   });
 }

@@ -89,10 +89,16 @@ export class EdgeUnderTest {
       ...environment,
     });
     const edge = await createService(config, { log, ...overrides });
-    await edge.start();
-    // Until it reaches the tenant service, `/health` says 503.
+    try {
+      await edge.start();
+    } catch (error) {
+      server.close();
+      await tenant.stop();
+      throw error;
+    }
+    // Until it reaches the tenant service, it is not ready.
     await eventually(async () => {
-      const health = await fetch(`http://${host}:${edge.httpPort}/health`);
+      const health = await fetch(`http://${host}:${edge.adminPort}/readyz`);
       await health.arrayBuffer();
       if (!health.ok) throw new Error('the edge is not ready');
     });

@@ -8,7 +8,8 @@ export interface UntrustedProxiesOptions {
   isTrusted: IsTrustedProxy;
   /** Proxies named by the operator. */
   count: number;
-  publicUrl: string;
+  /** Whether the settings show that clients come through a proxy. */
+  isProxied: boolean;
   log: Logger;
 }
 
@@ -28,10 +29,9 @@ export class UntrustedProxies {
     this.#now = now;
   }
 
-  /** The edge itself serves no TLS, so a public https URL means a proxy. */
   start(): void {
-    const { count, publicUrl, log } = this.#options;
-    if (count === 0 && publicUrl.startsWith('https:'))
+    const { count, isProxied, log } = this.#options;
+    if (count === 0 && isProxied)
       log.warn(`TRUSTED_PROXIES is empty, and PUBLIC_URL is https, so a proxy is in front: ${effect}`);
   }
 
