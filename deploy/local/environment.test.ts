@@ -34,6 +34,7 @@ function environmentOf(
     modelsFile: '/models.yaml',
     issuerSecrets: ['LOGIN_SECRET'],
     url: 'http://127.0.0.1:8080',
+    tls: { cert: '/tls.crt', key: '/tls.key' },
     caller: {
       PATH: '/bin',
       OTEL_SERVICE: 'x',
@@ -68,6 +69,11 @@ describe('the environment of a process that runs all services', () => {
 });
 
 describe('the environment of a service', () => {
+  it('names the files of the certificate to edges alone', () => {
+    expect(environmentOf('edge-2')).toMatchObject({ TLS_CERT: '/tls.crt', TLS_KEY: '/tls.key' });
+    expect(environmentOf('chat-1')).not.toHaveProperty('TLS_KEY');
+  });
+
   it('gives further edges the next ports, and every process ports of its own', () => {
     expect(environmentOf('edge-1')['HTTP_PORT']).toBe('8080');
     expect(environmentOf('edge-2')['HTTP_PORT']).toBe('8081');

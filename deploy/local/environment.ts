@@ -15,6 +15,8 @@ export interface EnvironmentOptions {
   issuerSecrets: readonly string[];
   /** URL for clients. */
   url: string;
+  /** Paths of the edge's certificate and its private key; undefined for http. */
+  tls: { cert: string; key: string } | undefined;
   /** The environment of the supervisor. */
   caller: Environment;
   /** Provider settings for the simulator, where the caller has not set them. */
@@ -66,7 +68,8 @@ export function sharedEnvironment(caller: Environment): Record<string, string> {
 export function serviceEnvironment(replica: Replica, options: EnvironmentOptions): Record<string, string> {
   const { services: run, ports } = replica;
   const { secrets } = options;
-  const any = (fact: 'models' | 'keyRing' | 'issuers'): boolean => run.some((service) => service[fact]);
+  const any = (fact: 'models' | 'keyRing' | 'issuers' | 'public'): boolean =>
+    run.some((service) => service[fact]);
   const environments = run.map((service) => serviceSettings(service, run.length > 1, options));
   return {
     DRAIN_TIMEOUT_MS: drainTimeoutMs,
@@ -84,6 +87,7 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
     ...(options.kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: options.kafkaBrokers }),
     ...Object.fromEntries(environments.flatMap((settings) => Object.entries(settings))),
     ...(any('keyRing') ? { SECRETS_KEYRING: secrets.keyRing } : {}),
+    ...(any('public') && options.tls ? { TLS_CERT: options.tls.cert, TLS_KEY: options.tls.key } : {}),
     ...(any('models') ? { GATEHOUSE_MODELS: options.modelsFile } : {}),
   };
 }

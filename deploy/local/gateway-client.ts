@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface GatewayReply {
@@ -13,9 +16,15 @@ const retryMs = 200;
 /** A client of the gateway's API for the first steps. Retries 502, 503 and 504 for up to 20 s. */
 export class GatewayClient {
   readonly #url: string;
+  readonly #certificate: Buffer | undefined;
 
-  constructor(url: string) {
+  /**
+   * `certificate`: that of an https URL, in PEM. It is trusted as it is, with any name and from any CA, and
+   * no other one is.
+   */
+  constructor(url: string, certificate?: Buffer) {
     this.#url = url;
+    this.#certificate = certificate;
   }
 
   async call(key: string, method: string, path: string, body?: unknown): Promise<GatewayReply> {
@@ -28,17 +37,25 @@ export class GatewayClient {
   }
 
   async #once(key: string, method: string, path: string, body: unknown): Promise<GatewayReply> {
-    const response = await fetch(`${this.#url}${path}`, {
+    const sent = this.#request(path, {
       method,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(callTimeoutMs),
     });
-    const text = await response.text();
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const text = Buffer.concat((await response.toArray()) as Buffer[]).toString();
     return {
-      status: response.status,
+      status: response.statusCode ?? 0,
       body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
     };
+  }
+
+  #request(path: string, options: RequestOptions) {
+    const url = new URL(path, this.#url);
+    if (this.#certificate === undefined) return requestHttp(url, options);
+    const trust = { ca: this.#certificate, allowPartialTrustChain: true };
+    return requestHttps(url, { ...options, ...trust, checkServerIdentity: () => undefined });
   }
 }
 

@@ -42,6 +42,15 @@ describe('the settings of make up', () => {
     expect(() => loadSettings(environment)).toThrow('GATEHOUSE_REPLICAS names either all');
   });
 
+  it('take a certificate with its key, or neither', () => {
+    expect(loadSettings({ TLS_CERT: 'tls.crt', TLS_KEY: '/tls.key' }).tls).toEqual({
+      cert: `${repositoryRoot}/tls.crt`,
+      key: '/tls.key',
+    });
+    expect(loadSettings({}).tls).toBeUndefined();
+    expect(() => loadSettings({ TLS_KEY: '/tls.key' })).toThrow('TLS_CERT and TLS_KEY belong together');
+  });
+
   it('count an empty variable as unset', () => {
     expect(loadSettings({ PORT: '', OPENAI_API_KEY: '', GATEHOUSE_STATE: '' })).toEqual(loadSettings({}));
   });

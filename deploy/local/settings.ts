@@ -19,6 +19,8 @@ export interface LocalSettings {
   kafkaBrokers: string | undefined;
   /** Number of processes by service, or by `allServices` of processes running all of them. */
   replicas: ReadonlyMap<string, number>;
+  /** Absolute paths of the edge's certificate and its private key; undefined for http. */
+  tls: { cert: string; key: string } | undefined;
   /** Service with processes a debugger can attach to. */
   inspect: string | undefined;
 }
@@ -58,6 +60,7 @@ export function loadSettings(environment: Record<string, string | undefined>): L
     kafka: parseSwitch('KAFKA', valueOf(environment, 'KAFKA') ?? '0') && kafkaBrokers === undefined,
     kafkaBrokers,
     replicas,
+    tls: parseTls(valueOf(environment, 'TLS_CERT'), valueOf(environment, 'TLS_KEY')),
     inspect: parseService('INSPECT', valueOf(environment, 'INSPECT')),
   };
 }
@@ -78,6 +81,13 @@ function parsePort(text: string): number {
 function parseSwitch(name: string, text: string): boolean {
   if (text !== '0' && text !== '1') throw new StartError(`${name} must be 1 or 0, not "${text}".`);
   return text === '1';
+}
+
+function parseTls(cert: string | undefined, key: string | undefined): LocalSettings['tls'] {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined)
+    throw new StartError('TLS_CERT and TLS_KEY belong together: set both, or neither.');
+  return { cert: path.resolve(repositoryRoot, cert), key: path.resolve(repositoryRoot, key) };
 }
 
 function parseService(variable: string, name: string | undefined): string | undefined {

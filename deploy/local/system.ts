@@ -5,6 +5,7 @@ import { CredentialsFile, type LocalCredentials } from './credentials.ts';
 import { serviceUrl, type DatabaseOptions } from './database.ts';
 import { serviceEnvironment, sharedEnvironment, type EnvironmentOptions } from './environment.ts';
 import { GatewayClient } from './gateway-client.ts';
+import { readCertificate, urlOf } from './local-tls.ts';
 import { stopKafkaLeftover } from './kafka-leftover.ts';
 import { startKafka } from './kafka.ts';
 import { issuerSecretsIn } from './issuer-secrets.ts';
@@ -132,7 +133,8 @@ export class LocalSystem {
     if (kafkaBrokers !== undefined) await this.#prepare({ KAFKA_BROKERS: kafkaBrokers });
     const provider = settings.simulated ? await this.#startSimulator() : {};
     const replicas = await planReplicas(settings);
-    const url = `http://${loopback}:${settings.port}`;
+    const certificate = settings.tls && (await readCertificate(settings.tls.cert));
+    const url = urlOf(settings.port, certificate);
     const { caller } = this.#options;
     const issuerSecrets = await issuerSecretsIn(caller['OIDC_ISSUERS']);
     const environment = {
@@ -142,6 +144,7 @@ export class LocalSystem {
       modelsFile: settings.modelsFile,
       issuerSecrets,
       url,
+      tls: settings.tls,
       caller,
       provider,
       kafkaBrokers,
@@ -150,7 +153,7 @@ export class LocalSystem {
     this.#stopping.signal.throwIfAborted();
     const file = new CredentialsFile(settings.stateFolder);
     const credentials = await bootstrap({
-      gateway: new GatewayClient(url),
+      gateway: new GatewayClient(url, certificate),
       url,
       known: await file.read(),
       createOwnerKey: () => this.#createOwnerKey(environment),
