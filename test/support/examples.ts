@@ -48,8 +48,8 @@ export interface Page {
   examples: Example[];
 }
 
-/** Pages for operators with commands of a cluster or its database, which `e2e/operations.test.ts` reads. */
-export const operationsPages = ['alerts', 'backup', 'install', 'rotate', 'upgrade'];
+/** Pages for operators with commands of a cluster, a machine or a database, which `e2e/operations.test.ts` reads. */
+export const operationsPages = ['alerts', 'backup', 'install', 'one-machine', 'rotate', 'upgrade'];
 
 /** `e2e/readme.test.ts` runs its examples, which need a server of tools. */
 export const tourPage = 'docs/tenants/tour.md';

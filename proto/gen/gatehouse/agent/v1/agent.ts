@@ -1390,8 +1390,8 @@ export const AgentServiceService = {
   },
   /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
-   * or search by them. Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
-   * ids a call.
+   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids a call.
+   * Callers: analytics.
    */
   describeAgents: {
     path: "/gatehouse.agent.v1.AgentService/DescribeAgents" as const,
@@ -1423,8 +1423,8 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
-   * or search by them. Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
-   * ids a call.
+   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids a call.
+   * Callers: analytics.
    */
   describeAgents: handleUnaryCall<DescribeAgentsRequest, DescribeAgentsResponse>;
 }
@@ -1502,8 +1502,8 @@ export interface AgentServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Returns the names of agents of a tenant, also of disabled and private ones, for lists that show them beside the ids,
-   * or search by them. Callers: analytics, which acts for no principal. Leaves out unknown agents, and those of other tenants. At most 200
-   * ids a call.
+   * or search by them. Leaves out unknown agents, and those of other tenants. At most 200 ids a call.
+   * Callers: analytics.
    */
   describeAgents(
     request: DescribeAgentsRequest,

@@ -2700,8 +2700,8 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): NoteProviderKeysResponse => NoteProviderKeysResponse.decode(value),
   },
   /**
-   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Caller:
-   * analytics. Leaves out unknown keys, and those of other tenants. At most 200 ids a call.
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Leaves out
+   * unknown keys, and those of other tenants. At most 200 ids a call. Caller: analytics.
    */
   describeKeys: {
     path: "/gatehouse.tenant.v1.TenantService/DescribeKeys" as const,
@@ -2767,8 +2767,8 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    */
   noteProviderKeys: handleUnaryCall<NoteProviderKeysRequest, NoteProviderKeysResponse>;
   /**
-   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Caller:
-   * analytics. Leaves out unknown keys, and those of other tenants. At most 200 ids a call.
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Leaves out
+   * unknown keys, and those of other tenants. At most 200 ids a call. Caller: analytics.
    */
   describeKeys: handleUnaryCall<DescribeKeysRequest, DescribeKeysResponse>;
   /**
@@ -2913,8 +2913,8 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: NoteProviderKeysResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Caller:
-   * analytics. Leaves out unknown keys, and those of other tenants. At most 200 ids a call.
+   * Returns the names of API keys of a tenant, for lists that show them beside the ids, or search by them. Leaves out
+   * unknown keys, and those of other tenants. At most 200 ids a call. Caller: analytics.
    */
   describeKeys(
     request: DescribeKeysRequest,
