@@ -88,10 +88,11 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
     id: attempt.id,
     kind: operation === 'embeddings' ? 'embedding' : 'llm',
     number: attempt.number,
-    provider: cutText(attempt.provider, textLimits.provider),
-    model: cutText(attempt.model, textLimits.model),
-    upstream_model: cutText(attempt.upstreamModel, textLimits.model),
-    response_model: cutOrNull(attempt.responseModel, textLimits.response_model),
+    provider: cutName(attempt.provider, textLimits.provider),
+    model: cutName(attempt.model, textLimits.model),
+    upstream_model: cutName(attempt.upstreamModel, textLimits.model),
+    response_model:
+      attempt.responseModel === null ? null : cutName(attempt.responseModel, textLimits.response_model),
     status: attempt.status,
     offset_ms: atMost(attempt.offsetMs, maxInteger),
     duration_ms: atMost(attempt.durationMs, maxInteger),
@@ -105,12 +106,12 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
 function toolSpanOf({ id, name, server, tool, outcome, offsetMs, durationMs }: ToolSpan): WireToolSpan {
   return {
     id,
-    name: cutText(name, textLimits.tool_name),
+    name: cutName(name, textLimits.tool_name),
     ...(server !== null && {
-      server: cutText(server, textLimits.tool_server),
-      tool: cutText(tool, textLimits.tool_name),
+      server: cutName(server, textLimits.tool_server),
+      tool: cutName(tool, textLimits.tool_name),
     }),
-    outcome: cutText(outcome, textLimits.error_code),
+    outcome: cutName(outcome, textLimits.error_code),
     offset_ms: Math.min(offsetMs, maxInteger),
     duration_ms: Math.min(durationMs, maxInteger),
   };
@@ -154,6 +155,14 @@ function cutRecall(recall: Recall): Recall {
     offset_ms: Math.min(recall.offset_ms, maxInteger),
     duration_ms: Math.min(recall.duration_ms, maxInteger),
   };
+}
+
+/**
+ * A name in a span, without characters that take six bytes in JSON: there are up to 1,000 names in an event, and none of
+ * them has such a character by right.
+ */
+function cutName(text: string, max: number): string {
+  return cutText(text, max).replace(/[\p{Cc}\p{Cs}]/gu, '\ufffd');
 }
 
 function cutOrNull(text: string | null, max: number): string | null {
