@@ -1,5 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import {
+  costPartNames,
+  costParts,
   maxCallTokens,
   maxInteger,
   maxRunTokens,
@@ -7,6 +9,7 @@ import {
   maxToolSpans,
   runStartedData,
   textLimits,
+  type CostParts as WireCostParts,
   type Recall,
   type RunEnded,
   type RunStarted,
@@ -15,7 +18,7 @@ import {
 } from '@gatehouse/events/run-event';
 import { z } from 'zod';
 import { toTokens } from '@gatehouse/dialects/usage/tokens';
-import type { Cost } from '../catalogue/price.ts';
+import { noParts, type Cost, type CostParts } from '../catalogue/price.ts';
 import {
   missingTool,
   type Attempt,
@@ -100,7 +103,13 @@ function spanOf(attempt: Attempt, operation: StartedRun['operation']): Span {
     http_status: attempt.httpStatus,
     error_code: cutOrNull(attempt.errorCode, textLimits.error_code),
     ...figures(attempt, maxCallTokens),
+    ...(attempt.cost?.parts && { cost_parts: wireParts(attempt.cost.parts) }),
   };
+}
+
+function wireParts(parts: CostParts): WireCostParts {
+  const names = costPartNames.filter((name) => parts[name] !== 0n);
+  return Object.fromEntries(names.map((name) => [name, String(parts[name])]));
 }
 
 function toolSpanOf({ id, name, server, tool, outcome, offsetMs, durationMs }: ToolSpan): WireToolSpan {
@@ -175,7 +184,7 @@ function atMost(value: number | null, max: number): number | null {
 
 /** JSON has no bigints. */
 type StoredEnd = Omit<Attempt, 'cost' | 'chargePico'> & {
-  cost: (Omit<Cost, 'costPico'> & { costPico: string }) | null;
+  cost: (Omit<Cost, 'costPico' | 'parts'> & { costPico: string; parts?: WireCostParts }) | null;
   chargePico?: string;
 };
 
@@ -197,6 +206,7 @@ export function storedAttempt(attempt: Attempt): StoredEnd {
         : {
             ...{ costPico: cost.costPico.toString(), source: cost.source },
             version: cutOrNull(cost.version, textLimits.price_version),
+            ...(cost.parts && { parts: wireParts(cost.parts) }),
           },
   };
 }
@@ -224,7 +234,7 @@ const storedAttemptsShape = z.object({
       responseModel: z.string().nullable(),
       errorCode: z.string().nullable(),
       usage: z.looseObject({ inputTokens: z.number(), outputTokens: z.number() }),
-      cost: z.object({ costPico: pico }).nullable(),
+      cost: z.object({ costPico: pico, parts: costParts.optional() }).nullable(),
       chargePico: pico.optional(),
     }),
   ),
@@ -250,7 +260,18 @@ function parseJson(text: string): unknown {
 function readStoredEnd(stored: StoredEnd): Attempt {
   const { cost, chargePico, ...rest } = stored;
   const charge = chargePico === undefined ? {} : { chargePico: BigInt(chargePico) };
-  return { ...rest, ...charge, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
+  return { ...rest, ...charge, cost: cost === null ? null : readStoredCost(cost) };
+}
+
+function readStoredCost({ costPico, parts, ...rest }: NonNullable<StoredEnd['cost']>): Cost {
+  const cost = { ...rest, costPico: BigInt(costPico) };
+  return parts === undefined ? cost : { ...cost, parts: readParts(parts) };
+}
+
+function readParts(parts: WireCostParts): CostParts {
+  const amounts = { ...noParts };
+  for (const name of costPartNames) amounts[name] = BigInt(parts[name] ?? 0);
+  return amounts;
 }
 
 /** Members of a run's record naming a user or a session, or holding a text. */
