@@ -18,8 +18,10 @@ const parts = {
   fees: price.costPico - 4n * part,
 };
 const ms = Number.MAX_SAFE_INTEGER;
+/** A name by the gateway's own rules, which has no character that JSON escapes. */
+const name = (character: string): string => character.repeat(64);
 
-/** A run of more calls than there can be, every text of which is `text` and every number the largest. */
+/** A run of more calls than there can be, every text from outside is `text` and every number the largest. */
 export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; attempts: Attempt[] } {
   const cost = { ...price, version: text };
   const attempts = Array.from({ length: maxSpans + 1 }, (_, index): Attempt => ({
@@ -78,7 +80,8 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       errorMessage: text,
       outputPreview: text,
       tools: Array.from({ length: maxToolSpans + 1 }, () => ({
-        ...{ id: newId(), name: text, server: text, tool: text, outcome: text, offsetMs: ms, durationMs: ms },
+        ...{ id: newId(), name: name('n'), server: name('s'), tool: text, outcome: name('o') },
+        ...{ offsetMs: ms, durationMs: ms },
       })),
     },
   };
