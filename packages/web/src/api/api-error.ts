@@ -5,15 +5,23 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string | null;
+  /** The field with the mistake, such as `replies.failure`; null for others. */
+  readonly param: string | null;
 
   constructor(
     message: string,
-    { status = 0, code = 'unreachable', requestId = null }: Partial<Omit<ApiError, keyof Error>> = {},
+    {
+      status = 0,
+      code = 'unreachable',
+      requestId = null,
+      param = null,
+    }: Partial<Omit<ApiError, keyof Error>> = {},
   ) {
     super(message);
     this.status = status;
     this.code = code;
     this.requestId = requestId;
+    this.param = param;
   }
 }
 
@@ -34,11 +42,12 @@ export function errorIn(
     status,
     code: error?.code ?? 'unknown',
     requestId: error?.request_id ?? requestId,
+    param: error?.param ?? null,
   });
 }
 
 interface ErrorBody {
-  error?: { message?: string; code?: string; request_id?: string };
+  error?: { message?: string; code?: string; param?: string | null; request_id?: string };
 }
 
 function parsed(text: string): ErrorBody {

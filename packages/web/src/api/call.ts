@@ -54,6 +54,7 @@ export async function downloadOf(response: Response): Promise<Download> {
 
 export interface Sent extends CallOptions {
   method: string;
+  /** JSON, or an upload: a `Blob` with its type, or a form. */
   body?: unknown;
   /** The wanted type of the response, if it has several. */
   accept?: string;
@@ -66,20 +67,25 @@ export async function send(
 ): Promise<Response> {
   const headers = {
     [page.name]: page.value,
-    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(body !== undefined && !isUpload(body) && { 'content-type': 'application/json' }),
     ...(accept !== undefined && { accept }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   };
   const response = await reach(url, {
     method,
     headers,
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: isUpload(body) ? body : JSON.stringify(body) }),
     ...(signal !== undefined && { signal }),
   });
   if (response.ok) return response;
   const error = await errorOf(response);
   if (error.code === 'invalid_session') return goToLogin();
   throw error;
+}
+
+/** The browser sends these as they are, with the content type that they name. */
+function isUpload(body: unknown): body is Blob | FormData {
+  return body instanceof Blob || body instanceof FormData;
 }
 
 async function reach(url: string, init: RequestInit): Promise<Response> {

@@ -1,5 +1,6 @@
 import type { Agent, CreateAgent, PatchAgent } from '@gatehouse/contract/agents';
 import type { AuditEntry } from '@gatehouse/contract/audit';
+import type { batch } from '@gatehouse/contract/batches';
 import type { modelList } from '@gatehouse/contract/chat';
 import type { zaloConsentLink } from '@gatehouse/contract/channel-consents';
 import type {
@@ -8,9 +9,27 @@ import type {
   createChannelInstance,
   PatchChannelInstance,
 } from '@gatehouse/contract/channel-instances';
+import type { ChannelMessage, Conversation } from '@gatehouse/contract/channel-messages';
 import type { BrowserCookie } from '@gatehouse/contract/cookies';
-import type { ApiKey, CreateApiKey, ownerApiKey } from '@gatehouse/contract/keys';
-import type { Entity, Subgraph, traverseGraph } from '@gatehouse/contract/graph';
+import type { deletedFile, file } from '@gatehouse/contract/files';
+import type {
+  ApiKey,
+  CreateApiKey,
+  createOwnerApiKey,
+  ownerApiKey,
+  ownerApiKeyWithText,
+  whoami,
+} from '@gatehouse/contract/keys';
+import type {
+  Entity,
+  extractedGraph,
+  Subgraph,
+  traverseGraph,
+  upsertEntities,
+  upsertedEntities,
+  upsertedRelations,
+  upsertRelations,
+} from '@gatehouse/contract/graph';
 import type { LimitList } from '@gatehouse/contract/limits';
 import type { McpLogin } from '@gatehouse/contract/mcp-logins';
 import type {
@@ -19,15 +38,19 @@ import type {
   PatchMcpServer,
   WireMcpServer,
 } from '@gatehouse/contract/mcp-servers';
+import type { deletedMessageBatch, messageBatch } from '@gatehouse/contract/message-batches';
 import type {
   Document,
   DocumentWithText,
+  Forget,
+  MemoryCounts,
   MemoryStats,
   PutDocument,
   searchMemory,
   SearchResult,
 } from '@gatehouse/contract/memory';
 import type { CreatePersonalKey, PersonalKey, MemberSession } from '@gatehouse/contract/personal-keys';
+import type { CreateProviderKey, ProviderKey } from '@gatehouse/contract/provider-keys';
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import type { SystemState } from '@gatehouse/contract/owner-system';
@@ -40,7 +63,7 @@ import type {
   Tenant,
 } from '@gatehouse/contract/tenants';
 import type { Trace, tracePage } from '@gatehouse/contract/traces';
-import type { WireTransfer } from '@gatehouse/contract/transfers';
+import type { createPreview, TransferPreview, WireTransfer } from '@gatehouse/contract/transfers';
 import type { CostSummary, ownerCostSummary, UsageSummary } from '@gatehouse/contract/usage';
 import type { UserDataDeletion } from '@gatehouse/contract/users';
 import type { WebhookCall, WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
@@ -48,14 +71,10 @@ import type {
   createWebhookEndpoint,
   PatchWebhookEndpoint,
   WebhookEndpoint,
+  webhookEndpointWithSecret,
   webhookEndpointWithSecrets,
 } from '@gatehouse/contract/webhook-endpoints';
-import type {
-  createWebhookSubscription,
-  PatchWebhookSubscription,
-  webhookSubscription,
-  WebhookEvent,
-} from '@gatehouse/contract/webhook-subscriptions';
+import type { WebhookSubscription } from '@gatehouse/contract/webhook-subscriptions';
 import type { z } from 'zod';
 
 /** Query parameters, as text: the API checks them. */
@@ -75,12 +94,27 @@ type Selected = 'from' | 'to' | 'timezone' | 'group_by';
 
 type RunFilter = 'model' | 'provider' | 'channel' | 'agent_id' | 'api_key_id' | 'user_id' | 'session_id';
 
-type Subscription = z.output<typeof webhookSubscription>;
-type NewSubscription = z.input<typeof createWebhookSubscription>;
+/** A list in the shape of OpenAI's API. */
+interface ObjectList<Item> {
+  data: Item[];
+  has_more: boolean;
+}
+
+/** The API checks the types of events, which differ for tenants and the owner. */
+interface NewSubscription {
+  url: string;
+  event_types: string[];
+}
+type PatchSubscription = Partial<
+  NewSubscription & { enabled: boolean; secret: string; overlap_seconds: number }
+>;
+type CreatedSubscription = WebhookSubscription & { secret: string };
+type EndpointSecret = z.output<typeof webhookEndpointWithSecret>;
 
 /** The API as far as the pages use it. The types are those of the API's own contract; a test compares the names. */
 export interface Endpoints {
   'GET /v1/session': { answer: CurrentSession };
+  'GET /v1/whoami': { answer: z.output<typeof whoami> };
   'GET /v1/limits': { answer: LimitList };
   'GET /v1/models': { answer: z.output<typeof modelList> };
   'GET /v1/usage/summary': { query: Query<Selected>; answer: UsageSummary };
@@ -99,7 +133,11 @@ export interface Endpoints {
   'POST /v1/agents': { body: Partial<CreateAgent>; answer: Agent };
   'GET /v1/agents/{agentID}': { answer: Agent };
   'PATCH /v1/agents/{agentID}': { body: PatchAgent; answer: Agent };
+  'DELETE /v1/agents/{agentID}': { answer: undefined };
   'GET /v1/agents/{agentID}/memory/stats': { answer: MemoryStats };
+  'GET /v1/agents/{agentID}/memory/export': { answer: Blob };
+  'POST /v1/agents/{agentID}/memory/import': { body: Blob; answer: MemoryCounts };
+  'POST /v1/agents/{agentID}/memory/forget': { body: Forget; answer: MemoryCounts };
   'GET /v1/agents/{agentID}/memory/documents': {
     query: Query<Paged | 'path_prefix'>;
     answer: List<Document>;
@@ -109,11 +147,27 @@ export interface Endpoints {
   'DELETE /v1/agents/{agentID}/memory/documents/{path+}': { answer: undefined };
   'POST /v1/agents/{agentID}/memory/search': { body: z.input<typeof searchMemory>; answer: SearchResult };
   'GET /v1/agents/{agentID}/kg/entities': { query: Query<Paged | 'q' | 'type'>; answer: List<Entity> };
+  'POST /v1/agents/{agentID}/kg/entities': {
+    body: z.input<typeof upsertEntities>;
+    answer: z.output<typeof upsertedEntities>;
+  };
+  'DELETE /v1/agents/{agentID}/kg/entities/{id}': { answer: undefined };
+  'POST /v1/agents/{agentID}/kg/relations': {
+    body: z.input<typeof upsertRelations>;
+    answer: z.output<typeof upsertedRelations>;
+  };
+  'POST /v1/agents/{agentID}/kg/extract': {
+    body: { text: string };
+    answer: z.output<typeof extractedGraph>;
+  };
   'POST /v1/agents/{agentID}/kg/traverse': { body: z.input<typeof traverseGraph>; answer: Subgraph };
   'GET /v1/api-keys': { query: Query<Paged | 'user_id'>; answer: List<ApiKey> };
   'POST /v1/api-keys': { body: CreateApiKey; answer: ApiKey & { key: string } };
   'POST /v1/api-keys/{id}/rotate': { body: { overlap_seconds: number }; answer: ApiKey & { key: string } };
   'POST /v1/api-keys/{id}/revoke': { body: object; answer: ApiKey };
+  'GET /v1/provider-keys': { query: Query<Paged>; answer: List<ProviderKey> };
+  'POST /v1/provider-keys': { body: CreateProviderKey; answer: ProviderKey };
+  'DELETE /v1/provider-keys/{id}': { answer: undefined };
   'GET /v1/sessions': { query: Query<Paged>; answer: List<Session> };
   'DELETE /v1/sessions/{id}': { answer: undefined };
   'GET /v1/me/api-keys': { query: Query<Paged>; answer: List<PersonalKey> };
@@ -142,20 +196,31 @@ export interface Endpoints {
     body: z.input<typeof createWebhookEndpoint>;
     answer: z.output<typeof webhookEndpointWithSecrets>;
   };
+  'GET /v1/webhooks/endpoints/{id}': { answer: WebhookEndpoint };
   'PATCH /v1/webhooks/endpoints/{id}': { body: PatchWebhookEndpoint; answer: WebhookEndpoint };
   'DELETE /v1/webhooks/endpoints/{id}': { answer: undefined };
+  'POST /v1/webhooks/endpoints/{id}/rotate-secret': {
+    body: { secret: string; overlap_seconds: number };
+    answer: EndpointSecret;
+  };
   'GET /v1/webhooks/endpoints/{id}/calls': { query: Query<Paged>; answer: List<WebhookCall> };
   'GET /v1/webhooks/calls/{call_id}': { answer: WebhookCallWithResult };
   'POST /v1/webhooks/calls/{call_id}/redeliver': { body: object; answer: WebhookDelivery };
-  'GET /v1/webhooks/subscriptions': { query: Query<Paged>; answer: List<Subscription> };
-  'POST /v1/webhooks/subscriptions': { body: NewSubscription; answer: Subscription & { secret: string } };
-  'PATCH /v1/webhooks/subscriptions/{id}': { body: PatchWebhookSubscription; answer: Subscription };
+  'GET /v1/webhooks/subscriptions': { query: Query<Paged>; answer: List<WebhookSubscription> };
+  'POST /v1/webhooks/subscriptions': { body: NewSubscription; answer: CreatedSubscription };
+  'PATCH /v1/webhooks/subscriptions/{id}': { body: PatchSubscription; answer: WebhookSubscription };
   'DELETE /v1/webhooks/subscriptions/{id}': { answer: undefined };
-  'POST /v1/webhooks/subscriptions/{id}/test': { body: object; answer: WebhookEvent };
+  'POST /v1/webhooks/subscriptions/{id}/test': { body: object; answer: WebhookDelivery };
   'GET /v1/channels/instances': { query: Query<Paged | 'type'>; answer: List<ChannelInstance> };
   'POST /v1/channels/instances': {
     body: z.input<typeof createChannelInstance>;
     answer: z.output<typeof channelInstanceWithSecret>;
+  };
+  'GET /v1/channels/instances/{id}': { answer: ChannelInstance };
+  'GET /v1/channels/instances/{id}/conversations': { query: Query<Paged>; answer: List<Conversation> };
+  'GET /v1/channels/instances/{id}/conversations/{conversation_id}/messages': {
+    query: Query<Paged>;
+    answer: List<ChannelMessage>;
   };
   'PATCH /v1/channels/instances/{id}': { body: PatchChannelInstance; answer: ChannelInstance };
   'DELETE /v1/channels/instances/{id}': { answer: undefined };
@@ -167,6 +232,27 @@ export interface Endpoints {
   'POST /v1/mcp/servers/{id}/refresh': { answer: WireMcpServer };
   'POST /v1/mcp/servers/{id}/tools/{name}/accept': { body: { digest: string }; answer: WireMcpServer };
   'POST /v1/mcp/servers/{id}/consent-links': { answer: z.output<typeof mcpConsentLink> };
+  'GET /v1/files': { query: Query<'limit' | 'purpose'>; answer: ObjectList<z.output<typeof file>> };
+  'POST /v1/files': { body: FormData; answer: z.output<typeof file> };
+  'DELETE /v1/files/{file_id}': { answer: z.output<typeof deletedFile> };
+  'GET /v1/files/{file_id}/content': { answer: Blob };
+  'GET /v1/batches': { query: Query<'limit'>; answer: ObjectList<z.output<typeof batch>> };
+  'POST /v1/batches': {
+    body: { input_file_id: string; endpoint: string; completion_window: string };
+    answer: z.output<typeof batch>;
+  };
+  'POST /v1/batches/{batch_id}/cancel': { answer: z.output<typeof batch> };
+  'GET /v1/messages/batches': { query: Query<'limit'>; answer: ObjectList<z.output<typeof messageBatch>> };
+  'POST /v1/messages/batches/{message_batch_id}/cancel': { answer: z.output<typeof messageBatch> };
+  'DELETE /v1/messages/batches/{message_batch_id}': { answer: z.output<typeof deletedMessageBatch> };
+  'GET /v1/messages/batches/{message_batch_id}/results': { answer: Blob };
+  'POST /v1/tenant/resource-transfers/previews': {
+    body: z.input<typeof createPreview>;
+    answer: TransferPreview;
+  };
+  'GET /v1/tenant/resource-transfers/previews/{id}': { answer: TransferPreview };
+  'POST /v1/tenant/resource-transfers/previews/{id}/accept': { answer: TransferPreview };
+  'POST /v1/tenant/resource-transfers': { body: { preview_id: string }; answer: WireTransfer };
   'GET /v1/tenant/resource-transfers': { query: Query<Paged>; answer: List<WireTransfer> };
   'GET /internal/v1/owner/costs/summary': {
     query: Query<Selected | 'tenant_id'>;
@@ -186,7 +272,22 @@ export interface Endpoints {
     query: Query<Paged | 'role' | 'status' | 'tenant_id' | 'unused_since'>;
     answer: List<z.output<typeof ownerApiKey>>;
   };
+  'POST /internal/v1/owner/api-keys': {
+    body: z.input<typeof createOwnerApiKey>;
+    answer: z.output<typeof ownerApiKeyWithText>;
+  };
   'POST /internal/v1/owner/api-keys/{id}/revoke': { body: object; answer: z.output<typeof ownerApiKey> };
+  'GET /internal/v1/owner/webhook-subscriptions': {
+    query: Query<Paged>;
+    answer: List<WebhookSubscription>;
+  };
+  'POST /internal/v1/owner/webhook-subscriptions': { body: NewSubscription; answer: CreatedSubscription };
+  'PATCH /internal/v1/owner/webhook-subscriptions/{id}': {
+    body: PatchSubscription;
+    answer: WebhookSubscription;
+  };
+  'DELETE /internal/v1/owner/webhook-subscriptions/{id}': { answer: undefined };
+  'POST /internal/v1/owner/webhook-subscriptions/{id}/test': { body: object; answer: WebhookDelivery };
   'GET /internal/v1/owner/audit-log': {
     query: Query<Paged | 'actor' | 'action' | 'from' | 'to' | 'tenant_id'>;
     answer: List<AuditEntry>;

@@ -25,6 +25,11 @@ function partsOf(at: Date, zone: string): Record<string, string> {
   );
 }
 
+/** A Unix time in seconds as times of the API are written. */
+export function unixTime(seconds: number): string {
+  return new Date(seconds * 1_000).toISOString();
+}
+
 /** `2026-03-29 14:05:09` */
 export function timeIn(at: string, zone: string): string {
   const { year, month, day, hour, minute, second } = partsOf(new Date(at), zone);

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerOf, EndpointName, InputOf } from '../api/endpoints.ts';
 import { useAction } from '../api/use-action.ts';
+import { FormErrorProvider } from './form-error.tsx';
 import { Problem } from './problem.tsx';
 
 interface ActionFormProps<Name extends EndpointName> {
@@ -14,23 +16,32 @@ interface ActionFormProps<Name extends EndpointName> {
   children: ComponentChildren;
 }
 
-/** Fields, the error of the API about them, and a button. */
+/** Fields, a button, and the error of the API: beside the field with the mistake, which gets the focus. */
 export function ActionForm<Name extends EndpointName>(props: ActionFormProps<Name>) {
   const { label, name, input, onDone, isIncomplete = false, children } = props;
   const action = useAction(name);
+  const form = useRef<HTMLFormElement>(null);
+  const [isBeside, setBeside] = useState(false);
+  // Fields get the error in a render of their own.
+  useEffect(() => {
+    const field = form.current?.querySelector<HTMLElement>('[aria-invalid=true]') ?? null;
+    setBeside(field !== null);
+    field?.focus();
+  }, [action.error]);
   const submit = async (): Promise<void> => {
     const answer = await action.run(input());
     if (answer !== null) onDone(answer);
   };
   return (
     <form
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
       }}
     >
-      {children}
-      <Problem error={action.error} />
+      <FormErrorProvider error={action.error}>{children}</FormErrorProvider>
+      <Problem error={action.error} isBeside={isBeside} />
       <p class="actions">
         <button type="submit" class="primary" disabled={action.isRunning || isIncomplete}>
           {label}

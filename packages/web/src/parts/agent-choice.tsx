@@ -6,18 +6,18 @@ interface AgentChoiceProps {
   /** Its id; empty before a choice. */
   value: string;
   onChange: (id: string) => void;
+  param?: string;
 }
 
 /** One of the first hundred agents. */
-export function AgentChoice({ value, onChange }: AgentChoiceProps) {
+export function AgentChoice(props: AgentChoiceProps) {
   const agents = useAnswer('GET /v1/agents', { query: { limit: '100', status: 'active' } });
   return (
     <KnownAnswer known={agents}>
       {({ data }) => (
         <Choice
           label="Agent"
-          value={value}
-          onChange={onChange}
+          {...props}
           options={{ '': 'Choose an agent', ...Object.fromEntries(data.map(({ id, name }) => [id, name])) }}
         />
       )}

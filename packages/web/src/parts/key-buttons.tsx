@@ -1,9 +1,7 @@
 import type { ApiKey } from '@gatehouse/contract/keys';
 import { useState } from 'preact/hooks';
 import { ConfirmedButton } from './confirmed-button.tsx';
-import { Choice } from './fields.tsx';
-
-const overlaps = { '0': 'Expires now', '3600': 'Expires in 1 hour', '86400': 'Expires in 1 day' };
+import { OverlapChoice, type Overlap } from './overlap-choice.tsx';
 
 interface KeyButtonsProps {
   apiKey: Pick<ApiKey, 'id' | 'name' | 'status'>;
@@ -15,7 +13,7 @@ interface KeyButtonsProps {
 
 /** Buttons to rotate and revoke a still valid key. */
 export function KeyButtons({ apiKey: { id, name, status }, path, onRevoked, onRotated }: KeyButtonsProps) {
-  const [overlap, setOverlap] = useState<keyof typeof overlaps>('3600');
+  const [overlap, setOverlap] = useState<Overlap>('3600');
   if (status === 'revoked' || status === 'expired') return null;
   return (
     <span class="actions">
@@ -28,7 +26,7 @@ export function KeyButtons({ apiKey: { id, name, status }, path, onRevoked, onRo
           onDone={({ key }) => onRotated(key)}
           isSafe
         >
-          <Choice label="Old secret" value={overlap} onChange={setOverlap} options={overlaps} />
+          <OverlapChoice value={overlap} onChange={setOverlap} />
         </ConfirmedButton>
       )}
       <ConfirmedButton
