@@ -6,6 +6,7 @@ import { ConfirmedButton } from './confirmed-button.tsx';
 type Path =
   | '/v1/webhooks/endpoints/{id}'
   | '/v1/webhooks/subscriptions/{id}'
+  | '/internal/v1/owner/webhook-subscriptions/{id}'
   | '/v1/channels/instances/{id}'
   | '/v1/mcp/servers/{id}';
 type Changes = Extract<EndpointName, `PATCH ${Path}`>;
