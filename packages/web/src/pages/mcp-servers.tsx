@@ -3,9 +3,10 @@ import { useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConsentLink, type ConsentLinkState } from '../parts/consent-link.tsx';
 import { Creation } from '../parts/creation.tsx';
-import { Drawer } from '../parts/drawer.tsx';
 import { EnabledButtons } from '../parts/enabled-buttons.tsx';
-import { NewMcpServerForm } from '../parts/new-mcp-server-form.tsx';
+import { FormButton } from '../parts/form-button.tsx';
+import { McpServerForm, NewMcpServerForm } from '../parts/mcp-server-form.tsx';
+import { McpTools } from '../parts/mcp-tools.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
@@ -13,13 +14,42 @@ import { Time } from '../parts/time.tsx';
 /** MCP servers with tools for agents. */
 export function McpServers() {
   return (
-    <Creation
+    <Creation<WireMcpServer>
       label="Register a server"
       title="Register an MCP server"
+      createdTitle="The new server"
       form={(onCreated) => <NewMcpServerForm onCreated={onCreated} />}
+      showMade={(created, close) => <ServerCreated server={created} close={close} />}
     >
       {(_show, round) => <ServerList key={round} />}
     </Creation>
+  );
+}
+
+/** A new server, and the next step. */
+function ServerCreated({ server, close }: { server: WireMcpServer; close: () => void }) {
+  const { name, auth, status, tools } = server;
+  return (
+    <>
+      <p>
+        <strong>{name}</strong> <Status state={status} />
+      </p>
+      <p>
+        {auth.type === 'oauth'
+          ? auth.per_user
+            ? 'Each user logs in on their page My data, or by the link that an agent shows. Agents then call it as the user.'
+            : 'Choose Login link in the list, and open it as the person who consents.'
+          : `It has ${tools.length} tools. Tick those for agents in the list, and choose the server in an agent.`}
+      </p>
+      <p class="actions">
+        <a class="button" href="/app/agents">
+          Agents
+        </a>
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </p>
+    </>
   );
 }
 
@@ -37,103 +67,56 @@ function ServerList() {
           { header: 'Status', cell: ({ status }) => <Status state={status} /> },
           { header: 'Reason', cell: ({ status_reason: reason }) => reason ?? '' },
           { header: 'URL', cell: ({ url }) => <code>{url}</code> },
-          {
-            header: 'Tools',
-            cell: (server) => <Tools server={server} onDone={reload} />,
-          },
+          { header: 'Tools', cell: (server) => <McpTools server={server} onDone={reload} /> },
           { header: 'Tools updated', cell: ({ tools_updated_at: at }) => <Time at={at} otherwise="never" /> },
           {
             header: 'Actions',
-            cell: ({ id, name, auth, enabled }) => (
-              <span class="actions">
-                {auth.type === 'oauth' ? (
-                  <ActionButton
-                    label="Login link"
-                    subject={`at ${name}`}
-                    name="POST /v1/mcp/servers/{id}/consent-links"
-                    input={{ params: { id } }}
-                    onDone={setLink}
-                  />
-                ) : null}
-                <ActionButton
-                  label="Refresh"
-                  subject={`tools of ${name}`}
-                  name="POST /v1/mcp/servers/{id}/refresh"
-                  input={{ params: { id } }}
-                  onDone={reload}
-                />
-                <EnabledButtons
-                  path="/v1/mcp/servers/{id}"
-                  {...{ id, enabled }}
-                  subject={name}
-                  effect="Agents lose its tools, and its secrets and consents are gone."
-                  onDone={reload}
-                />
-              </span>
-            ),
+            cell: (server) => <ServerButtons server={server} onDone={reload} onLink={setLink} />,
           },
         ]}
         keyOf={({ id }) => id}
-        empty="There is no MCP server yet. Register one, and name it in an agent."
+        empty="There is no MCP server yet. Register one, and choose it in an agent."
       />
     </>
   );
 }
 
-interface ToolsProps {
+interface ServerButtonsProps {
   server: WireMcpServer;
   onDone: () => void;
+  onLink: (link: ConsentLinkState) => void;
 }
 
-/** The tools of a server, behind a button with their number; those in need of a review say so. */
-function Tools({ server: { id, name: server, tools }, onDone }: ToolsProps) {
-  const [isOpen, setOpen] = useState(false);
-  const number = tools.length === 1 ? '1 tool' : `${tools.length} tools`;
-  const waiting = tools.filter(({ status }) => status === 'needs_review').length;
+function ServerButtons({ server, onDone, onLink }: ServerButtonsProps) {
+  const { id, name, auth, enabled } = server;
   return (
-    <>
-      <button type="button" aria-label={`${number} of ${server}`} onClick={() => setOpen(true)}>
-        {number}
-      </button>
-      {waiting === 0 ? null : <Status state="needs_review" />}
-      {isOpen ? (
-        <Drawer title={`Tools of ${server}`} onClose={() => setOpen(false)}>
-          <ul class="tools">
-            {tools.map((tool) => (
-              <ToolItem key={tool.name} id={id} tool={tool} onDone={onDone} />
-            ))}
-          </ul>
-        </Drawer>
-      ) : null}
-    </>
-  );
-}
-
-interface ToolItemProps {
-  /** The id of the server. */
-  id: string;
-  tool: WireMcpServer['tools'][number];
-  onDone: () => void;
-}
-
-function ToolItem({ id, tool, onDone }: ToolItemProps) {
-  const { name, description, status, digest, accepted, reason } = tool;
-  return (
-    <li>
-      <code>{name}</code> {status === 'needs_review' ? <Status state={status} /> : null}
-      <p>{reason ?? description}</p>
-      {status === 'needs_review' && accepted !== null ? (
-        <p class="faint">Accepted before: {accepted.description}</p>
-      ) : null}
-      {status === 'needs_review' ? (
+    <span class="actions">
+      {auth.type === 'oauth' ? (
         <ActionButton
-          label="Accept"
-          subject={`the tool ${name}`}
-          name="POST /v1/mcp/servers/{id}/tools/{name}/accept"
-          input={{ params: { id, name }, body: { digest } }}
-          onDone={onDone}
+          label="Login link"
+          subject={`at ${name}`}
+          name="POST /v1/mcp/servers/{id}/consent-links"
+          input={{ params: { id } }}
+          onDone={onLink}
         />
       ) : null}
-    </li>
+      <ActionButton
+        label="Refresh"
+        subject={`tools of ${name}`}
+        name="POST /v1/mcp/servers/{id}/refresh"
+        input={{ params: { id } }}
+        onDone={onDone}
+      />
+      <FormButton label="Edit" subject={name} onDone={onDone}>
+        {(done) => <McpServerForm server={server} onDone={done} />}
+      </FormButton>
+      <EnabledButtons
+        path="/v1/mcp/servers/{id}"
+        {...{ id, enabled }}
+        subject={name}
+        effect="Agents lose its tools, and its secrets and consents are gone."
+        onDone={onDone}
+      />
+    </span>
   );
 }
