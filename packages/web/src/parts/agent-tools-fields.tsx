@@ -1,7 +1,10 @@
 import type { Agent } from '@gatehouse/contract/agents';
 import type { BuiltinToolName } from '@gatehouse/contract/builtin-tools';
+import { may } from '../shell/rights.ts';
+import { usePerson } from '../shell/session.tsx';
 import { Checks } from './checks.tsx';
-import { LongTextField, TextField } from './fields.tsx';
+import { Choice, LinesField, TextField } from './fields.tsx';
+import { ServerTools } from './server-tools.tsx';
 
 type Tools = Agent['tools'];
 type Memory = Agent['memory'];
@@ -18,6 +21,8 @@ const memoryOptions = [
   ['write', 'Store finished turns'],
 ] as const;
 
+const analysers = { english: 'English', simple: 'Any language, and code' };
+
 interface FieldsProps<Value> {
   value: Value;
   onChange: (change: Partial<Value>) => void;
@@ -25,6 +30,8 @@ interface FieldsProps<Value> {
 
 /** The tools of an agent. */
 export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
+  const maySeeServers = may(usePerson(), { scope: 'mcp.write' });
+  const setServers = (names: readonly string[]): void => onChange({ mcp_servers: [...names] });
   return (
     <>
       <Checks
@@ -32,31 +39,42 @@ export function AgentToolsFields({ value, onChange }: FieldsProps<Tools>) {
         options={builtinOptions}
         value={value.builtin}
         onChange={(chosen) => onChange({ builtin: [...chosen] })}
+        param="tools.builtin"
       />
-      <LinesField
-        label="MCP servers"
-        hint="One per line: SERVER for all of its tools, SERVER/TOOL for one"
-        lines={value.mcp_servers}
-        onChange={(names) => onChange({ mcp_servers: names })}
-      />
-      <LinesField
-        label="Allowed web hosts"
-        hint="One per line, such as docs.example.com or *.example.com. Empty: every public host"
-        lines={value.web_hosts}
-        onChange={(hosts) => onChange({ web_hosts: hosts })}
-      />
+      {value.builtin.includes('web_fetch') ? (
+        <LinesField
+          label="Allowed web hosts"
+          hint="One per line, such as docs.example.com or *.example.com. Empty: every public host"
+          value={value.web_hosts}
+          onChange={(hosts) => onChange({ web_hosts: [...hosts] })}
+          param="tools.web_hosts"
+        />
+      ) : null}
+      {maySeeServers ? (
+        <ServerTools value={value.mcp_servers} onChange={setServers} />
+      ) : (
+        <LinesField
+          label="MCP servers"
+          hint="One per line: SERVER for all of its tools, SERVER/TOOL for one"
+          value={value.mcp_servers}
+          onChange={setServers}
+          param="tools.mcp_servers"
+        />
+      )}
       <TextField
         label="Max iterations"
         value={String(value.max_iterations)}
         isWhole
         isRequired
         onChange={(text) => onChange({ max_iterations: Number(text) })}
+        param="tools.max_iterations"
       />
       <TextField
         label="Max cost in USD"
         value={value.max_cost_usd ?? ''}
         onChange={(text) => onChange({ max_cost_usd: text === '' ? null : text })}
         hint="The agent calls no more tools beyond it. Empty: no limit"
+        param="tools.max_cost_usd"
       />
     </>
   );
@@ -68,36 +86,37 @@ export function AgentMemoryFields({ value, onChange }: FieldsProps<Memory>) {
   return (
     <>
       <Checks
-        legend="Memory"
+        legend="In each turn"
         options={memoryOptions}
         value={chosen}
         onChange={(now) => onChange({ enabled: now.includes('enabled'), write: now.includes('write') })}
       />
-      <TextField
-        label="Recall limit"
-        value={String(value.recall_limit)}
-        isWhole
-        isRequired
-        onChange={(text) => onChange({ recall_limit: Number(text) })}
+      {value.enabled ? (
+        <>
+          <TextField
+            label="Recall limit"
+            value={String(value.recall_limit)}
+            isWhole
+            isRequired
+            onChange={(text) => onChange({ recall_limit: Number(text) })}
+            param="memory.recall_limit"
+          />
+          <TextField
+            label="Minimum score"
+            value={String(value.min_score)}
+            isRequired
+            onChange={(text) => onChange({ min_score: Number(text) })}
+            hint="From 0 to 1: passages below it are not recalled"
+            param="memory.min_score"
+          />
+        </>
+      ) : null}
+      <Choice
+        label="Language"
+        value={value.analyser}
+        onChange={(analyser) => onChange({ analyser })}
+        options={analysers}
       />
     </>
-  );
-}
-
-interface LinesFieldProps {
-  label: string;
-  hint: string;
-  lines: readonly string[];
-  onChange: (lines: string[]) => void;
-}
-
-function LinesField({ label, hint, lines, onChange }: LinesFieldProps) {
-  return (
-    <LongTextField
-      {...{ label, hint }}
-      rows={3}
-      value={lines.join('\n')}
-      onChange={(text) => onChange(text === '' ? [] : text.split('\n').map((line) => line.trim()))}
-    />
   );
 }

@@ -1,10 +1,12 @@
+import type { Span } from '@gatehouse/contract/traces';
 import { useEffect, useState } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
 import { count, milliseconds, usd } from '../format/amounts.ts';
+import { Status } from './status.tsx';
 
 const [retryMs, mostRetries] = [1_000, 15];
 
-/** Tokens and cost of a run, which arrive in traces shortly after its answer. */
+/** Tools, tokens and cost of a run, which arrive in traces shortly after its answer. */
 export function RunCost({ id }: { id: string }) {
   const { answer: trace, reload } = useAnswer('GET /v1/traces/{id}', { params: { id } });
   const [retries, setRetries] = useState(0);
@@ -23,9 +25,27 @@ export function RunCost({ id }: { id: string }) {
     );
   const { input_tokens: input, output_tokens: output, cost_usd: cost, duration_ms: duration } = trace;
   return (
-    <p class="faint">
-      {count(input)} tokens in, {count(output)} out · {milliseconds(duration)} ·{' '}
-      {cost === null ? 'unpriced' : usd(cost)} · <a href={`/app/traces/${id}`}>the run</a>
-    </p>
+    <>
+      <ToolCalls spans={trace.spans ?? []} />
+      <p class="faint">
+        {count(input)} tokens in, {count(output)} out · {milliseconds(duration)} ·{' '}
+        {cost === null ? 'unpriced' : usd(cost)} · <a href={`/app/traces/${id}`}>the run</a>
+      </p>
+    </>
+  );
+}
+
+/** The tools that the gateway has called in a run. */
+function ToolCalls({ spans }: { spans: readonly Span[] }) {
+  const calls = spans.filter(({ kind }) => kind === 'tool');
+  if (calls.length === 0) return null;
+  return (
+    <ul class="lines" aria-label="Tools">
+      {calls.map(({ id, name, status, duration_ms: duration, error }) => (
+        <li key={id}>
+          <code>{name}</code> <Status state={error?.type ?? status} /> {milliseconds(duration)}
+        </li>
+      ))}
+    </ul>
   );
 }

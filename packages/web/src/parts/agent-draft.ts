@@ -1,0 +1,97 @@
+import type { Agent, PatchAgent } from '@gatehouse/contract/agents';
+import { changesOf, fieldText, textOrNull, trimmed } from '../format/changes.ts';
+
+/** The parameters with a field of their own. */
+const known = ['temperature', 'max_tokens'] as const;
+
+type PlainFields = Pick<
+  Agent,
+  'key' | 'name' | 'description' | 'model' | 'system_prompt' | 'status' | 'visibility' | 'tools' | 'memory'
+>;
+
+/** The fields of an agent. */
+export interface AgentDraft extends PlainFields, Record<(typeof known)[number], string> {
+  model_fallbacks: readonly string[];
+  /** All other parameters, as JSON. */
+  parameters: string;
+  owner_user_id: string;
+}
+
+export const newAgent: AgentDraft = {
+  ...{ key: '', name: '', description: '', model: '', system_prompt: '', model_fallbacks: [] },
+  ...{ temperature: '', max_tokens: '', parameters: '', owner_user_id: '' },
+  ...{ status: 'active', visibility: 'tenant' },
+  tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
+  memory: { enabled: false, recall_limit: 5, min_score: 0.25, write: false, analyser: 'english' },
+};
+
+export function agentDraft(agent: Agent): AgentDraft {
+  const { key, name, description, model, system_prompt, status, visibility, tools, memory } = agent;
+  const { temperature, max_tokens: most, ...others } = agent.parameters;
+  return {
+    ...{ key, name, description, model, system_prompt, status, visibility, tools, memory },
+    model_fallbacks: agent.model_fallbacks,
+    ...{ temperature: numberText(temperature), max_tokens: numberText(most) },
+    parameters: Object.keys(others).length === 0 ? '' : JSON.stringify(others, null, 2),
+    owner_user_id: fieldText(agent.owner_user_id),
+  };
+}
+
+/** Whether the other parameters are an object of JSON, or nothing. */
+export function hasParameters({ parameters }: AgentDraft): boolean {
+  return objectIn(parameters) !== null;
+}
+
+/** An agent of a draft as the API takes it. */
+export function agentBody(draft: AgentDraft) {
+  const { temperature, max_tokens: most, parameters, owner_user_id: owner, tools, ...rest } = draft;
+  return {
+    ...rest,
+    tools: {
+      ...tools,
+      mcp_servers: trimmed(tools.mcp_servers),
+      web_hosts: trimmed(tools.web_hosts),
+    },
+    model_fallbacks: trimmed(draft.model_fallbacks),
+    owner_user_id: draft.visibility === 'private' ? textOrNull(owner) : null,
+    parameters: {
+      ...objectIn(parameters),
+      ...(temperature !== '' && { temperature: Number(temperature) }),
+      ...(most !== '' && { max_tokens: Number(most) }),
+    },
+  };
+}
+
+/** The body for a new agent. */
+export function newAgentBody(draft: AgentDraft) {
+  const { name, owner_user_id: owner, ...body } = agentBody(draft);
+  return { ...body, ...(name !== '' && { name }), ...(owner !== null && { owner_user_id: owner }) };
+}
+
+/** The changes of a person as a merge patch (RFC 7396): a removed parameter becomes null. */
+export function agentChanges(before: AgentDraft, draft: AgentDraft): PatchAgent {
+  const [old, now] = [agentBody(before), agentBody(draft)];
+  const { parameters, ...changes } = changesOf(old, now);
+  if (parameters === undefined) return changes;
+  const gone = Object.keys(old.parameters).filter((name) => !Object.hasOwn(now.parameters, name));
+  const removed = Object.fromEntries(gone.map((name) => [name, null]));
+  return {
+    ...changes,
+    parameters: { ...changesOf<Record<string, unknown>>(old.parameters, now.parameters), ...removed },
+  };
+}
+
+function numberText(value: unknown): string {
+  return typeof value === 'number' ? String(value) : '';
+}
+
+function objectIn(text: string): Record<string, unknown> | null {
+  if (text.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}
