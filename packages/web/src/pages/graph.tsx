@@ -1,14 +1,19 @@
 import type { Subgraph } from '@gatehouse/contract/graph';
+import { useState } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
 import { AgentLink } from '../parts/agent-link.tsx';
 import { figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
+import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { EmptyText } from '../parts/empty-state.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { GraphDrawing } from '../parts/graph-drawing.tsx';
+import { GraphForms } from '../parts/graph-forms.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { may } from '../shell/rights.ts';
+import { usePerson } from '../shell/session.tsx';
 import { urlWith, useParameter, useView } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
 
@@ -34,17 +39,21 @@ function Entities({ agentID }: { agentID: string }) {
   const [q] = useParameter('q');
   const [type] = useParameter('type');
   const { path, query } = useView();
+  const mayWrite = may(usePerson(), { scope: 'memory.write' });
+  const [round, setRound] = useState(0);
   return (
     <>
+      {mayWrite ? <GraphForms agentID={agentID} onDone={() => setRound(round + 1)} /> : null}
       <div class="choices">
         <FilterField label="Search" name="q" />
         <FilterField label="Type" name="type" />
       </div>
       <ResourceList
+        key={round}
         name="GET /v1/agents/{agentID}/kg/entities"
         input={{ params: { agentID }, query: { q, type } }}
         caption="Entities"
-        columns={() => [
+        columns={(reload) => [
           {
             header: 'Name',
             cell: ({ id, name }) => <a href={urlWith(path, query, { start: id, cursor: '' })}>{name}</a>,
@@ -53,9 +62,26 @@ function Entities({ agentID }: { agentID: string }) {
           { header: 'External ID', cell: ({ external_id: external }) => external ?? '' },
           { header: 'Scope', cell: ({ scope }) => scope },
           { header: 'Description', cell: ({ description }) => description ?? '' },
+          {
+            header: 'Actions',
+            cell: ({ id, name }) =>
+              mayWrite ? (
+                <span class="actions">
+                  <ConfirmedButton
+                    label="Delete"
+                    subject={name}
+                    name="DELETE /v1/agents/{agentID}/kg/entities/{id}"
+                    input={{ params: { agentID, id } }}
+                    onDone={reload}
+                  >
+                    Its relations are deleted with it.
+                  </ConfirmedButton>
+                </span>
+              ) : null,
+          },
         ]}
         keyOf={({ id }) => id}
-        empty="The graph has no such entity. Fill it with POST /v1/agents/{agentID}/kg/entities, or extract it from a text."
+        empty="The graph has no such entity. Add one, or extract entities from a text."
       />
     </>
   );

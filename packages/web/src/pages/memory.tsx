@@ -7,13 +7,17 @@ import { AgentLink } from '../parts/agent-link.tsx';
 import { figureColumn, textColumn } from '../parts/columns.tsx';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { Creation } from '../parts/creation.tsx';
+import { DocumentForm, StoredDocument } from '../parts/document-form.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
+import { FormButton } from '../parts/form-button.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
-import { NewDocumentForm } from '../parts/new-document-form.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
+import { MemoryTransfer } from '../parts/memory-transfer.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
+import { may } from '../shell/rights.ts';
+import { usePerson } from '../shell/session.tsx';
 import { useParameter } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
 
@@ -27,7 +31,7 @@ export function Memory({ id }: PageProps) {
       <Creation
         label="Store a document"
         title="Store a document"
-        form={(onCreated) => <NewDocumentForm agentID={id} onCreated={onCreated} />}
+        form={(onCreated) => <DocumentForm agentID={id} document={null} onDone={() => onCreated(null)} />}
       >
         {(_show, round) => <Documents key={round} agentID={id} />}
       </Creation>
@@ -82,6 +86,13 @@ const passages: readonly DataColumn<Passage>[] = [
 function Documents({ agentID }: { agentID: string }) {
   const [prefix] = useParameter('path_prefix');
   const stats = useAnswer('GET /v1/agents/{agentID}/memory/stats', { params: { agentID } });
+  // Export, import and forget concern the memory of all users.
+  const mayChangeAll = may(usePerson(), { scope: 'agents.write' });
+  const [round, setRound] = useState(0);
+  const changed = (): void => {
+    setRound(round + 1);
+    stats.reload();
+  };
   return (
     <>
       <KnownAnswer known={stats}>
@@ -91,10 +102,12 @@ function Documents({ agentID }: { agentID: string }) {
           </p>
         )}
       </KnownAnswer>
+      {mayChangeAll ? <MemoryTransfer agentID={agentID} onDone={changed} /> : null}
       <div class="choices">
         <FilterField label="Path prefix" name="path_prefix" />
       </div>
       <ResourceList
+        key={round}
         name="GET /v1/agents/{agentID}/memory/documents"
         input={{ params: { agentID }, query: { path_prefix: prefix } }}
         caption="Documents"
@@ -110,7 +123,9 @@ function Documents({ agentID }: { agentID: string }) {
             header: 'Actions',
             cell: ({ path }) => (
               <span class="actions">
-                <DocumentText agentID={agentID} path={path} />
+                <FormButton label="Open" subject={path} onDone={changed}>
+                  {(done) => <StoredDocument agentID={agentID} path={path} onDone={done} />}
+                </FormButton>
                 <ConfirmedButton
                   label="Delete"
                   subject={path}
@@ -131,19 +146,5 @@ function Documents({ agentID }: { agentID: string }) {
         empty="The memory has no document here. Store one, or let the agent keep finished turns."
       />
     </>
-  );
-}
-
-function DocumentText({ agentID, path }: { agentID: string; path: string }) {
-  const [isOpen, setOpen] = useState(false);
-  const known = useAnswer(
-    'GET /v1/agents/{agentID}/memory/documents/{path+}',
-    isOpen ? { params: { agentID, path } } : null,
-  );
-  return (
-    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary aria-label={`Show ${path}`}>Show</summary>
-      <KnownAnswer known={known}>{({ text }) => <pre tabIndex={0}>{text}</pre>}</KnownAnswer>
-    </details>
   );
 }
