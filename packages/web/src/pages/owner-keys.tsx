@@ -1,8 +1,11 @@
 import { useNames } from '../api/use-names.ts';
+import { Creation } from '../parts/creation.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { KeyButtons } from '../parts/key-buttons.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { Name } from '../parts/name.tsx';
+import { NewOwnerKeyForm } from '../parts/new-owner-key-form.tsx';
+import { NewSecret } from '../parts/new-secret.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
@@ -19,6 +22,20 @@ const statuses = {
 
 /** The keys of owners and admins. */
 export function OwnerKeys() {
+  return (
+    <Creation
+      label="Create a key"
+      title="Create a key"
+      createdTitle="The new key"
+      form={(onCreated) => <NewOwnerKeyForm onCreated={onCreated} />}
+      showMade={(secret) => <NewSecret label="API key." secret={secret} />}
+    >
+      {(_show, round) => <OwnerKeyList key={round} />}
+    </Creation>
+  );
+}
+
+function OwnerKeyList() {
   const [role, setRole] = useParameter('role');
   const [status, setStatus] = useParameter('status');
   const [tenant] = useParameter('tenant_id');

@@ -2,6 +2,8 @@ import type { Rights } from '../shell/rights.ts';
 import { Agent } from './agent.tsx';
 import { Agents } from './agents.tsx';
 import { Audit } from './audit.tsx';
+import { Batches } from './batches.tsx';
+import { Channel } from './channel.tsx';
 import { Channels } from './channels.tsx';
 import { Costs } from './costs.tsx';
 import { Graph } from './graph.tsx';
@@ -16,15 +18,17 @@ import { OwnerAudit } from './owner-audit.tsx';
 import { OwnerKeys } from './owner-keys.tsx';
 import { listed, pageAt, sections, type Page } from './page.ts';
 import { Playground } from './playground.tsx';
+import { ProviderKeys } from './provider-keys.tsx';
 import { Providers } from './providers.tsx';
 import { Sessions } from './sessions.tsx';
 import { Settings } from './settings.tsx';
 import { Spending } from './spending.tsx';
-import { Subscriptions } from './subscriptions.tsx';
+import { OwnerSubscriptions, Subscriptions } from './subscriptions.tsx';
 import { System } from './system.tsx';
 import { Tenants } from './tenants.tsx';
 import { Trace } from './trace.tsx';
 import { Traces } from './traces.tsx';
+import { TransferPreview } from './transfer-preview.tsx';
 import { Transfers } from './transfers.tsx';
 import { Usage } from './usage.tsx';
 import { Users } from './users.tsx';
@@ -64,26 +68,38 @@ const build = [
   { path: '/app/graph/:id', title: 'Knowledge graph', ...memory, component: Graph },
   { path: '/app/mcp-servers', title: 'MCP servers', ...mcp, component: McpServers },
   { path: '/app/channels', title: 'Channels', ...channels, component: Channels },
+  { path: '/app/channels/:id', title: 'Channel', ...channels, component: Channel },
   { path: '/app/webhooks', title: 'Webhooks', ...webhooks, component: Webhooks },
   { path: '/app/webhooks/:id', title: 'Calls of a webhook', ...webhooks, component: WebhookCalls },
   { path: '/app/webhook-calls/:id', title: 'Call of a webhook', ...webhooks, component: WebhookCall },
   { path: '/app/subscriptions', title: 'Subscriptions', ...events, component: Subscriptions },
+  { path: '/app/batches', title: 'Batches', icon: 'layers', needs: chat, component: Batches },
 ] as const;
 
 const everyone = { icon: 'device', needs: 'session' } as const;
 
 const access = [
   { path: '/app/keys', title: 'Keys', icon: 'key', needs: keys, component: Keys },
+  {
+    path: '/app/provider-keys',
+    title: 'Provider keys',
+    icon: 'server',
+    needs: keys,
+    component: ProviderKeys,
+  },
   { path: '/app/access', title: 'My keys and sessions', ...everyone, component: PersonalAccess },
   { path: '/app/data', title: 'My data', icon: 'person', needs: ownData, component: MyData },
   { path: '/app/users', title: 'Users', icon: 'users', needs: admin, component: Users },
   { path: '/app/sessions', title: 'Sessions', icon: 'shield', needs: admin, component: Sessions },
 ] as const;
 
-const transfers = { scope: 'transfers.write' } as const;
+const transfers = { icon: 'transfer', component: Transfers } as const;
+const preview = { icon: 'transfer', component: TransferPreview } as const;
+const movesOut = { needs: { scope: 'transfers.write' } } as const;
 
 const administration = [
-  { path: '/app/transfers', title: 'Transfers', icon: 'transfer', needs: transfers, component: Transfers },
+  { path: '/app/transfers', title: 'Transfers', ...transfers, ...movesOut },
+  { path: '/app/transfers/:id', title: 'Transfer', ...preview, ...movesOut },
   { path: '/app/audit', title: 'Audit log', icon: 'list', needs: admin, component: Audit },
   { path: '/app/settings', title: 'Settings', icon: 'settings', needs: keys, component: Settings },
 ] as const;
@@ -95,6 +111,15 @@ const platform = [
   { path: '/app/providers', title: 'Providers', icon: 'server', needs: owner, component: Providers },
   { path: '/app/system', title: 'System', icon: 'gauge', needs: owner, component: System },
   { path: '/app/owner-keys', title: 'Keys', icon: 'key', needs: owner, component: OwnerKeys },
+  {
+    path: '/app/owner-subscriptions',
+    title: 'Subscriptions',
+    icon: 'bell',
+    needs: owner,
+    component: OwnerSubscriptions,
+  },
+  { path: '/app/transfers', title: 'Transfers', ...transfers, needs: owner },
+  { path: '/app/transfers/:id', title: 'Transfer', ...preview, needs: owner },
   { path: '/app/owner-audit', title: 'Audit log', icon: 'list', needs: owner, component: OwnerAudit },
 ] as const;
 

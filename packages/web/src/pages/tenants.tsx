@@ -11,7 +11,7 @@ import { Name } from '../parts/name.tsx';
 import { NewSecret } from '../parts/new-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
-import { TenantLimitsButton } from '../parts/tenant-limits-button.tsx';
+import { TenantEditButton } from '../parts/tenant-edit-button.tsx';
 import { Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
 
@@ -72,7 +72,7 @@ function columnsOf(reload: () => void): Column<Tenant>[] {
       header: 'Actions',
       cell: (tenant) => (
         <span class="actions">
-          <TenantLimitsButton tenant={tenant} onDone={reload} />
+          <TenantEditButton tenant={tenant} onDone={reload} />
           <StatusButton tenant={tenant} onDone={reload} />
         </span>
       ),
@@ -85,13 +85,24 @@ function StatusButton({ tenant: { id, name, status }, onDone }: { tenant: Tenant
   if (status === 'archived') return null;
   if (status === 'suspended')
     return (
-      <ActionButton
-        label="Activate"
-        subject={name}
-        name={endpoint}
-        input={{ params: { id }, body: { status: 'active' } }}
-        onDone={onDone}
-      />
+      <>
+        <ActionButton
+          label="Activate"
+          subject={name}
+          name={endpoint}
+          input={{ params: { id }, body: { status: 'active' } }}
+          onDone={onDone}
+        />
+        <ConfirmedButton
+          label="Archive"
+          subject={name}
+          name={endpoint}
+          input={{ params: { id }, body: { status: 'archived' } }}
+          onDone={onDone}
+        >
+          It is out of use for good: pages don’t bring it back. Nothing is deleted before its retention.
+        </ConfirmedButton>
+      </>
     );
   return (
     <ConfirmedButton

@@ -1,9 +1,27 @@
+import { Creation } from '../parts/creation.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
+import { OwnerTransferForm, TransferForm } from '../parts/transfer-form.tsx';
+import { usePerson } from '../shell/session.tsx';
+import { useView } from '../shell/location.tsx';
 
 /** Copies and moves of resources between tenants. */
 export function Transfers() {
+  const { go } = useView();
+  const Form = usePerson().role === 'owner' ? OwnerTransferForm : TransferForm;
+  return (
+    <Creation
+      label="Plan a transfer"
+      title="Plan a transfer"
+      form={() => <Form onCreated={({ id }) => go(`/app/transfers/${id}`)} />}
+    >
+      {() => <TransferList />}
+    </Creation>
+  );
+}
+
+function TransferList() {
   return (
     <ResourceList
       name="GET /v1/tenant/resource-transfers"
@@ -28,7 +46,7 @@ export function Transfers() {
         { header: 'Error', cell: ({ error }) => error?.message ?? '' },
       ]}
       keyOf={({ id }) => id}
-      empty="No transfer has run. Preview one with POST /v1/tenant/resource-transfers/previews."
+      empty="No transfer has run. Plan one: it is previewed before anything changes."
     />
   );
 }

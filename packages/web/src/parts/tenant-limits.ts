@@ -7,11 +7,16 @@ export const rates = {
 } as const;
 export type Rate = keyof typeof rates;
 
-/** The fields as text. */
-export type Draft = Record<Rate | 'usd' | 'period' | 'models', string>;
+/** Members with one value, as text. */
+type Plain = 'name' | 'slug' | 'timezone' | 'retention_days';
 
-export function draftOf({ limits, budget, allowed_models: models }: Tenant): Draft {
+/** The fields as text. */
+export type Draft = Record<Rate | Plain | 'usd' | 'period' | 'models', string>;
+
+export function draftOf(tenant: Tenant): Draft {
+  const { name, slug, timezone, retention_days: days, limits, budget, allowed_models: models } = tenant;
   return {
+    ...{ name, slug, timezone, retention_days: String(days) },
     requests_per_minute: textOf(limits.requests_per_minute),
     tokens_per_minute: textOf(limits.tokens_per_minute),
     max_concurrent: textOf(limits.max_concurrent),
@@ -22,10 +27,14 @@ export function draftOf({ limits, budget, allowed_models: models }: Tenant): Dra
 }
 
 /** The members changed by the person: others may have been changed elsewhere. */
-export function changesOf(before: Draft, { usd, period, models, ...limits }: Draft): PatchTenant {
+export function changesOf(before: Draft, draft: Draft): PatchTenant {
+  const { usd, period, models, retention_days: days, ...limits } = draft;
+  const texts = (['name', 'slug', 'timezone'] as const).filter((name) => draft[name] !== before[name]);
   const changed = (Object.keys(rates) as Rate[]).filter((name) => limits[name] !== before[name]);
   const isBudget = usd !== before.usd || period !== before.period;
   return {
+    ...Object.fromEntries(texts.map((name) => [name, draft[name]])),
+    ...(days !== before.retention_days && { retention_days: Number(days) }),
     ...(changed.length > 0 && {
       limits: Object.fromEntries(changed.map((name) => [name, numberIn(limits[name])])),
     }),
