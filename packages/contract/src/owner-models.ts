@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { usd } from './fields.ts';
 import { ok, owner, route, type Route } from './route.ts';
 
 /** The models of the catalogue as the operator sees them: `/internal/v1/owner/models`. */
@@ -15,6 +16,15 @@ const modelDeployment = z.object({
         .enum(['catalogue', 'genai-prices'])
         .describe("`catalogue`: the operator's, of the model or of the list; `genai-prices`: the public one"),
       version: z.string().describe('Version of the price, as in spans of runs'),
+      usd_per_mtok: z
+        .object({
+          input: usd.nullable(),
+          cached_input: usd.nullable().describe('Input that the provider reads from its cache'),
+          output: usd.nullable(),
+        })
+        .describe(
+          'USD per million tokens of text, in the standard service tier and before surcharges of long input; null for classes without a price',
+        ),
     })
     .nullable()
     .describe(
@@ -47,7 +57,10 @@ const example: OwnerModel = {
   deployments: [
     {
       ...{ provider: 'azure-eu', upstream_model: 'gpt-4-1-mini-eu', weight: 1 },
-      price: { source: 'catalogue', version: '2026-11' },
+      price: {
+        ...{ source: 'catalogue', version: '2026-11' },
+        usd_per_mtok: { input: '0.400000000000', cached_input: '0.100000000000', output: '1.600000000000' },
+      },
       ...{ calls: 1_204, unpriced_calls: 0 },
     },
   ],

@@ -64,7 +64,14 @@ it('shows the owner each deployment with its price, and calls without one over a
     deployments: [
       {
         ...{ provider: 'one', upstream_model: 'priced', weight: 1, calls: 12, unpriced_calls: 0 },
-        price: { source: 'catalogue', version: expect.stringMatching(/^catalogue:[0-9a-f]{16}$/) },
+        price: {
+          ...{ source: 'catalogue', version: expect.stringMatching(/^catalogue:[0-9a-f]{16}$/) },
+          usd_per_mtok: {
+            input: '1.000000000000',
+            cached_input: expect.any(String),
+            output: '2.000000000000',
+          },
+        },
       },
     ],
   });

@@ -1,7 +1,7 @@
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
-import { figureColumn, textColumn } from '../parts/columns.tsx';
+import { amountColumn, figureColumn, textColumn } from '../parts/columns.tsx';
 import { DataTable, type DataColumn } from '../parts/data-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 
@@ -39,6 +39,9 @@ const columns: readonly DataColumn<Row>[] = [
   textColumn('Upstream model', ({ upstream_model: upstream }) => upstream),
   figureColumn('Weight', ({ weight }) => weight),
   { ...textColumn('Price list', priceOf), value: ({ price }) => price?.source ?? null },
+  amountColumn('Input, USD/Mtok', ({ price }) => price?.usd_per_mtok.input ?? null),
+  amountColumn('Cached, USD/Mtok', ({ price }) => price?.usd_per_mtok.cached_input ?? null),
+  amountColumn('Output, USD/Mtok', ({ price }) => price?.usd_per_mtok.output ?? null),
   {
     header: 'Price version',
     cell: ({ price }) => (price === null ? '–' : <code>{price.version}</code>),

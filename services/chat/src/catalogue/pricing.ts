@@ -100,12 +100,6 @@ export class Pricing {
     this.#looked = new WeakMap();
   }
 
-  /** The price of a model at a time, by its source and version; null without one. */
-  versionOf(model: Model, at: Date): { source: PriceSource; version: string } | null {
-    const prices = this.#pricesOf(model, at);
-    return prices === null ? null : { source: prices.source, version: prices.version };
-  }
-
   /** The cost of a call recorded by a process, by the catalogue's present entry for its model. */
   costOfRecorded(attempt: RecordedCall, usage: Usage, call: PricedCall): Cost | null {
     if (isFree(usage)) return costBy(null, usage);

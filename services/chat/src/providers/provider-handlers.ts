@@ -3,11 +3,13 @@ import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import type { Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
+import { usdOf } from '@gatehouse/kit/money';
 import { runSteps, type Steps } from '@gatehouse/kit/cooperative-steps';
 import type { Reply } from '@gatehouse/http/reply';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { listBytes } from '../bounds.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
+import { ratesPerUsdPico, type CallPrice } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { callsOf, joinedReports, type Calls, type Report } from './provider-report.ts';
 import type { ProviderReports } from './provider-report-job.ts';
@@ -15,7 +17,7 @@ import type { ProviderRegistry } from './registry.ts';
 
 export interface ProviderHandlerDependencies {
   catalogue: Pick<Catalogue, 'models'>;
-  pricing: Pick<Pricing, 'versionOf'>;
+  pricing: Pick<Pricing, 'priceOf'>;
   registry: Pick<ProviderRegistry, 'listed'>;
   reports: Pick<ProviderReports, 'all'>;
 }
@@ -52,11 +54,11 @@ function* addModels(
   { catalogue, pricing }: ProviderHandlerDependencies,
   callsAt: (name: string) => Calls,
 ): Steps<boolean> {
-  const now = new Date();
+  const standard = { at: new Date(), serviceTier: null };
   for (const model of catalogue.models.values()) {
     const deployments: OwnerModel['deployments'] = [];
     for (const deployment of deploymentsOf(model)) {
-      deployments.push(shownDeployment(deployment, pricing.versionOf(deployment, now), callsAt));
+      deployments.push(shownDeployment(deployment, pricing.priceOf(deployment, standard), callsAt));
       // The first look at a public price takes a while.
       yield;
     }
@@ -68,13 +70,26 @@ function* addModels(
 
 function shownDeployment(
   deployment: Model,
-  price: OwnerModel['deployments'][number]['price'],
+  price: CallPrice | null,
   callsAt: (name: string) => Calls,
 ): OwnerModel['deployments'][number] {
   const { provider, upstreamModel, weight } = deployment;
   const { calls, unpriced } = callsAt(deploymentName(deployment));
   return {
-    ...{ provider: provider.name, upstream_model: upstreamModel, weight, price },
+    ...{ provider: provider.name, upstream_model: upstreamModel, weight },
+    price: price === null ? null : shownPrice(price),
     ...{ calls, unpriced_calls: unpriced },
+  };
+}
+
+function shownPrice({ source, version, list: { base } }: CallPrice) {
+  const perMtok = (rate: bigint | undefined) => (rate === undefined ? null : usdOf(rate / ratesPerUsdPico));
+  return {
+    ...{ source, version },
+    usd_per_mtok: {
+      input: perMtok(base.input),
+      cached_input: perMtok(base.cachedInput),
+      output: perMtok(base.output),
+    },
   };
 }
