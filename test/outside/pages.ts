@@ -170,10 +170,10 @@ try {
     const wrong = await faults(page);
     await click(page, 'Create');
     await page.waitForSelector('.secret pre', patience);
-    const secrets = (await textOf(page, 'dialog')).match(/whsec_[\w+/=]{32,}/g) ?? [];
+    const secrets = new Set((await textOf(page, 'dialog')).match(/whsec_[\w+/=]{32,}/g));
     await page.keyboard.press('Escape');
     await page.waitForFunction(`/Alerts/.test(document.querySelector('tbody')?.textContent)`, patience);
-    return holdsNothing([...wrong, ...(secrets.length === 2 ? [] : [`${secrets.length} secrets`])]);
+    return holdsNothing([...wrong, ...(secrets.size === 2 ? [] : [`${secrets.size} secrets`])]);
   });
 
   await check('a channel and an MCP server that the API refuses say why in their forms', async () => {
