@@ -291,7 +291,7 @@ const webhook: Record<string, Table> = {
     personal: 'user_id session_id metadata error',
     secret: 'request result',
     neutral: `id tenant_id endpoint_id agent_id delivery_id body_sha256 mode status callback_url claimed_until claim_id
-      hops created_at finished_at expires_at`,
+      hops deliver_to channel_delivery created_at finished_at expires_at`,
   },
   channel_instances: {
     secret: 'credentials previous_credentials access_token refresh_token',
@@ -325,7 +325,7 @@ const webhook: Record<string, Table> = {
   endpoints: {
     secret: 'secret previous_secret callback_secret previous_callback_secret',
     neutral: `id tenant_id name agent_id scheme template mode callback_url rate_limit_per_minute allowed_cidrs enabled
-      header encoding prefix
+      header encoding prefix deliver_to
       previous_secret_expires_at previous_callback_secret_expires_at failing_since locked_by closed created_at
       updated_at deleted_at`,
   },

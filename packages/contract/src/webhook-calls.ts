@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listOf, page, recordOf, storableText, userId, utcTime, uuid } from './fields.ts';
 import { accepted, MiB, ok, pageOf, routesWith, scope, type Route } from './route.ts';
 import { standardSignatureHeaders } from './signature-headers.ts';
-import { webhookMode } from './webhook-endpoints.ts';
+import { deliverTo, webhookMode } from './webhook-endpoints.ts';
 
 /** Deliveries for agents, and their results: `POST /v1/webhooks/llm`, `/v1/webhooks/calls*`. */
 
@@ -119,6 +119,13 @@ export const webhookDelivery = z.strictObject({
 });
 export type WebhookDelivery = z.output<typeof webhookDelivery>;
 
+/** The answer of a call in a conversation of a channel. */
+const channelDelivery = deliverTo.extend({
+  status: deliveryStatus,
+  reason: z.string().nullable().describe('Why it failed; null otherwise'),
+});
+export type ChannelDelivery = z.output<typeof channelDelivery>;
+
 export const webhookCallWithResult = webhookCall.extend({
   output: resultFields.output,
   finish_reason: resultFields.finish_reason,
@@ -127,6 +134,11 @@ export const webhookCallWithResult = webhookCall.extend({
   deliveries: z
     .array(webhookDelivery)
     .describe('Deliveries of the result to `callback_url`: at most 50, the newest first'),
+  channel_delivery: channelDelivery
+    .nullable()
+    .describe(
+      "The answer in the conversation that the endpoint's `deliver_to` named at the time of the call",
+    ),
 });
 export type WebhookCallWithResult = z.output<typeof webhookCallWithResult>;
 
@@ -217,7 +229,7 @@ export const routes: readonly Route[] = [
       call: {
         summary: 'A call that succeeded',
         params: { call_id: callId },
-        response: { ...callExample, ...resultExample, deliveries: [] },
+        response: { ...callExample, ...resultExample, deliveries: [], channel_delivery: null },
       },
     },
   }),

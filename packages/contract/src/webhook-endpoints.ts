@@ -46,6 +46,15 @@ const signaturePrefix = z.string().regex(/^(?:[\x21-\x7e][\x20-\x7e]{0,63})?$/, 
 /** A network in CIDR notation; the service checks it. */
 const cidr = z.string().min(3).max(49);
 
+export const deliverTo = z
+  .strictObject({
+    channel_instance_id: uuid.describe('A channel of the tenant'),
+    conversation: storableText(1, 255).describe(
+      "The channel's id of the conversation: Slack's of a channel, Telegram's of a chat, a `conversation_id`",
+    ),
+  })
+  .describe('The conversation of a channel that answers are also sent to');
+
 const settings = {
   name: storableText(1, 200),
   agent_id: uuid,
@@ -66,6 +75,7 @@ const settings = {
     .describe('Maximum genuine deliveries a minute'),
   allowed_cidrs: setOf(cidr).max(100).describe('Networks that may deliver; empty for any'),
   enabled: z.boolean(),
+  deliver_to: deliverTo.nullable(),
   header: signatureHeader
     .nullable()
     .describe(
@@ -81,6 +91,8 @@ const settings = {
       'Scheme `hmac`: text before the signature, such as `sha256=`; empty if it is left out. Null for other schemes',
     ),
 };
+
+export type DeliverTo = z.output<typeof deliverTo>;
 
 export const webhookEndpoint = z.strictObject({
   id: uuid,
@@ -136,6 +148,7 @@ export const createWebhookEndpoint = z.strictObject({
   rate_limit_per_minute: settings.rate_limit_per_minute.default(null),
   allowed_cidrs: settings.allowed_cidrs.default(() => []),
   enabled: settings.enabled.default(true),
+  deliver_to: settings.deliver_to.default(null),
   header: settings.header.default(null),
   encoding: settings.encoding.default(null),
   prefix: settings.prefix.default(null),
@@ -173,6 +186,7 @@ const endpointExample = {
   rate_limit_per_minute: 60,
   allowed_cidrs: [],
   enabled: true,
+  deliver_to: null,
   header: null,
   encoding: null,
   prefix: null,

@@ -42,6 +42,8 @@ export const suspendedS = 300;
 export const maxInFlight = 8;
 /** Waiting calls, messages, and events of a subscription: 429 beyond it, or the event is dropped. */
 export const maxQueued = 10_000;
+/** Unsent messages of a conversation: further answers of webhook calls fail to be delivered there. */
+export const maxQueuedReplies = 1_000;
 /** Results and replies may be written to endpoints and channels, which may lead back: refused beyond it. */
 export const maxHops = 8;
 /** Sendings of a result, and deliveries shown for its call. */

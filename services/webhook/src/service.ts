@@ -29,7 +29,10 @@ export async function createService(
     raise: (db, tenantId, event) => subscriptions.raise(db, tenantId, event),
   });
   const { deliveryQueue, hops } = deliveries;
-  const endpoints = createEndpoints(shell, ground);
+  const endpoints = createEndpoints(shell, {
+    ...ground,
+    hasChannel: async (tenantId, id) => (await channels.channels.find(tenantId, id)) !== null,
+  });
   const { endpointGate, templates } = endpoints;
   const calls = createCalls(shell, { ...ground, deliveryQueue, hops, endpointGate, templates });
   const subscriptions = createSubscriptions(shell, { ...ground, deliveryQueue });
@@ -39,7 +42,7 @@ export async function createService(
   const { adapters, channelGate, health, renew } = channels;
   const conversations = createConversations(shell, {
     ...ground,
-    ...{ hops, channels: channels.channels, channelGate, health, renew },
+    ...{ hops, channels: channels.channels, channelGate, health, renew, callTexts: calls.texts },
   });
   const transfers = createTransfers(shell, { ...ground, adapters });
   const handlers = { ...calls.jobs, ...conversations.jobs, ...channels.jobs, ...deliveries.jobs };

@@ -79,6 +79,7 @@ describe('creating an endpoint', () => {
       rate_limit_per_minute: null,
       allowed_cidrs: [],
       enabled: true,
+      deliver_to: null,
       header: null,
       encoding: null,
       prefix: null,

@@ -5,7 +5,7 @@ import { orNotFound, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { z } from 'zod';
-import { showCall, type StoredCall } from './call.ts';
+import { showCall, showChannelDelivery, type StoredCall, type StoredChannelDelivery } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
 import type { Ground } from '../ground.ts';
 import { type LoggedDelivery, showDelivery } from '../deliveries/delivery.ts';
@@ -45,7 +45,10 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
       const id = resourceId({ id: call.params['call_id'] ?? '' }, what);
       const { tenantId } = tenantOf(call);
       const known = orNotFound(await calls.find(tenantId, id), what);
-      return { body: showWithResult(known, await deliveries.listByCall(tenantId, id), texts) };
+      const channel = await calls.channelDelivery(tenantId, id);
+      return {
+        body: showWithResult(known, { sent: await deliveries.listByCall(tenantId, id), channel }, texts),
+      };
     },
 
     'webhooks.calls.redeliver': async (call: Call) => {
@@ -75,13 +78,14 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
 
 function showWithResult(
   call: StoredCall,
-  deliveries: readonly LoggedDelivery[],
+  { sent, channel }: { sent: readonly LoggedDelivery[]; channel: StoredChannelDelivery | null },
   texts: CallTexts,
 ): WebhookCallWithResult {
   const none = { output: null, finish_reason: null, usage: null, trace_id: null };
   return {
     ...showCall(call),
     ...(call.result === null ? none : texts.openResult(call, call.result)),
-    deliveries: deliveries.map(showDelivery),
+    deliveries: sent.map(showDelivery),
+    channel_delivery: channel && showChannelDelivery(channel),
   };
 }

@@ -3,13 +3,13 @@ import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
-import type { CallError, NewCall, StoredCall } from './call.ts';
+import type { CallError, NewCall, StoredCall, StoredChannelDelivery } from './call.ts';
 import type { Ref } from '../shared/ref.ts';
 import { keptDays } from '../bounds.ts';
 
 const callColumns = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_id as "agentId",
   delivery_id as "deliveryId", body_sha256 as "bodySha256", mode, status, user_id as "userId",
-  session_id as "sessionId", metadata, callback_url as "callbackUrl", hops, error, created_at as "createdAt",
+  session_id as "sessionId", metadata, callback_url as "callbackUrl", hops, deliver_to as "deliverTo", error, created_at as "createdAt",
   finished_at as "finishedAt"`;
 const columns = `${callColumns}, request, result`;
 
@@ -52,6 +52,28 @@ export class CallStore extends Store {
     return this.tenant(tenantId).first(
       `select ${columns} from webhook.calls as c where id = $1
         and exists (select from webhook.endpoints as e where e.id = c.endpoint_id and e.deleted_at is null)`,
+      [id],
+    );
+  }
+
+  /** The state of the answer in its conversation; null without `deliver_to`. */
+  channelDelivery(tenantId: string, id: string): Promise<StoredChannelDelivery | null> {
+    return this.tenant(tenantId).first(
+      `select deliver_to as "deliverTo", case
+          when channel_delivery not in ('pending', 'queued') then channel_delivery
+          when status = 'failed' then 'call_failed'
+          when channel_delivery = 'pending' then 'pending'
+          -- Its messages went with it, or wait for their removal.
+          when not exists (select from webhook.channel_instances as i
+            where i.id = (c.deliver_to->>'channel_instance_id')::uuid and i.deleted_at is null) then 'no_channel'
+          when exists (select from webhook.channel_messages as m where m.turn_id = c.id and m.status = 'queued')
+            then 'pending'
+          -- A replica of an earlier release has sent them.
+          when exists (select from webhook.channel_messages as m where m.turn_id = c.id)
+            and not exists (select from webhook.channel_messages as m where m.turn_id = c.id and m.status <> 'sent')
+            then 'delivered'
+          else 'rejected' end as state
+        from webhook.calls as c where id = $1 and deliver_to is not null`,
       [id],
     );
   }
@@ -256,9 +278,11 @@ async function insertCall(
         select id from webhook.endpoints where id = $3 and ($7 = 'async' or not closed) for share),
       made as (
         insert into webhook.calls (id, tenant_id, endpoint_id, agent_id, delivery_id, body_sha256, mode, status, user_id,
-          session_id, metadata, callback_url, request, claim_id, claimed_until, expires_at, hops)
+          session_id, metadata, callback_url, request, claim_id, claimed_until, expires_at, hops, deliver_to,
+          channel_delivery)
         select $1, $2, endpoint.id, $4, $5, $6, $7, case $7 when 'sync' then 'running' else 'queued' end, $8, $9, $10,
-          $11, $12, $13, now() + make_interval(secs => $14), now() + make_interval(days => $15), $19
+          $11, $12, $13, now() + make_interval(secs => $14), now() + make_interval(days => $15), $19, $20::json,
+          case when $20::json is not null then 'pending' end
         from endpoint returning id),
       keyed as (
         insert into webhook.call_keys as known (endpoint_id, kind, digest, call_id, expires_at)
@@ -289,6 +313,7 @@ async function insertCall(
       call.keys.map(({ digest }) => digest),
       call.keys.map((key) => key.retentionS),
       call.hops,
+      call.deliverTo,
     ],
   });
   const { calls, keys } = inserted;

@@ -1,4 +1,5 @@
-import type { CallStatus, WebhookCall } from '@gatehouse/contract/webhook-calls';
+import type { CallStatus, ChannelDelivery, WebhookCall } from '@gatehouse/contract/webhook-calls';
+import type { DeliverTo } from '@gatehouse/contract/webhook-endpoints';
 import type { ErrorCode } from '@gatehouse/kit/errors';
 
 /** A property by which a repeat of a request is recognised. */
@@ -30,6 +31,8 @@ export interface StoredCall {
   callbackUrl: string | null;
   /** How often what it is about was sent on by a gateway. */
   hops: number;
+  /** The conversation that the answer is also sent to. */
+  deliverTo: DeliverTo | null;
   /** Encrypted, as is the result. */
   request: Buffer | null;
   result: Buffer | null;
@@ -65,4 +68,27 @@ export function showCall(call: StoredCall): WebhookCall {
     created_at: call.createdAt.toISOString(),
     finished_at: call.finishedAt?.toISOString() ?? null,
   };
+}
+
+/** The reasons for an answer that does not reach its conversation. `not_stored`: every attempt to queue it failed. */
+const failures = {
+  call_failed: 'The call failed.',
+  no_channel: 'The channel does not exist any more.',
+  no_text: 'The answer has no text.',
+  conversation_full: 'Too many messages wait in the conversation.',
+  not_stored: 'The answer could not be stored as messages of the conversation.',
+  rejected: 'The channel did not take the answer. Messages of the conversation have the status failed.',
+} as const;
+export type FailedChannelDelivery = keyof typeof failures;
+
+/** The answer of a call in a conversation of a channel. */
+export interface StoredChannelDelivery {
+  deliverTo: DeliverTo;
+  state: 'pending' | 'delivered' | FailedChannelDelivery;
+}
+
+/** The delivery to a channel as clients see it. */
+export function showChannelDelivery({ deliverTo, state }: StoredChannelDelivery): ChannelDelivery {
+  if (state === 'pending' || state === 'delivered') return { ...deliverTo, status: state, reason: null };
+  return { ...deliverTo, status: 'failed', reason: failures[state] };
 }

@@ -8,6 +8,7 @@ import type { Hops } from '../deliveries/hops.ts';
 import type { EndpointGate } from '../endpoints/endpoint-gate.ts';
 import { EndpointStore } from '../endpoints/endpoint-store.ts';
 import type { Ground } from '../ground.ts';
+import type { QueueAnswer } from '../shared/queue-answer.ts';
 import { QueueRoom } from '../shared/queue-room.ts';
 import type { Templates } from '../templates/templates.ts';
 import { callHandlers } from './call-handlers.ts';
@@ -34,6 +35,10 @@ export function createCalls({ log }: Shell, options: CallsOptions) {
   const calls = new CallStore(app);
   const texts = callTexts(options.keyRing);
   const claims = new Claims({ prolong: (ids, seconds) => prolongClaims(system, ids, seconds), log });
+  const queueAnswer: QueueAnswer = async (db, { id, tenantId, deliverTo }) => {
+    if (deliverTo !== null)
+      await jobs.add(db, { task: 'deliver_answer', tenantId, ids: { callId: id }, key: id });
+  };
   return {
     handlers: callHandlers({
       ...options,
@@ -45,14 +50,14 @@ export function createCalls({ log }: Shell, options: CallsOptions) {
     rawHandlers: llmHandlers({
       ...options,
       ...{ gate, calls, claims, texts },
-      sync: new SyncCalls({ calls, claims, texts, completions }),
+      sync: new SyncCalls({ calls, claims, texts, completions, queueAnswer }),
       queue: async (db, { tenantId, id }) => {
         await jobs.add(db, { task: 'run_call', tenantId, ids: { callId: id }, key: id });
       },
       patience: new EndpointWait(),
       room: new QueueRoom('deliveries', (tenantId, count) => calls.hasQueued(tenantId, count)),
     }),
-    jobs: { run_call: runCall({ calls, texts, completions, queue }) },
+    jobs: { run_call: runCall({ calls, texts, completions, queue, queueAnswer }) },
     parts: [
       claims,
       new PeriodicWork({
@@ -63,6 +68,7 @@ export function createCalls({ log }: Shell, options: CallsOptions) {
       }),
       ...cleanUp(log, system, [expiredCalls]),
     ],
+    texts,
     resultOf: resultReader((tenantId, id) => calls.find(tenantId, id), texts),
   };
 }

@@ -235,6 +235,7 @@ async function newCall(
     sessionId: input.session_id ?? null,
     metadata: input.metadata ?? {},
     callbackUrl: input.callback_url ?? endpoint.callback_url,
+    deliverTo: endpoint.deliver_to,
     request: texts.requests.seal({ tenantId, id }, requestOf(input)),
     keys,
   };

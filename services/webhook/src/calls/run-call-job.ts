@@ -8,6 +8,7 @@ import type { CompletionClient } from '../clients/completion-client.ts';
 import type { CallStore } from './call-store.ts';
 import { findLostCalls } from './call-system-store.ts';
 import { isTemporary } from '../clients/completion.ts';
+import type { QueueAnswer } from '../shared/queue-answer.ts';
 import { batchRows, longestRunMs } from '../bounds.ts';
 
 /**
@@ -19,11 +20,13 @@ export function runCall({
   texts,
   completions,
   queue,
+  queueAnswer,
 }: {
   calls: CallStore;
   texts: CallTexts;
   completions: CompletionClient;
   queue: DeliveryQueue;
+  queueAnswer: QueueAnswer;
 }): JobHandler<{ callId: string }> {
   return async ({ callId }, { tenantId, lastAttempt, signal, log }) => {
     const call = await calls.find(tenantId, callId);
@@ -39,7 +42,10 @@ export function runCall({
         { callId, channel: 'webhook', sessionId, requestJson },
         signal,
       );
-      await calls.succeed(call, texts.sealResult(call, result), (db) => queue.addResult(db, call));
+      await calls.succeed(call, texts.sealResult(call, result), async (db) => {
+        await queue.addResult(db, call);
+        await queueAnswer(db, call);
+      });
     } catch (caught) {
       signal.throwIfAborted();
       const error = toAppError(caught);

@@ -10,6 +10,7 @@ import type { CallError, NewCall, StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
 import type { Claims } from './claims.ts';
 import { minuteMs } from '@gatehouse/kit/bounds';
+import type { QueueAnswer } from '../shared/queue-answer.ts';
 import { leastCallMs, pollMs } from '../bounds.ts';
 
 export interface SyncCallsOptions {
@@ -17,9 +18,10 @@ export interface SyncCallsOptions {
   claims: Claims;
   texts: CallTexts;
   completions: CompletionClient;
+  queueAnswer: QueueAnswer;
 }
 
-type Ref = Pick<StoredCall, 'id' | 'tenantId' | 'agentId' | 'userId' | 'sessionId'>;
+type Ref = Pick<StoredCall, 'id' | 'tenantId' | 'agentId' | 'userId' | 'sessionId' | 'deliverTo'>;
 
 /** Calls with senders waiting for the answer. */
 export class SyncCalls {
@@ -73,11 +75,11 @@ export class SyncCalls {
     request: Buffer,
     { claimId, context, until }: { claimId: string; context: RequestContext; until: number },
   ): Promise<Result> {
-    const { calls, claims, texts } = this.#options;
+    const { calls, claims, texts, queueAnswer } = this.#options;
     return claims.hold(claimId, async () => {
       try {
         const result = await this.#ask(call, texts.requests.open(call, request), { context, until });
-        await calls.succeed(call, texts.sealResult(call, result));
+        await calls.succeed(call, texts.sealResult(call, result), (db) => queueAnswer(db, call));
         return result;
       } catch (error) {
         // Chat may have answered, or still be at it: a repeat asks again by the same id.

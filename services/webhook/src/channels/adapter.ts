@@ -134,6 +134,8 @@ export interface ChannelAdapter<Type extends ChannelType> {
   /** How answers are written, and how long one message may be. */
   style: ReplyStyle;
   maxChars: number;
+  /** Whether a conversation with this id, in which nothing was written so far, is a group's. By default none is. */
+  isGroup?: (conversation: string) => boolean;
   send: (reply: Reply, channel: OpenChannel<Type>, egresses: Egresses) => Promise<Sent>;
   /** Shows an answer as being written, where the provider can. */
   typing?: (conversation: string, channel: OpenChannel<Type>, egresses: Egresses) => Promise<void>;

@@ -25,6 +25,16 @@ export function findOverdueConversations(
   );
 }
 
+/** Up to `limit` calls of any tenant with answers that should be stored in their conversation by now. */
+export function findOverdueAnswers(pool: Pool, limit: number): Promise<Ref[]> {
+  return pool.all(
+    `select tenant_id as "tenantId", id from webhook.calls
+     where channel_delivery = 'pending' and status = 'succeeded' and finished_at < now() - interval '30 seconds'
+     order by finished_at limit $1`,
+    [limit],
+  );
+}
+
 export const expiredMessages: OldRows = {
   table: 'webhook.channel_messages',
   where: 'expires_at <= now()',

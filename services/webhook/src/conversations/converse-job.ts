@@ -9,9 +9,9 @@ import type { Channel } from '../channels/channel.ts';
 import type { ChannelMetrics } from './channel-metrics.ts';
 import type { ChannelTexts } from './channel-texts.ts';
 import { historyBytes, promptOf, type HistoryMessage } from './prompt.ts';
-import type { Piece } from './reply-pieces.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 import type { OpenChannels } from '../channels/open-channels.ts';
+import { sealedReplies } from './sealed-replies.ts';
 import { showTyping } from './typing.ts';
 import type { Ground } from '../ground.ts';
 import type { Ref } from '../shared/ref.ts';
@@ -137,16 +137,8 @@ async function answer(
   const { channels, turns, writer, texts, tenants, metrics, send } = dependencies;
   const { tenantId } = turn;
   const { replies: replyTexts, ...end } = await replyTextsFor(dependencies, open, context);
-  const { style, maxChars } = channels.adapterOf(channel);
-  const write = (markdown: string): Promise<Piece[]> => writer.write(tenantId, { markdown, style, maxChars });
-  const pieces = (await Promise.all(replyTexts.map(write))).flat();
-  const replies = pieces.map((piece) => {
-    const id = newId();
-    return {
-      ...{ id, text: texts.sealPiece({ tenantId, id }, piece) },
-      textBytes: Buffer.byteLength(piece.text),
-    };
-  });
+  const adapter = channels.adapterOf(channel);
+  const replies = await sealedReplies({ writer, texts }, { tenantId, adapter }, replyTexts);
   const { retentionDays } = await tenants.settingsOf(tenantId);
   await turns.end(turn, { ...end, replies, retentionDays }, (db, id) => send(db, { tenantId, id }));
   metrics.ended(channel.type, end.status);

@@ -2,6 +2,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { cleanUp } from '@gatehouse/pg/clean-up-store';
 import { withTenant } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
+import type { CallTexts } from '../calls/call-texts.ts';
 import type { ConnectedChannel } from '../channels/channel.ts';
 import type { ChannelGate } from '../channels/channel-gate.ts';
 import type { ChannelHealth } from '../channels/channel-health-store.ts';
@@ -11,13 +12,21 @@ import type { Hops } from '../deliveries/hops.ts';
 import type { Ground } from '../ground.ts';
 import type { Ref } from '../shared/ref.ts';
 import { QueueRoom } from '../shared/queue-room.ts';
+import { queueOverdue } from '../shared/upkeep.ts';
+import { AnswerStore } from './answer-store.ts';
 import { channelMetrics } from './channel-metrics.ts';
 import { channelTexts } from './channel-texts.ts';
 import { conversationHandlers } from './conversation-handlers.ts';
 import { ConversationMoveStore } from './conversation-move-store.ts';
 import { ConversationQueue, wakeConversations } from './conversation-queue-store.ts';
-import { deleteEmptyConversations, expiredKeys, expiredMessages } from './conversation-system-store.ts';
+import {
+  deleteEmptyConversations,
+  expiredKeys,
+  expiredMessages,
+  findOverdueAnswers,
+} from './conversation-system-store.ts';
 import { converse } from './converse-job.ts';
+import { deliverAnswer } from './deliver-answer-job.ts';
 import { messageHandlers } from './message-handlers.ts';
 import { MessageStore } from './message-store.ts';
 import { releaseClaim, ReplyStore } from './reply-store.ts';
@@ -29,6 +38,7 @@ import { overdueMs } from '../bounds.ts';
 
 export interface ConversationsOptions extends Ground {
   hops: Hops;
+  callTexts: CallTexts;
   channels: OpenChannels;
   channelGate: ChannelGate;
   health: ChannelHealth;
@@ -70,6 +80,11 @@ export function createConversations({ log, registry }: Shell, options: Conversat
         requeue: (conversation) =>
           withTenant(app, conversation.tenantId, (db) => conversations.answer(db, conversation, 0)),
       }),
+      deliver_answer: deliverAnswer({
+        ...options,
+        ...{ texts, writer, answers: new AnswerStore(app) },
+        send: (db, conversation) => conversations.send(db, conversation),
+      }),
       send_replies: sendReplies({
         ...options,
         ...{ texts, metrics },
@@ -90,6 +105,15 @@ export function createConversations({ log, registry }: Shell, options: Conversat
       every('queue overdue conversations', overdueMs, () =>
         wakeConversations({ app, system, conversations, tenants }),
       ),
+      queueOverdue({
+        ...{ what: 'overdue answers of calls', app, log },
+        find: (limit) => findOverdueAnswers(system, limit),
+        add: async (db, { tenantId, id: callId }) => {
+          await options.jobs.add(db, {
+            ...{ task: 'deliver_answer', tenantId, ids: { callId }, key: callId, unlessTried: true },
+          });
+        },
+      }),
       ...cleanUp(log, system, [expiredMessages, expiredKeys]),
       every('delete empty conversations', cleanUpMs, () => deleteEmptyConversations({ app, system })),
     ],

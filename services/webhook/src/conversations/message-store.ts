@@ -28,6 +28,11 @@ export interface NewMessage {
   retentionDays: number;
 }
 
+/** The part of a message that decides its conversation. `userId`: null for messages of no user. */
+type ConversationMessage = Pick<NewMessage, 'tenantId' | 'instanceId' | 'conversation'> & {
+  userId: string | null;
+};
+
 export interface StoredConversation {
   id: string;
   externalId: string;
@@ -65,9 +70,8 @@ export class MessageStore extends Store {
         return await withTenant(this.pool, tenantId, async (db) => {
           const known = await findByKeys(db, message);
           if (known !== null) return { id: known, isDuplicate: true };
-          const conversation = await upsertConversation(db, message);
-          if (conversation === null) return null;
-          const conversationId = await whereItGoesOn(db, conversation);
+          const conversationId = await conversationFor(db, message);
+          if (conversationId === null) return null;
           if (!(await insertMessage(db, message, conversationId))) throw new MessageTaken();
           await also(db, conversationId);
           return { id, isDuplicate: false };
@@ -196,14 +200,25 @@ interface ConversationRow {
   movedTo: string | null;
 }
 
-/** The channel can't change hands until the transaction ends. */
-async function upsertConversation(db: Queryable, message: NewMessage): Promise<ConversationRow | null> {
-  const { tenantId, instanceId, conversation, userId } = message;
+/**
+ * The id of the conversation for a message, made if it does not exist; null if the tenant has the channel no more. Neither
+ * can change until the transaction ends.
+ */
+export async function conversationFor(db: Queryable, message: ConversationMessage): Promise<string | null> {
+  const row = await upsertConversation(db, message);
+  return row === null ? null : whereItGoesOn(db, row);
+}
+
+async function upsertConversation(
+  db: Queryable,
+  { tenantId, instanceId, conversation, userId }: ConversationMessage,
+): Promise<ConversationRow | null> {
   return db.first(
     `with channel as (select id from webhook.channel_instances where id = $3 for key share)
-     insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
+     insert into webhook.conversations as known (id, tenant_id, instance_id, external_id, is_group, user_id)
      select $1, $2, channel.id, $4, $5, $6 from channel
-     on conflict (instance_id, external_id, is_group) do update set last_message_at = clock_timestamp()
+     on conflict (instance_id, external_id, is_group) do update set last_message_at = clock_timestamp(),
+       user_id = coalesce(known.user_id, excluded.user_id)
      returning id, moved_to as "movedTo"`,
     [
       ...[conversation.id, tenantId, instanceId, conversation.externalId, conversation.group],

@@ -71,12 +71,16 @@ export class ReplyStore extends Store {
     await this.#update(reply.tenantId, (db) => releaseClaim(db, reply));
   }
 
-  /** Notes a reply as sent, also by an attempt after the end of its claim. */
+  /** Notes a reply as sent, also by an attempt after the end of its claim, and the call answered by it as delivered. */
   async sent({ tenantId, id }: QueuedReply, externalId: string | null): Promise<void> {
     await this.#update(tenantId, (db) =>
       db.query(
-        `update webhook.channel_messages set status = 'sent', external_id = $2, due_at = null
-         where id = $1 and status = 'queued'`,
+        `with sent as (
+           update webhook.channel_messages set status = 'sent', external_id = $2, due_at = null
+           where id = $1 and status = 'queued' returning turn_id)
+         update webhook.calls as c set channel_delivery = 'delivered' from sent
+         where c.id = sent.turn_id and c.channel_delivery = 'queued' and not exists (
+           select from webhook.channel_messages as m where m.turn_id = c.id and m.id <> $1 and m.status <> 'sent')`,
         [id, externalId],
       ),
     );

@@ -148,27 +148,7 @@ export class TurnStore extends Store {
         [id, status, runId, place],
       );
       if (replies.length === 0) return;
-      await db.query(
-        `insert into webhook.channel_messages (id, tenant_id, instance_id, conversation_id, direction, text, text_bytes,
-           user_id, status, turn_id, run_id, due_at, expires_at, hops)
-         select reply.id, $2, c.instance_id, c.id, 'out', reply.text, reply.bytes, $4, 'queued', $3, $5, now(),
-           now() + make_interval(days => $6), $10
-         from webhook.conversations as c,
-           unnest($7::uuid[], $8::bytea[], $9::integer[]) with ordinality as reply (id, text, bytes, place)
-         where c.id = $1 order by place`,
-        [
-          place,
-          tenantId,
-          id,
-          userId,
-          runId,
-          retentionDays,
-          replies.map((reply) => reply.id),
-          replies.map((reply) => reply.text),
-          replies.map((reply) => reply.textBytes),
-          hops,
-        ],
-      );
+      await insertReplies(db, place, { tenantId, turnId: id, userId, runId, hops, replies, retentionDays });
       await also(db, place);
     });
   }
@@ -181,6 +161,39 @@ export class TurnStore extends Store {
       [id],
     );
   }
+}
+
+/** The messages of an answer, and what they have in common. */
+interface NewReplies extends Pick<TurnEnd, 'runId' | 'replies' | 'retentionDays'> {
+  tenantId: string;
+  /** The turn, or the call, that they answer. */
+  turnId: string;
+  userId: string | null;
+  hops: number;
+}
+
+/** Queues the messages of an answer in a conversation. Those of no user belong to the conversation's. */
+export async function insertReplies(
+  db: Queryable,
+  conversationId: string,
+  { tenantId, turnId, userId, runId, hops, replies, retentionDays }: NewReplies,
+): Promise<void> {
+  await db.query(
+    `insert into webhook.channel_messages (id, tenant_id, instance_id, conversation_id, direction, text, text_bytes,
+       user_id, status, turn_id, run_id, due_at, expires_at, hops)
+     select reply.id, $2, c.instance_id, c.id, 'out', reply.text, reply.bytes, coalesce($4, c.user_id), 'queued', $3,
+       $5, now(), now() + make_interval(days => $6), $10
+     from webhook.conversations as c,
+       unnest($7::uuid[], $8::bytea[], $9::integer[]) with ordinality as reply (id, text, bytes, place)
+     where c.id = $1 order by place`,
+    [
+      ...[conversationId, tenantId, turnId, userId, runId, retentionDays],
+      replies.map((reply) => reply.id),
+      replies.map((reply) => reply.text),
+      replies.map((reply) => reply.textBytes),
+      hops,
+    ],
+  );
 }
 
 /** The conversation in which this one goes on, which can't move until the transaction ends. */

@@ -9,19 +9,24 @@ import { endpointHandlers } from './endpoint-handlers.ts';
 import { EndpointStore } from './endpoint-store.ts';
 import { findSealedEndpoints, removableEndpoints } from './endpoint-system-store.ts';
 
+export interface EndpointsOptions extends Ground {
+  /** Whether the tenant has a channel. */
+  hasChannel: (tenantId: string, id: string) => Promise<boolean>;
+}
+
 /** Endpoints, and which requests to them are genuine. */
-export function createEndpoints({ log }: Shell, ground: Ground) {
-  const { app, system, unauthenticatedPool } = ground;
-  const { WEBHOOK_ALLOW_TOKEN: allowToken, PUBLIC_URL: publicUrl } = ground.config;
+export function createEndpoints({ log }: Shell, options: EndpointsOptions) {
+  const { app, system, unauthenticatedPool } = options;
+  const { WEBHOOK_ALLOW_TOKEN: allowToken, PUBLIC_URL: publicUrl } = options.config;
   const templates = new Templates();
   return {
     handlers: endpointHandlers({
-      ...ground,
+      ...options,
       ...{ endpoints: new EndpointStore(app), templates, allowToken, publicUrl },
     }),
     parts: [{ stop: () => templates.stop() }, removal(log, system, removableEndpoints)],
     endpointGate: new EndpointGate({
-      ...ground,
+      ...options,
       ...{ allowToken, log },
       find: batchedFinder(
         (ids) => findSealedEndpoints(unauthenticatedPool, ids),

@@ -45,6 +45,7 @@ export class EndpointGate {
       rate_limit_per_minute: null,
       allowed_cidrs: [],
       enabled: false,
+      deliver_to: null,
       header: null,
       encoding: null,
       prefix: null,

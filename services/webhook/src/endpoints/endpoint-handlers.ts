@@ -40,6 +40,8 @@ const what = 'webhook endpoint';
 export interface EndpointDependencies extends Pick<Ground, 'agents' | 'guard' | 'secrets' | 'changes'> {
   endpoints: EndpointStore;
   templates: Templates;
+  /** Whether the tenant has a channel. */
+  hasChannel: (tenantId: string, id: string) => Promise<boolean>;
   /** Whether the operator allows the scheme `token`. */
   allowToken: boolean;
   /** The URL by which clients reach the gateway; empty where it is not set. */
@@ -130,17 +132,23 @@ async function rotateSecret(call: Rotate, dependencies: EndpointDependencies): P
   return repliesOf(dependencies).change(call, (db) => replaceSecret(db, rotation), options);
 }
 
-/** Throws a 400 unless the URL, the networks and the template may be used. */
+/** Throws a 400 unless the URL, the networks, the template and the channel may be used. */
 async function assertUsable(
   call: Call,
   {
     callback_url: url,
     allowed_cidrs: networks,
     template,
-  }: Pick<PatchWebhookEndpoint, 'callback_url' | 'allowed_cidrs' | 'template'>,
-  { guard, templates }: EndpointDependencies,
+    deliver_to: deliverTo,
+  }: Pick<PatchWebhookEndpoint, 'callback_url' | 'allowed_cidrs' | 'template' | 'deliver_to'>,
+  { guard, templates, hasChannel }: EndpointDependencies,
 ): Promise<void> {
   assertNetworks(networks ?? []);
   if (typeof template === 'string') await templates.check(tenantOf(call).tenantId, template);
   if (typeof url === 'string') await guard.check(url, 'callback_url');
+  if (deliverTo === null || deliverTo === undefined) return;
+  if (!(await hasChannel(tenantOf(call).tenantId, deliverTo.channel_instance_id)))
+    throw new AppError('invalid_value', 'There is no such channel.', {
+      param: 'deliver_to.channel_instance_id',
+    });
 }

@@ -16,6 +16,7 @@ export const settingNames = [
   'rate_limit_per_minute',
   'allowed_cidrs',
   'enabled',
+  'deliver_to',
   'header',
   'encoding',
   'prefix',

@@ -14,6 +14,13 @@ export const tasks = {
     concurrency: 128,
     perTenant: 8,
   }),
+  /** Stores the answer of a call as messages of a conversation. Retries last for an hour. Upkeep adds lost jobs again. */
+  deliver_answer: defineTask<{ callId: string }>({
+    retryAfterS: [1, 5, 30, ...times(60, minute)],
+    deadlineMs: minute * 1_000,
+    concurrency: 64,
+    perTenant: 8,
+  }),
   /** Answers the messages of a conversation. Retries last for half an hour; then a sentence reports the failure. */
   converse: defineTask<{ conversationId: string }>({
     retryAfterS: [1, 2, 5, 10, 30, ...times(29, minute)],

@@ -25,7 +25,7 @@ interface Ids {
 export const revisionOf = {
   'webhook.endpoints': revisionHash(
     `row(name, agent_id, scheme, template, mode, callback_url, rate_limit_per_minute, allowed_cidrs, enabled, deleted_at,
-      header, encoding, prefix)`,
+      header, encoding, prefix, deliver_to)`,
   ),
   'webhook.channel_instances': revisionHash(
     'row(type, name, agent_id, enabled, history_tokens, replies, config, deleted_at)',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { channelType, maxChannelInstances } from '@gatehouse/contract/channel-instances';
-import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
+import { maxEndpoints, type DeliverTo } from '@gatehouse/contract/webhook-endpoints';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { StepWork } from '@gatehouse/transfers/run-step';
@@ -144,6 +144,7 @@ export class WebhookSteps {
       ...{ secret: sealed('secret'), callback_secret: sealed('callback_secret') },
       ...{ previous_secret: null, previous_secret_expires_at: null },
       ...{ previous_callback_secret: null, previous_callback_secret_expires_at: null, failing_since: null },
+      deliver_to: copiedDeliverTo(row['deliver_to'] ?? null, transfer),
     };
   }
 }
@@ -152,6 +153,16 @@ const tableOf = {
   'webhook.endpoints': 'endpoints',
   'webhook.channel_instances': 'channel_instances',
 } as const satisfies Record<Table, SecretPlace['table']>;
+
+/** The setting with the copy of its channel; null if the channel is not copied too. */
+function copiedDeliverTo(text: string | null, { items }: Transfer): string | null {
+  if (text === null) return null;
+  const { channel_instance_id: channelId, conversation } = JSON.parse(text) as DeliverTo;
+  const channel = items.find(({ type, id }) => type === 'channel_instance' && id === channelId);
+  return channel === undefined
+    ? null
+    : JSON.stringify({ channel_instance_id: channel.targetId, conversation });
+}
 
 async function unlock(db: Queryable, transfer: Transfer): Promise<boolean> {
   for (const table of tableNames) await unlockRows(db, table, transfer.id);

@@ -87,6 +87,8 @@ export function slack({
     acceptedStatus: 202,
     style: 'slack',
     maxChars: 4_000,
+    // A channel, and not a direct conversation or a person.
+    isGroup: (conversation) => !/^[DUW]/.test(conversation),
     send: async ({ conversation, text }, channel, egresses): Promise<Sent> => {
       const [place = '', thread] = conversation.split(':');
       const body = { channel: place, text, ...(thread !== undefined && { thread_ts: thread }) };

@@ -48,6 +48,7 @@ export function telegram({
     acceptedStatus: 202,
     style: 'telegram',
     maxChars: 4_096,
+    isGroup: (conversation) => /^[-@]/.test(conversation),
     send: async ({ conversation, text, plainText }, channel, egresses): Promise<Sent> => {
       const place = placeOf(conversation);
       let sent = await call('sendMessage', { ...place, text, parse_mode: 'HTML' }, channel, egresses);
