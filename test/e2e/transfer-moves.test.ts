@@ -287,6 +287,24 @@ it('go on in the source when the move is undone', async () => {
   expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
 });
 
+it('take their answers to the conversation of a channel that moves too', async () => {
+  await gateway.call(`/v1/webhooks/endpoints/${endpoint}`, {
+    ...{ method: 'PATCH', key: source.adminKey },
+    body: { deliver_to: { channel_instance_id: made.channel, conversation: 'ops' } },
+  });
+  const deliveryOf = async (callId: unknown, { adminKey }: { adminKey: string }) => {
+    const { body } = await gateway.call(`/v1/webhooks/calls/${String(callId)}`, { key: adminKey });
+    return (body as { channel_delivery: { status: string } }).channel_delivery.status;
+  };
+  const before = await deliver('Before the move.', { mode: 'sync' });
+  await eventually(async () => expect(await deliveryOf(before.body['call_id'], source)).toBe('delivered'));
+  expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
+  expect(await deliveryOf(before.body['call_id'], target)).toBe('delivered');
+  const after = await deliver('After the move.', { mode: 'sync' });
+  await eventually(async () => expect(await deliveryOf(after.body['call_id'], target)).toBe('delivered'));
+  expect(receiver.at('/replies')).toHaveLength(2);
+});
+
 it('take nothing along of a user whose data are deleted meanwhile', async () => {
   for (const user_id of ['ann', 'bob']) await deliver('Hello.', { mode: 'sync', user_id });
   await write('Hello.');

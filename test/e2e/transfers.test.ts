@@ -173,6 +173,34 @@ it('copies channels and endpoints with their agent, the channels without their t
   expect(await deliver(endpoint)).toEqual([200, made.agent]);
 });
 
+it('copies where answers of endpoints go as far as the channels are copied', async () => {
+  const made = await makeAgent();
+  const config = { callback_url: receiver.url('/') };
+  const other = await make('/v1/channels/instances', {
+    ...{ name: 'Other', type: 'generic', agent_id: made.agent, config, credentials: {} },
+  });
+  const endpointFor = (channel: string) =>
+    make('/v1/webhooks/endpoints', {
+      ...{ name: 'Alerts', agent_id: made.agent },
+      deliver_to: { channel_instance_id: channel, conversation: 'ops' },
+    });
+  const endpoints = [await endpointFor(made.channel), await endpointFor(other)];
+  const { items, status } = await carryOut([
+    ...all(made),
+    ...endpoints.map((id) => ({ type: 'webhook_endpoint', id })),
+  ]);
+  expect(status).toBe('completed');
+  const idOf = (source_id: string) => items.find((item) => item.source_id === source_id)?.target_id ?? '';
+  const shown = await Promise.all(
+    endpoints.map(async (id) => {
+      const path = `/v1/webhooks/endpoints/${idOf(id)}`;
+      const { body } = await gateway.call(path, { key: target.adminKey });
+      return (body as { deliver_to: object | null }).deliver_to;
+    }),
+  );
+  expect(shown).toEqual([{ channel_instance_id: idOf(made.channel), conversation: 'ops' }, null]);
+});
+
 it('leaves the secrets behind in a copy that a tenant makes', async () => {
   const auth = { type: 'bearer', token: 'secret' };
   const server = await make('/v1/mcp/servers', { name: 'locked', url: mcpServer.url, auth });

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { repositoryRoot } from '@gatehouse/local/settings';
+import { parse } from 'yaml';
 
 /** Examples in documents that readers paste: fenced code blocks. */
 
@@ -26,6 +27,13 @@ export function fencedBlocks(markdown: string): Block[] {
     }
   }
   return blocks;
+}
+
+/** The blocks of YAML of a page, by its path in the repository. */
+export function yamlOf(file: string): unknown[] {
+  return fencedBlocks(readFileSync(path.join(repositoryRoot, file), 'utf8'))
+    .filter(({ language }) => language === 'yaml')
+    .map(({ text }) => parse(text) as unknown);
 }
 
 const languages = ['sh', 'ts', 'python', 'go', 'yaml'] as const;
