@@ -6,8 +6,16 @@ import { createPool } from '@gatehouse/pg/pool';
 import { startSlack, startTelegram, type ProviderServer } from '@gatehouse/test/channel-providers';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
+import { signed } from '@gatehouse/test/webhook-senders';
 import { AnswerStore } from '../src/conversations/answer-store.ts';
-import { makeChannel, messagesOf, write, written, type TestChannel } from './channels-under-test.ts';
+import {
+  makeChannel,
+  messagesOf,
+  postMessage,
+  write,
+  written,
+  type TestChannel,
+} from './channels-under-test.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 /** Answers of webhook calls in conversations of channels. */
@@ -132,6 +140,40 @@ it('is part of the history of a conversation, which gets the user of its first m
     [next.body.call_id, tenant.id],
   );
   expect(rows).toEqual([{ user_id: `generic:${channel.id}:ann` }]);
+});
+
+it('begins the conversation of its thread in Slack', async () => {
+  const channel = await makeSlack();
+  const endpoint = await webhooks.makeEndpoint(tenant, to(channel));
+  const { body } = await webhooks.deliver(endpoint, { body: { input: 'The queue is long' } });
+  await untilDelivery(body.call_id, { status: 'delivered' });
+  let ts = 1_700_000_100;
+  const mention = (text: string, thread: string) => {
+    ts += 1;
+    const event = {
+      ...{ type: 'app_mention', user: 'U1', text: `<@UBOT> ${text}`, channel: 'C024BE91L' },
+      ...{ ts: `${ts}.000100`, thread_ts: thread },
+    };
+    const sent = JSON.stringify({
+      ...{ type: 'event_callback', event_id: `Ev${newId()}`, authorizations: [{ user_id: 'UBOT' }], event },
+    });
+    const headers = signed({ scheme: 'slack', secret: 'slack-signing-secret' }, sent, { id: '' });
+    return postMessage(webhooks, channel.id, { headers, body: sent });
+  };
+  const promptOf = async (asked: string): Promise<unknown> => {
+    await eventually(() => expect(webhooks.chat.runsOf(`@U1: ${asked}`)).toHaveLength(1));
+    const [run] = webhooks.chat.runsOf(`@U1: ${asked}`);
+    return (JSON.parse(run?.request.requestJson ?? '') as { messages: unknown }).messages;
+  };
+  await mention('How long is it?', '1700000001.000200');
+  expect(await promptOf('How long is it?')).toEqual([
+    { role: 'assistant', content: 'echo: The queue is long' },
+    { role: 'user', content: '@U1: How long is it?' },
+  ]);
+  await mention('And in another thread?', '1700000009.000900');
+  expect(await promptOf('And in another thread?')).toEqual([
+    { role: 'user', content: '@U1: And in another thread?' },
+  ]);
 });
 
 it('is found and delivered when its job was lost with a process', async () => {

@@ -136,6 +136,8 @@ export interface ChannelAdapter<Type extends ChannelType> {
   maxChars: number;
   /** Whether a conversation with this id, in which nothing was written so far, is a group's. By default none is. */
   isGroup?: (conversation: string) => boolean;
+  /** The message with which a conversation begins, as the first of a thread, and its conversation; null for others. */
+  opening?: (conversation: string) => { conversation: string; message: string } | null;
   send: (reply: Reply, channel: OpenChannel<Type>, egresses: Egresses) => Promise<Sent>;
   /** Shows an answer as being written, where the provider can. */
   typing?: (conversation: string, channel: OpenChannel<Type>, egresses: Egresses) => Promise<void>;

@@ -98,9 +98,14 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       read({ id: messageId, senderName, direction: 'in', text: sealed.get(messageId) ?? null }),
     );
     const historyTokens = channel.history_tokens;
+    const opening = channels.adapterOf(channel).opening?.(conversation.externalId) ?? null;
+    const earlier = async (): Promise<EarlierMessage[]> => [
+      ...(await turns.earlier(conversation, historyBytes(historyTokens))),
+      ...(opening === null ? [] : await turns.opening(conversation, opening)),
+    ];
     const prompt = async (): Promise<string> =>
       promptOf(incoming, {
-        earlier: (await turns.earlier(conversation, historyBytes(historyTokens))).flatMap(readEarlier),
+        earlier: (await earlier()).flatMap(readEarlier),
         ...{ historyTokens, isGroup },
       });
     await turns.begin(conversation, {

@@ -93,6 +93,29 @@ export class TurnStore extends Store {
     );
   }
 
+  /**
+   * The answer, newest message first, that begins a conversation of its own, as by a thread: with its message `message` in
+   * the conversation with the provider's id `conversation`. It is looked for among the newest messages there.
+   */
+  opening(
+    { tenantId, instanceId }: Pick<Conversation, 'tenantId' | 'instanceId'>,
+    { conversation, message }: { conversation: string; message: string },
+  ): Promise<EarlierMessage[]> {
+    return this.tenant(tenantId).all(
+      `with recent as (
+         select m.turn_id, m.direction, m.external_id from webhook.conversations as c
+           cross join lateral (
+             select turn_id, direction, external_id from webhook.channel_messages
+             where conversation_id = c.id order by sequence desc limit ${maxEarlierMessages}) as m
+         where c.instance_id = $1 and c.external_id = $2)
+       select m.id, m.direction, m.sender_name as "senderName", m.text from webhook.channel_messages as m
+       where m.turn_id = (select turn_id from recent where external_id = $3 and direction = 'out' limit 1)
+         and m.direction = 'out' and m.text is not null
+       order by m.sequence desc`,
+      [instanceId, conversation, message],
+    );
+  }
+
   /** The encrypted texts of messages, by their ids. */
   texts({ tenantId }: Ref, ids: readonly string[]): Promise<Map<string, Buffer | null>> {
     return withTenant(this.pool, tenantId, async (db) => {

@@ -89,6 +89,10 @@ export function slack({
     maxChars: 4_000,
     // A channel, and not a direct conversation or a person.
     isGroup: (conversation) => !/^[DUW]/.test(conversation),
+    opening: (conversation) => {
+      const [place = '', thread] = conversation.split(':');
+      return thread === undefined ? null : { conversation: place, message: thread };
+    },
     send: async ({ conversation, text }, channel, egresses): Promise<Sent> => {
       const [place = '', thread] = conversation.split(':');
       const body = { channel: place, text, ...(thread !== undefined && { thread_ts: thread }) };
