@@ -293,8 +293,8 @@ it('take their answers to the conversation of a channel that moves too', async (
     body: { deliver_to: { channel_instance_id: made.channel, conversation: 'ops' } },
   });
   const deliveryOf = async (callId: unknown, { adminKey }: { adminKey: string }) => {
-    const { body } = await gateway.call(`/v1/webhooks/calls/${String(callId)}`, { key: adminKey });
-    return (body as { channel_delivery: { status: string } }).channel_delivery.status;
+    const shown = await gateway.call(`/v1/webhooks/calls/${String(callId)}`, { key: adminKey });
+    return (shown.body as { channel_delivery: { status: string } }).channel_delivery.status;
   };
   const before = await deliver('Before the move.', { mode: 'sync' });
   await eventually(async () => expect(await deliveryOf(before.body['call_id'], source)).toBe('delivered'));

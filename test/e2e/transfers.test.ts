@@ -191,14 +191,14 @@ it('copies where answers of endpoints go as far as the channels are copied', asy
   ]);
   expect(status).toBe('completed');
   const idOf = (source_id: string) => items.find((item) => item.source_id === source_id)?.target_id ?? '';
-  const shown = await Promise.all(
+  const settings = await Promise.all(
     endpoints.map(async (id) => {
       const path = `/v1/webhooks/endpoints/${idOf(id)}`;
-      const { body } = await gateway.call(path, { key: target.adminKey });
-      return (body as { deliver_to: object | null }).deliver_to;
+      const shown = await gateway.call(path, { key: target.adminKey });
+      return (shown.body as { deliver_to: object | null }).deliver_to;
     }),
   );
-  expect(shown).toEqual([{ channel_instance_id: idOf(made.channel), conversation: 'ops' }, null]);
+  expect(settings).toEqual([{ channel_instance_id: idOf(made.channel), conversation: 'ops' }, null]);
 });
 
 it('leaves the secrets behind in a copy that a tenant makes', async () => {
