@@ -8,7 +8,7 @@ import { yamlOf } from '@gatehouse/test/examples';
 import { makeChannel } from './channels-under-test.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
-/** The settings that docs/tenants/alerts-in-chat.md shows, used as their programs use them. */
+/** The settings in docs/tenants/alerts-in-chat.md, used as their programs use them. */
 
 const [manifest, alertmanager, grafana] = yamlOf('docs/tenants/alerts-in-chat.md') as [
   SlackManifest,

@@ -31,7 +31,7 @@ export interface StoredCall {
   callbackUrl: string | null;
   /** How often what it is about was sent on by a gateway. */
   hops: number;
-  /** The conversation that the answer is also sent to. */
+  /** The conversation for the answer, beside the response. */
   deliverTo: DeliverTo | null;
   /** Encrypted, as is the result. */
   request: Buffer | null;
@@ -70,7 +70,7 @@ export function showCall(call: StoredCall): WebhookCall {
   };
 }
 
-/** The reasons for an answer that does not reach its conversation. `not_stored`: every attempt to queue it failed. */
+/** The reasons for an answer missing in its conversation. `not_stored`: every attempt to queue it failed. */
 const failures = {
   call_failed: 'The call failed.',
   no_channel: 'The channel does not exist any more.',

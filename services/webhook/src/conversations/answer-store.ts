@@ -9,7 +9,7 @@ import { insertReplies, type NewReply } from './turn-store.ts';
 import type { Ref } from '../shared/ref.ts';
 import { maxQueuedReplies } from '../bounds.ts';
 
-/** The answer of a call that is not yet in its conversation. */
+/** The answer of a call, not yet in its conversation. */
 export interface PendingAnswer extends Ref {
   userId: string | null;
   hops: number;

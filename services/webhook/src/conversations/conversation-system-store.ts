@@ -25,7 +25,7 @@ export function findOverdueConversations(
   );
 }
 
-/** Up to `limit` calls of any tenant with answers that should be stored in their conversation by now. */
+/** Up to `limit` calls of any tenant with answers overdue in their conversation. */
 export function findOverdueAnswers(pool: Pool, limit: number): Promise<Ref[]> {
   return pool.all(
     `select tenant_id as "tenantId", id from webhook.calls

@@ -28,7 +28,7 @@ export interface NewMessage {
   retentionDays: number;
 }
 
-/** The part of a message that decides its conversation. `userId`: null for messages of no user. */
+/** The part of a message by which its conversation is found. `userId`: null for messages of no user. */
 type ConversationMessage = Pick<NewMessage, 'tenantId' | 'instanceId' | 'conversation'> & {
   userId: string | null;
 };

@@ -94,7 +94,7 @@ export class TurnStore extends Store {
   }
 
   /**
-   * The answer, newest message first, that begins a conversation of its own, as by a thread: with its message `message` in
+   * The answer at the beginning of a conversation such as a thread, newest message first: with its message `message` in
    * the conversation with the provider's id `conversation`. It is looked for among the newest messages there.
    */
   opening(
@@ -189,7 +189,7 @@ export class TurnStore extends Store {
 /** The messages of an answer, and what they have in common. */
 interface NewReplies extends Pick<TurnEnd, 'runId' | 'replies' | 'retentionDays'> {
   tenantId: string;
-  /** The turn, or the call, that they answer. */
+  /** The answered turn or call. */
   turnId: string;
   userId: string | null;
   hops: number;
