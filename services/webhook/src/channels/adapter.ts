@@ -134,7 +134,7 @@ export interface ChannelAdapter<Type extends ChannelType> {
   /** How answers are written, and how long one message may be. */
   style: ReplyStyle;
   maxChars: number;
-  /** Whether a conversation with this id, in which nothing was written so far, is a group's. By default none is. */
+  /** Whether a conversation with this id, in which nothing was written so far, is a group's; false if it is left out. */
   isGroup?: (conversation: string) => boolean;
   /** The message with which a conversation begins, as the first of a thread, and its conversation; null for others. */
   opening?: (conversation: string) => { conversation: string; message: string } | null;
