@@ -1,5 +1,16 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -56,8 +67,17 @@ async function assertData(stateFolder: string): Promise<void> {
 async function copyStopped(stateFolder: string, archive: string): Promise<void> {
   const unlock = await lockState(stateFolder);
   try {
-    await stopLeftovers(path.join(stateFolder, 'postgres'));
-    await tar(archive, stateFolder, [...excluded(left), 'postgres', ...secrets]);
+    // Leftovers are found by their folder, which the system knows without symbolic links.
+    await stopLeftovers(await realpath(path.join(stateFolder, 'postgres')));
+    // Nothing changes meanwhile: a file that does is an error.
+    const words = [
+      `--file=${archive}`,
+      `--directory=${stateFolder}`,
+      ...excluded(left),
+      'postgres',
+      ...secrets,
+    ];
+    await run('tar', ['--append', ...words]);
   } finally {
     await unlock();
   }

@@ -26,7 +26,8 @@ await runLocalCommand(async () => {
   const unlock = await lockState(stateFolder);
   const folder = path.join(stateFolder, 'restore.unfinished');
   try {
-    if ((await readdir(stateFolder)).includes('postgres'))
+    // Anything of another state would be mixed with the backup's: unfinished keys, or offsets of Kafka.
+    if ((await readdir(stateFolder)).some((entry) => /^(postgres|kafka|.*\.json$)/.test(entry)))
       throw new StartError(`${stateFolder} has data already: set GATEHOUSE_STATE to a new folder.`);
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { mode: 0o700 });
@@ -41,7 +42,14 @@ await runLocalCommand(async () => {
 
 async function unpack(file: string, folder: string): Promise<void> {
   try {
-    await run('tar', ['--extract', '--gzip', `--file=${file}`, `--directory=${folder}`, ...parts]);
+    await run('tar', [
+      '--extract',
+      '--gzip',
+      '--no-same-owner',
+      `--file=${file}`,
+      `--directory=${folder}`,
+      ...parts,
+    ]);
   } catch (error) {
     throw new StartError(`${file} is not a whole backup of "make backup".`, { cause: error });
   }

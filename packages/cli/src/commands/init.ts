@@ -50,7 +50,8 @@ export function addInit(program: Command, context: Context): void {
           `${present.join(' and ')} ${present.length === 1 ? 'exists' : 'exist'} already, and nothing was written. ` +
             `--force renames ${present.length === 1 ? 'it' : 'them'} first: a new key ring can't decrypt what a gateway has stored.`,
         );
-      await mkdir(folder, { recursive: true });
+      const made = await mkdir(folder, { recursive: true });
+      if (made !== undefined) await chmod(folder, 0o755);
       for (const name of present) await rename(name, `${name}.${timestamp()}`);
       // Never over a file that has appeared meanwhile.
       for (const { name, text, mode } of files) {
