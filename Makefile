@@ -4,47 +4,53 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help install up dev test test-changed test-outside lint lint-rules lint-format lint-structure gen bench
-.PHONY: login backup restore pages cli images test-statements test-hostile test-cluster clean
+.PHONY: packages-to-run login backup restore pages cli images test-statements test-hostile test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
 # Node keeps compiled code here: a third less CPU for each process that starts again.
 WITH_TOOLS := NODE_COMPILE_CACHE="$(CURDIR)/node_modules/.cache/node" PATH="$(BIN):$$PATH"
 JEST := npm run --silent test --
+INSTALL := command -v npm >/dev/null || { echo "npm is missing: install Node 20 or newer, which brings it."; exit 1; }; node deploy/local/install.js
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-install: node_modules/.package-lock.json ## Install packages, if they are not
+install: ## Install all packages, if they are not; `make up` installs those that running needs
+	@$(INSTALL) all
 
-up: node_modules/.package-lock.json ## Start the whole system here; PORT, GATEHOUSE_STATE, GATEHOUSE_REPLICAS, OPENAI_API_KEY, KAFKA=1, …
+# Those without tests and linters, for targets that only run Gatehouse; all of them where all are installed.
+packages-to-run:
+	@$(INSTALL) running
+
+up: packages-to-run ## Start the whole system here; PORT, GATEHOUSE_STATE, GATEHOUSE_REPLICAS, OPENAI_API_KEY, KAFKA=1, …
 	@$(WITH_TOOLS) exec node --max-semi-space-size=2 deploy/local/up.ts
 
-dev: node_modules/.package-lock.json ## As `make up`; a service restarts when its code changes. INSPECT=chat opens it to a debugger
+dev: install ## As `make up`; a service restarts when its code changes. INSPECT=chat opens it to a debugger
 	@DRAIN_TIMEOUT_MS=$${DRAIN_TIMEOUT_MS:-500} DRAIN_DELAY_MS=$${DRAIN_DELAY_MS:-0} $(WITH_TOOLS) exec node --max-semi-space-size=2 deploy/local/up.ts --watch
 
-login: node_modules/.package-lock.json ## Print a link that logs a browser in at the running `make up`, once and within a minute
+login: packages-to-run ## Print a link that logs a browser in at the running `make up`, once and within a minute
 	@$(WITH_TOOLS) node deploy/local/login.ts
 
-backup: node_modules/.package-lock.json ## Write the data and secrets of `make up`, running or not, into one file; FILE names it
+backup: packages-to-run ## Write the data and secrets of `make up`, running or not, into one file; FILE names it
 	@$(WITH_TOOLS) node deploy/local/backup.ts
 
-restore: node_modules/.package-lock.json ## Make a new state folder of `make up` from a backup: FILE=gatehouse-….tar.gz GATEHOUSE_STATE=…
+restore: packages-to-run ## Make a new state folder of `make up` from a backup: FILE=gatehouse-….tar.gz GATEHOUSE_STATE=…
 	@$(WITH_TOOLS) node deploy/local/restore.ts
 
-test: node_modules/.package-lock.json ## Run all tests, or some: make test ARGS="services/chat -t fallback"
+test: install ## Run all tests, or some: make test ARGS="services/chat -t fallback"
 	@$(WITH_TOOLS) $(JEST) $(ARGS)
 
-test-changed: node_modules/.package-lock.json ## Run the tests that the changes since main reach: a few minutes; BASE names another commit, LIST=1 only lists them
+test-changed: install ## Run the tests that the changes since main reach: a few minutes; BASE names another commit, LIST=1 only lists them
 	@$(WITH_TOOLS) node test/changed/run.ts
 
-test-statements: node_modules/.package-lock.json ## Explain every statement of a store that `make test` has recorded, beside the rows of 3,000 tenants; ARGS=--partial for those of single test files
+test-statements: install ## Explain every statement of a store that `make test` has recorded, beside the rows of 3,000 tenants; ARGS=--partial for those of single test files
 	@$(WITH_TOOLS) node test/statements/audit.ts $(ARGS)
 
-test-outside: node_modules/.package-lock.json ## Run tests with tools of other ecosystems; what this machine lacks is skipped
+test-outside: install ## Run tests with tools of other ecosystems; what this machine lacks is skipped
 	@bash test/outside/run.sh
 
-lint: node_modules/.package-lock.json ## Check types, rules, format, words, dependencies and unused code
+lint: install ## Check types, rules, format, words, dependencies and unused code
 	@$(MAKE) --no-print-directory -j 2 -k lint-rules lint-format lint-structure
 
 # Types as well.
@@ -66,7 +72,7 @@ lint-structure:
 	$(WITH_TOOLS) knip
 	cd proto && $(WITH_TOOLS) buf lint
 
-gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI document, the chart's table of values, and the tables of what reaches models and what is known of them
+gen: install ## Generate code from proto/, the OpenAPI document, the chart's table of values, and the tables of what reaches models and what is known of them
 	cd proto && $(WITH_TOOLS) buf generate
 	@$(WITH_TOOLS) node packages/contract/openapi/generate.ts
 	@$(WITH_TOOLS) node charts/services.ts
@@ -96,27 +102,20 @@ bench: pages ## Measure the whole path against a provider that answers at once, 
 	@$(WITH_TOOLS) node test/bench/soak.ts
 	@$(WITH_TOOLS) node test/bench/growth.ts
 
-pages: node_modules/.package-lock.json ## Build the pages that the edge serves under /app/, which `make up` and tests do themselves
+pages: install ## Build the pages that the edge serves under /app/, which `make up` and tests do themselves
 	@$(WITH_TOOLS) node packages/web/build.ts
 
-cli: node_modules/.package-lock.json ## Pack the command line for `npx` into gatehouse-<version>.tgz, which needs Node 20 alone
+cli: install ## Pack the command line for `npx` into gatehouse-<version>.tgz, which needs Node 20 alone
 	@$(WITH_TOOLS) npm pack --workspace gatehouse --silent
 
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh
 
-test-hostile: node_modules/.package-lock.json ## Attack one process in every way a tenant can, while another one's streams must be on time, then one process and several, while another one's requests must; and play all conversations that change their model, also while the gateway is killed: alone on the machine, thirty minutes
+test-hostile: install ## Attack one process in every way a tenant can, while another one's streams must be on time, then one process and several, while another one's requests must; and play all conversations that change their model, also while the gateway is killed: alone on the machine, thirty minutes
 	@HOSTILE=full $(WITH_TOOLS) npm run --silent test:file -- test/hostile/peers.test.ts test/hostile/neighbours.test.ts test/conversations/conversations.test.ts test/chaos/conversations.test.ts --runInBand
 
-test-cluster: node_modules/.package-lock.json ## Build the images, install the chart on the cluster of KUBECONFIG and put it through every drill
+test-cluster: install ## Build the images, install the chart on the cluster of KUBECONFIG and put it through every drill
 	@$(WITH_TOOLS) node test/cluster/run.ts
 
 clean: ## Remove installed packages; the state of `make up` stays
 	rm -rf node_modules coverage
-
-# npm writes this file last, so it is newer than the lock file exactly when everything is installed.
-node_modules/.package-lock.json: package-lock.json
-	@command -v npm >/dev/null || { echo "npm is missing: install Node 20 or newer, which brings it."; exit 1; }
-	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	@test -x $(BIN)/node || { echo "There is no Node 24 for this platform from npm: put one at $(BIN)/node."; exit 1; }
-	@touch $@

@@ -52,7 +52,11 @@ export default {
     'services/edge': {
       entry: ['src/{main,service,config}.ts', 'console/*.js', 'test/**/*.test.ts', 'src/**/*.test.ts'],
     },
-    'deploy/local': { entry: ['up.ts', '*.test.ts'] },
+    'deploy/local': {
+      entry: ['up.ts', 'install.js', '*.test.ts'],
+      // `make up` builds the pages with them.
+      ignoreDependencies: ['esbuild', 'preact', 'uplot'],
+    },
     'deploy/setup': { entry: ['src/main.ts', 'test/*.test.ts'] },
     test: {
       entry: [

@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * Installs packages into `node_modules`, if they are not: `node install.js all`, or `running` for those that `make up`
+ * needs. A folder with any package of tests and linters has all of them afterwards. Runs on the machine's Node, which
+ * may be older than the project's and strips no types.
+ */
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const folder = path.join(root, 'node_modules');
+const content = {
+  all: 'all packages, 1 GB',
+  running: 'Node 24, PostgreSQL and the packages that make up needs, 450 MB',
+};
+
+const locked = packagesOf('package-lock.json');
+// npm writes this file last.
+const installed = packagesOf('node_modules/.package-lock.json');
+const wants = process.argv[2] === 'running' && !locked.some(isInstalledForTests) ? 'running' : 'all';
+if (!isComplete()) install();
+
+/** The packages of a lock file, workspaces left out. */
+function packagesOf(file) {
+  const text = existsSync(path.join(root, file)) ? readFileSync(path.join(root, file), 'utf8') : '{}';
+  const entries = Object.entries(JSON.parse(text).packages ?? {});
+  return entries.filter(([key, { link }]) => key.includes('node_modules/') && link !== true);
+}
+
+function isInstalledForTests([key, { dev }]) {
+  return dev === true && installed.some(([other]) => other === key);
+}
+
+function isComplete() {
+  const versions = new Map(installed.map(([key, { integrity }]) => [key, integrity]));
+  const names = new Set(locked.map(([key]) => key));
+  return (
+    locked.every(([key, entry]) => !isNeeded(entry) || versions.get(key) === entry.integrity) &&
+    installed.every(([key]) => names.has(key))
+  );
+}
+
+/** An optional package is needed if it is made for this platform; glibc is required. */
+function isNeeded({ dev, optional, os, cpu, libc = ['glibc'] }) {
+  if (dev === true && wants === 'running') return false;
+  if (optional !== true) return true;
+  return os?.includes(process.platform) && cpu?.includes(process.arch) && libc.includes('glibc');
+}
+
+function install() {
+  process.stderr.write(`installing ${content[wants]}: about a minute\n`);
+  const began = Date.now();
+  const omit = wants === 'running' ? ['--omit=dev'] : [];
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const { status } = spawnSync('npm', ['ci', ...omit, ...quiet], { cwd: root, stdio: ['ignore', 2, 2] });
+  if (status !== 0) process.exit(status ?? 1);
+  if (!existsSync(path.join(folder, '.bin/node'))) {
+    process.stderr.write(`There is no Node 24 for this platform from npm: put one at ${folder}/.bin/node.\n`);
+    process.exit(1);
+  }
+  process.stderr.write(`installed in ${Math.round((Date.now() - began) / 1_000)} s\n`);
+}

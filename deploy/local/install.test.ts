@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { repositoryRoot } from './settings.ts';
+
+const run = promisify(execFile);
+
+/** Stands for npm: it installs what its options ask for, and writes its record last. */
+const npm = `#!/usr/bin/env node
+const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const all = !process.argv.includes('--omit=dev');
+appendFileSync('npm.log', all ? 'all ' : 'running ');
+mkdirSync('node_modules/.bin', { recursive: true });
+writeFileSync('node_modules/.bin/node', '');
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+const here = ([, { dev, cpu }]) => (all || !dev) && (!cpu || cpu.includes(process.arch));
+const record = Object.fromEntries(Object.entries(packages).filter(here));
+writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages: record }));
+`;
+
+interface Entry {
+  integrity?: string;
+  link?: boolean;
+  dev?: boolean;
+  optional?: boolean;
+  os?: string[];
+  cpu?: string[];
+}
+
+describe('an installation', () => {
+  const platform = { optional: true, os: [process.platform] };
+  const packages: Record<string, Entry> = {
+    'node_modules/@gatehouse/kit': { link: true },
+    'node_modules/pg': { integrity: 'p1' },
+    'node_modules/jest': { integrity: 'j1', dev: true },
+    'node_modules/node': { integrity: 'n1', cpu: [process.arch], ...platform },
+    'node_modules/node-elsewhere': { integrity: 'n1', cpu: ['none'], ...platform },
+  };
+  let folder: string;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-install-'));
+    await mkdir(path.join(folder, 'deploy/local'), { recursive: true });
+    await mkdir(path.join(folder, 'bin'));
+    await writeFile(path.join(folder, 'package.json'), '{"type": "commonjs"}');
+    await writeFile(path.join(folder, 'deploy/local/package.json'), '{"type": "module"}');
+    await copyFile(
+      path.join(import.meta.dirname, 'install.js'),
+      path.join(folder, 'deploy/local/install.js'),
+    );
+    await writeFile(path.join(folder, 'bin/npm'), npm, { mode: 0o755 });
+    await lock(packages);
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  function lock(entries: Record<string, Entry>): Promise<void> {
+    return writeFile(path.join(folder, 'package-lock.json'), JSON.stringify({ packages: entries }));
+  }
+
+  /** Asks for packages, one after another, and returns what npm installed. */
+  async function install(...names: ('all' | 'running')[]): Promise<string> {
+    const log = path.join(folder, 'npm.log');
+    await writeFile(log, '');
+    const env = { PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? ''}` };
+    for (const name of names) {
+      const { stdout } = await run('node', ['deploy/local/install.js', name], { cwd: folder, env });
+      expect(stdout).toBe('');
+    }
+    return (await readFile(log, 'utf8')).trim();
+  }
+
+  it('for running is completed by a target that needs all, once', async () => {
+    expect(await install('running', 'running')).toBe('running');
+    expect(await install('all', 'all')).toBe('all');
+  });
+
+  it('of all packages never becomes smaller', async () => {
+    expect(await install('all', 'running')).toBe('all');
+    await lock({ ...packages, 'node_modules/pg': { integrity: 'p2' } });
+    expect(await install('running', 'all')).toBe('all');
+  });
+
+  it.each<[string, Record<string, Entry>, string]>([
+    ['a package changes', { ...packages, 'node_modules/pg': { integrity: 'p2' } }, 'running'],
+    ['one comes', { ...packages, 'node_modules/zod': { integrity: 'z1' } }, 'running'],
+    ['one goes', { 'node_modules/node': packages['node_modules/node'] ?? {} }, 'running'],
+    [
+      'one for this platform changes',
+      { ...packages, 'node_modules/node': { integrity: 'n2', cpu: [process.arch], ...platform } },
+      'running',
+    ],
+    [
+      'only packages of tests and of other platforms do',
+      {
+        ...packages,
+        'node_modules/jest': { integrity: 'j2', dev: true },
+        'node_modules/node-elsewhere': { integrity: 'n2', cpu: ['none'], ...platform },
+      },
+      '',
+    ],
+  ])('for running, where %s', async (_name, entries, repeated) => {
+    await install('running');
+    await lock(entries);
+    expect(await install('running')).toBe(repeated);
+  });
+});
+
+describe('the packages for running', () => {
+  const lock = JSON.parse(readFileSync(path.join(repositoryRoot, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean }>;
+  };
+  const files = [
+    'deploy/local/*.ts',
+    'packages/web/build.ts',
+    'packages/web/src/**/*.{ts,tsx}',
+    'test/support/provider-simulator/**/*.ts',
+  ];
+
+  it.each(files)('have the imports of %s', (pattern) => {
+    const names = globSync(pattern, { cwd: repositoryRoot })
+      .filter((file) => !/\.test\.tsx?$/.test(file))
+      .flatMap((file) => importsOf(readFileSync(path.join(repositoryRoot, file), 'utf8')));
+    const missing = names.filter((name) => lock.packages[`node_modules/${name}`]?.dev !== undefined);
+    expect([...new Set(missing)]).toEqual([]);
+  });
+
+  it('lack those of tests and linters', () => {
+    for (const name of ['jest', 'typescript', 'oxlint', 'openai', '@langchain/core', 'kubernetes-models'])
+      expect(lock.packages[`node_modules/${name}`]).toMatchObject({ dev: true });
+  });
+});
+
+/** The packages that a file imports, without workspaces and without modules of Node. */
+function importsOf(text: string): string[] {
+  const imports = text.matchAll(/^(?:import|\} from|export)\b.*?'((?:@[\w-]+\/)?[\w-]+)[^']*';$/gm);
+  return [...imports]
+    .filter(([line]) => !line.startsWith('import type'))
+    .map(([, name = '']) => name)
+    .filter((name) => name !== 'node' && !name.startsWith('@gatehouse/'));
+}
