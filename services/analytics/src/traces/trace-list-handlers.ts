@@ -26,14 +26,16 @@ export function traceListHandlers(
       const viewer = viewerOf(tenantOf(call), call.query.user_id);
       const { tenantId } = viewer;
       const conditions = filterOf(call.query, viewer);
+      const isRefused = conditions.status === 'refused';
       const scope = { tenant: tenantId, q, sort, from, to, conditions: JSON.stringify(conditions) };
-      const place = cursor === undefined ? null : decodeListCursor(cursor, scope);
+      const place =
+        cursor === undefined ? null : decodeListCursor(cursor, scope, isRefused ? 'started_at' : sort);
       const period = place ?? periodOf(call.query, new Date());
       const search = q === undefined ? null : await searchOf(q, { viewer, period, names });
       const after = place?.position ?? null;
       const request = { period, sort, after, limit, filter: { ...conditions, search } };
-      const { rows, next } = await (conditions.status === 'refused' ? refused : runs).list(tenantId, request);
-      const view = { viewer, names: await names.namesOf(tenantId, rows), withSpans: false };
+      const { rows, next } = await (isRefused ? refused : runs).list(tenantId, request);
+      const view = { viewer, names: await names.namesOf(viewer, rows), withSpans: false };
       const items = new BoundedItems<Trace>();
       const size = items.addAll(rows, (row) => showTrace(row, view));
       const last = size < rows.length ? rows[size - 1] : undefined;
@@ -52,6 +54,6 @@ async function searchOf(
   text: string,
   { viewer, period, names }: { viewer: Viewer; period: Period; names: NamesClient },
 ): Promise<TraceSearch> {
-  const { agents, apiKeys } = await names.idsNamed(viewer.tenantId, text);
+  const { agents, apiKeys } = await names.idsNamed(viewer, text);
   return { text, agentIds: agents, apiKeyIds: apiKeys, previews: searchesPreviews(viewer, period) };
 }

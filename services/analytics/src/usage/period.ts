@@ -8,6 +8,8 @@ export interface Period {
 }
 
 const maxDays = 400;
+/** The longest period. */
+export const maxPeriodMs = maxDays * dayMs;
 
 /** The requested period; the last 24 hours by default. Throws a 400 when it is empty or longer than `maxDays`. */
 export function periodOf(query: { from?: string | undefined; to?: string | undefined }, now: Date): Period {
@@ -15,7 +17,7 @@ export function periodOf(query: { from?: string | undefined; to?: string | undef
   const from = query.from === undefined ? new Date(to.getTime() - dayMs) : new Date(query.from);
   if (from >= to)
     throw new AppError('invalid_value', 'Invalid value for from: must be before to.', { param: 'from' });
-  if (to.getTime() - from.getTime() > maxDays * dayMs)
+  if (to.getTime() - from.getTime() > maxPeriodMs)
     throw new AppError('invalid_value', `Invalid value for from: at most ${maxDays} days before to.`, {
       param: 'from',
     });
