@@ -36,7 +36,7 @@ export const routes: readonly Route[] = [
     response: ok(ownerUsageSummary),
     summary: 'Get requests and tokens of all tenants, in total and by group',
     description:
-      'Like `GET /v1/usage/summary`, over all tenants or, with `tenant_id`, of one. Figures only: no users, sessions or text of a tenant. `unique_users` is the sum of those of each tenant.',
+      'Like `GET /v1/usage/summary`, over all tenants or, with `tenant`, of one. Figures only: no users, sessions or text of a tenant. `unique_users` is the sum of those of each tenant.',
     examples: {
       tenants: {
         summary: 'The last 24 hours by tenant',
@@ -57,7 +57,7 @@ export const routes: readonly Route[] = [
     response: ok(ownerCostSummary),
     summary: 'Get the cost of runs of all tenants, in total and by group',
     description:
-      'Like `GET /v1/costs/summary`, over all tenants or, with `tenant_id`, of one. The total is the sum of the totals of the tenants, to the last digit.',
+      'Like `GET /v1/costs/summary`, over all tenants or, with `tenant`, of one. The total is the sum of the totals of the tenants, to the last digit.',
     examples: {
       tenants: {
         summary: 'The last 24 hours by tenant',
@@ -81,7 +81,7 @@ export const routes: readonly Route[] = [
     query: ownerExportQuery,
     response: { status: 200, shape: exportedCosts, csv: true },
     summary: 'Export the cost of runs of all tenants as CSV',
-    description: `Like \`GET /v1/costs/export\`, over all tenants or, with \`tenant_id\`, of one: at most ${maxExportedRows.toLocaleString('en-US')} rows, complete only if the response ends normally. In FOCUS, each tenant is a billing account.`,
+    description: `Like \`GET /v1/costs/export\`, over all tenants or, with \`tenant\`, of one: at most ${maxExportedRows.toLocaleString('en-US')} rows, complete only if the response ends normally. In FOCUS, each tenant is a billing account.`,
     examples: {
       tenants: {
         summary: 'By tenant',

@@ -68,7 +68,11 @@ const sharedFilters = {
   api_key_id: uuid.optional(),
 };
 const filters = { ...sharedFilters, user_id: userId.optional() };
-const ownerFilters = { ...sharedFilters, tenant_id: uuid.optional() };
+const ownerFilters = {
+  ...sharedFilters,
+  tenant: storableText(1, 64).optional().describe('ID or slug of a tenant'),
+  tenant_id: uuid.optional().describe('The same as `tenant`, with an ID'),
+};
 
 const timezone = z
   .string()
@@ -162,7 +166,7 @@ const usageTotals = {
   unique_users: count,
   avg_duration_ms: z.number().nullable(),
   refused: count.describe(
-    'Requests answered 4xx before any provider call, which are in no other figure: those of quarters of an hour that begin in the period',
+    'Requests answered 4xx before any provider call, which are in no other figure: those of quarters of an hour that begin in the period, and after two days of days',
   ),
   blocked: count.describe('Runs that a guardrail blocked; always 0'),
 };

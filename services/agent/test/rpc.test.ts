@@ -95,7 +95,13 @@ it('agents are resolved while slow HTTP requests of other tenants hold all conne
 describe('DescribeAgents', () => {
   const names = async (tenantId: string, ids: string[], caller = 'analytics') => {
     const peer = await agents.peer(caller);
-    return (await peer.call('describeAgents', { tenantId, ids }, { deadlineMs: 5_000 })).agents;
+    return (
+      await peer.call(
+        'describeAgents',
+        { tenantId, ids, onlyVisible: false, userId: '' },
+        { deadlineMs: 5_000 },
+      )
+    ).agents;
   };
 
   it('names agents of the tenant alone, private and disabled ones too', async () => {
@@ -109,13 +115,34 @@ describe('DescribeAgents', () => {
     expect(await names(tenant.id, [id])).toEqual([]);
   });
 
+  it('leaves out private agents of other users where only visible ones are named', async () => {
+    const mine = agents.makeTenant();
+    const { id } = await agents.makeAgent(mine.admin, {
+      key: 'diary',
+      visibility: 'private',
+      owner_user_id: 'ann',
+    });
+    const { id: shared } = await agents.makeAgent(mine.admin, { key: 'day-shift' });
+    const peer = await agents.peer('analytics');
+    const visibleTo = async (userId: string, search: { ids: string[]; namePrefix?: string }) => {
+      const request = { tenantId: mine.id, onlyVisible: true, userId, ...search };
+      const named = await peer.call('describeAgents', request, { deadlineMs: 5_000 });
+      return named.agents.map((agent) => agent.id).toSorted();
+    };
+    for (const search of [{ ids: [id, shared] }, { ids: [], namePrefix: 'd' }]) {
+      expect(await visibleTo('ann', search)).toEqual([id, shared].toSorted());
+      expect(await visibleTo('bob', search)).toEqual([shared]);
+      expect(await visibleTo('', search)).toEqual([shared]);
+    }
+  });
+
   it('finds agents by the beginning of their keys and names, in any case', async () => {
     const mine = agents.makeTenant();
     const { id } = await agents.makeAgent(mine.admin, { key: 'night-shift', name: 'Shift of the night' });
     await agents.makeAgent(tenant.admin, { key: 'nights' });
     const peer = await agents.peer('analytics');
     const named = async (namePrefix: string) => {
-      const request = { tenantId: mine.id, ids: [], namePrefix };
+      const request = { tenantId: mine.id, ids: [], namePrefix, onlyVisible: false, userId: '' };
       return (await peer.call('describeAgents', request, { deadlineMs: 5_000 })).agents.map(
         (agent) => agent.id,
       );

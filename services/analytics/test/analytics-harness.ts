@@ -41,7 +41,7 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
   /** The tenants whose settings were read so far. */
   readonly settingsRead: string[] = [];
   /** Names of agents and keys by tenant id, as their services have them. */
-  readonly agents = new Map<string, AgentName[]>();
+  readonly agents = new Map<string, (AgentName & { privateOf?: string })[]>();
   readonly apiKeys = new Map<string, KeyName[]>();
   readonly tenants: TenantName[] = [];
   /** Whether the tenant service can be reached. */
@@ -193,10 +193,15 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
       },
       describeTenants: {
         callers: ['analytics'],
-        handle: ({ ids }) =>
+        handle: ({ ids, slug }) =>
           this.tenantServiceIsAway
             ? Promise.reject(new AppError('service_unavailable', 'The tenant service is away.'))
-            : Promise.resolve({ tenants: described(this.tenants, { ids }) }),
+            : Promise.resolve({
+                tenants:
+                  slug === undefined
+                    ? described(this.tenants, { ids })
+                    : this.tenants.filter((tenant) => tenant.slug === slug),
+              }),
       },
     });
     const server = (await peerServer('tenant', this.identity)).add(TenantServiceService, rpcs);
@@ -209,10 +214,14 @@ export class AnalyticsHarness extends ServiceUnderTest<RpcClient<ParticipantServ
     const rpcs = someRpcs(AgentServiceService, {
       describeAgents: {
         callers: ['analytics'],
-        handle: ({ tenantId, ...wanted }) =>
-          this.agentServiceIsAway
+        handle: ({ tenantId, onlyVisible, userId, ...wanted }) => {
+          const agents = (this.agents.get(tenantId) ?? []).filter(
+            ({ privateOf = userId }) => !onlyVisible || privateOf === userId,
+          );
+          return this.agentServiceIsAway
             ? Promise.reject(new AppError('service_unavailable', 'The agent service is away.'))
-            : Promise.resolve({ agents: described(this.agents.get(tenantId), wanted) }),
+            : Promise.resolve({ agents: described(agents, wanted) });
+        },
       },
     });
     const server = (await peerServer('agent', this.identity)).add(AgentServiceService, rpcs);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Trace } from '@gatehouse/contract/traces';
+import type { UsageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { makeEnd } from './event-fixture.ts';
@@ -63,4 +64,20 @@ it('a run without agent and key has no names', async () => {
     api_key_name: null,
     client: null,
   });
+});
+
+it('names of private agents are for admins and their owners, also in searches and groups', async () => {
+  const [tenantId, agentId] = [newId(), newId()];
+  await analytics.ingest(makeEnd({ tenant_id: tenantId, agent_id: agentId, user_id: 'ada' }));
+  analytics.agents.set(tenantId, [{ id: agentId, key: 'diary', name: 'Diary', privateOf: 'ada' }]);
+  const user = { tenantId, role: 'user' as const, userId: null, boundUser: null };
+  const seen = async (as: object): Promise<unknown[]> => {
+    const list = (await analytics.get('/v1/traces', as)) as { data: Trace[] };
+    const found = (await analytics.get('/v1/traces?q=diary', as)) as { data: Trace[] };
+    const usage = (await analytics.get('/v1/usage/summary?group_by=agent', as)) as UsageSummary;
+    return [list.data[0]?.agent_key, found.data.length, usage.groups[0]?.key.agent_key];
+  };
+  expect(await seen(admin(tenantId))).toEqual(['diary', 1, 'diary']);
+  expect(await seen(user)).toEqual([null, 0, null]);
+  expect(await seen({ ...user, userId: 'ada' })).toEqual(['diary', 1, 'diary']);
 });

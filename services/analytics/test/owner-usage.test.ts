@@ -62,6 +62,13 @@ it('sums up all tenants, or the one that the filter names, with their slugs and 
   const one = (await get(`/costs/summary?tenant_id=${acme}&group_by=api_key,agent`)) as CostSummary;
   expect(one.total_usd).toBe(usdOf(11n));
   expect(one.groups.map(({ key }) => key)).toEqual([{ api_key: ids.key, agent: ids.agent }]);
+  for (const filter of [`tenant=${acme}`, 'tenant=acme'])
+    expect(await get(`/costs/summary?${filter}`)).toMatchObject({ total_usd: usdOf(11n) });
+  const refused = async (query: string) =>
+    harness.call('GET', `${base}/usage/summary?${query}`, { as: owner });
+  expect(await refused('tenant=nobody-here')).toMatchObject({ status: 400 });
+  expect(await refused(`tenant=acme&tenant_id=${acme}`)).toMatchObject({ status: 400 });
+  expect(await refused('group_by=session')).toMatchObject({ status: 400 });
   expect(await get(`/costs/summary?tenant_id=${newId()}`)).toMatchObject({ total_usd: usdOf(0n) });
 });
 
@@ -73,6 +80,7 @@ it('compares with the period before, and has days of a time zone', async () => {
 });
 
 it('exports a row for each group as CSV and in FOCUS, each tenant an account of its own', async () => {
+  expect(await rowsOf('group_by=tenant&tenant=acme')).toHaveLength(1);
   const rows = await rowsOf('group_by=tenant');
   expect(rows.map(({ tenant, tenant_slug: slug, tenant_name: name }) => [tenant, slug, name])).toEqual(
     [

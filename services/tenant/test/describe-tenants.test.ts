@@ -21,6 +21,15 @@ it('names tenants by their ids, without their settings', async () => {
   expect(named.every(({ slug, name }) => slug !== '' && name !== '')).toBe(true);
 });
 
+it('names a tenant by its slug', async () => {
+  const { id, slug } = await tenants.makeTenant();
+  const peer = await tenants.peer('analytics');
+  const named = async (wanted: string) =>
+    (await peer.call('describeTenants', { ids: [], slug: wanted }, { deadlineMs: 5_000 })).tenants;
+  expect(await named(slug)).toMatchObject([{ id, slug }]);
+  expect(await named(`${slug}-2`)).toEqual([]);
+});
+
 it('refuses more than 200 ids, texts that are no ids, and other services', async () => {
   const ids = Array.from({ length: 200 }, () => newId());
   expect(await describeTenants(ids)).toEqual([]);

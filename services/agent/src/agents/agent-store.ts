@@ -74,24 +74,24 @@ export class AgentStore extends Store {
     );
   }
 
-  /** The names of those of these agents that the tenant has, whether or not a user may see them. */
-  names(tenantId: string, ids: readonly string[]): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
-    return this.tenant(tenantId).all(
-      'select id, key, name from agent.agents where tenant_id = $1 and id = any($2::uuid[])',
-      [tenantId, ids],
+  /** The names of those of these agents that the viewer may see. */
+  names(viewer: Viewer, ids: readonly string[]): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
+    return this.tenant(viewer.tenantId).all(
+      `select id, key, name from agent.agents where ${visible} and id = any($4::uuid[])`,
+      [...sight(viewer), ids],
     );
   }
 
   /** The newest `limit` agents with a key or name that begins with this text, in any case. */
   named(
-    tenantId: string,
+    viewer: Viewer,
     { prefix, limit }: { prefix: string; limit: number },
   ): Promise<Pick<Agent, 'id' | 'key' | 'name'>[]> {
-    return this.tenant(tenantId).all(
+    return this.tenant(viewer.tenantId).all(
       `select id, key, name from agent.agents
-       where tenant_id = $1 and (starts_with(key, lower($2)) or starts_with(lower(name), lower($2)))
-       order by id desc limit $3`,
-      [tenantId, prefix, limit],
+       where ${visible} and (starts_with(key, lower($4)) or starts_with(lower(name), lower($4)))
+       order by id desc limit $5`,
+      [...sight(viewer), prefix, limit],
     );
   }
 

@@ -11,9 +11,10 @@ export function describeAgents(
     callers: ['analytics'],
     handle: async (request) => {
       assertDescribable(request);
-      const { tenantId, ids, namePrefix: prefix } = request;
-      const named = prefix !== undefined && agents.named(tenantId, { prefix, limit: maxDescribedIds });
-      return { agents: await (named || agents.names(tenantId, ids)) };
+      const { tenantId, ids, namePrefix: prefix, onlyVisible, userId } = request;
+      const viewer = { tenantId, seesAll: !onlyVisible, user: userId === '' ? null : userId };
+      const named = prefix !== undefined && agents.named(viewer, { prefix, limit: maxDescribedIds });
+      return { agents: await (named || agents.names(viewer, ids)) };
     },
   };
 }

@@ -1,11 +1,16 @@
+import type { OwnerSummaryQuery } from '@gatehouse/contract/usage';
 import type { RpcClient } from '@gatehouse/grpc/client';
 import { maxDescribedIds } from '@gatehouse/grpc/described-ids';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import type { AgentName, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import type { AgentName, AgentServiceClient, DescribeAgentsRequest } from '@gatehouse/proto/agent/v1/agent';
 import type { KeyName, TenantName, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Names } from './names.ts';
+import type { Viewer } from './viewer.ts';
+
+type TenantFilter = Pick<OwnerSummaryQuery, 'tenant' | 'tenant_id'>;
 
 /** How long a call for names may take, and for how long one answer makes further calls; then it leaves names out. */
 const deadlineMs = 1_000;
@@ -27,11 +32,12 @@ export class NamesClient {
     this.#dependencies = dependencies;
   }
 
-  /** Keys and names of agents, by id. Skips nulls. */
-  agents(tenantId: string, ids: Iterable<string | null>): Promise<ReadonlyMap<string, AgentName>> {
+  /** Keys and names of agents that the viewer may see, by id. Skips nulls. */
+  agents(viewer: Viewer, ids: Iterable<string | null>): Promise<ReadonlyMap<string, AgentName>> {
     return this.#byId(ids, async (some) => {
       const { agent } = this.#dependencies;
-      return (await agent.call('describeAgents', { tenantId, ids: some }, { deadlineMs })).agents;
+      const request = { ...sightOf(viewer), ids: some };
+      return (await agent.call('describeAgents', request, { deadlineMs })).agents;
     });
   }
 
@@ -51,18 +57,43 @@ export class NamesClient {
     });
   }
 
+  /**
+   * The id of the tenant that an owner's filter names by id or slug; null without a filter. Throws a 400 for an unknown
+   * slug, and 503 while the tenant service is away.
+   */
+  async tenantOf({ tenant: ref, tenant_id: id }: TenantFilter): Promise<string | null> {
+    if (ref === undefined) return id ?? null;
+    if (id !== undefined)
+      throw new AppError('invalid_value', 'Invalid value for tenant_id: tenant is given.', {
+        param: 'tenant_id',
+      });
+    if (isUuid(ref)) return ref;
+    const { tenant } = this.#dependencies;
+    const { tenants } = await tenant.call('describeTenants', { ids: [], slug: ref }, { deadlineMs });
+    const found = tenants.find(({ slug }) => slug === ref);
+    if (found === undefined)
+      throw new AppError(
+        'invalid_value',
+        `Invalid value for tenant: there is no tenant ${JSON.stringify(ref)}.`,
+        {
+          param: 'tenant',
+        },
+      );
+    return found.id;
+  }
+
   /** The names of the agents and API keys of these runs. */
   async namesOf(
-    tenantId: string,
+    viewer: Viewer,
     rows: readonly { agent_id: string | null; api_key_id: string | null }[],
   ): Promise<Names> {
     const [agents, apiKeys] = await Promise.all([
       this.agents(
-        tenantId,
+        viewer,
         rows.map((row) => row.agent_id),
       ),
       this.apiKeys(
-        tenantId,
+        viewer.tenantId,
         rows.map((row) => row.api_key_id),
       ),
     ]);
@@ -70,12 +101,16 @@ export class NamesClient {
   }
 
   /** Ids of agents with a key or name, and of API keys with a name, that begins with this text; at most 200 of each. */
-  async idsNamed(tenantId: string, namePrefix: string): Promise<{ agents: string[]; apiKeys: string[] }> {
+  async idsNamed(viewer: Viewer, namePrefix: string): Promise<{ agents: string[]; apiKeys: string[] }> {
     const { tenant, agent } = this.#dependencies;
-    const request = { tenantId, ids: [], namePrefix };
+    const { tenantId } = viewer;
+    const search = { ids: [], namePrefix };
+    const ofAgents = { ...sightOf(viewer), ...search };
     const [agents, apiKeys] = await Promise.all([
-      this.#orNone(async () => (await agent.call('describeAgents', request, { deadlineMs })).agents),
-      this.#orNone(async () => (await tenant.call('describeKeys', request, { deadlineMs })).keys),
+      this.#orNone(async () => (await agent.call('describeAgents', ofAgents, { deadlineMs })).agents),
+      this.#orNone(
+        async () => (await tenant.call('describeKeys', { tenantId, ...search }, { deadlineMs })).keys,
+      ),
     ]);
     return { agents: agents.map(({ id }) => id), apiKeys: apiKeys.map(({ id }) => id) };
   }
@@ -103,4 +138,12 @@ export class NamesClient {
       return [];
     }
   }
+}
+
+/** Names of private agents are for admins and their owners. */
+function sightOf({
+  tenantId,
+  previewsOf: { all, user },
+}: Viewer): Pick<DescribeAgentsRequest, 'tenantId' | 'onlyVisible' | 'userId'> {
+  return { tenantId, onlyVisible: !all, userId: user ?? '' };
 }

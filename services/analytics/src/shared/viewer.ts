@@ -6,7 +6,7 @@ export interface Viewer {
   tenantId: string;
   /** Restricts the runs to this user; null for all runs of the tenant. */
   user: string | null;
-  /** Admins see the previews of all users; other callers see those of the acting user. */
+  /** Admins see the previews and the private agents of all users; other callers see those of the acting user. */
   previewsOf: { all: boolean; user: string | null };
 }
 

@@ -37,7 +37,7 @@ export function traceHandlers(
       const page = new BoundedItems<Trace>();
       const view = {
         viewer,
-        names: await names.namesOf(viewer.tenantId, changes.rows),
+        names: await names.namesOf(viewer, changes.rows),
         withSpans: query.include_spans,
       };
       const size = page.addAll(changes.rows, (row) => showTrace(row, view));
@@ -64,7 +64,7 @@ export function traceHandlers(
         : null;
       if (row === null || (viewer.user !== null && row.user_id !== viewer.user))
         throw new AppError('not_found', `There is no trace ${JSON.stringify(id.slice(0, 100))}.`);
-      const view = { viewer, names: await names.namesOf(viewer.tenantId, [row]), withSpans: true };
+      const view = { viewer, names: await names.namesOf(viewer, [row]), withSpans: true };
       return { body: showTrace(row, view) };
     },
   };

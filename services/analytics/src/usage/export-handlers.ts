@@ -13,11 +13,12 @@ import { doorHeaders } from '@gatehouse/http/reply';
 import { sendPieces } from '@gatehouse/http/streamed-reply';
 import { csvLine, csvMark } from '@gatehouse/kit/csv';
 import { AppError } from '@gatehouse/kit/errors';
+import type { NamesClient } from '../shared/names-client.ts';
 import { viewerOf } from '../shared/viewer.ts';
 import type { CostExportStore, ExportOptions } from './cost-export-store.ts';
 import { costColumns, type Column, type CostExport, type ExportFacts } from './cost-export.ts';
 import { focusColumns, focusGroups, ownerFocusColumns, ownerFocusGroups } from './focus-columns.ts';
-import type { NamesOfGroups } from './group-names-client.ts';
+import { namesOfTenants, type NamesOfGroups } from './group-names-client.ts';
 import { periodOf, type Period } from './period.ts';
 import { filterOf } from './summary-handlers.ts';
 import type { SummaryRequest } from './summary.ts';
@@ -37,12 +38,12 @@ interface Format {
 
 type Formats = Record<AnyExportQuery['format'], Format>;
 
+type ExportSelection = Pick<ExportFacts, 'tenantId' | 'tenantSlug'> & { user: string | null };
+
 /** The way of a kind of callers to exports. */
 interface ExportAccess<Query extends AnyExportQuery> {
   /** The selected runs; without a tenant those of all tenants. */
-  selectionOf: (
-    call: RawCall<Query>,
-  ) => Pick<ExportFacts, 'tenantId' | 'tenantSlug'> & { user: string | null };
+  selectionOf: (call: RawCall<Query>) => ExportSelection | Promise<ExportSelection>;
   read: OwnerExports['readExport'];
   namesOf: NamesOfGroups;
   formats: Formats;
@@ -60,12 +61,12 @@ export interface OwnerExports {
 export interface ExportDependencies {
   costs: CostExportStore;
   ownerCosts: OwnerExports;
-  namesOfTenants: NamesOfGroups;
+  names: NamesClient;
 }
 
 /** `/v1/costs/export` and `/internal/v1/owner/costs/export` */
 export function exportHandlers(dependencies: ExportDependencies): Record<string, RawHandler> {
-  const { costs, ownerCosts, namesOfTenants } = dependencies;
+  const { costs, ownerCosts, names } = dependencies;
   const tenantExport = handlerFor<ExportQuery>({
     selectionOf: (call) => {
       const { tenantId, tenantSlug } = tenantOf(call);
@@ -80,9 +81,13 @@ export function exportHandlers(dependencies: ExportDependencies): Record<string,
     },
   });
   const ownerExport = handlerFor<OwnerExportQuery>({
-    selectionOf: ({ query }) => ({ tenantId: query.tenant_id ?? null, tenantSlug: null, user: null }),
+    selectionOf: async ({ query }) => ({
+      tenantId: await names.tenantOf(query),
+      tenantSlug: null,
+      user: null,
+    }),
     read: (tenantId, request, options) => ownerCosts.readExport(tenantId, request, options),
-    namesOf: namesOfTenants,
+    namesOf: namesOfTenants(names),
     formats: {
       csv: { groupBy: ownerExportDimensions, columns: costColumns },
       focus: { groupBy: ownerFocusGroups, columns: () => ownerFocusColumns },
@@ -111,7 +116,7 @@ async function send<Query extends AnyExportQuery>(
   left: AbortSignal,
 ): Promise<void> {
   const { query, requestId, dialect } = call;
-  const { user, ...account } = selectionOf(call);
+  const { user, ...account } = await selectionOf(call);
   const { timezone } = query;
   const { groupBy, columns } = formatOf(query, formats);
   // The validators of FOCUS read the names of columns as they are.
@@ -183,7 +188,7 @@ async function* linesOf(
   yield (hasMark ? csvMark : '') + csvLine(columns.map(([name]) => name));
   for await (const page of pages) {
     const labels = page.map((row) => row.labels);
-    const keyOf = await namesOf(facts.tenantId, labels);
+    const keyOf = await namesOf(null, labels);
     const rows = page.map((row) => ({ ...row, labels: keyOf(row.labels) }));
     yield rows.map((row) => csvLine(columns.map(([, cell]) => cell(row, facts)))).join('');
   }

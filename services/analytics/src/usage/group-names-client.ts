@@ -1,20 +1,21 @@
 import type { GroupKey } from '@gatehouse/contract/usage';
 import type { NamesClient } from '../shared/names-client.ts';
+import type { Viewer } from '../shared/viewer.ts';
 import type { GroupLabels } from './summary.ts';
 
-/** Returns the key of each of these groups as responses show it, with names beside the ids. */
+/** Returns the key of each of these groups as responses show it, with names beside the ids. Owners are no viewers. */
 export type NamesOfGroups = (
-  tenantId: string | null,
+  viewer: Viewer | null,
   groups: readonly GroupLabels[],
 ) => Promise<(labels: GroupLabels) => GroupKey>;
 
 /** Keys of agents and names of API keys, for the groups of a tenant. */
 export function tenantsOwnNames(names: NamesClient): NamesOfGroups {
-  return async (tenantId, groups) => {
-    const id = tenantId ?? '';
+  return async (viewer, groups) => {
+    if (viewer === null) return (labels) => labels;
     const [agents, apiKeys] = await Promise.all([
-      names.agents(id, idsOf(groups, 'agent')),
-      names.apiKeys(id, idsOf(groups, 'api_key')),
+      names.agents(viewer, idsOf(groups, 'agent')),
+      names.apiKeys(viewer.tenantId, idsOf(groups, 'api_key')),
     ]);
     return (labels) => ({
       ...labels,
@@ -26,7 +27,7 @@ export function tenantsOwnNames(names: NamesClient): NamesOfGroups {
 
 /** Slugs and names of tenants, for the groups of all of them. */
 export function namesOfTenants(names: NamesClient): NamesOfGroups {
-  return async (_tenantId, groups) => {
+  return async (_viewer, groups) => {
     const tenants = await names.tenants(idsOf(groups, 'tenant'));
     return (labels) => {
       if (labels.tenant === undefined) return labels;

@@ -12,8 +12,9 @@ import { BoundedItems } from '@gatehouse/http/pagination';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { runCooperatively } from '@gatehouse/kit/cooperative';
 import { usdOf } from '@gatehouse/kit/money';
-import { viewerOf } from '../shared/viewer.ts';
-import type { NamesOfGroups } from './group-names-client.ts';
+import type { NamesClient } from '../shared/names-client.ts';
+import { viewerOf, type Viewer } from '../shared/viewer.ts';
+import { namesOfTenants, type NamesOfGroups } from './group-names-client.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
 import type { Figures, GroupLabels, Summary, SummaryRequest, Totals, UsageFilter } from './summary.ts';
 import type { UsageStore } from './usage-store.ts';
@@ -29,10 +30,17 @@ interface ComparedSummary {
   keyOf: (labels: GroupLabels) => GroupKey;
 }
 
+interface Selection {
+  tenantId: string | null;
+  /** Null for owners. */
+  viewer: Viewer | null;
+  filter: UsageFilter;
+}
+
 /** The way of a kind of callers to summaries. */
 interface SummaryAccess<Query extends AnySummaryQuery> {
   /** The selected runs; without a tenant those of all tenants. */
-  selectionOf: (call: SummaryCall<Query>) => { tenantId: string | null; filter: UsageFilter };
+  selectionOf: (call: SummaryCall<Query>) => Selection | Promise<Selection>;
   summarize: (tenantId: string | null, request: SummaryRequest) => Promise<Summary>;
   namesOf: NamesOfGroups;
 }
@@ -47,8 +55,8 @@ const fewGroups = 1_000;
 export function summaryHandlers(usage: UsageStore, namesOf: NamesOfGroups): Record<string, Handler> {
   const { answerUsage, answerCosts } = handlersFor<SummaryQuery>({
     selectionOf: (call) => {
-      const { tenantId, user } = viewerOf(tenantOf(call), call.query.user_id);
-      return { tenantId, filter: filterOf(call.query, user) };
+      const viewer = viewerOf(tenantOf(call), call.query.user_id);
+      return { tenantId: viewer.tenantId, viewer, filter: filterOf(call.query, viewer.user) };
     },
     summarize: (tenantId, request) => usage.summarize(tenantId ?? '', request),
     namesOf,
@@ -60,9 +68,14 @@ export function summaryHandlers(usage: UsageStore, namesOf: NamesOfGroups): Reco
 export type OwnerSummaries = Pick<SummaryAccess<OwnerSummaryQuery>, 'summarize'>;
 
 /** `/internal/v1/owner/usage/summary` and `/internal/v1/owner/costs/summary` */
-export function ownerSummaryHandlers(usage: OwnerSummaries, namesOf: NamesOfGroups): Record<string, Handler> {
+export function ownerSummaryHandlers(usage: OwnerSummaries, names: NamesClient): Record<string, Handler> {
+  const namesOf = namesOfTenants(names);
   const { answerUsage, answerCosts } = handlersFor<OwnerSummaryQuery>({
-    selectionOf: ({ query }) => ({ tenantId: query.tenant_id ?? null, filter: filterOf(query, null) }),
+    selectionOf: async ({ query }) => ({
+      tenantId: await names.tenantOf(query),
+      viewer: null,
+      filter: filterOf(query, null),
+    }),
     summarize: (tenantId, request) => usage.summarize(tenantId, request),
     namesOf,
   });
@@ -95,13 +108,13 @@ async function summarize<Query extends AnySummaryQuery>(
   figures: Figures,
 ): Promise<ComparedSummary> {
   const { query } = call;
-  const { tenantId, filter } = selectionOf(call);
+  const { tenantId, viewer, filter } = await selectionOf(call);
   const period = periodOf(query, new Date());
   const groupBy = query.group_by ?? [];
   const request = { period, filter, groupBy, timezone: query.timezone, figures };
   const summary = await sumUp(tenantId, request);
   const labels = summary.groups.map(({ key }) => key);
-  const keyOf = await namesOf(tenantId, labels);
+  const keyOf = await namesOf(viewer, labels);
   if (query.compare === undefined) return { period, summary, previous: null, keyOf };
   const before = previousOf(period);
   const earlier = await sumUp(tenantId, { ...request, period: before, groupBy: [] });

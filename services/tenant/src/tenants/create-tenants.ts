@@ -16,7 +16,7 @@ export function createTenants(
   return {
     handlers: { ...ownerTenantHandlers(tenants, changes), ...tenantSettingsHandlers(app, changes) },
     rpcs: {
-      describeTenants: describeTenants((ids) => tenants.names(ids)),
+      describeTenants: describeTenants(tenants),
       getTenantSettings: getTenantSettings({
         find: batchedFinder(
           (ids) => findSettings(known, ids),

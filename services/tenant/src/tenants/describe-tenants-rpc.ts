@@ -1,20 +1,18 @@
 import { assertDescribable } from '@gatehouse/grpc/described-ids';
 import type { Rpc } from '@gatehouse/grpc/rpc';
-import type {
-  DescribeTenantsRequest,
-  DescribeTenantsResponse,
-  TenantName,
-} from '@gatehouse/proto/tenant/v1/tenant';
+import type { DescribeTenantsRequest, DescribeTenantsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import type { TenantSystemStore } from './tenant-system-store.ts';
 
 /** Returns slugs and names of tenants, without their settings. */
 export function describeTenants(
-  find: (ids: readonly string[]) => Promise<TenantName[]>,
+  tenants: Pick<TenantSystemStore, 'names' | 'named'>,
 ): Rpc<DescribeTenantsRequest, DescribeTenantsResponse> {
   return {
     callers: ['analytics'],
     handle: async (request) => {
       assertDescribable(request);
-      return { tenants: await find(request.ids) };
+      const { ids, slug } = request;
+      return { tenants: await (slug === undefined ? tenants.names(ids) : tenants.named(slug)) };
     },
   };
 }

@@ -41,6 +41,11 @@ export class TenantSystemStore extends Store {
   names(ids: readonly string[]): Promise<Pick<Tenant, 'id' | 'slug' | 'name'>[]> {
     return this.pool.all('select id, slug, name from tenant.tenants where id = any($1::uuid[])', [ids]);
   }
+
+  /** The tenant with this slug, if there is one. */
+  named(slug: string): Promise<Pick<Tenant, 'id' | 'slug' | 'name'>[]> {
+    return this.pool.all('select id, slug, name from tenant.tenants where slug = $1', [slug]);
+  }
 }
 
 /**

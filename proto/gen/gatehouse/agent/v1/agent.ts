@@ -23,7 +23,13 @@ export interface DescribeAgentsRequest {
   tenantId: string;
   ids: string[];
   /** In place of ids: the newest 200 agents with a key or name that begins with this text, in any case. */
-  namePrefix?: string | undefined;
+  namePrefix?:
+    | string
+    | undefined;
+  /** Leaves out private agents of other users than `user_id`. Without it, as from an earlier release, none is left out. */
+  onlyVisible: boolean;
+  /** The acting user; empty without one. */
+  userId: string;
 }
 
 export interface DescribeAgentsResponse {
@@ -163,7 +169,7 @@ export interface CallToolResponse {
 }
 
 function createBaseDescribeAgentsRequest(): DescribeAgentsRequest {
-  return { tenantId: "", ids: [], namePrefix: undefined };
+  return { tenantId: "", ids: [], namePrefix: undefined, onlyVisible: false, userId: "" };
 }
 
 export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
@@ -176,6 +182,12 @@ export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
     }
     if (message.namePrefix !== undefined) {
       writer.uint32(26).string(message.namePrefix);
+    }
+    if (message.onlyVisible !== false) {
+      writer.uint32(32).bool(message.onlyVisible);
+    }
+    if (message.userId !== "") {
+      writer.uint32(42).string(message.userId);
     }
     return writer;
   },
@@ -215,6 +227,22 @@ export const DescribeAgentsRequest: MessageFns<DescribeAgentsRequest> = {
             }
 
             message.namePrefix = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.onlyVisible = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.userId = reader.string();
             continue;
           }
         }

@@ -61,6 +61,8 @@ export namespace Resource {
 
 export interface DescribeTenantsRequest {
   ids: string[];
+  /** In place of ids: the tenant with this slug. */
+  slug?: string | undefined;
 }
 
 export interface DescribeTenantsResponse {
@@ -373,13 +375,16 @@ export interface AllowedModels {
 }
 
 function createBaseDescribeTenantsRequest(): DescribeTenantsRequest {
-  return { ids: [] };
+  return { ids: [], slug: undefined };
 }
 
 export const DescribeTenantsRequest: MessageFns<DescribeTenantsRequest> = {
   encode(message: DescribeTenantsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.ids) {
       writer.uint32(10).string(v!);
+    }
+    if (message.slug !== undefined) {
+      writer.uint32(18).string(message.slug);
     }
     return writer;
   },
@@ -403,6 +408,14 @@ export const DescribeTenantsRequest: MessageFns<DescribeTenantsRequest> = {
             }
 
             message.ids.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.slug = reader.string();
             continue;
           }
         }
