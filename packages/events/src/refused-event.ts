@@ -29,26 +29,30 @@ const refusedDetail = z.object({
   id: z.uuid(),
   request_id: text(textLimits.request_id),
   trace_id: text(textLimits.trace_id),
+  /** As the client asked for it; empty if the request was refused before it was read. */
+  request_model: text(textLimits.request_model),
   session_id: text(textLimits.session_id).nullable(),
   message: text(textLimits.error_message),
   refused_at: z.iso.datetime({ offset: true }).max(40),
 });
 export type RefusedDetail = z.output<typeof refusedDetail>;
 
-/** The requests of a tenant refused for the same reason, and alike in everything usage is grouped by. */
+/** The requests of a tenant refused in one quarter of an hour for the same reason, alike in all that usage groups by. */
 const refusedEntry = z.object({
   tenant_id: z.uuid(),
   /** The code of the error. */
   code: text(textLimits.error_code),
   operation: z.enum(['chat', 'embeddings']),
-  /** As the client asked for it; empty if the request was refused before it was read. */
-  request_model: text(textLimits.request_model),
+  /** A model or a pattern of the catalogue, and no other text of a client; empty for all else. */
+  model: text(textLimits.request_model),
   agent_id: z.uuid().nullable(),
   channel: text(textLimits.channel),
   dialect: z.enum(dialectNames).nullable(),
   client: text(textLimits.client).nullable(),
   user_id: text(textLimits.user_id).nullable(),
   api_key_id: z.uuid().nullable(),
+  /** The time of the first one. */
+  refused_at: z.iso.datetime({ offset: true }).max(40),
   /** All refused requests, those in `details` included. */
   count: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
   details: z.array(refusedDetail).max(maxRefusedDetails),
@@ -58,8 +62,6 @@ export type RefusedEntry = z.output<typeof refusedEntry>;
 export const requestsRefusedData = z.object({
   /** Identifies the counts, which are added once. */
   id: z.uuid(),
-  /** The time the requests are counted at. */
-  refused_at: z.iso.datetime({ offset: true }).max(40),
   entries: z.array(refusedEntry).min(1).max(maxRefusedEntries),
 });
 export type RequestsRefused = z.output<typeof requestsRefusedData>;
@@ -67,11 +69,11 @@ export type RequestsRefused = z.output<typeof requestsRefusedData>;
 /** Serializes counts of refused requests, with the id as their key: all tenants of a second are in one event. */
 export function writeRequestsRefused(
   source: string,
-  refusedAt: Date,
+  publishedAt: Date,
   entries: readonly RefusedEntry[],
 ): EventText {
   const id = newId();
-  const time = refusedAt.toISOString();
+  const time = publishedAt.toISOString();
   const json = writeEvent({
     id,
     source,
@@ -79,7 +81,7 @@ export function writeRequestsRefused(
     time,
     subject: 'refused requests',
     partitionkey: id,
-    data: { id, refused_at: time, entries },
+    data: { id, entries },
   });
   return { key: id, json };
 }

@@ -9,6 +9,7 @@ import type {
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { ForgottenUsers } from '../src/recording/forgotten-users-job.ts';
+import { LateContents } from '../src/recording/late-contents-job.ts';
 import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
 
 const secret = 'my secret is 4711';
@@ -40,6 +41,14 @@ async function sweep(): Promise<void> {
   const log = createLogger('chat', 'silent');
   const pool = createPool({ url: harness.database.url, role: 'chat_system', max: 1, log });
   await new ForgottenUsers({ pool, log }).sweep();
+  await pool.end();
+}
+
+/** The same of contents. */
+async function sweepContents(): Promise<void> {
+  const log = createLogger('chat', 'silent');
+  const pool = createPool({ url: harness.database.url, role: 'chat_system', max: 1, log });
+  await new LateContents(pool, log).sweep();
   await pool.end();
 }
 
@@ -167,6 +176,21 @@ describe('ForgetUser', () => {
       const users = (await harness.rows(statement, [tenantId])).map((row) => row['user_id']);
       expect([table, ...users]).toEqual([table, 'grace', 'ursula']);
     }
+  });
+
+  it('deletes contents of a user whose deletion a replica of an earlier release completed', async () => {
+    const [tenantId, at] = [newId(), Date.now()];
+    await forget(tenantId, 'ursula', at);
+    const insert = rowsOfUsers['run_contents'] ?? '';
+    for (const [user, ms] of [
+      ['ursula', at - 1],
+      ['ursula', at + 60_000],
+      ['grace', at - 1],
+    ] as const)
+      await harness.rows(insert, [newId(), tenantId, user, new Date(ms)]);
+    await sweepContents();
+    const left = 'select user_id from chat.run_contents where tenant_id = $1 order by 1';
+    expect(await harness.rows(left, [tenantId])).toEqual([{ user_id: 'grace' }, { user_id: 'ursula' }]);
   });
 
   it('leaves what the user did after the deletion', async () => {

@@ -9,6 +9,7 @@ import { RefusedRequestsPublisher } from '../src/recording/refused-requests-job.
 const tenantId = newId();
 const request: RefusedRequest = {
   ...{ tenant_id: tenantId, code: 'model_not_found', message: '', operation: 'chat', request_model: 'none' },
+  model: '',
   ...{ agent_id: null, channel: 'api', dialect: 'chat', client: null, user_id: null, api_key_id: null },
   ...{ request_id: newId(), trace_id: newId(), session_id: null },
 };

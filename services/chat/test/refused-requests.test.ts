@@ -35,9 +35,9 @@ it('publishes requests that are refused before any provider call, with what is k
   expect(harness.simulator.requests).toHaveLength(sent);
   expect(refusedOf(principal.tenantId)).toMatchObject([
     {
-      ...{ code: 'model_not_found', request_model: 'gpt-9', operation: 'chat', dialect: 'chat' },
+      ...{ code: 'model_not_found', model: '', operation: 'chat', dialect: 'chat' },
       ...{ client: 'curl', channel: 'api', user_id: 'ada', api_key_id: principal.keyId, count: 1 },
-      details: [{ request_id: 'request-1', session_id: 'order-4711' }],
+      details: [{ request_id: 'request-1', session_id: 'order-4711', request_model: 'gpt-9' }],
     },
   ]);
 });
@@ -68,7 +68,7 @@ it('counts a limit that is reached, a body that is no JSON, and other dialects',
     ]);
   });
   // The limit is checked before the body is read.
-  expect(refusedOf(tenantId)[0]).toMatchObject({ code: 'rate_limit_exceeded', request_model: '' });
+  expect(refusedOf(tenantId)[0]).toMatchObject({ code: 'rate_limit_exceeded', model: '' });
 });
 
 it('counts neither runs nor what a provider refuses', async () => {
@@ -79,7 +79,11 @@ it('counts neither runs nor what a provider refuses', async () => {
   const body = chat('hi', { model: 'small', x_simulator });
   expect((await harness.post('/v1/chat/completions', body, { principal })).status).toBe(400);
   await harness.post('/v1/chat/completions', chat('hi', { model: 'none' }), { principal });
-  await eventually(() => expect(refusedOf(principal.tenantId)).toMatchObject([{ request_model: 'none' }]));
+  await eventually(() =>
+    expect(refusedOf(principal.tenantId)).toMatchObject([
+      { model: '', details: [{ request_model: 'none' }] },
+    ]),
+  );
 });
 
 it('publishes later, and once, while analytics is away', async () => {
@@ -92,5 +96,19 @@ it('publishes later, and once, while analytics is away', async () => {
   await refuse();
   await eventually(() =>
     expect(refusedOf(principal.tenantId).reduce((sum, { count }) => sum + count, 0)).toBe(3),
+  );
+});
+
+it('counts by models of the catalogue alone', async () => {
+  const principal = { tenantId: newId() };
+  const body = chat('hi', { model: 'small' });
+  await harness.post('/v1/chat/completions', body, { principal, headers: { 'x-stream-events': 'none' } });
+  await harness.post('/v1/chat/completions', chat('hi', { model: 'invented' }), { principal });
+  await eventually(() =>
+    expect(
+      refusedOf(principal.tenantId)
+        .map(({ model }) => model)
+        .toSorted(),
+    ).toEqual(['', 'small']),
   );
 });

@@ -11,7 +11,7 @@ import {
   type PriceSetting,
   type Mistake,
 } from './catalogue-document.ts';
-import { isPattern, ModelNames, nameBehind, upstreamBehind } from './model-names.ts';
+import { isPattern, ModelNames, nameBehind, upstreamBehind, type NameMatch } from './model-names.ts';
 import { factsBy, familyBehind } from './facts-by.ts';
 import { hasEmbeddings, hasPool, traitsOf, type Provider } from './provider-schema.ts';
 import { maxNamed } from '../bounds.ts';
@@ -147,6 +147,11 @@ export class Catalogue {
     return found === undefined || allowed === null || mayUse(allowed, found) ? found : undefined;
   }
 
+  /** The id in the catalogue of the model behind a name, if the tenant may use it: the pattern of a name behind one. */
+  listedId(name: string, allowed: AllowedModels | null): string | undefined {
+    return this.find(name, allowed) === undefined ? undefined : this.#match(name)?.match.id;
+  }
+
   /**
    * Whether one of the models that a tenant may use has this name at its provider. Names behind a pattern are those of its
    * own provider: each of `providers` must have one.
@@ -169,11 +174,17 @@ export class Catalogue {
     return left.size === 0;
   }
 
-  #find(requested: string): Model | undefined {
-    const { models, names, named } = this.#content;
+  #match(requested: string): { name: string; match: NameMatch } | undefined {
+    const { names } = this.#content;
     // No pattern has a name in brackets behind it.
     const name = names.match(requested) === undefined ? withoutLong(requested) : requested;
     const match = names.match(name);
+    return match && { name, match };
+  }
+
+  #find(requested: string): Model | undefined {
+    const { models, named } = this.#content;
+    const { name = '', match } = this.#match(requested) ?? {};
     const entry = match === undefined ? undefined : models.get(match.id);
     if (match === undefined || entry === undefined || match.rest === null) return entry;
     const { rest } = match;

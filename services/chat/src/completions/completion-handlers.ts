@@ -87,11 +87,11 @@ async function answer(
 ): Promise<void> {
   const { operation = 'chat', modelIn, params } = call;
   const model = modelIn === undefined ? '' : (params[modelIn] ?? '');
-  const facts: RequestedFacts = { operation, model, agentId: null, turn: null };
+  const facts: RequestedFacts = { operation, model, settings: null, target: null, turn: null };
   try {
     await complete(dependencies, { incoming, response, call, facts });
   } catch (error) {
-    noteRefusal(dependencies.refusals, { incoming, call, facts }, error);
+    noteRefusal(dependencies, { incoming, call, facts }, error);
     throw error;
   }
 }
@@ -114,6 +114,7 @@ async function complete(
   checkBodyHeaders(incoming, call.route);
   const { settings: store } = dependencies;
   const settings = store.peekForKey(principal) ?? (await store.getForKey(principal, call));
+  facts.settings = settings;
   const turn = await arrive(dependencies, { tenantId, apiKeyId, settings }, (admission) =>
     accept(dependencies, { incoming, response, call, admission, arrivedAt, facts }, settings),
   );
@@ -154,7 +155,7 @@ async function accept(
     settings: () =>
       monotonicMs() - arrivedAt > 1_000 ? dependencies.settings.getForKey(tenantOf(call), call) : known,
   });
-  facts.agentId = turn.target.agentId;
+  facts.target = turn.target;
   return startTurn(dependencies, turn, input);
 }
 

@@ -3,8 +3,11 @@ import { tenantOf, type RawCall } from '@gatehouse/http/app';
 import type { Operation } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
 import { toAppError } from '@gatehouse/kit/errors';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { Target } from '../catalogue/target.ts';
 import type { RefusedRequests } from '../recording/refused-requests.ts';
 import { clientNamed } from '../shared/client-name.ts';
+import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { Turn } from '../turns/turn.ts';
 import { sessionOf } from './client-headers.ts';
 import type { RequestBody } from './named-request-handlers.ts';
@@ -14,7 +17,9 @@ export interface RequestedFacts {
   operation: Operation;
   /** Empty until the request is read. */
   model: string;
-  agentId: string | null;
+  /** Null until the settings of the tenant are known. */
+  settings: Pick<TenantSettings, 'allowedModels'> | null;
+  target: Pick<Target, 'chain' | 'agentId'> | null;
   turn: Pick<Turn, 'hasRun'> | null;
 }
 
@@ -27,15 +32,32 @@ export function notingModel(facts: RequestedFacts, parse: RequestBody['parse']):
   };
 }
 
+export interface RefusalDependencies {
+  refusals: Pick<RefusedRequests, 'note'>;
+  catalogue: Pick<Catalogue, 'listedId'>;
+}
+
 interface FailedRequest {
   incoming: IncomingMessage;
   call: Pick<RawCall, 'principal' | 'requestId' | 'trace'> & { dialect: { name: ApiName } };
   facts: RequestedFacts;
 }
 
+/**
+ * The model of the catalogue that a request is for. Counts have no name that only a client knows: any number of them
+ * could be invented, and operators see counts.
+ */
+function knownModel(
+  catalogue: Pick<Catalogue, 'listedId'>,
+  { model, settings, target }: RequestedFacts,
+): string {
+  if (settings === null) return '';
+  return catalogue.listedId(target?.chain[0].id ?? model, settings.allowedModels) ?? '';
+}
+
 /** Counts a request if its error is a refusal: 4xx for a client that is still there, before any provider call. */
 export function noteRefusal(
-  refusals: Pick<RefusedRequests, 'note'>,
+  { refusals, catalogue }: RefusalDependencies,
   { incoming, call, facts }: FailedRequest,
   thrown: unknown,
 ): void {
@@ -47,8 +69,9 @@ export function noteRefusal(
     code,
     message,
     operation: facts.operation,
+    model: knownModel(catalogue, facts),
     request_model: facts.model,
-    agent_id: facts.agentId,
+    agent_id: facts.target?.agentId ?? null,
     channel: 'api',
     dialect: call.dialect.name,
     client: clientNamed(incoming.headers['user-agent']),

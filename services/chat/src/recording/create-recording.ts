@@ -8,6 +8,7 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import { countOpenRuns } from './count-open-runs-rpc.ts';
 import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
+import { LateContents } from './late-contents-job.ts';
 import { eventSource, RunOutbox } from './outbox-system-store.ts';
 import { Reaper, type ReaperOptions } from './reaper-job.ts';
 import { RefusedRequestsPublisher } from './refused-requests-job.ts';
@@ -71,7 +72,7 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
       new TokenCounter({ log, waitMs: options.countWaitMs }),
       ...[instance, settler, { start: () => publisher.start() }, recorder, reaper],
       // Stops before the recorder, which closes the sink.
-      ...[new Vacuum({ pool, countEnds, log }), forgotten.part, refusals],
+      ...[new Vacuum({ pool, countEnds, log }), forgotten.part, new LateContents(pool, log).part, refusals],
     ],
   };
 }

@@ -37,10 +37,13 @@ export async function insertTombstone(
   return { untilMs, ageMs };
 }
 
-/** Deletions noted in the last hour. */
-export function recentTombstones(pool: Pool): Promise<Tombstone[]> {
-  return pool.all<Tombstone>(`select tenant_id as "tenantId", user_digest as digest, ${until} as "requestedAtMs"
-     from chat.forgotten_users where created_at > now() - interval '1 hour'`);
+/** Deletions noted in this time. */
+export function recentTombstones(pool: Pool, within: '1 hour' | '30 days'): Promise<Tombstone[]> {
+  return pool.all<Tombstone>(
+    `select tenant_id as "tenantId", user_digest as digest, ${until} as "requestedAtMs"
+     from chat.forgotten_users where created_at > now() - $1::interval`,
+    [within],
+  );
 }
 
 export async function deleteOldTombstones(pool: Pool): Promise<void> {

@@ -76,7 +76,7 @@ export class ForgottenUsers {
   /** One round. */
   async sweep(): Promise<void> {
     await deleteOldTombstones(this.#pool);
-    const tombstones = await recentTombstones(this.#pool);
+    const tombstones = await recentTombstones(this.#pool, '1 hour');
     if (tombstones.length > 0) await this.#forgetOpen(tombstones);
   }
 

@@ -1,4 +1,4 @@
-import { writeRequestsRefused } from '@gatehouse/events/refused-event';
+import { writeRequestsRefused, type RefusedEntry } from '@gatehouse/events/refused-event';
 import { partitionOf } from '@gatehouse/events/partitions';
 import type { EventSink, EventText } from '@gatehouse/events/sink';
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
@@ -6,19 +6,22 @@ import type { Logger } from '@gatehouse/kit/log';
 import { publishRefusedMs, refusedDeadlineMs, retryRefusedMs } from '../bounds.ts';
 import { unlessAborted } from '@gatehouse/kit/clock';
 import { eventSource } from './outbox-system-store.ts';
-import { RefusedRequests } from './refused-requests.ts';
+import { firstEntries, RefusedRequests } from './refused-requests.ts';
 
 /**
- * Publishes counts of refused requests each second. While they can't be published, the counts grow and no memory does:
- * what is under way is sent again with the same ids, and all else is added up. A crash loses the last second of counts.
+ * Publishes counts of refused requests each second. While they can't be published, the counts grow and memory is bounded:
+ * the event under way is sent again with the same id, and requests are added up. A crash loses the last second of counts.
  */
 export class RefusedRequestsPublisher {
   readonly counts = new RefusedRequests();
   readonly #sink: EventSink | null;
   readonly #log: Logger;
   readonly #loop: BackgroundLoop;
-  /** Events under way, in order. */
-  #events: EventText[] = [];
+  /** Entries that are not sent yet, from `#next` on. */
+  #entries: readonly RefusedEntry[] = [];
+  #next = 0;
+  /** The event under way. */
+  #event: (EventText & { end: number }) | null = null;
 
   /** Without a sink the counts are dropped. The sink is closed by others, after `stop`. */
   constructor({ sink, log }: { sink: EventSink | null; log: Logger }) {
@@ -48,23 +51,33 @@ export class RefusedRequestsPublisher {
     );
   }
 
-  /** Events under way come first, under the ids that they had. */
+  /** Entries that were taken before come first. */
   async #publish(): Promise<void> {
     if (this.#sink !== null) await this.#send(this.#sink);
     if (this.counts.isEmpty) return;
-    const now = new Date();
     const entries = this.counts.take();
     if (this.#sink === null) return;
-    this.#events = entries.map((some) => writeRequestsRefused(eventSource, now, some));
+    this.#entries = entries;
+    this.#next = 0;
     await this.#send(this.#sink);
   }
 
+  /** Writes each event just before it is sent: to write all of them would hold the event loop. */
   async #send(sink: EventSink): Promise<void> {
     const signal = AbortSignal.timeout(refusedDeadlineMs);
-    for (let event = this.#events[0]; event !== undefined; event = this.#events[0]) {
+    while (this.#next < this.#entries.length) {
+      const { end, ...event } = (this.#event ??= this.#nextEvent());
       const sent = sink.publish([{ partition: partitionOf(event.key), events: [event] }]);
       await unlessAborted(signal, sent);
-      this.#events.shift();
+      this.#event = null;
+      this.#next = end;
     }
+    this.#entries = [];
+    this.#next = 0;
+  }
+
+  #nextEvent(): EventText & { end: number } {
+    const entries = firstEntries(this.#entries, this.#next);
+    return { ...writeRequestsRefused(eventSource, new Date(), entries), end: this.#next + entries.length };
   }
 }

@@ -8,7 +8,7 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { newId } from '@gatehouse/kit/ids';
-import { hourMs } from '@gatehouse/kit/bounds';
+import { hourMs, minuteMs } from '@gatehouse/kit/bounds';
 import {
   maxRefusedGroups,
   maxRefusedGroupsOfAll,
@@ -18,8 +18,11 @@ import {
   maxRefusedWaitingOfTenant,
 } from '../bounds.ts';
 
+/** Counts are by quarters of an hour, as those of runs. */
+const quarterMs = 15 * minuteMs;
+
 /** A request answered 4xx before any provider call. */
-export type RefusedRequest = Omit<RefusedEntry, 'count' | 'details'> &
+export type RefusedRequest = Omit<RefusedEntry, 'count' | 'details' | 'refused_at'> &
   Omit<RefusedDetail, 'id' | 'refused_at'>;
 
 /** The refused requests of a tenant since they were last taken. */
@@ -50,23 +53,26 @@ export class RefusedRequests {
     const tenant = known ?? { entries: new Map<string, RefusedEntry>(), details: 0 };
     if (known === undefined) this.#tenants.set(tenantId, tenant);
     const before = tenant.entries.size;
-    const entry = entryOf(tenant, request, this.#groups >= maxRefusedGroupsOfAll);
+    const { entry, isWhole } = entryOf(tenant, request, {
+      areFull: this.#groups >= maxRefusedGroupsOfAll,
+      now,
+    });
     this.#groups += tenant.entries.size - before;
     entry.count += 1;
-    if (entry.details.length < maxRefusedDetails && this.#hasRoom(tenant, tenantId, now)) {
+    if (isWhole && entry.details.length < maxRefusedDetails && this.#hasRoom(tenant, tenantId, now)) {
       entry.details.push(detailOf(request, now));
       tenant.details += 1;
       this.#waiting += 1;
     }
   }
 
-  /** Takes the counts, in lists as long as an event may have. */
-  take(): RefusedEntry[][] {
+  /** Takes the counts. */
+  take(): RefusedEntry[] {
     const entries = [...this.#tenants.values()].flatMap((tenant) => [...tenant.entries.values()]);
     this.#tenants = new Map();
     this.#waiting = 0;
     this.#groups = 0;
-    return inEvents(entries);
+    return entries;
   }
 
   /** Whether a request is published with facts of its own, rather than only counted. */
@@ -84,30 +90,40 @@ export class RefusedRequests {
   }
 }
 
-/** The entry of a request. One beyond the bound of its tenant, or of all, is counted by its code alone. */
-function entryOf({ entries }: TenantRefusals, request: RefusedRequest, areFull: boolean): RefusedEntry {
-  const { code, operation, request_model: model, agent_id: agent, channel, dialect, client } = request;
+/**
+ * The entry of a request, in its quarter of an hour. One beyond the bound of its tenant, or of all, is counted by its code
+ * alone, at the time of the first such request: not whole, it has no user whose data could be deleted.
+ */
+function entryOf(
+  { entries }: TenantRefusals,
+  request: RefusedRequest,
+  { areFull, now }: { areFull: boolean; now: Date },
+): { entry: RefusedEntry; isWhole: boolean } {
+  const { code, operation, model, agent_id: agent, channel, dialect, client } = request;
   const { user_id: user, api_key_id: key } = request;
-  const name = cacheKey(code, operation, model, agent, channel, dialect, client, user, key);
+  const quarter = Math.floor(now.getTime() / quarterMs);
+  const name = cacheKey(quarter, code, operation, model, agent, channel, dialect, client, user, key);
   const known = entries.get(name);
-  if (known !== undefined) return known;
-  const isFull = areFull || entries.size >= maxRefusedGroups;
-  const place = isFull ? cacheKey(code) : name;
-  const other = isFull ? entries.get(place) : undefined;
-  if (other !== undefined) return other;
-  const entry = isFull ? byCode(request) : newEntry(request);
+  if (known !== undefined) return { entry: known, isWhole: true };
+  const isWhole = !areFull && entries.size < maxRefusedGroups;
+  const place = isWhole ? name : cacheKey(code);
+  const other = entries.get(place);
+  if (other !== undefined) return { entry: other, isWhole };
+  const entry = isWhole ? newEntry(request, now) : byCode(request, now);
   entries.set(place, entry);
-  return entry;
+  return { entry, isWhole };
 }
 
-function newEntry(request: RefusedRequest): RefusedEntry {
-  const { request_id: _id, trace_id: _trace, session_id: _session, message: _message, ...group } = request;
-  return {
-    ...group,
-    request_model: storable(group.request_model, textLimits.request_model),
-    count: 0,
-    details: [],
-  };
+function newEntry(request: RefusedRequest, now: Date): RefusedEntry {
+  const {
+    request_id: _id,
+    trace_id: _trace,
+    request_model: _model,
+    session_id: _session,
+    message: _message,
+    ...group
+  } = request;
+  return { ...group, refused_at: now.toISOString(), count: 0, details: [] };
 }
 
 /** A client's text as PostgreSQL stores it: one that it rejects would be lost with all others of the event. */
@@ -115,40 +131,40 @@ function storable(text: string, most: number): string {
   return cutText(text, most).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
-function byCode(request: RefusedRequest): RefusedEntry {
+function byCode(request: RefusedRequest, now: Date): RefusedEntry {
   const nothing = {
-    request_model: '',
+    model: '',
     agent_id: null,
     dialect: null,
     client: null,
     user_id: null,
     api_key_id: null,
   };
-  return { ...newEntry(request), ...nothing };
+  return { ...newEntry(request, now), ...nothing };
 }
 
-function detailOf({ request_id, trace_id, session_id, message }: RefusedRequest, now: Date): RefusedDetail {
-  const id = newId();
-  const text = storable(message, maxRefusedMessageChars);
-  return { id, request_id, trace_id, session_id, message: text, refused_at: now.toISOString() };
+function detailOf(request: RefusedRequest, now: Date): RefusedDetail {
+  const { request_id, trace_id, session_id } = request;
+  return {
+    ...{ id: newId(), request_id, trace_id, session_id, refused_at: now.toISOString() },
+    request_model: storable(request.request_model, textLimits.request_model),
+    message: storable(request.message, maxRefusedMessageChars),
+  };
 }
 
 /** Characters of texts in one event: below half of its most bytes, as UTF-8 takes three bytes for some. */
 const charsOfEvent = 250_000;
 
-function inEvents(entries: readonly RefusedEntry[]): RefusedEntry[][] {
-  const events: RefusedEntry[][] = [];
-  let last: RefusedEntry[] = [];
+/** The first of these entries, as many as an event may have and at least one: the others are not read. */
+export function firstEntries(entries: readonly RefusedEntry[], from = 0): RefusedEntry[] {
+  const first: RefusedEntry[] = [];
   let chars = 0;
-  for (const entry of entries) {
-    const size = JSON.stringify(entry).length;
-    if (last.length === 0 || last.length >= maxRefusedEntries || chars + size > charsOfEvent) {
-      last = [];
-      events.push(last);
-      chars = 0;
-    }
-    last.push(entry);
-    chars += size;
+  for (let index = from; index < entries.length && first.length < maxRefusedEntries; index += 1) {
+    const entry = entries[index];
+    if (entry === undefined) break;
+    chars += JSON.stringify(entry).length;
+    if (first.length > 0 && chars > charsOfEvent) break;
+    first.push(entry);
   }
-  return events;
+  return first;
 }
