@@ -157,7 +157,7 @@ const analytics: Record<string, Table> = {
   },
   refused_usage: {
     personal: 'user_id',
-    neutral: 'tenant_id bucket code model agent_id channel dialect client api_key_id refused',
+    neutral: 'tenant_id bucket code model agent_id channel dialect client api_key_id is_day refused',
   },
   settled_days: { neutral: 'tenant_id day state hours cut cut_hours' },
   settled_usage: {

@@ -1,5 +1,5 @@
--- Requests answered 4xx before any provider call. They are no runs: counted by quarter of an hour, and up to a number of
--- each hour kept one by one.
+-- Requests answered 4xx before any provider call. They are no runs: counted by quarter of an hour, after two days by day,
+-- and up to a number of each hour kept one by one.
 
 -- Events with counts that were added, so that none is added twice. Kept for longer than events may come late.
 create table analytics.refused_batches (
@@ -18,11 +18,11 @@ grant select, insert, delete on analytics.refused_batches to analytics_system;
 
 create table analytics.refused_usage (
   tenant_id uuid not null,
-  -- The start of the 15 minutes in which the requests were refused.
+  -- The start of the 15 minutes in which the requests were refused, or of the part of a day.
   bucket timestamptz not null,
   -- The code of the error.
   code text not null,
-  -- As the client asked for it; empty if the request was refused before it was read.
+  -- A name in the catalogue; empty for others, and if the request was refused before it was read.
   model text not null,
   agent_id uuid,
   channel text not null,
@@ -30,10 +30,13 @@ create table analytics.refused_usage (
   client text,
   user_id text,
   api_key_id uuid,
+  -- Whether this is a day's row, without dialect, client and user.
+  is_day boolean not null default false,
   refused bigint not null,
   constraint refused_usage_key unique nulls not distinct
-    (tenant_id, bucket, code, model, agent_id, channel, dialect, client, user_id, api_key_id)
+    (tenant_id, bucket, code, model, agent_id, channel, dialect, client, user_id, api_key_id, is_day)
 ) with (fillfactor = 70);
+create index refused_usage_quarters_idx on analytics.refused_usage (tenant_id, bucket) where not is_day;
 create index refused_usage_user_id_idx on analytics.refused_usage (tenant_id, user_id) where user_id is not null;
 
 alter table analytics.refused_usage enable row level security;

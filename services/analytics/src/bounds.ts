@@ -3,6 +3,10 @@
 /** Refused requests of a tenant that are kept one by one in an hour, for lists. Further ones are only counted. */
 export const keptRefusalsOfHour = 1_000;
 /** Groups of the refused requests of a tenant in a quarter of an hour. Beyond them requests are counted by code alone. */
-export const maxRefusedRows = 2_000;
-/** Counts of refused requests that arrive later are dead-lettered. */
+export const maxRefusedRows = 500;
+/** Counts of refused requests that arrive later are dead-lettered: then they are added up by day. */
 export const lateRefusalDays = 2;
+/** Rows that one transaction deletes or adds up. */
+export const refusedBatch = 2_000;
+/** Requests that one page of a list of refused requests reads; the page may be short, and the next one goes on. */
+export const maxRefusedRead = 10_000;

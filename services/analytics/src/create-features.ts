@@ -7,7 +7,9 @@ import type { Shell } from '@gatehouse/shell/shell';
 import { consumeTopic } from '@gatehouse/shell/topic-consumer';
 import type { AnalyticsConfig } from './config.ts';
 import { DailyRollupJob } from './daily-rollups/daily-rollup-job.ts';
+import { RefusedDays } from './daily-rollups/refused-days-job.ts';
 import { oldDeletions } from './forgetting/forget-system-store.ts';
+import { LateRefusals } from './forgetting/late-refusals-job.ts';
 import { oldRefusedBatches } from './ingest/refusal-system-store.ts';
 import { UsageConsumer } from './ingest/usage-consumer.ts';
 import { Retention, type RetentionTimes } from './retention/retention-job.ts';
@@ -23,7 +25,7 @@ import { TraceStore } from './traces/trace-store.ts';
 import { CostExportStore } from './usage/cost-export-store.ts';
 import { exportHandlers } from './usage/export-handlers.ts';
 import { Freshness } from './usage/freshness-job.ts';
-import { namesOfTenants, tenantsOwnNames } from './usage/group-names-client.ts';
+import { tenantsOwnNames } from './usage/group-names-client.ts';
 import { OwnerUsageStore } from './usage/owner-usage-system-store.ts';
 import { ownerSummaryHandlers, summaryHandlers } from './usage/summary-handlers.ts';
 import { UsageStore } from './usage/usage-store.ts';
@@ -53,18 +55,20 @@ export function createFeatures(shell: Shell, options: FeatureOptions) {
       ...traceHandlers({ runs: new TraceStore(options.app), refused }, names),
       ...traceListHandlers({ runs: new TraceListStore(options.app), refused }, names),
       ...summaryHandlers(new UsageStore(options.summaries), tenantsOwnNames(names)),
-      ...ownerSummaryHandlers(owner, namesOfTenants(names)),
+      ...ownerSummaryHandlers(owner, names),
     },
     rawHandlers: exportHandlers({
       costs: new CostExportStore(options.exports),
       ownerCosts: owner,
-      namesOfTenants: namesOfTenants(names),
+      names,
     }),
     parts: [
       new Partitions(pool, log),
       new Retention({ pool, tenants, log, registry, times }),
       ...cleanUp(log, pool, [oldDeletions, oldRefusedBatches]),
       new Freshness(pool, registry),
+      new RefusedDays({ pool, zones: tenants, log }),
+      new LateRefusals(pool, log).part,
       new DailyRollupJob({ pool, zones: tenants, log, registry }),
     ],
   };

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { trace, type Trace } from '@gatehouse/contract/traces';
 import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
-import { writeRequestsRefused, type RefusedDetail, type RefusedEntry } from '@gatehouse/events/refused-event';
+import type { RefusedDetail } from '@gatehouse/events/refused-event';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { userDigest } from '@gatehouse/kit/user-digest';
 import { forget } from '../src/forgetting/forget-user-job.ts';
+import { LateRefusals } from '../src/forgetting/late-refusals-job.ts';
 import { AnalyticsHarness, endOf, startOf } from './analytics-harness.ts';
+import { detail, entryOf, eventOf } from './refused-fixture.ts';
 
 const dayMs = 86_400_000;
 
@@ -13,34 +17,6 @@ beforeAll(async () => {
   harness = await AnalyticsHarness.start();
 });
 afterAll(() => harness.stop());
-
-const detail = (at: Date): RefusedDetail => ({
-  id: newId(),
-  request_id: 'request-1',
-  trace_id: '0af7651916cd43dd8448eb211c80319c',
-  session_id: null,
-  message: 'The limit of 10 requests per minute is reached.',
-  refused_at: at.toISOString(),
-});
-
-const entryOf = (tenantId: string, fields: Partial<RefusedEntry> = {}): RefusedEntry => ({
-  tenant_id: tenantId,
-  code: 'rate_limit_exceeded',
-  operation: 'chat',
-  request_model: 'small',
-  agent_id: null,
-  channel: 'api',
-  dialect: 'chat',
-  client: 'curl',
-  user_id: null,
-  api_key_id: null,
-  count: 1,
-  details: [],
-  ...fields,
-});
-
-const eventOf = (entries: readonly RefusedEntry[], at = new Date()): string =>
-  writeRequestsRefused('gatehouse/chat', at, entries).json;
 
 const usageOf = (tenantId: string, query = '', as: object = {}): Promise<UsageSummary> =>
   harness.get(`/v1/usage/summary?${query}`, { tenantId, ...as }) as Promise<UsageSummary>;
@@ -63,7 +39,12 @@ it('counts refused requests by code, model and key, beside runs and never among 
     endOf(startOf({ tenant_id: tenantId, request_model: 'small' }, 0.01)),
     eventOf([
       entryOf(tenantId, { count: 5, api_key_id: key }),
-      entryOf(tenantId, { count: 2, code: 'model_not_found', request_model: 'gpt-9' }),
+      entryOf(tenantId, {
+        count: 2,
+        code: 'model_not_found',
+        model: '',
+        details: [detail(new Date(), 'gpt-9')],
+      }),
     ]),
   );
   const { totals } = await usageOf(tenantId);
@@ -74,11 +55,11 @@ it('counts refused requests by code, model and key, beside runs and never among 
     [null, 1, 0],
   ]);
   expect(await refusedBy(tenantId, 'model')).toEqual([
-    ['gpt-9', 0, 2],
+    ['', 0, 2],
     ['small', 1, 5],
   ]);
   expect((await usageOf(tenantId, `api_key_id=${key}`)).totals.refused).toBe(5);
-  expect((await usageOf(tenantId, 'model=gpt-9')).totals).toMatchObject({ requests: 0, refused: 2 });
+  expect((await usageOf(tenantId, 'model=small')).totals).toMatchObject({ requests: 1, refused: 5 });
   expect((await usageOf(tenantId, 'provider=simulator')).totals).toMatchObject({ requests: 1, refused: 0 });
   const costs = (await harness.get('/v1/costs/summary?group_by=model', { tenantId })) as CostSummary;
   expect(costs.groups.map(({ key: { model } }) => model)).toEqual(['small']);
@@ -102,10 +83,9 @@ it('lists refused requests alone, newest first, with the filters of runs', async
     await harness.store(
       eventOf([
         entryOf(tenantId, {
-          request_model: `model-${minutes}`,
           user_id: minutes % 2 === 0 ? 'ada' : 'bob',
           ...(minutes === 1 && { agent_id: agent, api_key_id: key, code: 'agent_disabled' }),
-          details: [detail(new Date(Date.now() - minutes * 60_000))],
+          details: [detail(new Date(Date.now() - minutes * 60_000), `model-${minutes}`)],
         }),
       ]),
     );
@@ -163,21 +143,19 @@ it('keeps 1,000 requests of an hour of a tenant one by one, and counts them all'
   expect((await usageOf(tenantId)).totals.refused).toBe(1_400);
 });
 
-it('counts by code alone beyond 2,000 groups of a quarter of an hour, and other tenants as before', async () => {
+it('counts by code alone beyond 500 groups of a quarter of an hour, and other tenants as before', async () => {
   const [tenantId, other] = [newId(), newId()];
   const at = new Date();
   const flood = (from: number) =>
-    Array.from({ length: 1_000 }, (_, index) =>
-      entryOf(tenantId, { request_model: `model-${from + index}` }),
-    );
-  await harness.store(eventOf(flood(0), at), eventOf(flood(1_000), at));
-  await harness.store(eventOf([...flood(2_000).slice(1), entryOf(other, { request_model: 'large' })], at));
+    Array.from({ length: 250 }, (_, index) => entryOf(tenantId, { user_id: `user-${from + index}` }));
+  await harness.store(eventOf(flood(0), at), eventOf(flood(250), at));
+  await harness.store(eventOf([...flood(500).slice(1), entryOf(other, { model: 'large' })], at));
   const rows = await harness.rows(
     `select count(*)::integer as rows, sum(refused)::integer as refused from analytics.refused_usage
      where tenant_id = $1`,
     [tenantId],
   );
-  expect(rows).toEqual([{ rows: 2_001, refused: 2_999 }]);
+  expect(rows).toEqual([{ rows: 501, refused: 749 }]);
   expect(await refusedBy(other, 'model')).toEqual([['large', 0, 1]]);
 });
 
@@ -240,7 +218,7 @@ it('dead-letters counts that come too late or that are none, without users', asy
   const old = new Date(Date.now() - 3 * dayMs);
   await harness.store(
     eventOf([entryOf(tenantId, { user_id: 'ada-late', details: [detail(old)] })], old),
-    eventOf([entryOf(tenantId, { request_model: 'nul \u0000' })]),
+    eventOf([entryOf(tenantId, { model: 'nul \u0000' })]),
     eventOf([entryOf(tenantId, { count: 0 })]),
     eventOf([entryOf(tenantId)]),
   );
@@ -256,4 +234,62 @@ it('dead-letters counts that come too late or that are none, without users', asy
     expect.stringContaining('too late'),
   ]);
   expect(letters.filter(({ text }) => String(text).includes('ada-late'))).toEqual([]);
+});
+
+it('counts no user with refused requests alone among unique users', async () => {
+  const tenantId = newId();
+  await harness.ingest(
+    endOf(startOf({ tenant_id: tenantId, user_id: 'ada' }, 0.01)),
+    eventOf([entryOf(tenantId, { user_id: 'ada' }), entryOf(tenantId, { user_id: 'bob', count: 3 })]),
+  );
+  for (const group of ['user', 'api_key', 'model', 'session']) {
+    const { totals, groups } = await usageOf(tenantId, `group_by=${group}`);
+    expect([group, totals.unique_users, totals.refused]).toEqual([group, 1, 4]);
+    expect([group, groups.reduce((sum, { unique_users: users }) => sum + users, 0)]).toEqual([group, 1]);
+  }
+  expect((await usageOf(tenantId, 'user_id=bob')).totals).toMatchObject({ unique_users: 0, refused: 3 });
+});
+
+it('counts requests of an outage in their own time, without those of a user deleted meanwhile', async () => {
+  const tenantId = newId();
+  const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+  const entry = (from: number, ...details: RefusedDetail[]) =>
+    entryOf(tenantId, {
+      ...{ user_id: 'ada', count: 5, details, refused_at: minutesAgo(from).toISOString() },
+    });
+  const deletion = { id: newId(), tenantId, userId: 'ada', requestedAt: minutesAgo(60) };
+  await forget(deletion, { pool: harness.pool('analytics_system'), settleMs: 0 });
+  const stays = detail(minutesAgo(59));
+  await harness.store(
+    eventOf([entry(90, detail(minutesAgo(90))), entry(62, detail(minutesAgo(61)), stays), entry(30)]),
+  );
+  expect(await refusedBy(tenantId, 'user')).toEqual([
+    ['ada', 0, 6],
+    [null, 0, 9],
+  ]);
+  const kept = await harness.rows('select id, user_id from analytics.refused_requests where tenant_id = $1', [
+    tenantId,
+  ]);
+  expect(kept).toEqual([{ id: stays.id, user_id: 'ada' }]);
+  const from = minutesAgo(46).toISOString();
+  expect((await usageOf(tenantId, `from=${from}`)).totals.refused).toBe(5);
+});
+
+it('removes users whose deletion a replica of an earlier release completed', async () => {
+  const [tenantId, pool] = [newId(), harness.pool('analytics_system')];
+  const at = new Date(Date.now() - 60_000);
+  const entry = (user: string) =>
+    entryOf(tenantId, { user_id: user, details: [detail(at)], refused_at: at.toISOString() });
+  await harness.store(eventOf([entry('ada'), entry('bob')]));
+  await harness.rows(
+    `insert into analytics.forgotten_users (tenant_id, user_digest, requested_at, pseudonym)
+     values ($1, $2, now(), null)`,
+    [tenantId, userDigest(tenantId, 'ada')],
+  );
+  await new LateRefusals(pool, createLogger('test', 'silent')).sweep();
+  expect(await refusedBy(tenantId, 'user')).toEqual([
+    ['bob', 0, 1],
+    [null, 0, 1],
+  ]);
+  expect(await keptOf(tenantId)).toBe(1);
 });

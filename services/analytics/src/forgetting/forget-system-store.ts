@@ -2,7 +2,9 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { randomBase62 } from '@gatehouse/kit/ids';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
-import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
+import { withTransaction, type Pool, type PoolClient, type Queryable } from '@gatehouse/pg/pool';
+import { refusedBatch } from '../bounds.ts';
+import { turnOfRefusals } from '../shared/refused-turn-store.ts';
 import { countsNothing, isUnfolded, measures, unpricedKey, usageKey } from '../usage/measure-store.ts';
 
 /** A user of a tenant under deletion of their data. */
@@ -172,6 +174,7 @@ export async function forgetUsage(
     );
     const { first, day } = next;
     if (first === null || day === null) {
+      if (await forgetRefusals(client, user, until)) return { more: true, done: false };
       await finish(client, user, { until, pseudonym });
       return { more: false, done: true };
     }
@@ -216,28 +219,36 @@ async function finish(
      on conflict do nothing`,
     [tenantId, userId, until],
   );
-  await forgetRefusals(client, { tenantId, userId }, until);
   await client.query(
     'update analytics.forgotten_users set pseudonym = null where tenant_id = $1 and user_digest = $2',
     [tenantId, userDigest(tenantId, userId)],
   );
 }
 
-/** Deletes the user's refused requests, and removes the user from the counts of them. */
+/**
+ * Deletes some of the user's refused requests, and removes the user from some of the counts of them. Returns whether there
+ * were any: then more may follow.
+ */
 async function forgetRefusals(
-  client: PoolClient,
+  client: Queryable,
   { tenantId, userId }: ForgottenUser,
   until: Date,
-): Promise<void> {
+): Promise<boolean> {
   const values = [tenantId, userId, until];
-  await client.query(
-    'delete from analytics.refused_requests where tenant_id = $1 and user_id = $2 and refused_at <= $3',
+  await client.query(turnOfRefusals);
+  const deleted = await client.count(
+    `delete from analytics.refused_requests where ctid = any(array(
+       select ctid from analytics.refused_requests where tenant_id = $1 and user_id = $2 and refused_at <= $3
+       limit ${refusedBatch}))`,
     values,
   );
-  const groups = 'tenant_id, bucket, code, model, agent_id, channel, dialect, client, api_key_id';
-  await client.query(
+  if (deleted > 0) return true;
+  const groups = 'tenant_id, bucket, code, model, agent_id, channel, dialect, client, api_key_id, is_day';
+  const added = await client.count(
     `with moved as (
-       delete from analytics.refused_usage where tenant_id = $1 and user_id = $2 and bucket <= $3
+       delete from analytics.refused_usage where ctid = any(array(
+         select ctid from analytics.refused_usage where tenant_id = $1 and user_id = $2 and bucket <= $3
+         limit ${refusedBatch}))
        returning ${groups}, refused
      )
      insert into analytics.refused_usage (${groups}, user_id, refused)
@@ -245,6 +256,33 @@ async function forgetRefusals(
      on conflict (${groups}, user_id) do update set refused = refused_usage.refused + excluded.refused`,
     values,
   );
+  return added > 0;
+}
+
+/** A user of a tenant with deleted data, known by a hash. */
+export interface CompletedDeletion {
+  tenantId: string;
+  digest: Buffer;
+  until: Date;
+}
+
+/** The completed deletions of the last days, as long as they are noted. */
+export function completedDeletions(pool: Pool): Promise<CompletedDeletion[]> {
+  return pool.all<CompletedDeletion>(
+    `select tenant_id as "tenantId", user_digest as digest, least(requested_at, created_at) as until
+     from analytics.forgotten_users
+     where pseudonym is null and created_at > now() - interval '${keepDays} days'`,
+  );
+}
+
+/** Removes a user from refused requests after the deletion of all else, in short transactions. */
+export async function forgetLateRefusals(pool: Pool, user: ForgottenUser, until: Date): Promise<void> {
+  const forgetSome = (): Promise<boolean> =>
+    withTransaction(pool, async (client) => {
+      await client.query('set local statement_timeout = 450');
+      return forgetRefusals(client, user, until);
+    });
+  while (await forgetSome());
 }
 
 /** Deletes dead letters about runs of the user. */

@@ -1,5 +1,5 @@
 import { refusalOf, type DeadLetters } from '@gatehouse/events/dead-letters';
-import type { RequestsRefused } from '@gatehouse/events/refused-event';
+import type { RefusedEntry, RequestsRefused } from '@gatehouse/events/refused-event';
 import { newId } from '@gatehouse/kit/ids';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -16,36 +16,48 @@ export async function takeRefusals(
   for (const { received, refused } of events) {
     const counts = await withoutForgotten(pool, refused);
     // Without the event as it came, which may name a user whose data were deleted.
-    const letter = { origin: received.origin, payload: Buffer.from(JSON.stringify(withoutDetails(counts))) };
+    const letterOf = (entries: readonly RefusedEntry[]) => ({
+      origin: received.origin,
+      payload: Buffer.from(JSON.stringify({ ...counts, entries: entries.map(withoutUser) })),
+    });
     try {
-      if (await insertRefusals(pool, counts)) continue;
-      await deadLetters.add(
-        letter,
-        `too late: counts of refused requests older than ${lateRefusalDays} days`,
-      );
+      const late = await insertRefusals(pool, counts);
+      if (late.length === 0) continue;
+      const reason = `too late: counts of refused requests older than ${lateRefusalDays} days`;
+      await deadLetters.add(letterOf(late), reason);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      await deadLetters.add(letter, refusalOf(error));
+      await deadLetters.add(letterOf(counts.entries), refusalOf(error));
     }
   }
 }
 
 /** Requests of a user whose data were deleted afterwards lose the user, and are not kept one by one. */
 async function withoutForgotten(pool: Pool, refused: RequestsRefused): Promise<RequestsRefused> {
-  const entries = refused.entries.map((entry) => ({
-    ...entry,
-    run_id: newId(),
-    started_at: refused.refused_at,
-  }));
-  const forgotten = await findForgotten(pool, entries);
+  const entries = refused.entries.map((entry) => ({ id: newId(), entry }));
+  const requests = entries.flatMap(({ id, entry }) =>
+    [{ id, refused_at: entry.refused_at }, ...entry.details].map(({ id: requestId, refused_at: at }) => ({
+      ...{ run_id: requestId, tenant_id: entry.tenant_id, user_id: entry.user_id, started_at: at },
+    })),
+  );
+  const forgotten = await findForgotten(pool, requests);
+  if (forgotten.size === 0) return refused;
   return {
     ...refused,
-    entries: entries.map(({ run_id: id, started_at: _, ...entry }) =>
-      forgotten.has(id) ? { ...entry, user_id: null, details: [] } : entry,
+    entries: entries.flatMap(({ id, entry }) =>
+      forgotten.has(id) ? split(entry, (detail) => forgotten.has(detail.id)) : [entry],
     ),
   };
 }
 
-function withoutDetails(refused: RequestsRefused): RequestsRefused {
-  return { ...refused, entries: refused.entries.map((entry) => ({ ...entry, user_id: null, details: [] })) };
+/** An entry with requests from before a deletion: those known to be from after it stay the user's. */
+function split(entry: RefusedEntry, isForgotten: (detail: { id: string }) => boolean): RefusedEntry[] {
+  const details = entry.details.filter((detail) => !isForgotten(detail));
+  const before = { ...withoutUser(entry), count: entry.count - details.length };
+  const after = { ...entry, count: details.length, details };
+  return [before, after].filter(({ count }) => count > 0);
+}
+
+function withoutUser(entry: RefusedEntry): RefusedEntry {
+  return { ...entry, user_id: null, details: [] };
 }

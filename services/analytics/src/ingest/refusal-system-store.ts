@@ -1,64 +1,69 @@
-import type { RequestsRefused } from '@gatehouse/events/refused-event';
+import type { RefusedEntry, RequestsRefused } from '@gatehouse/events/refused-event';
 import type { OldRows } from '@gatehouse/pg/clean-up-store';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { keptRefusalsOfHour, lateRefusalDays, maxRefusedRows } from '../bounds.ts';
+import { turnOfRefusals } from '../shared/refused-turn-store.ts';
 
 const groups = 'agent_id, channel, dialect, client, user_id, api_key_id';
-const sent = `json_to_recordset($1::json) as sent (
-  tenant_id uuid, code text, operation text, request_model text, agent_id uuid, channel text, dialect text, client text,
-  user_id text, api_key_id uuid, count bigint, details json)`;
+const entriesWith = (columns: string): string => `json_to_recordset($1::json) as sent (
+  tenant_id uuid, code text, operation text, agent_id uuid, channel text, dialect text, client text, user_id text,
+  api_key_id uuid, ${columns})`;
 
 /**
  * Adds counts of refused requests and keeps single ones, in one transaction, once for each id. One event at a time is
- * stored, so the bounds of tenants hold. Returns false for counts that come too late, which may have been added.
+ * stored, so the bounds of tenants hold. Returns those that come too late, which may have been added.
  */
 export async function insertRefusals(
   pool: Pool,
-  { id, refused_at: at, entries }: RequestsRefused,
-): Promise<boolean> {
+  { id, entries: sent }: RequestsRefused,
+): Promise<RefusedEntry[]> {
   return withTransaction(pool, async (db) => {
-    const { late } = await db.one<{ late: boolean }>(
-      `select $1::timestamptz < now() - interval '${lateRefusalDays} days' as late
-       from (select pg_advisory_xact_lock(hashtext('analytics.refusals'))) as turn`,
-      [at],
+    const { since } = await db.one<{ since: Date }>(
+      `select now() - interval '${lateRefusalDays} days' as since from (${turnOfRefusals}) as turn`,
     );
-    if (late) return false;
+    const isLate = ({ refused_at: at }: RefusedEntry): boolean => new Date(at) < since;
+    const late = sent.filter(isLate);
+    const entries = sent.filter((entry) => !isLate(entry));
+    if (entries.length === 0) return late;
     const added = await db.count(
       'insert into analytics.refused_batches (id) values ($1) on conflict do nothing',
       [id],
     );
-    if (added === 0) return true;
+    if (added === 0) return late;
     const json = JSON.stringify(entries);
-    await addCounts(db, json, at);
+    await addCounts(db, json);
     await keepRequests(db, json);
-    return true;
+    return late;
   });
 }
 
-/** A tenant with too many rows in the quarter of an hour is counted by code alone. */
-async function addCounts(db: Queryable, json: string, at: string): Promise<void> {
+/** A tenant with too many rows in a quarter of an hour is counted by code alone. */
+async function addCounts(db: Queryable, json: string): Promise<void> {
   await db.query(
-    `with known as materialized (
-       select tenant_id, (
+    `with sent as materialized (
+       select tenant_id, code, model, ${groups}, count, date_bin('15 minutes', refused_at, 'epoch') as bucket
+       from ${entriesWith('model text, count bigint, refused_at timestamptz')}
+     ), known as materialized (
+       select tenant_id, bucket, (
          select count(*) from analytics.refused_usage as rolled
-         where rolled.tenant_id = tenants.tenant_id and bucket = date_bin('15 minutes', $2::timestamptz, 'epoch')
+         where rolled.tenant_id = quarters.tenant_id and rolled.bucket = quarters.bucket
        ) < ${maxRefusedRows} as fits
-       from (select distinct tenant_id from ${sent}) as tenants
+       from (select distinct tenant_id, bucket from sent) as quarters
      )
      insert into analytics.refused_usage (tenant_id, bucket, code, model, ${groups}, refused)
-     select tenant_id, date_bin('15 minutes', $2::timestamptz, 'epoch'), code, model, ${groups}, sum(count)
+     select tenant_id, bucket, code, model, ${groups}, sum(count)
      from (
-       select tenant_id, code, channel, count,
-              case when fits then request_model else '' end as model,
+       select tenant_id, bucket, code, channel, count,
+              case when fits then model else '' end as model,
               case when fits then agent_id end as agent_id, case when fits then dialect end as dialect,
               case when fits then client end as client, case when fits then user_id end as user_id,
               case when fits then api_key_id end as api_key_id
-       from ${sent} join known using (tenant_id)
+       from sent join known using (tenant_id, bucket)
      ) as counted
-     group by tenant_id, code, model, ${groups}
-     on conflict (tenant_id, bucket, code, model, ${groups}) do update set
+     group by tenant_id, bucket, code, model, ${groups}
+     on conflict (tenant_id, bucket, code, model, ${groups}, is_day) do update set
        refused = refused_usage.refused + excluded.refused`,
-    [json, at],
+    [json],
   );
 }
 
@@ -70,8 +75,9 @@ async function keepRequests(db: Queryable, json: string): Promise<void> {
               row_number() over (
                 partition by tenant_id, date_trunc('hour', detail.refused_at) order by detail.refused_at, detail.id
               ) as place
-       from ${sent} cross join json_to_recordset(sent.details) as detail (
-         id uuid, request_id text, trace_id text, session_id text, message text, refused_at timestamptz)
+       from ${entriesWith('details json')} cross join json_to_recordset(sent.details) as detail (
+         id uuid, request_id text, trace_id text, request_model text, session_id text, message text,
+         refused_at timestamptz)
      ), kept as materialized (
        select tenant_id, hour, (
          select count(*) from analytics.refused_requests as known

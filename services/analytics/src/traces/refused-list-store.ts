@@ -1,7 +1,11 @@
+import type { PageRows } from '@gatehouse/kit/page';
 import { readPage } from '@gatehouse/pg/page';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { Store } from '@gatehouse/pg/store';
+import { maxRefusedRead } from '../bounds.ts';
+import type { ListPosition } from './list-cursor.ts';
 import type { TraceRow } from './stored-run.ts';
-import type { ListRequest, ListedRow, ListedTraces } from './trace-list-store.ts';
+import { positionOf, type ListRequest, type ListedRow, type ListedTraces } from './trace-list-store.ts';
 
 /** Refused requests in the shape of runs: without a provider, tokens and a cost. */
 const columns = `id, 'refused' as status, operation, channel, dialect, client, trace_id, api_key_id, user_id, session_id,
@@ -11,39 +15,43 @@ const columns = `id, 'refused' as status, operation, channel, dialect, client, t
   false as priced, false as usage_estimated, false as own_key, code as error_type, message as error_message,
   null::text as output_preview, null::json as spans`;
 
-/** Lists of refused requests of one tenant. `pool` acts as `analytics_app`. */
+const listKey = `to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+const inPeriod = `tenant_id = $1 and refused_at >= $2 and refused_at < $3
+  and (refused_at, id) < ($4::timestamptz, $5::uuid)`;
+const beforeAll: ListPosition = { key: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
+const afterAll: ListPosition = { key: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
+
+/** Lists of refused requests of one tenant. */
 export class RefusedListStore extends Store {
-  /** A page in descending order of time, whatever the order of the request: all have no cost and no duration. */
-  async list(tenantId: string, { period, filter, after, limit }: ListRequest): Promise<ListedTraces> {
-    const { search } = filter;
-    const { rows, more } = await readPage<ListedRow>(this.tenant(tenantId), {
-      columns: `${columns}, to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as list_key`,
-      from: `analytics.refused_requests
-       where tenant_id = $1 and refused_at >= $2 and refused_at < $3
-         and ($4::timestamptz is null or (refused_at, id) < ($4, $5::uuid))
-         and ($6::text is null or request_model = $6) and ($7::uuid is null or agent_id = $7)
-         and ($8::uuid is null or api_key_id = $8) and ($9::text is null or user_id = $9)
-         and ($10::text is null or session_id = $10) and ($11::text is null or channel = $11)
-         and ($12::text is null or dialect = $12) and ($13::text is null or code = $13)
-         and ($14::text is null or starts_with(lower(request_model), lower($14)) or starts_with(id::text, lower($14))
-              or starts_with(trace_id, lower($14)) or starts_with(lower(user_id), lower($14))
-              or starts_with(lower(session_id), lower($14)) or agent_id = any($15::uuid[])
-              or api_key_id = any($16::uuid[]))
-         and $17`,
-      order: 'started_at desc, id desc',
-      size: 'octet_length(message)',
-      limit,
-      values: [
-        ...[tenantId, period.from, period.to, after?.key ?? null, after?.id ?? null],
-        ...[filter.model, filter.agentId, filter.apiKeyId, filter.user, filter.sessionId],
-        ...[filter.channel, filter.dialect, filter.errorCode],
-        ...[search?.text ?? null, search?.agentIds ?? [], search?.apiKeyIds ?? []],
-        // Refused requests have no provider, no cost and no duration.
-        filter.provider === null && Number(filter.minCost ?? 0) === 0 && (filter.minDurationMs ?? 0) === 0,
-      ],
+  readonly #maxRead: number;
+
+  /** `pool` acts as `analytics_app`. `maxRead` is the number of requests that one page reads. */
+  constructor(pool: Pool, maxRead = maxRefusedRead) {
+    super(pool);
+    this.#maxRead = maxRead;
+  }
+
+  /**
+   * A page in descending order of time, whatever the order of the request: all have no cost and no duration. It reads
+   * `maxRead` requests at most: when few of them match the filter, it may be short, or empty, although more follow.
+   */
+  async list(tenantId: string, request: ListRequest): Promise<ListedTraces> {
+    const { period, filter } = request;
+    // Refused requests have no provider, no cost and no duration.
+    if (filter.provider !== null || Number(filter.minCost ?? 0) > 0 || (filter.minDurationMs ?? 0) > 0)
+      return { rows: [], next: null };
+    return withTenant(this.pool, tenantId, async (db) => {
+      const start = request.after ?? beforeAll;
+      const walk = [tenantId, period.from, period.to, start.key, start.id];
+      const end = await db.first<ListPosition>(
+        `select ${listKey} as key, id from analytics.refused_requests
+         where ${inPeriod} order by refused_at desc, id desc offset $6 limit 1`,
+        [...walk, this.#maxRead - 1],
+      );
+      const { rows, more } = await readRefusals(db, { walk, end: end ?? afterAll, request });
+      const last = more ? rows.at(-1) : undefined;
+      return { rows, next: last === undefined ? end : positionOf(last) };
     });
-    const last = more ? rows.at(-1) : undefined;
-    return { rows, next: last === undefined ? null : { key: last.list_key, id: last.id } };
   }
 
   /** Null without a refused request of this id. */
@@ -53,4 +61,35 @@ export class RefusedListStore extends Store {
       [id],
     );
   }
+}
+
+function readRefusals(
+  db: Queryable,
+  { walk, end, request }: { walk: readonly unknown[]; end: ListPosition; request: ListRequest },
+): Promise<PageRows<ListedRow>> {
+  const { filter, limit } = request;
+  const { search } = filter;
+  return readPage<ListedRow>(db, {
+    columns: `${columns}, ${listKey} as list_key`,
+    from: `analytics.refused_requests
+       where ${inPeriod} and (refused_at, id) >= ($6::timestamptz, $7::uuid)
+         and ($8::text is null or request_model = $8) and ($9::uuid is null or agent_id = $9)
+         and ($10::uuid is null or api_key_id = $10) and ($11::text is null or user_id = $11)
+         and ($12::text is null or session_id = $12) and ($13::text is null or channel = $13)
+         and ($14::text is null or dialect = $14) and ($15::text is null or code = $15)
+         and ($16::text is null or starts_with(lower(request_model), lower($16)) or starts_with(id::text, lower($16))
+              or starts_with(trace_id, lower($16)) or starts_with(lower(user_id), lower($16))
+              or starts_with(lower(session_id), lower($16)) or agent_id = any($17::uuid[])
+              or api_key_id = any($18::uuid[]))`,
+    order: 'started_at desc, id desc',
+    size: 'octet_length(message)',
+    limit,
+    values: [
+      ...walk,
+      ...[end.key, end.id],
+      ...[filter.model, filter.agentId, filter.apiKeyId, filter.user, filter.sessionId],
+      ...[filter.channel, filter.dialect, filter.errorCode],
+      ...[search?.text ?? null, search?.agentIds ?? [], search?.apiKeyIds ?? []],
+    ],
+  });
 }

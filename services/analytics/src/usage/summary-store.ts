@@ -74,6 +74,9 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
   return `with ${spansOf(groupBy).map(startsClause).join('')} ${clauses.join(', ')} ${rows.join(' union all ')}`;
 }
 
+/** Users whose requests were all refused have no run: they are no unique users. */
+const hasRuns = 'requests > 0';
+
 /** The users of rows of sums: their number in all of them, and the groups of sums with their numbers of users. */
 interface Users {
   inAll: string;
@@ -88,9 +91,9 @@ const noUsers: Users = {
 /** Rows of sums have one user each. */
 const listedUsers: Users = {
   inAll: `
-    select count(*) from (select distinct tenant_id, user_id from sums where user_id is not null) as people`,
+    select count(*) from (select distinct tenant_id, user_id from sums where user_id is not null and ${hasRuns}) as people`,
   groupRows: (keys, measures) => `
-    select ${keys.join(', ')}, ${sumsOf(measures)}, count(user_id) as people from sums group by ${keys.join(', ')}`,
+    select ${keys.join(', ')}, ${sumsOf(measures)}, count(user_id) filter (where ${hasRuns}) as people from sums group by ${keys.join(', ')}`,
 };
 
 /** A union: a join would not match null keys. */
@@ -110,9 +113,9 @@ const setsOfUsers: Users = {
 
 /** The same where a key of the groups is the user. */
 const usersAsKey = (key: string): Users => ({
-  inAll: `select count(distinct ${key}) from sums`,
+  inAll: `select count(distinct ${key}) filter (where ${hasRuns}) from sums`,
   groupRows: (keys, measures) =>
-    `select ${[...keys, ...measures].join(', ')}, (${key} is not null)::integer as people from sums`,
+    `select ${[...keys, ...measures].join(', ')}, (${key} is not null and ${hasRuns})::integer as people from sums`,
 });
 
 function usersOf(groupBy: readonly Dimension[], isPersonal: boolean): Users {
